@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Makes one mistake after the other in a copy of the program, and sees that the storm finds each:
+# Makes one mistake after the other in a copy of the program, and checks that the storm finds each:
 #
 #     tests/mistakes.sh [SEEDS [WORD]]
 #
-# What runs in the storm is what ships, so a mistake in the node's driver, in the round, in the
-# conductor or in the rules of a retry has to show there. Each takes a build of what depends on it;
-# with WORD, only those are made whose names have it.
+# The storm runs the code that ships, so it has to find a mistake in the node's driver, the round, the
+# roles, the parts of messages, held messages, the conductor or the rules of a retry. It has no files
+# and no switches: mistakes that show only there name the tests that have to find them. Each mistake
+# takes a build of what depends on it; with WORD, only those are made whose names contain it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seeds=${1:-1000} word=${2:-}
@@ -16,9 +17,10 @@ git worktree add --quiet --detach "$copy" HEAD
 export CARGO_TARGET_DIR=$PWD/target/mistakes CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false
 missed=0
 
-# mistake NAME FILE RIGHT WRONG: RIGHT stands once in FILE.
+# mistake NAME FILE RIGHT WRONG [TESTS...]: RIGHT is in FILE once; the arguments TESTS of `cargo test`
+# select the tests that fail instead of the storm.
 mistake() {
-    local name=$1 file=$2
+    local name=$1 file=$2 tests=("${@:5}")
     [[ $name == *"$word"* ]] || return 0
     git -C "$copy" checkout --quiet .
     RIGHT=$3 WRONG=$4 perl -0pi -e '
@@ -27,6 +29,16 @@ mistake() {
         die "`$right` stands $times times in $ARGV\n" unless $times == 1;
         s/\Q$right\E/$wrong/;
     ' "$copy/$file"
+    if ((${#tests[@]})); then
+        cargo test --quiet --manifest-path "$copy/Cargo.toml" --no-run "${tests[@]}"
+        if cargo test --quiet --manifest-path "$copy/Cargo.toml" "${tests[@]}" &> /dev/null; then
+            echo "MISSED  $name"
+            missed=1
+        else
+            echo "found   $name: cargo test ${tests[*]}"
+        fi
+        return
+    fi
     cargo build --quiet --manifest-path "$copy/Cargo.toml" -p flitcast-tests --bin storm
     local out
     if out=$("$CARGO_TARGET_DIR/debug/storm" --seeds "$seeds" 2> /dev/null); then
@@ -41,8 +53,7 @@ mistake() {
 }
 
 mistake "driver: what becomes visible is not passed on" node/src/round.rs \
-    'Heard::Committed(message) => round.handle_committed(now, message),' \
-    'Heard::Committed(_) => {}'
+    'round.handle_committed(now, message, digest);' 'let _ = (message, digest);'
 mistake "driver: a round that is given up is not settled" node/src/rounds.rs \
     'io.settle(round).await;' ''
 mistake "driver: a frame is passed on to where it came from" node/src/round.rs \
@@ -57,11 +68,56 @@ mistake "round: a message is whole one flit too early" proto/src/round/outgoing.
     'let is_last = offset + payload.len() as u64 == message.bytes;' \
     'let is_last = offset == 0;'
 mistake "conductor: what came is taken for delivered" coordinator/src/rounds/conductor/end.rs \
-    'Some((_, true)) => delivered.push(delivery),' 'Some(_) => delivered.push(delivery),'
+    'Some(Arrival {
+                    delivered: true,' 'Some(Arrival {'
 mistake "conductor: a round is over when P0 says so" coordinator/src/rounds/conductor/round.rs \
     'pes.filter(|pe| self.last_reports[pe.index()].is_none())' 'pes.filter(|_| false)'
 mistake "conductor: nobody is told that a round is given up" coordinator/src/rounds/conductor/end.rs \
     'self.say(pe, ToPe::Abort { round, reason });' 'let _ = (pe, round, reason);'
 mistake "retry: what was delivered is sent again" coordinator/src/retry/progress.rs \
     'left_out: self.delivered.iter().copied().collect(),' 'left_out: Vec::new(),'
+mistake "list: what is to be sent on is not held" proto/src/ops/listed.rs \
+    'hold: self.sends_of.contains_key(&message.id),' 'hold: false,'
+mistake "list: a held flit is forgotten ahead of its last crossing" proto/src/ops/listed.rs \
+    'later_from = flits.saturating_mul(self.flit_bytes);' \
+    'later_from = flits.saturating_add(1).saturating_mul(self.flit_bytes);'
+mistake "list: the token is not passed on" proto/src/ops/listed.rs \
+    'untold: untold.collect(),' 'untold: untold.take(0).collect(),'
+mistake "list: a part begins where the message does" proto/src/ops/listed.rs \
+    'let flits = [leg.offset, leg.offset.saturating_add(leg.flits)];' \
+    'let flits = [0, leg.offset.saturating_add(leg.flits)];'
+mistake "calls: a call is not heard" proto/src/ops/calls.rs \
+    '*self.heard.entry(receiver).or_default() += 1;' ''
+mistake "calls: one call is for all" proto/src/ops/calls.rs \
+    'take_one(&mut self.heard, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::calls
+mistake "calls: what came is not counted" proto/src/ops/calls.rs \
+    'self.due_bytes = self.due_bytes.saturating_sub(bytes);' 'let _ = bytes;' -p flitcast-proto --lib ops::calls
+mistake "calls: a call 64 KiB early" proto/src/ops/calls.rs \
+    'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes' \
+    'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes + (64 << 10)' \
+    -p flitcast-proto --lib ops::calls
+mistake "parts: a flit is stored ahead of its turn" node/src/parts.rs \
+    'if self.turns.peek() != Some(&place) || came > went {' 'if came > went {'
+mistake "parts: a message is durable ahead of its last part" node/src/parts.rs \
+    'if assembly.uncommitted == 0 {' 'if assembly.uncommitted < 2 {'
+mistake "parts: a part that is given up waits for ever" node/src/parts.rs \
+    'assembly.lock().await.done = None;' 'let _ = assembly;'
+mistake "parts: a part of an earlier round is taken up" node/src/parts.rs \
+    'pub fn forget(&self) {
+        self.take_all();' 'pub fn forget(&self) {'
+mistake "parts: the first tree gets the short flit" proto/src/ops/parts.rs \
+    'trees.max_by_key(|at| flits[*at])' 'trees.min_by_key(|at| *at)'
+mistake "held: the frame behind the next one is sent" node/src/held.rs \
+    'let place = place.checked_sub(frames.gone)?;' \
+    'let place = place.checked_sub(frames.gone)? + 1;'
+mistake "held: memory keeps an earlier frame" node/src/held.rs \
+    'body.clear();' ''
+mistake "held: memory is never counted down" node/src/held.rs \
+    'self.in_memory -= body.len();' '' -p flitcast-node --lib held
+mistake "held: frames are written over each other" node/src/held.rs \
+    'file.write_all_at(&body, at)' 'file.write_all_at(&body, 0)' -p flitcast-node --lib held
+mistake "held: the file has a name" node/src/held.rs \
+    'tempfile::tempfile_in(folder)' \
+    'File::options().read(true).write(true).create(true).truncate(true).open(folder.join(".flitcast-held"))' \
+    -p flitcast-node --lib held
 exit "$missed"

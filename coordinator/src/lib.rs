@@ -1,14 +1,14 @@
-//! The `flitcast` command: `src/bin/flitcast.rs` is only its door, and tests come in by
-//! [`parsers`] and [`machines`].
+//! The `flitcast` command: `src/bin/flitcast.rs` only calls it, and tests use [`parsers`] and
+//! [`machines`].
 //!
-//! The folders are layers, each of which imports only those ahead of it: `system`, `text`, `options`,
+//! The folders are layers, each of which imports only earlier ones: `system`, `text`, `options`,
 //! `files`, `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
 //!
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
 //! line or its input is wrong (nothing was launched or written then), 130 after
 //! Ctrl-C.
 //!
-//! What a user writes is read whole, and all that is wrong with it is told at once:
+//! User input is parsed completely, and all its errors are reported at once:
 //!
 //! ```
 //! use flitcast_coordinator::parsers;

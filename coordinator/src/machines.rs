@@ -1,5 +1,5 @@
-//! What decides without sockets, processes, files or a clock, for tests that drive it in virtual
-//! time: the conductor of rounds, and the rules between the runs of an undertaking.
+//! State machines without sockets, processes, files or a clock, for tests that run them in virtual
+//! time: the conductor of rounds, and the rules between the runs of a job.
 //!
 //! ```
 //! use std::{collections::BTreeSet, sync::Arc};
@@ -27,6 +27,7 @@
 //!     briefs: Brief::all(&tree, Operation::Scatter, &bytes, &Timing::LOCK_STEP),
 //!     lanes: Vec::new(),
 //!     bytes: bytes.clone(),
+//!     prefixes: Vec::new(),
 //!     rounds: 1,
 //!     predicted_ns: 1000,
 //! };
@@ -40,7 +41,7 @@
 //! let trigger = ToPe::Trigger { round: RoundId(1) };
 //! assert_eq!(conductor.poll_word(), Some((PeId::ROOT, trigger)));
 //!
-//! // P1 dies. All are told to give up, and nobody tells what arrived.
+//! // P1 dies. All PEs receive an abort, and none reports what arrived.
 //! let how = "was killed".to_owned();
 //! let last_words = Vec::new();
 //! conductor.handle_lost(Time(9), PeId(1), Lost::Exited { how, last_words });
@@ -60,6 +61,7 @@
 //! assert_eq!(next.repair.tree.parent(PeId(2)), Some(PeId::ROOT));
 //! ```
 
+pub use crate::job::lanes::has_parts;
 pub use crate::observe::phase::Phase;
 pub use crate::retry::{Next, Progress};
 pub use crate::rounds::conductor::{

@@ -1,7 +1,6 @@
-//! What reads the files and arguments that people write, what a stranger may send, and what
-//! Flitcast itself has left on the disk, for tests that feed it anything.
-//! Each function gives what was understood, in a form of its own, or all that is wrong,
-//! as it is printed.
+//! Parsers of the files and arguments that users write, of data from unauthenticated clients, and of
+//! files that Flitcast left on the disk, for tests that feed them arbitrary input. Each function
+//! returns the parsed value in printable form, or all errors as they are printed.
 
 use std::fmt::Debug;
 
@@ -27,27 +26,27 @@ fn listed(faults: Vec<SpotFault>) -> Vec<String> {
     faults.iter().map(|fault| printable(&fault.fault)).collect()
 }
 
-/// `--tree FILE`.
+/// Parses `--tree FILE`.
 pub fn tree_file(text: &str) -> Read {
     tree_file::parse(text).map(shown).map_err(listed)
 }
 
-/// `flitcast resume ROUND`.
+/// Parses `flitcast resume ROUND`.
 pub fn record(text: &str) -> Read {
     retry::parse_record(text).map(shown).map_err(listed)
 }
 
-/// `--cluster FILE`.
+/// Parses `--cluster FILE`.
 pub fn cluster_file(text: &str) -> Read {
     cluster_file::parse(text).map(shown).map_err(listed)
 }
 
-/// `--network FILE`.
+/// Parses `--network FILE`.
 pub fn edge_file(text: &str) -> Read {
     edge_file::parse(text).map(shown).map_err(listed)
 }
 
-/// `--lengths` for so many messages.
+/// Parses `--lengths` for `messages` messages.
 pub fn lengths(text: &str, messages: usize) -> Read {
     let lengths = text.parse::<Lengths>();
     let lengths = lengths.map_err(|fault| vec![printable(fault)])?;
@@ -55,35 +54,35 @@ pub fn lengths(text: &str, messages: usize) -> Read {
     dealt.map_err(|fault| vec![printable(fault)])
 }
 
-/// `--link`.
+/// Parses `--link`.
 pub fn link(text: &str) -> Read {
     let said = |faults: Vec<LinkFault>| faults.iter().map(printable).collect();
     LinkSpec::parse(text).map(shown).map_err(said)
 }
 
-/// `--profile FILE`; what was understood is a profile again.
+/// Parses `--profile FILE`, and writes it again.
 pub fn profile(text: &str) -> Read {
     let read = Profile::parse(text, None);
     read.map(|profile| profile.text()).map_err(listed)
 }
 
-/// What is sent to where metrics are shown.
+/// Parses a request to the metrics server.
 pub fn request(bytes: &[u8]) -> Read {
     let understood = metrics::understood(bytes).map(shown);
     understood.map_err(|(status, why)| vec![status.to_owned(), why.to_owned()])
 }
 
-/// What `flitcast up` has settled: `cluster.json`.
+/// Parses `cluster.json`, the settings of a cluster that `flitcast up` started.
 pub fn kept_cluster(text: &str) -> Read {
     written::<kept::Said>(text)
 }
 
-/// What a keeper tells of its PEs: `pes.json`.
+/// Parses `pes.json`, a daemon's list of its PEs.
 pub fn kept_pes(text: &str) -> Read {
     written::<kept::Pes>(text)
 }
 
-/// What was done on a cluster: `rounds.jsonl`. What is none of its lines is left out.
+/// Parses `rounds.jsonl`, the list of rounds run on a cluster. Invalid lines are skipped.
 pub fn kept_rounds(text: &str) -> Read {
     Ok(shown(kept::rounds::parse(text)))
 }

@@ -26,8 +26,7 @@ check_machine() {
     command -v "$tool" >/dev/null ||
       missing+=("there is no \`$tool\` here: Debian and Ubuntu have it in the package $package")
   done <<<'ip iproute2
-tc iproute2
-ethtool ethtool'
+tc iproute2'
   ((${#missing[@]} == 0)) || fail "$(printf '%s\n' "${missing[@]}")"
 }
 

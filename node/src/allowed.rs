@@ -1,26 +1,37 @@
-//! What a PE does at its coordinator's word. Who has started the process may have it do what
-//! that user could do anyway; who has shown a coordinator's certificate has files read and
-//! written, and commands run by those that were started for it; anybody else, nothing that
-//! reaches beyond the round.
+//! The permissions of a PE's coordinator. A coordinator that has started the process may do anything
+//! its user may. One that shows a coordinator's certificate may have files below the lent folders read
+//! and written, and commands run if the PE was started for that. Any other coordinator has no effect
+//! outside of the round.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use flitcast_proto::PeId;
 
 use crate::security::Security;
+use crate::system::lent::LentFolder;
 
-/// What a PE does at its coordinator's word, or else why not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The files that a PE may read and write.
+#[derive(Clone, Debug)]
+pub enum FileAccess {
+    /// All files that the user may access.
+    All,
+    /// The files below these folders.
+    Below(Arc<[LentFolder]>),
+}
+
+/// The permissions of a PE's coordinator, or the reasons why it lacks them.
+#[derive(Clone, Debug)]
 pub struct Allowed {
-    /// Read and write files, wherever the coordinator says.
-    pub files: Result<(), String>,
+    /// Read and write the files that the coordinator names.
+    pub files: Result<FileAccess, String>,
     /// Run commands.
     pub commands: Result<(), String>,
 }
 
 impl Allowed {
-    /// For who started it, and listens at `coordinator`. Over a plain connection anybody on
-    /// the way could give commands.
+    /// Returns the permissions of a coordinator at `coordinator` that has started this process. On a
+    /// plain connection any host on the way could send commands.
     pub fn started(pe: PeId, security: &Security, coordinator: SocketAddr) -> Allowed {
         let is_here = coordinator.ip().to_canonical().is_loopback();
         let commands = match security {
@@ -29,13 +40,13 @@ impl Allowed {
             )),
             _ => Ok(()),
         };
-        let files = Ok(());
+        let files = Ok(FileAccess::All);
         Allowed { files, commands }
     }
 
-    /// For whoever lets it join, on loopback no less than elsewhere: there, too, any user can
-    /// listen.
-    pub fn joined(pe: PeId, security: &Security, commands: bool) -> Allowed {
+    /// Returns the permissions of a coordinator that the PE joins. They are the same on loopback,
+    /// because any user can listen there. Without folders there are no files.
+    pub fn joined(pe: PeId, security: &Security, files: FileAccess, commands: bool) -> Allowed {
         if matches!(security, Security::Plain) {
             let why = format!(
                 "{pe} has joined without credentials, so nobody knows who its coordinator is, and it plays synthetic messages only: give both ends --credentials DIR"
@@ -50,8 +61,15 @@ impl Allowed {
                 "{pe} was not started to run commands: start it with `flitcast node --join .. --commands`"
             )
         };
+        let lends_nothing = matches!(&files, FileAccess::Below(folders) if folders.is_empty());
+        let files = match lends_nothing {
+            true => Err(format!(
+                "no folder of {pe} is lent for messages made of files; start the PE with `flitcast node --join .. --files DIR`"
+            )),
+            false => Ok(files),
+        };
         Allowed {
-            files: Ok(()),
+            files,
             commands: commands.then_some(()).ok_or_else(idle),
         }
     }
@@ -75,15 +93,15 @@ mod tests {
         for elsewhere in ["10.0.0.1:1", "[2001:db8::1]:1", "[::ffff:10.0.0.1]:1"] {
             let why = started(elsewhere).commands.expect_err("it is plain");
             assert!(why.contains("over a plain connection"), "{why}");
-            assert_eq!(started(elsewhere).files, Ok(()));
+            assert!(matches!(started(elsewhere).files, Ok(FileAccess::All)));
         }
     }
 
     #[test]
     fn who_joins_anybody_does_nothing_for_them() {
         for commands in [false, true] {
-            let allowed = Allowed::joined(P3, &Security::Plain, commands);
-            for refused in [allowed.files, allowed.commands] {
+            let allowed = Allowed::joined(P3, &Security::Plain, FileAccess::All, commands);
+            for refused in [allowed.files.map(drop), allowed.commands] {
                 let why = refused.expect_err("nobody has shown anything");
                 assert!(why.contains("P3 has joined without credentials"), "{why}");
             }

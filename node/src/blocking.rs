@@ -1,6 +1,7 @@
 //! Work that is done on blocking threads.
 
-/// What a blocking task returned. It is never cancelled; if it panicked, so do we.
+/// Returns the result of a blocking task, which is never cancelled. If the task panicked, this panics
+/// with the same payload.
 pub fn joined<T>(result: Result<T, tokio::task::JoinError>) -> T {
     match result {
         Ok(value) => value,

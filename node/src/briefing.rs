@@ -1,4 +1,4 @@
-//! Whether what the coordinator tells of the rounds goes with what it has assigned.
+//! Checks that the schedule of the rounds fits the PE's assignment.
 
 use std::sync::Arc;
 
@@ -7,21 +7,22 @@ use flitcast_proto::ops::Brief;
 use flitcast_proto::wire::control::{Assignment, Prepare};
 use flitcast_proto::{PeId, Tree};
 
-/// What this PE is told for each tree that it was assigned; `None` if it is not for these.
-pub fn for_all(pe: PeId, assignment: &Assignment, prepare: &Prepare) -> Option<Vec<Brief>> {
+/// Returns the schedules of this PE, one for each assigned tree, or `None` if they do not fit the
+/// assignment.
+pub fn for_all(pe: PeId, assignment: &Assignment, prepare: Prepare) -> Option<Vec<Brief>> {
     let trees = assignment.lanes.iter().map(|lane| &lane.tree);
     let trees: Vec<&Arc<Tree>> = std::iter::once(&assignment.tree).chain(trees).collect();
-    let briefs = std::iter::once(&prepare.brief).chain(&prepare.lanes);
-    let briefs: Vec<Brief> = briefs.cloned().collect();
+    let briefs = std::iter::once(prepare.brief).chain(prepare.lanes);
+    let briefs: Vec<Brief> = briefs.collect();
     let mut each = trees.iter().zip(&briefs);
     let are_for = each.all(|(tree, brief)| is_for(pe, assignment, tree, brief));
-    // A round may be played on fewer trees than there are.
+    // A round may use fewer trees than were assigned.
     (are_for && briefs.len() <= trees.len()).then_some(briefs)
 }
 
-/// Whether a brief is one for this PE: the operation and the tree are those that were assigned,
-/// each message is one that starts or ends here, is nonnull, comes once and is not left out, and
-/// what a list has crosses a connection of this PE.
+/// Returns whether a schedule fits this PE: the operation and the tree are those that were assigned;
+/// each message starts or ends here, is nonnull, occurs once and is not left out; and all crossings of
+/// a static schedule use connections of this PE.
 fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &Brief) -> bool {
     let operation = assignment.operation;
     let children = tree.children(pe).len();

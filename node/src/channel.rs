@@ -4,15 +4,17 @@ use std::marker::PhantomData;
 
 use bytes::{Buf, BytesMut};
 use flitcast_proto::wire::control::{FromPe, ToPe};
-use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, WireError, frame_length};
+use flitcast_proto::wire::{
+    LENGTH_BYTES, MAX_CONTROL_FRAME, WireError, frame_length, max_frame_of_pe,
+};
 use thiserror::Error;
 use tokio_util::codec::{Decoder, Encoder};
 
 /// A message that the channel carries.
 pub trait Word: Sized {
-    /// Appends it as a frame.
+    /// Appends the message as a frame.
     fn put(&self, out: &mut Vec<u8>);
-    /// Reads it from a frame's body.
+    /// Parses the message from a frame's body.
     fn parse(body: &[u8]) -> Result<Self, WireError>;
 }
 
@@ -31,21 +33,22 @@ macro_rules! word {
 word!(FromPe);
 word!(ToPe);
 
-/// The channel is broken.
+/// A failure of the channel.
 #[derive(Debug, Error)]
 pub enum ChannelError {
-    /// The operating system says so.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// What came is no message of the protocol.
+    /// The received frame is not a message of the protocol.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
-/// Frames of the control channel, `In` coming in and `Out` going out.
+/// Codec of frames of the control channel: `In` is received and `Out` is sent.
 #[derive(Debug)]
 pub struct Codec<In, Out> {
     scratch: Vec<u8>,
+    max_frame: usize,
     words: PhantomData<fn(Out) -> In>,
 }
 
@@ -53,6 +56,7 @@ impl<In, Out> Default for Codec<In, Out> {
     fn default() -> Self {
         Codec {
             scratch: Vec::new(),
+            max_frame: MAX_CONTROL_FRAME,
             words: PhantomData,
         }
     }
@@ -63,6 +67,13 @@ pub type PeCodec = Codec<ToPe, FromPe>;
 /// The coordinator's end.
 pub type CoordinatorCodec = Codec<FromPe, ToPe>;
 
+impl CoordinatorCodec {
+    /// Limits the length of received frames to the longest report of a PE in a cluster of `pes`.
+    pub fn limit_to_cluster(&mut self, pes: usize) {
+        self.max_frame = max_frame_of_pe(pes);
+    }
+}
+
 impl<In: Word, Out> Decoder for Codec<In, Out> {
     type Item = In;
     type Error = ChannelError;
@@ -71,8 +82,8 @@ impl<In: Word, Out> Decoder for Codec<In, Out> {
         let Some(prefix) = from.first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
         };
-        let length = frame_length(*prefix, MAX_CONTROL_FRAME)?;
-        // The buffer grows with what comes, not with what was announced.
+        let length = frame_length(*prefix, self.max_frame)?;
+        // The buffer grows with the received bytes, not to the announced length.
         let Some(body) = from[LENGTH_BYTES..].get(..length) else {
             return Ok(None);
         };

@@ -1,4 +1,4 @@
-//! Who a PE is, and what it was told when it was started.
+//! The identity of a PE, and the settings with which it was started.
 
 use std::net::SocketAddr;
 
@@ -10,23 +10,23 @@ use crate::counters::Tally;
 use crate::limits::Timeouts;
 use crate::security::Security;
 
-/// Who a PE is and whom it belongs to.
+/// The identity and the settings of a PE.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Which PE.
+    /// The PE.
     pub pe: PeId,
-    /// Where the coordinator listens.
+    /// The coordinator's address.
     pub coordinator: SocketAddr,
-    /// Names the cluster.
+    /// The number of the cluster.
     pub cluster: u64,
-    /// What shows that it is of this launch: who does not know it is turned away.
+    /// The secret of this launch; a process without it is rejected.
     pub secret: Secret,
-    /// How its connections are guarded.
+    /// How connections are protected.
     pub security: Security,
-    /// How long it waits for what.
+    /// The time limits.
     pub timeouts: Timeouts,
-    /// What it counts.
+    /// The PE's counters.
     pub tally: Tally,
-    /// What it does at the coordinator's word.
+    /// The permissions of the coordinator.
     pub allowed: Allowed,
 }

@@ -1,5 +1,5 @@
-//! A PE's way to its neighbours: it calls its parent, and its children call it. Of two others who
-//! are to be connected, the coordinator says who calls.
+//! Connects a PE to its neighbours: it calls its parent, and its children call it. For other pairs the
+//! coordinator decides who calls.
 
 use std::io;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
 use crate::system::{descriptors, sockets};
 
-/// One of the trees that are played on at once, as its place among them, 0 first.
+/// The index of one of the trees that are used at once, from 0.
 type LaneId = u32;
 
-/// Connects to the parents and to other peers, and waits for all children, and for those peers who
-/// call: the neighbours in each tree, the first one's first.
+/// Connects to the parents and to other peers, and waits for all children and for peers that call.
+/// Returns the neighbours in each tree, the first tree's first.
 pub async fn connect(
     config: &NodeConfig,
     listener: &TcpListener,
@@ -86,7 +86,7 @@ pub async fn connect(
             what: "keeping connections alive",
             source,
         })?;
-        // From here on: who somebody is, is said at any speed.
+        // From here on links are shaped; the authentication before was not.
         let shaped_peers = if lane == 0 {
             &assignment.peers[..]
         } else {
@@ -113,7 +113,7 @@ fn hello(config: &NodeConfig, lane: LaneId, min_version: u32, max_version: u32) 
     })
 }
 
-/// Calls a neighbour, and again if it is cut off.
+/// Calls a neighbour, and again if the connection is cut off.
 async fn connect_to(
     config: &NodeConfig,
     neighbour: PeId,
@@ -175,8 +175,8 @@ async fn call(
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
 }
 
-/// Takes the connections of those who are to call. Whoever else does is turned away without a
-/// word, and holds nobody up.
+/// Accepts the connections of the PEs that are to call. Any other client is disconnected without an
+/// answer and delays no PE.
 async fn answer_callers(
     config: &NodeConfig,
     listener: &TcpListener,
@@ -218,7 +218,7 @@ async fn greet(
 ) -> Result<(LaneId, Link), String> {
     let stream = config.security.answer(caller.stream, &caller.lease).await;
     let stream = stream.map_err(|e| e.to_string())?;
-    // What a stranger waits for is as large as all that may come of it: few get further.
+    // The future is as large as all that may follow, so it is boxed: few clients get that far.
     Box::pin(introduced(config, stream, flit_bytes)).await
 }
 
@@ -227,7 +227,7 @@ async fn introduced(
     stream: Transport,
     flit_bytes: u32,
 ) -> Result<(LaneId, Link), String> {
-    // Who it is, it has yet to say; and until then it may send no more than that.
+    // The client is not identified yet; until then it may send no more than its name.
     let link = Link::new(config.pe, stream, 0);
     let mut link = link.map_err(|e| e.to_string())?;
     let theirs = match link.next_control().await.map_err(|e| e.to_string())? {

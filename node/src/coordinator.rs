@@ -1,8 +1,8 @@
-//! The PE's end of its channel to the coordinator: words out, words in, and an answer to
-//! each ping, whatever else the PE is waiting for.
+//! The PE's end of its channel to the coordinator: it sends and receives messages, and answers each
+//! ping, even while the PE waits for something else.
 //!
-//! One task does it, on the thread that does all of the PE's work: while pings are
-//! answered, that thread is not stuck.
+//! One task does this, on the thread that does all of the PE's work: while pings are answered, that
+//! thread is not stuck.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,12 +21,13 @@ use crate::channel::{ChannelError, PeCodec};
 use crate::config::NodeConfig;
 use crate::counters::Tally;
 use crate::error::NodeError;
-use crate::limits::{FIRST_WORD, Timeouts, WORDS};
+use crate::limits::{FIRST_WORD, STANDSTILL_OF_COORDINATOR, Timeouts, WORDS};
 use crate::lively::{Lively, Patience};
 use crate::pulse::Pulse;
 use crate::security::{Name, Security, Transport};
+use crate::system::sockets;
 
-/// The coordinator, as a PE knows it.
+/// The PE's connection to its coordinator.
 #[derive(Debug)]
 pub struct Coordinator {
     words: mpsc::Receiver<Result<ToPe, ChannelError>>,
@@ -39,19 +40,18 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Calls it.
+    /// Connects to the coordinator.
     pub async fn connect(config: &NodeConfig) -> Result<Coordinator, NodeError> {
         let (addr, timeouts) = (config.coordinator, &config.timeouts);
         let stream = dial(addr, &config.security, timeouts).await?;
         Ok(Coordinator::over(stream, timeouts, &config.tally))
     }
 
-    /// Speaks with it over a connection that was made; what is counted in its cluster goes
-    /// into the tally.
+    /// Uses an established connection; the counters of its cluster are added to the tally.
     pub fn over(stream: Transport, timeouts: &Timeouts, tally: &Tally) -> Coordinator {
         let patience = Patience {
             first: FIRST_WORD.max(timeouts.silence),
-            silence: timeouts.silence,
+            silence: STANDSTILL_OF_COORDINATOR,
             write: timeouts.write,
         };
         let stream = Lively::new(stream, patience);
@@ -69,39 +69,39 @@ impl Coordinator {
         }
     }
 
-    /// Whether it has said anything.
+    /// Returns whether the coordinator has sent anything.
     pub fn has_spoken(&self) -> bool {
         self.has_spoken
     }
 
-    /// Whether it has said that the undertaking is over.
+    /// Returns whether the coordinator has reported the end of the job.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether its end of the channel was closed, as the system does it for a process that
-    /// died; not, if it has merely fallen silent.
+    /// Returns whether the coordinator's end of the channel was closed, as the system does for a
+    /// process that died; silence does not count.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// Where pings find what the PE is doing.
+    /// Returns the state that pings report.
     pub fn pulse(&self) -> &Arc<Pulse> {
         &self.pulse
     }
 
-    /// Says something, or rather has it said soon.
+    /// Queues a message for the coordinator.
     pub async fn say(&mut self, word: FromPe) -> Result<(), NodeError> {
         if self.queue.send(word).await.is_ok() {
             return Ok(());
         }
-        // Nobody takes words any more; the last of those that came says why.
+        // The channel accepts no more messages; the last received one contains the reason.
         loop {
             self.next_word().await?;
         }
     }
 
-    /// What it says next.
+    /// Waits for the next message from the coordinator.
     pub async fn next_word(&mut self) -> Result<ToPe, NodeError> {
         match self.words.recv().await {
             Some(word) => {
@@ -119,14 +119,14 @@ impl Coordinator {
         error
     }
 
-    /// Waits until all that was said has gone out, or cannot.
+    /// Waits until all messages have been sent, or cannot be.
     pub async fn finish(self) {
         drop(self.queue);
         let _ = self.correspondent.await;
     }
 }
 
-/// Connects to where it listens, and guards the connection.
+/// Connects to the coordinator's address, and protects the connection.
 pub async fn dial(
     addr: SocketAddr,
     security: &Security,
@@ -138,6 +138,7 @@ pub async fn dial(
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
+    sockets::fail_with_host(&stream, timeouts.silence).map_err(failed)?;
     let secured = timeout(timeouts.handshake, security.call(stream, Name::Coordinator));
     secured
         .await
@@ -154,7 +155,7 @@ async fn correspond(
     let (read, write) = tokio::io::split(stream);
     let mut reader = FramedRead::new(read, PeCodec::default());
     let mut writer = FramedWrite::new(write, PeCodec::default());
-    // One answer waits at most: that it comes is what counts.
+    // At most one answer waits: only its existence matters.
     let (answer, mut answers) = mpsc::channel(1);
     let reading = async {
         while let Some(word) = reader.next().await {
@@ -162,7 +163,7 @@ async fn correspond(
                 Ok(ToPe::Ping { look }) => {
                     let _ = answer.try_send(FromPe::Pong(pulse.pong(look)));
                 }
-                // Nobody listens any more when the PE is about to leave.
+                // The receiver is gone if the PE is about to leave.
                 word => {
                     let is_last = word.is_err();
                     let _ = say.send(word).await;

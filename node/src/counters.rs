@@ -1,8 +1,7 @@
-//! What a PE counts while it plays rounds, for whoever wants to see it run: its links and
-//! its rounds add to it, and the answers to pings, the reports and a metrics page read it.
+//! The counters of a PE's rounds: links and rounds add to them; answers to pings, reports and a metrics
+//! page read them.
 //!
-//! One thread writes; others may read. An addition for each frame is all it costs: no lock,
-//! no clock, no system call.
+//! One thread writes; others may read. A frame costs one addition: no lock, no clock, no system call.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -25,19 +24,19 @@ pub struct EdgeCounter {
 }
 
 impl EdgeCounter {
-    /// A frame of so many bytes has come.
+    /// Counts a received frame of this length.
     pub fn received(&self, bytes: usize, is_flit: bool) {
         self.received_bytes.fetch_add(bytes as u64, Relaxed);
         self.received_flits.fetch_add(is_flit.into(), Relaxed);
     }
 
-    /// A frame has come that had come before.
+    /// Counts a received duplicate of a frame.
     pub fn repeated(&self, bytes: usize) {
         self.received_bytes.fetch_add(bytes as u64, Relaxed);
         self.repeated_frames.fetch_add(1, Relaxed);
     }
 
-    /// A frame of so many bytes has gone.
+    /// Counts a sent frame of this length.
     pub fn sent(&self, bytes: usize, is_flit: bool) {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
         self.sent_flits.fetch_add(is_flit.into(), Relaxed);
@@ -54,10 +53,10 @@ impl EdgeCounter {
     }
 }
 
-/// What a PE counts in the rounds of one cluster.
+/// The counters of a PE's rounds in one cluster.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Locked when an edge is made, and by who reads.
+    /// Locked when an edge is added, and by readers.
     edges: Mutex<Vec<(PeId, Arc<EdgeCounter>)>>,
     rounds_begun: AtomicU64,
     rounds_done: AtomicU64,
@@ -71,7 +70,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Where the frames to and from a neighbour are counted.
+    /// Returns the counter of the frames to and from a neighbour.
     pub fn edge(&self, peer: PeId) -> Arc<EdgeCounter> {
         let counter = Arc::<EdgeCounter>::default();
         let mut edges = unpoisoned(&self.edges);
@@ -81,51 +80,51 @@ impl Counters {
         counter
     }
 
-    /// A round begins here: P0 is triggered, or something of it comes.
+    /// Counts the begin of a round: the trigger of P0, or the first frame of the round.
     pub fn round_begins(&self) {
         self.moved_bytes.store(0, Relaxed);
         self.rounds_begun.fetch_add(1, Relaxed);
     }
 
-    /// The PE's part in a round is over.
+    /// Counts the end of the PE's part in a round.
     pub fn round_done(&self) {
         self.rounds_done.fetch_add(1, Relaxed);
     }
 
-    /// So much payload of the PE's own messages has gone, or of messages for it has come.
+    /// Counts payload bytes of messages that start or end at this PE.
     pub fn moved(&self, bytes: u64) {
         self.moved_bytes.fetch_add(bytes, Relaxed);
     }
 
-    /// How much that is in the present round.
+    /// Returns those payload bytes of the current round.
     pub fn moved_bytes(&self) -> u64 {
         self.moved_bytes.load(Relaxed)
     }
 
-    /// Flits had to wait for a busy port.
+    /// Counts flits that had to wait for a busy port.
     pub fn collided(&self, flits: u64) {
         self.collisions.fetch_add(flits, Relaxed);
     }
 
-    /// A frame of an earlier round was dropped.
+    /// Counts a dropped frame of an earlier round.
     pub fn late(&self) {
         self.late_frames.fetch_add(1, Relaxed);
     }
 
-    /// So many flits of messages that are not the PE's own are in memory now.
+    /// Sets the number of flits in memory of messages that neither start nor end here.
     pub fn holds(&self, flits: u64) {
         self.buffered_flits.store(flits, Relaxed);
         self.peak_buffered_flits.fetch_max(flits, Relaxed);
     }
 
-    /// The PE's own message was due then, and began then.
+    /// Counts the start of the PE's own message, and when it was due.
     pub fn started(&self, due: Time, began: Time) {
         self.slips.fetch_add(1, Relaxed);
         let slip = began.0.saturating_sub(due.0);
         self.slip_ns.fetch_add(slip, Relaxed);
     }
 
-    /// All of it, and the process's memory.
+    /// Returns all counters, and the memory of the process.
     pub fn counts(&self) -> Counts {
         let edges = unpoisoned(&self.edges);
         let repeated = edges.iter().map(|(_, edge)| &edge.repeated_frames);
@@ -149,21 +148,20 @@ impl Counters {
     }
 }
 
-/// What a PE has counted in all clusters that it was in, one after the other, and what went
-/// wrong there.
+/// The counters and the errors of a PE in all clusters that it was in, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<Mutex<Counted>>);
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// In the clusters that are over.
+    /// The sum of earlier clusters.
     before: Counts,
     now: Arc<Counters>,
     errors: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
-    /// The counters of a new cluster.
+    /// Creates the counters of a new cluster.
     pub(crate) fn new_cluster(&self) -> Arc<Counters> {
         let mut counted = unpoisoned(&self.0);
         let over = counted.now.counts();
@@ -172,12 +170,12 @@ impl Tally {
         counted.now.clone()
     }
 
-    /// The PE could not go on, for a reason of this kind.
+    /// Counts an error of this kind that ended the PE's part.
     pub(crate) fn failed(&self, kind: &'static str) {
         *unpoisoned(&self.0).errors.entry(kind).or_default() += 1;
     }
 
-    /// All that was counted.
+    /// Returns the sum of all counters.
     pub fn counts(&self) -> Counts {
         let counted = unpoisoned(&self.0);
         let mut all = counted.before.clone();
@@ -185,13 +183,13 @@ impl Tally {
         all
     }
 
-    /// How often the PE could not go on, by kind.
+    /// Returns the number of errors that ended the PE's part, by kind.
     pub fn errors(&self) -> BTreeMap<&'static str, u64> {
         unpoisoned(&self.0).errors.clone()
     }
 }
 
-/// Numbers are as good as they were when somebody panicked.
+/// Locks counters, which are still valid after a panic.
 fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

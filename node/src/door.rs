@@ -1,17 +1,16 @@
-//! Who comes to a listener, and says in time who it is. Anybody can come: strangers are
-//! turned away, and however many there are, they take a bounded number of descriptors and
-//! keep nobody waiting who belongs here.
+//! Accepts clients of a listener that authenticate in time. Any client can connect: those that do not
+//! belong to the cluster are disconnected, and however many there are, they take a bounded number of
+//! descriptors and do not delay a PE.
 //!
-//! When all places are taken, who has to make way is decided by two things that a stranger
-//! cannot have for nothing. One is its address: they go first who come from the host that
-//! has most callers here, so a flood from elsewhere turns nobody away. But the flood may come
-//! from the same host, or from very many. So everybody has a lease as well, for which nobody
-//! else can have its place: a short one to begin with, since a caller speaks as soon as it is
-//! connected, wherever it is; a longer one whenever it has said what only a caller says who
-//! knows the protocol, since its next word may be a way around the earth away; and one
-//! without an end once its certificate was found good. Of those who have to go, whose lease
-//! ended first goes first, and while all leases last, who comes waits in the kernel's queue,
-//! a second for each time that the door is full of callers who know how to begin.
+//! When all places are taken, two properties decide which clients must leave, and neither is free for
+//! an attacker. One is the address: clients from the host with the most connections leave first, so a
+//! flood from another host removes no PE. But a flood may come from the same host, or from very many.
+//! So each client also has a lease, during which no other client can take its place. The lease is short
+//! at first, since a PE sends as soon as it is connected. It is longer after each message that only a
+//! client sends which implements the protocol, because the next message may take a round trip around
+//! the earth. It has no end once the client's certificate was verified. Among the clients that must leave,
+//! the one whose lease ended first leaves first. While all leases last, new clients wait in the
+//! kernel's queue, a second for each time that all places are taken by clients that began correctly.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,21 +27,21 @@ use crate::blocking::joined;
 use crate::limits::{BACKLOG, GRACE};
 use crate::system::sockets::tcp_socket;
 
-/// After the system has refused to let somebody in, for others to close something.
+/// Pause after the system has refused to accept a connection, in which other connections may close.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// For somebody who has to make way and has spoken already to be heard all the same. When
-/// this has passed, the runtime has looked at the sockets since, however late it is.
+/// Time for a client that must leave to be handled if it has already sent something. Once this has
+/// passed, the runtime has polled the sockets again, however late it is.
 const LAST_WORD: Duration = Duration::from_millis(5);
 
-/// So many have to make way at a time: each time takes [`LAST_WORD`], and 10,000 a second
-/// are to be let in.
+/// Number of clients that leave at a time: each time takes [`LAST_WORD`], and 10,000 clients a second
+/// are to be accepted.
 const AT_A_TIME: usize = 64;
 
-/// So many strangers are told of; of the others only who looks closely hears.
+/// Number of rejected clients that are logged as warnings; the others appear only in detailed logs.
 const TOLD: u64 = 8;
 
-/// Listens where many may come at once.
+/// Creates a listener for many simultaneous connections.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = tcp_socket(address)?;
     socket.set_reuseaddr(true)?;
@@ -50,31 +49,31 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Somebody who has come.
+/// A connected client that is not authenticated yet.
 #[derive(Debug)]
 pub struct Caller {
-    /// Its connection.
+    /// The connection.
     pub stream: TcpStream,
-    /// For how long it keeps its place.
+    /// The client's lease.
     pub lease: Lease,
 }
 
-/// Until when somebody keeps its place, whoever else comes; `None`: until its time is over.
+/// The time until which a client keeps its place; `None` for the rest of its handshake.
 #[derive(Clone, Debug)]
 pub struct Lease(Arc<Mutex<Option<Instant>>>);
 
 impl Lease {
-    /// For so long from now on.
+    /// Creates a lease from now on.
     pub fn new(time: Duration) -> Lease {
         Lease(Arc::new(Mutex::new(Some(Instant::now() + time))))
     }
 
-    /// It has shown something: it keeps its place for so long from now on.
+    /// Extends the lease from now on, because the client has sent a valid message.
     pub fn renew(&self, time: Duration) {
         self.set(Some(Instant::now() + time));
     }
 
-    /// It has shown that it belongs here.
+    /// Makes the lease endless, because the client's certificate is valid.
     pub fn settle(&self) {
         self.set(None);
     }
@@ -88,23 +87,23 @@ impl Lease {
     }
 }
 
-/// A listener, and those who have come and have yet to say who they are.
+/// A listener, and its clients that are not authenticated yet.
 #[derive(Debug)]
 pub struct Door<'a, T> {
     listener: &'a TcpListener,
-    /// How many may stand here at once.
+    /// Maximum number of such clients.
     places: usize,
-    /// How long somebody may take.
+    /// Time limit of a handshake.
     handshake: Duration,
     greetings: JoinSet<Result<T, (SocketAddr, String)>>,
-    /// Some have gone; those who have to go are not among them.
+    /// The clients that were not told to leave; some may have left.
     waiting: Vec<Waiting>,
-    /// Nobody is let in before.
+    /// No connection is accepted before this time.
     closed_until: Instant,
     turned_away: u64,
 }
 
-/// Somebody who has yet to say who it is.
+/// A client that is not authenticated yet.
 #[derive(Debug)]
 struct Waiting {
     host: IpAddr,
@@ -114,7 +113,7 @@ struct Waiting {
 }
 
 impl<'a, T: Send + 'static> Door<'a, T> {
-    /// Opens it.
+    /// Creates a door for a listener.
     pub fn new(listener: &'a TcpListener, places: usize, handshake: Duration) -> Door<'a, T> {
         Door {
             listener,
@@ -127,8 +126,7 @@ impl<'a, T: Send + 'static> Door<'a, T> {
         }
     }
 
-    /// The next who belongs here, which `greet` finds out. Nothing is lost if this is
-    /// dropped while it waits.
+    /// Waits for the next client that `greet` authenticates. Cancel safe.
     pub async fn next<F>(&mut self, greet: impl Fn(Caller) -> F) -> T
     where
         F: Future<Output = Result<T, String>> + Send + 'static,
@@ -149,7 +147,7 @@ impl<'a, T: Send + 'static> Door<'a, T> {
                 () = sleep_until(opens), if opens > now => {}
                 accepted = self.listener.accept(), if opens <= now => match accepted {
                     Ok((stream, address)) => self.ask(stream, address, &greet),
-                    // Out of descriptors, say.
+                    // Out of descriptors, for example.
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
                         self.make_way(now);
@@ -195,8 +193,8 @@ impl<'a, T: Send + 'static> Door<'a, T> {
         }
     }
 
-    /// Some have to go whose leases are over, if there are any and nobody is about to go
-    /// anyway. When it may be looked again, unless somebody goes before.
+    /// Tells clients with expired leases to leave, if there are any and no client is about to leave.
+    /// Returns the time of the next check, unless a client leaves before.
     fn make_way(&mut self, now: Instant) -> Instant {
         self.waiting.retain(|one| !one.greeting.is_finished());
         if self.waiting.len() < self.greetings.len() {
@@ -214,7 +212,7 @@ impl<'a, T: Send + 'static> Door<'a, T> {
         let mut ends: Vec<(Instant, usize)> = ends.collect();
         ends.sort_unstable();
         let over = ends.iter().take_while(|(end, _)| *end <= now);
-        // Not so many of one host that others have more then.
+        // Only as many of one host as leave it with no fewer than others.
         let mut places: Vec<usize> = over.take(AT_A_TIME.min(most)).map(|it| it.1).collect();
         if places.is_empty() {
             let first = ends.first().map(|(end, _)| *end);
@@ -237,7 +235,7 @@ impl<'a, T: Send + 'static> Door<'a, T> {
     }
 }
 
-/// Whom an address belongs to: of IPv6, a host has as many as it likes below 64 bits.
+/// Returns the host of an address: an IPv6 host has as many addresses as it likes below 64 bits.
 fn host(address: SocketAddr) -> IpAddr {
     match address.ip().to_canonical() {
         IpAddr::V6(address) => {

@@ -1,10 +1,10 @@
-//! Why a PE ends before it is told to, and what follows from that.
+//! The reasons for an early end of a PE, and their consequences.
 
 use std::io;
 use std::net::SocketAddr;
 
-use flitcast_proto::PeId;
 use flitcast_proto::items::Message;
+use flitcast_proto::{MessageId, PeId};
 use thiserror::Error;
 
 use crate::channel::ChannelError;
@@ -13,75 +13,75 @@ use crate::payload::PayloadError;
 use crate::round::RoundError;
 use crate::security::SecurityError;
 
-/// Why a PE ended before it was told to.
+/// The reason for an early end of a PE.
 #[derive(Debug, Error)]
 pub enum NodeError {
     /// The coordinator cannot be reached.
     #[error("cannot reach the coordinator at {addr}: {source}")]
     Coordinator {
-        /// Where it should be.
+        /// The coordinator's address.
         addr: SocketAddr,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// What it shows is not good.
+    /// The PE's own credentials are invalid.
     #[error(transparent)]
     Credentials(#[from] SecurityError),
-    /// Its name means nothing.
+    /// The coordinator's name cannot be resolved.
     #[error("{name}: {source}")]
     Lookup {
-        /// As it was given.
+        /// The name as given.
         name: String,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// It will not have this process.
+    /// The coordinator rejected this process.
     #[error("the coordinator at {addr} refuses it: {reason}")]
     Refused {
-        /// Where it is.
+        /// The coordinator's address.
         addr: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// There is no listening where it should.
+    /// The PE cannot listen on its address.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The control channel broke.
     #[error("the channel to the coordinator: {0}")]
     Channel(#[from] ChannelError),
-    /// The coordinator is gone.
+    /// The coordinator has ended.
     #[error("the coordinator closed the channel")]
     Abandoned,
-    /// The coordinator said something that has no place now.
+    /// A message of the coordinator that is not expected now.
     #[error("the coordinator said {said} {when}")]
     Unexpected {
-        /// What.
+        /// The message.
         said: String,
-        /// When.
+        /// The PE's state at that time.
         when: &'static str,
     },
-    /// The coordinator may not have it do this.
+    /// The coordinator lacks a permission.
     #[error("{0}")]
     NotAllowed(String),
-    /// A neighbour cannot be reached: the parent, or who else was to be called.
+    /// A neighbour cannot be reached: the parent, or another PE that this one calls.
     #[error("cannot reach {neighbour} at {addr}: {source}")]
     Neighbour {
-        /// Who.
+        /// The neighbour.
         neighbour: PeId,
-        /// Where it should be.
+        /// The neighbour's address.
         addr: String,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// Not all came that were to call: children, and others.
+    /// Neighbours that should have called did not: children, and others.
     #[error("no connection from {}", list(.missing))]
     MissingCallers {
-        /// Who is missing.
+        /// The missing neighbours.
         missing: Vec<PeId>,
     },
     /// A child does not answer.
@@ -96,18 +96,18 @@ pub enum NodeError {
     /// The messages cannot be read.
     #[error("{}", lines(.0))]
     Payload(Vec<PayloadError>),
-    /// Where messages are to arrive cannot be looked at.
+    /// The places where messages are to arrive cannot be examined.
     #[error(transparent)]
     Output(PayloadError),
     /// The round failed.
     #[error(transparent)]
     Round(#[from] RoundError),
-    /// The operating system refused something basic.
+    /// The operating system refused a basic request.
     #[error("{what}: {source}")]
     Io {
-        /// What.
+        /// The request.
         what: &'static str,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -119,8 +119,8 @@ fn list(pes: &[PeId]) -> String {
         .join(", ")
 }
 
-/// Of the faults of an input, those that are told: nobody mends more at a time, and with their
-/// paths, of 16 KiB each when all of it has to be escaped, they fit a frame many times.
+/// Maximum number of reported errors of an input: a user corrects no more at a time, and with their
+/// paths, of 16 KiB each when fully escaped, they fit into a frame many times.
 const TOLD: usize = 100;
 
 fn lines(errors: &[PayloadError]) -> String {
@@ -131,8 +131,8 @@ fn lines(errors: &[PayloadError]) -> String {
 }
 
 impl NodeError {
-    /// Whether a connection ended that was just made: in a crowd of strangers, who belongs
-    /// here may be turned away with them.
+    /// Returns whether a new connection ended, as it may for a PE among very many clients of a
+    /// listener.
     pub(crate) fn is_cut_off(&self) -> bool {
         let is_end = |error: &io::Error| {
             use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
@@ -148,7 +148,7 @@ impl NodeError {
         }
     }
 
-    /// Which kind of error it is, for who counts them.
+    /// Returns the kind of the error for metrics.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             NodeError::Coordinator { .. }
@@ -169,7 +169,7 @@ impl NodeError {
         }
     }
 
-    /// Whether the cause is a message that `pe`, its source, cannot read.
+    /// Returns whether the cause is a message that `pe`, its source, cannot read.
     pub(super) fn is_bad_input(&self, pe: PeId) -> bool {
         let unread = |message: &Message| message.source == pe;
         match self {
@@ -181,7 +181,23 @@ impl NodeError {
         }
     }
 
-    /// Whether the cause is that something stands where a message is to become visible.
+    /// Returns the messages, or parts of them, of which `pe` is the source and has another version
+    /// than the run began with.
+    pub(super) fn other_versions(&self, pe: PeId) -> Vec<MessageId> {
+        match self {
+            NodeError::Payload(faults) => {
+                let changed = faults.iter().filter_map(PayloadError::other_version);
+                changed.collect()
+            }
+            NodeError::Round(RoundError::Payload {
+                message,
+                source: PayloadError::Changed { .. },
+            }) if message.source == pe => vec![message.id],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns whether the cause is an existing entry where a message is to become visible.
     pub(super) fn is_standing_output(&self) -> bool {
         matches!(
             self,
@@ -192,7 +208,8 @@ impl NodeError {
         )
     }
 
-    /// Whether the cause is that a neighbour ended the connection, who may know better why.
+    /// Returns whether the cause is that a neighbour ended the connection; that neighbour may
+    /// report a better reason.
     pub(super) fn is_hung_up(&self) -> bool {
         match self {
             NodeError::Round(RoundError::Link(error)) | NodeError::Link(error) => {

@@ -1,9 +1,8 @@
-//! How a PE fares, in a file: for who starts it and wants to know whether it lives, without
-//! a connection and without a shell. The thread that does all of a PE's work writes it every
-//! second, so a file that is old is of a PE that is stuck, stopped or gone.
+//! A file with a PE's state, which shows whether the PE is alive without a connection or a shell.
+//! The thread that does all of a PE's work writes the file every second, so an old file belongs to
+//! a PE that is stuck, stopped or gone.
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,31 +12,32 @@ use thiserror::Error;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::limits::HEALTH;
+use crate::system::regular;
 
-/// A file that is older says that nobody writes it any more: several times what a busy
-/// machine makes a PE wait.
+/// Age from which on a file counts as abandoned: several times as long as a busy machine delays a
+/// PE.
 const OLD: Duration = Duration::from_secs(5);
-/// The longest file that is read: a line.
+/// Maximum length of a file: one line.
 const LONGEST: u64 = 1000;
 
-/// What a PE does, in a few words, for everybody on its thread to set and to read.
+/// The current activity of a PE in a few words; all tasks on its thread share it.
 #[derive(Clone, Debug, Default)]
 pub struct Activity(Rc<RefCell<String>>);
 
 impl Activity {
-    /// From now on.
+    /// Sets the current activity.
     pub fn set(&self, words: impl Into<String>) {
         *self.0.borrow_mut() = words.into();
     }
 }
 
-/// Writes the state to a file, again and again. Ends only when it cannot write it the first
-/// time, and the path is wrong, say. Later it warns, once, and goes on trying: a PE plays its
-/// part whether anybody can see that or not.
+/// Writes the activity to a file, again and again. Ends only if the first attempt fails, for
+/// example because the path is wrong. A later failure is logged once, and the PE continues without
+/// a current file.
 ///
 /// # Errors
 ///
-/// The file cannot be written at first.
+/// Returns an error if the first attempt fails.
 pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
     let part = path.with_extension("part");
     let write = || {
@@ -61,42 +61,42 @@ pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
     }
 }
 
-/// Why a PE is not well, as far as its file says.
+/// A reason why a PE is not healthy according to its file.
 #[derive(Debug, Error)]
 pub enum Unwell {
-    /// There is no file.
+    /// The file cannot be read.
     #[error("{}: {source}; is this the file of `flitcast node --join .. --health FILE`?", path.display())]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// Nobody writes it any more.
+    /// The file is not updated any more.
     #[error("{}: nobody has written it for {} s, so the PE is stuck, stopped or gone; it said last: {last}", path.display(), age.as_secs())]
     Old {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Since when.
+        /// The time since the last update.
         age: Duration,
-        /// What it says.
+        /// The content of the file.
         last: String,
     },
 }
 
-/// What the PE does that writes this file.
+/// Returns the activity of the PE that writes this file.
 ///
 /// # Errors
 ///
-/// It does nothing any more.
+/// Returns an error if the file is missing or old.
 pub fn check(path: &Path) -> Result<String, Unwell> {
     let unreadable = |source| Unwell::Unreadable {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = regular::open_file(path).map_err(unreadable)?;
     let written = file.metadata().and_then(|metadata| metadata.modified());
-    // A clock that was set back makes it young.
+    // A clock that was set back makes the file appear young.
     let age = SystemTime::now().duration_since(written.map_err(unreadable)?);
     let age = age.unwrap_or_default();
     let mut text = String::new();
@@ -115,6 +115,8 @@ pub fn check(path: &Path) -> Result<String, Unwell> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]

@@ -1,11 +1,11 @@
-//! Messages of others that a PE holds until it has sent them on, frame by frame: in memory up to a
-//! limit, and beyond it in a file that has no name, so that nothing of it is left whatever happens.
+//! Messages for other PEs that a PE stores until it has sent them on, frame by frame: in memory up to a
+//! limit, and beyond it in a file without a name, which disappears with the process.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,27 +15,27 @@ use tokio::task::spawn_blocking;
 use crate::blocking::joined;
 use crate::limits::HELD_IN_MEMORY;
 
-/// All messages that a PE holds.
+/// All stored messages.
 #[derive(Debug, Default)]
 pub struct HeldMessages {
     messages: BTreeMap<MessageId, Frames>,
     /// Bytes of frames in memory.
     in_memory: usize,
-    /// Memory that was a frame's: to get new from the system takes longer than to fill it.
+    /// Memory of former frames: allocating new memory takes longer than filling it.
     spare: Vec<Vec<u8>>,
     file: Option<Arc<File>>,
-    /// Up to where the file is written, and how many frames are in it.
+    /// The written length of the file, and the number of frames in it.
     file_bytes: u64,
     in_file: usize,
 }
 
-/// What is held of a message.
+/// The stored frames of a message.
 #[derive(Debug, Default)]
 struct Frames {
-    /// How many have come, and up to which of them they are needed no more.
+    /// The number of received frames, and the index before which none is needed any more.
     came: u64,
     gone: u64,
-    /// The rest.
+    /// The frames from that index on.
     rest: VecDeque<Frame>,
 }
 
@@ -47,12 +47,12 @@ enum Frame {
 }
 
 impl HeldMessages {
-    /// Keeps a frame as the next of a message. What memory has no room for goes into a file in
-    /// `folder`.
+    /// Stores a frame as the next one of a message. If the memory limit is reached, the frame goes into
+    /// a file in `folder`.
     ///
     /// # Errors
     ///
-    /// That there can be no such file, or what is wrong with it.
+    /// Returns an error if the file cannot be created or written.
     pub async fn hold(&mut self, message: MessageId, body: &[u8], folder: &Path) -> io::Result<()> {
         let frames = self.messages.entry(message).or_default();
         frames.came += 1;
@@ -83,16 +83,16 @@ impl HeldMessages {
         Ok(())
     }
 
-    /// Whether no frame has to be read from a file.
+    /// Returns whether no frame has to be read from a file.
     pub fn is_in_memory(&self) -> bool {
         self.in_file == 0
     }
 
-    /// A frame of a message by its place; `None` if it is not here.
+    /// Returns a frame of a message by its index; `None` if it is not stored.
     ///
     /// # Errors
     ///
-    /// What is wrong with the file.
+    /// Returns an error if the file cannot be read.
     pub async fn frame(&self, message: MessageId, place: u64) -> io::Result<Option<Cow<'_, [u8]>>> {
         let held = self.messages.get(&message);
         let frame = held.and_then(|frames| {
@@ -113,8 +113,7 @@ impl HeldMessages {
         }
     }
 
-    /// Nobody needs the frames of a message ahead of this place any more, those included that are yet
-    /// to come.
+    /// Discards the frames of a message before this index, even those that have yet to arrive.
     pub fn forget_to(&mut self, message: MessageId, place: u64) {
         let Some(frames) = self.messages.get_mut(&message) else {
             return;
@@ -139,7 +138,7 @@ impl HeldMessages {
         }
     }
 
-    /// Nobody gets any of them: a round is over.
+    /// Discards all frames at the end of a round.
     pub fn forget_all(&mut self) {
         while let Some((&message, _)) = self.messages.first_key_value() {
             self.forget_to(message, u64::MAX);
@@ -149,20 +148,41 @@ impl HeldMessages {
     }
 }
 
-/// A file in a folder that nobody else sees, and that goes with the process.
+/// Creates a file in a folder that disappears with the process. It never has a name (`O_TMPFILE`), or,
+/// on a file system without such files, a random name for a moment, which no other process can create
+/// before.
 fn nameless(folder: PathBuf) -> io::Result<File> {
     std::fs::create_dir_all(&folder)?;
-    let path = folder.join(format!(".flitcast-held-{}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let options = options.read(true).write(true).create_new(true).mode(0o600);
-    let file = options.open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
+    tempfile::tempfile_in(folder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another user of a shared folder can create files of any name there first.
+    #[test]
+    fn no_file_that_stands_in_the_folder_is_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let process = std::process::id();
+        std::fs::write(at(&format!(".flitcast-held-{process}")), "another's").unwrap();
+        std::fs::create_dir(at(&format!("flitcast-held-{process}"))).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", at(".flitcast-held")).unwrap();
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        let files = [(); 3].map(|()| nameless(folder.path().to_owned()).unwrap());
+        assert_eq!(names(), 3, "no name is added");
+        for (file, byte) in files.iter().zip(b"abc") {
+            file.write_all_at(&[*byte], 0).unwrap();
+        }
+        for (file, byte) in files.iter().zip(b"abc") {
+            let mut read = [0];
+            file.read_exact_at(&mut read, 0).unwrap();
+            assert_eq!(read, [*byte]);
+        }
+        let held = std::fs::read(at(&format!(".flitcast-held-{process}"))).unwrap();
+        assert_eq!(held, b"another's");
+    }
 
     #[tokio::test]
     async fn what_memory_has_no_room_for_comes_back_from_the_file() {

@@ -1,5 +1,5 @@
-//! What processes cost where this one runs: found by a process of its own, so that what watches,
-//! traces and logs this one knows nothing of it.
+//! The costs of processes on this host, measured by a separate process, so that watching, tracing and
+//! logging of this one do not include it.
 
 use std::io;
 use std::process::Stdio;
@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use crate::limits::MEASURE_HOST;
 use crate::system::children::PROGRAM;
 
-/// What `flitcast calibrate --host --format json` says, of plain connections or of encrypted ones;
-/// nothing where it cannot tell, or takes too long.
+/// Returns the output of `flitcast calibrate --host --format json` for plain or encrypted connections;
+/// empty if the measurement fails or takes too long.
 pub async fn measure(encrypted: bool) -> String {
     let mut measuring = Command::new(PROGRAM);
     measuring

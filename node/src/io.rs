@@ -1,4 +1,4 @@
-//! What a node plays rounds on: its connections, its files, the monotonic clock.
+//! The I/O of a node's rounds: its connections, its files, the monotonic clock.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,6 +12,7 @@ use flitcast_proto::ops::{Brief, Word};
 use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::control::{Doing, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::{MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
 use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
 use smallvec::SmallVec;
@@ -28,74 +29,79 @@ use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
 use crate::pulse::{Pulse, While};
-use crate::round::{Heard, RoundError, RoundIo, Sent, doing};
+use crate::round::{Committed, Heard, RoundError, RoundIo, Sent, doing};
 use crate::rounds::RoundsIo;
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
 
-/// What one PE plays all its rounds on.
+/// The I/O of all rounds of one PE.
 pub struct NodeIo<'a> {
-    /// Who it is, and where.
+    /// The PE.
     pub pe: PeId,
-    /// The tree of all.
+    /// The common tree.
     pub tree: Arc<Tree>,
-    /// What it was told of each round.
+    /// The schedule of the PE for each round.
     pub brief: Brief,
     /// Whether spans are recorded.
     pub records_spans: bool,
     /// The connections.
     pub neighbours: &'a mut Neighbours,
-    /// What TCP had to send again on them.
+    /// The retransmissions of TCP on the connections.
     pub retransmissions: Retransmissions,
-    /// Where messages come from and go.
+    /// The sources and destinations of messages.
     pub store: &'a Store,
-    /// For what time alone brings.
+    /// The alarm for actions that wait for a time.
     pub alarm: Alarm,
-    /// Where it is told what the PE is doing.
+    /// The reported activity of the PE.
     pub pulse: &'a Pulse,
-    /// Where messages go in parts: what they are, and which of several trees this is.
+    /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
-    /// What belongs to the round under way.
+    /// The state of the current round.
     pub state: State<'a>,
 }
 
-/// The bytes of a message that this PE sends, from a place on.
+/// The bytes of a message that this PE sends, from an offset on.
 struct Reader {
     at: u64,
+    /// Payload of a full flit.
+    flit_bytes: u32,
     source: Source,
-    /// Of a part: the trees on which the rest of the message goes, and the one on which this does.
+    /// For a part: the flits of the message that belong to each tree, and the index of this tree.
     turns: Option<(Turns, usize)>,
 }
 
-/// Where a message goes that comes in.
+/// The destination of an incoming message.
 enum Place {
     Whole(Sink),
     Part(PartSink),
 }
 
-/// What belongs to one round.
+/// A message that becomes visible, and the digest of the written bytes.
+type Commit = (Message, Result<Option<Digest>, PayloadError>);
+
+/// The state of one round.
 #[derive(Default)]
 pub struct State<'a> {
     outbox: Option<Outbox<'a>>,
-    /// The message that goes out, to whom first, and its bytes; and the one that comes in.
+    /// The outgoing message, its first receiver and its bytes; and the incoming message.
     source: Option<(Message, PeId, Reader)>,
     sink: Option<(Message, Place)>,
-    /// Those of which the next part is yet to go, or to come.
+    /// Messages whose next part has yet to be sent or received.
     sources: BTreeMap<(MessageId, PeId), Reader>,
     sinks: BTreeMap<MessageId, Place>,
     prefix: Vec<u8>,
     held: HeldMessages,
-    /// To whom something is under way, and who had the last turn.
+    /// The receivers of sends in progress, and the order of polling.
     sending: SmallVec<[PeId; 1]>,
     last: LastTurns,
-    /// Whether it looks for frames a few more times before the PE sleeps.
+    /// Whether the PE polls for frames a few more times before it sleeps.
     waits_awake: bool,
-    /// For whom short frames are gathered, to go with one call.
+    /// The neighbour whose short frames are coalesced into one system call.
     gathering: Option<PeId>,
-    /// Messages that are being made visible.
-    commits: JoinSet<(Message, Result<(), PayloadError>)>,
+    /// Messages that are becoming visible.
+    commits: JoinSet<Commit>,
     collisions: u64,
     files_ns: u64,
     started_ns: u64,
@@ -110,7 +116,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
             parts.forget();
         }
         let mut outbox = Outbox::new(self.store, &self.brief, self.parts.map(|(_, parts)| parts));
-        // A disk that takes longer holds the round up when it has begun.
+        // A slower disk delays the round after its begin.
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
         held.forget_all();
@@ -154,9 +160,9 @@ impl<'a> RoundsIo for NodeIo<'a> {
             parts.give_up().await;
         }
         while let Some(commit) = self.state.commits.join_next().await {
-            // The round has its error already.
-            if let Ok(message) = committed(commit) {
-                round.handle_committed(clock::now(), message);
+            // The round already has its error.
+            if let Ok(Committed { message, digest }) = committed(commit) {
+                round.handle_committed(clock::now(), message, digest);
             }
         }
     }
@@ -215,15 +221,14 @@ impl RoundIo for NodeIo<'_> {
             gathering,
             ..
         } = &mut self.state;
-        let flit_bytes = self.brief.flit_bytes_of(message.id);
         let goes_on = |(of, whom, _): &&mut (Message, PeId, Reader)| {
-            // To several at once, each reads for itself.
+            // With several receivers at once, each has its own reader.
             *of == message && (*whom == to || !self.brief.all_ports)
         };
         let (_, _, reader) = match source.as_mut().filter(goes_on) {
             Some(_) => source.as_mut().expect("just looked at"),
             None => {
-                // One of which more is to go to somebody else goes on later.
+                // A message that has more to send to another receiver continues later.
                 let put_by = source.take().filter(|_| self.brief.all_ports);
                 sources.extend(put_by.map(|(of, whom, reader)| ((of.id, whom), reader)));
                 let begun = match self.brief.all_ports {
@@ -232,8 +237,10 @@ impl RoundIo for NodeIo<'_> {
                 };
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
+                    let flit_bytes = self.brief.flit_bytes_of(message.id);
                     Reader {
                         at: 0,
+                        flit_bytes,
                         source: outbox.take(message, flit_bytes),
                         turns: self.parts.and_then(|(lane, parts)| {
                             let (_, turns, place) = parts.whole(lane, message)?;
@@ -244,13 +251,13 @@ impl RoundIo for NodeIo<'_> {
                 source.insert((message, to, begun))
             }
         };
-        // What is gathered does not wait for the disk.
+        // Coalesced frames do not wait for the disk.
         if matches!(reader.source, Source::Files(_))
             && let Some(other) = gathering.take()
         {
             self.neighbours.get(other).go()?;
         }
-        let payload = reader.read(payload, flit_bytes, files_ns).await;
+        let payload = reader.read(payload, files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
@@ -326,7 +333,7 @@ impl RoundIo for NodeIo<'_> {
         let (_, sink) = match sink {
             Some((of, _)) if *of == message => sink.as_mut().expect("just looked at"),
             _ => {
-                // One that is not whole goes on later.
+                // An incomplete message continues later.
                 sinks.extend(sink.take().map(|(of, sink)| (of.id, sink)));
                 let begun = sinks.remove(&message.id);
                 let begun = begun.unwrap_or_else(|| {
@@ -360,9 +367,9 @@ impl RoundIo for NodeIo<'_> {
         self.neighbours.get(from).consume();
     }
 
-    async fn make_room(&mut self) -> Result<Option<Message>, RoundError> {
+    async fn make_room(&mut self) -> Result<Option<Committed>, RoundError> {
         let commits = &mut self.state.commits;
-        // Parts wait for others, which may be behind this one.
+        // Parts wait for others, which may follow this one.
         if commits.len() < COMMITS_UNDER_WAY || self.parts.is_some() {
             return Ok(None);
         }
@@ -375,7 +382,7 @@ impl RoundIo for NodeIo<'_> {
     fn commit(&mut self, message: Message) -> bool {
         match self.state.sink.take() {
             Some((_, Place::Whole(Sink::Files(files)))) => {
-                let commit = async move { (message, files.commit().await) };
+                let commit = async move { (message, files.commit().await.map(Some)) };
                 self.state.commits.spawn(commit);
                 false
             }
@@ -402,7 +409,7 @@ impl RoundIo for NodeIo<'_> {
             ..
         } = &mut self.state;
         if round.is_duplex() && until.is_some() {
-            // What has come meanwhile is known when everybody else had a turn.
+            // Other events are known after all other tasks have run.
             tokio::task::yield_now().await;
             last.ask_all_again();
         }
@@ -413,7 +420,7 @@ impl RoundIo for NodeIo<'_> {
             }
         }
         let doing = match sending.first() {
-            // On one tree it waits, on another it may not.
+            // The action waits on one tree, but perhaps not on another.
             _ if self.parts.is_some() => None,
             Some(to) => Some(Doing::Sending(*to)),
             None => doing(round, until.is_none() && commits.is_empty()),
@@ -443,7 +450,7 @@ impl RoundIo for NodeIo<'_> {
             }
             sources.retain(|(id, _), _| round.goes_on_with(*id));
         }
-        // Streams meet where there are several sources: P0 alone begins on the trigger.
+        // Streams meet if there are several sources: only P0 begins on the trigger.
         if self.brief.operation.begins_on() == Word::Trigger || round.is_duplex() {
             return;
         }
@@ -465,7 +472,7 @@ impl RoundIo for NodeIo<'_> {
         Ok(())
     }
 
-    /// While one connection is busy, another one may be lost.
+    /// Checks for failed connections: while one is busy, another may fail.
     fn look(&mut self, now: Time) -> Result<(), RoundError> {
         Ok(self.neighbours.look(now)?)
     }
@@ -479,15 +486,15 @@ impl RoundIo for NodeIo<'_> {
 }
 
 impl NodeIo<'_> {
-    /// What was gathered for a neighbour goes.
+    /// Writes the coalesced frames of a neighbour.
     fn go(&mut self) -> Result<(), LinkError> {
         let to = self.state.gathering.take();
         to.map_or(Ok(()), |to| self.neighbours.get(to).go())
     }
 }
 
-/// The connection to a neighbour, where short frames that follow each other are gathered. What was
-/// gathered for another one goes.
+/// Returns the connection to a neighbour, where consecutive short frames are coalesced. Writes those
+/// that were coalesced for another neighbour.
 fn gathered<'a>(
     neighbours: &'a mut Neighbours,
     gathering: &mut Option<PeId>,
@@ -502,12 +509,10 @@ fn gathered<'a>(
     Ok(neighbours.get(to))
 }
 
-fn committed(
-    commit: Result<(Message, Result<(), PayloadError>), JoinError>,
-) -> Result<Message, RoundError> {
+fn committed(commit: Result<Commit, JoinError>) -> Result<Committed, RoundError> {
     let (message, result) = joined(commit);
-    result.map_err(|source| RoundError::Payload { message, source })?;
-    Ok(message)
+    let digest = result.map_err(|source| RoundError::Payload { message, source })?;
+    Ok(Committed { message, digest })
 }
 
 fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
@@ -515,28 +520,22 @@ fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
 }
 
 impl Reader {
-    /// These bytes, which are not behind it: a flit.
+    /// Reads these bytes of a flit.
     async fn read(
         &mut self,
         range: Range<u64>,
-        flit_bytes: u32,
         waited_ns: &mut u64,
     ) -> Result<&[u8], PayloadError> {
         while self.at < range.start {
-            let skipped = (range.start - self.at).min(flit_bytes.into());
-            self.next(skipped, flit_bytes, waited_ns).await?;
+            let skipped = (range.start - self.at).min(self.flit_bytes.into());
+            self.next(skipped, waited_ns).await?;
         }
-        self.next(range.end - range.start, flit_bytes, waited_ns)
-            .await
+        self.next(range.end - range.start, waited_ns).await
     }
 
-    /// The next flit of so many bytes; of a part, behind what goes on other trees.
-    async fn next(
-        &mut self,
-        len: u64,
-        flit_bytes: u32,
-        waited_ns: &mut u64,
-    ) -> Result<&[u8], PayloadError> {
+    /// Reads the next flit of this length; for a part, skips the flits of other trees.
+    async fn next(&mut self, len: u64, waited_ns: &mut u64) -> Result<&[u8], PayloadError> {
+        let flit_bytes = self.flit_bytes;
         if let Some((turns, lane)) = &mut self.turns {
             while turns.next().is_some_and(|turn| turn != *lane) {
                 self.source.next(flit_bytes as usize, waited_ns).await?;
@@ -547,8 +546,8 @@ impl Reader {
     }
 }
 
-/// Of what has been read of a message: what went to this neighbour, or else to somebody else, up
-/// to this place or, for want of that, to one ahead of it.
+/// Removes the reader of a message that has sent to this neighbour, or else to another, up to this
+/// offset, or to an earlier one.
 fn begun_at(
     sources: &mut BTreeMap<(MessageId, PeId), Reader>,
     message: MessageId,
@@ -563,7 +562,7 @@ fn begun_at(
 }
 
 impl State<'_> {
-    /// Something was begun.
+    /// Records a send in progress.
     fn begun(&mut self, to: PeId, is_sent: bool) -> Sent {
         if is_sent {
             return Sent::Whole;
@@ -573,7 +572,7 @@ impl State<'_> {
     }
 }
 
-/// The counters hear what happens in a round.
+/// Counts the events of a round.
 pub struct Told<'a> {
     counters: &'a Counters,
     is_first: bool,

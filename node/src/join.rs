@@ -1,9 +1,8 @@
-//! A PE that somebody else starts than the coordinator: a container, a job of Slurm, a
-//! person. It calls the coordinator until that is there, shows who it is, and is told what
-//! a PE that was started for the launch knows from the start. From then on it is one like
-//! the others.
+//! A PE that the coordinator has not started: one in a container, in a Slurm job, or started by a user.
+//! It calls the coordinator until that listens, authenticates itself, and receives the settings that a
+//! launched PE has from the start. After that it is like the others.
 //!
-//! Who it is, its certificate says. Where connections are plain, nobody shows anything.
+//! Its certificate names the PE. On plain connections there is no authentication.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,7 +21,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::allowed::Allowed;
+use crate::allowed::{Allowed, FileAccess};
 use crate::config::NodeConfig;
 use crate::coordinator::{Coordinator, dial};
 use crate::counters::Tally;
@@ -33,47 +32,48 @@ use crate::limits::{self, Timeouts};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::serve;
 
-/// Who joins, and where.
+/// The settings of a PE that joins.
 #[derive(Clone, Debug)]
 pub struct JoinConfig {
-    /// Which PE.
+    /// The PE.
     pub pe: PeId,
-    /// Where the coordinator listens, or will: `HOST:PORT`.
+    /// The address at which the coordinator listens, now or later: `HOST:PORT`.
     pub coordinator: String,
-    /// What the PE listens on; `None`: the address that the cluster file gives it.
+    /// The address to listen on; `None` for the one in the cluster file.
     pub listen: Option<SocketAddr>,
-    /// What it shows, read anew each time that it joins: it may have been issued again, or
-    /// others revoked, since.
+    /// The credentials, read again for each join: they may have been issued again, or others revoked.
     pub credentials: Credentials,
-    /// How long it tries to reach the coordinator; of no account for one that stays.
+    /// Time to try to reach the coordinator; unused for a PE that stays.
     pub wait: Duration,
-    /// Whether it joins the next cluster when one is over, until it is stopped.
+    /// Whether the PE joins the next cluster when one has ended, until it is stopped.
     pub stays: bool,
-    /// Whose keeper tells it that somebody listens tries again at once.
+    /// Notified by the daemon when a command listens, so that the PE tries again at once.
     pub called: Arc<Notify>,
-    /// What it counts, in all clusters that it joins.
+    /// The counters of all clusters that the PE joins.
     pub tally: Tally,
-    /// Whether it runs commands, for who shows a certificate.
+    /// Whether it runs commands for a coordinator with a certificate.
     pub commands: bool,
+    /// The files that it reads and writes for a coordinator with a certificate.
+    pub files: FileAccess,
 }
 
-/// What who joins shows.
+/// The credentials of a PE that joins.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// Nothing, and asks for nothing.
+    /// None; none are required of the coordinator either.
     None,
-    /// What who keeps it has issued for it.
+    /// Credentials issued by the PE's daemon.
     Issued(Identity),
-    /// What is in this folder.
+    /// The credentials in this folder.
     Folder(PathBuf),
 }
 
 impl Credentials {
-    /// How connections of a PE are guarded with it.
+    /// Returns how connections of a PE are protected with these credentials.
     ///
     /// # Errors
     ///
-    /// What is in the folder is not good now.
+    /// Returns an error if the credentials in the folder are invalid now.
     pub fn security(&self, pe: PeId) -> Result<Security, SecurityError> {
         match self {
             Credentials::None => Ok(Security::Plain),
@@ -83,40 +83,41 @@ impl Credentials {
     }
 }
 
-/// Why a PE did not join, or ended before it was told to.
+/// A reason why a PE did not join, or ended early.
 #[derive(Debug, Error)]
 pub enum JoinError {
-    /// Nobody was there.
+    /// No coordinator listened.
     #[error(
         "{pe} could not join at {coordinator} within {} s: {last}; is a command listening there, with [launch] kind = \"join\" in its cluster file? --wait waits longer, --stay as long as it takes",
         wait.as_secs_f64()
     )]
     Nobody {
-        /// Who.
+        /// The PE.
         pe: PeId,
-        /// Where.
+        /// The coordinator's address.
         coordinator: String,
-        /// How long it tried.
+        /// The time that it tried.
         wait: Duration,
-        /// What came of the last try.
+        /// The error of the last attempt.
         last: NodeError,
     },
-    /// It may not.
+    /// The coordinator rejected the PE.
     #[error("{pe} may not join at {coordinator}: {why}")]
     Refused {
-        /// Who.
+        /// The PE.
         pe: PeId,
-        /// Where.
+        /// The coordinator's address.
         coordinator: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// It had joined.
+    /// The PE failed after it had joined.
     #[error(transparent)]
     Node(#[from] NodeError),
 }
 
-/// Whether it makes sense to try again: the coordinator is not there yet, or not any more.
+/// Returns whether another attempt makes sense, because the coordinator does not listen yet or any
+/// more.
 fn may_come(error: &NodeError) -> bool {
     match error {
         NodeError::Coordinator { source, .. } => source.kind() != io::ErrorKind::InvalidData,
@@ -125,13 +126,13 @@ fn may_come(error: &NodeError) -> bool {
     }
 }
 
-/// Joins a cluster and plays in it until the coordinator says stop; who stays joins the
-/// next one, until `shutdown` is cancelled.
+/// Joins a cluster and serves it until the coordinator ends it. A PE that stays joins the next one,
+/// until `shutdown` is cancelled.
 ///
 /// # Errors
 ///
-/// Nobody is there, it may not join, or it had to leave before it was told to. Who stays
-/// says so and tries again, whatever it is.
+/// Returns an error if no coordinator listens, if the PE is rejected, or if it ends early. A PE that
+/// stays logs any error and tries again.
 pub async fn join(
     config: JoinConfig,
     state: Activity,
@@ -198,7 +199,7 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
             lived if !config.stays => return lived,
             Ok(()) => {}
             Err(error) => {
-                // Once: it may be the same for hours.
+                // Once: the reason may be the same for hours.
                 let complaint = error.to_string();
                 if complaint != complained {
                     tracing::warn!("{complaint}; trying again");
@@ -210,7 +211,7 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
     }
 }
 
-/// Waits so long, or until it is called; how long to wait the next time.
+/// Waits for `pause`, or until it is called; returns the next pause.
 async fn rest(pause: Duration, called: &Notify) -> Duration {
     match timeout(pause, called.notified()).await {
         Ok(()) => limits::FIRST_PAUSE,
@@ -222,7 +223,7 @@ fn bind(address: SocketAddr) -> Result<TcpListener, NodeError> {
     listen(address).map_err(|source| NodeError::Listen { address, source })
 }
 
-/// Plays in a cluster that it has joined.
+/// Serves a cluster that it has joined.
 async fn play(
     node: &NodeConfig,
     own: Option<&TcpListener>,
@@ -246,12 +247,12 @@ async fn play(
     served
 }
 
-/// Calls the coordinator, once, and says who wants to join.
+/// Calls the coordinator once, and sends the join request.
 async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome), NodeError> {
     let pe = config.pe;
     let security = config.credentials.security(pe)?;
-    let allowed = Allowed::joined(pe, &security, config.commands);
-    // Its own, until it is told those of the cluster.
+    let allowed = Allowed::joined(pe, &security, config.files.clone(), config.commands);
+    // The defaults, until the PE receives the cluster's.
     let timeouts = Timeouts::default();
     let (addr, mut stream) = call(config, &security, &timeouts).await?;
     let failed = |source| NodeError::Coordinator { addr, source };
@@ -263,7 +264,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         Ok(Ok(ToPe::Refusal { reason })) => return Err(NodeError::Refused { addr, reason }),
         Ok(Ok(other)) => {
             return Err(NodeError::Unexpected {
-                said: crate::text::clipped(&other),
+                said: other.kind().to_owned(),
                 when: "to one who wants to join",
             });
         }
@@ -282,7 +283,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
     Ok((channel, node, welcome))
 }
 
-/// Connects to the first of the coordinator's addresses that lets us.
+/// Connects to the first of the coordinator's addresses that accepts.
 async fn call(
     config: &JoinConfig,
     security: &Security,
@@ -307,7 +308,7 @@ async fn call(
     Err(last)
 }
 
-/// Says who wants to join, and hears the answer.
+/// Sends the join request, and receives the answer.
 async fn ask(config: &JoinConfig, allowed: &Allowed, stream: &mut Transport) -> io::Result<ToPe> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut frame = Vec::new();
@@ -321,7 +322,7 @@ async fn ask(config: &JoinConfig, allowed: &Allowed, stream: &mut Transport) -> 
     stream.flush().await?;
     let mut prefix = [0; LENGTH_BYTES];
     stream.read_exact(&mut prefix).await?;
-    // An alert of TLS, or a handshake.
+    // A TLS alert, or a handshake.
     if matches!(prefix, [0x15 | 0x16, 3, ..]) {
         let why = "it wants certificates: give --credentials DIR instead of --insecure, or give its command --insecure";
         return Err(invalid(why.to_owned()));
@@ -346,7 +347,7 @@ mod tests {
         }
         let waited = began.elapsed();
         assert!(waited >= limits::LONGEST_PAUSE);
-        // Be it before it waits.
+        // Even one that was sent before the wait.
         called.notify_one();
         assert_eq!(rest(pause, &called).await, limits::FIRST_PAUSE);
         assert_eq!(began.elapsed(), waited);

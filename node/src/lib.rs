@@ -1,9 +1,8 @@
-//! Plays one PE over TCP: the only place that touches sockets, timers and files.
+//! Runs one PE over TCP: the only crate with sockets, timers and files.
 //!
-//! [`run`] registers with the coordinator, connects to the neighbours and plays
-//! rounds; [`join::join`] does so for a PE that nobody has started for this launch. It
-//! asks the state machine of `flitcast-proto` what to do and moves the bytes; it knows
-//! nothing of algorithms.
+//! [`run`] registers with the coordinator, connects to the neighbours and runs rounds; [`join::join`]
+//! does so for a PE that the coordinator has not started. The state machine of `flitcast-proto` decides
+//! each action, and this crate moves the bytes; it does not depend on algorithms.
 //!
 //! ```no_run
 //! use std::net::SocketAddr;
@@ -17,7 +16,7 @@
 //! use tokio::net::TcpListener;
 //! use tokio_util::sync::CancellationToken;
 //!
-//! /// Plays P1 until the coordinator that has started this process says stop.
+//! /// Runs P1 until the coordinator that has started this process ends it.
 //! async fn play(
 //!     coordinator: SocketAddr,
 //!     cluster: u64,
@@ -45,15 +44,17 @@ mod blocking;
 mod briefing;
 pub mod channel;
 mod config;
+mod confine;
 mod connect;
 mod coordinator;
 mod counters;
 pub mod door;
 mod error;
 pub mod health;
-mod held;
+pub mod held;
 mod host;
 mod inbox;
+mod inputs;
 mod io;
 pub mod join;
 pub mod limits;
@@ -62,7 +63,7 @@ mod listen;
 pub mod lively;
 mod neighbours;
 mod pacer;
-mod parts;
+pub mod parts;
 pub mod payload;
 mod probe;
 pub mod pulse;

@@ -1,44 +1,40 @@
-//! How long a PE waits, and how much it holds. No wait is without a bound.
+//! Limits of a PE's waits and of its memory. Every wait has a limit.
 
 use std::time::Duration;
 
 use flitcast_proto::wire::control::TimeoutsNs;
 
-/// How long is waited for what. All processes of a cluster have the same; who starts
-/// them chooses.
+/// Time limits, the same for all processes of a cluster; the coordinator sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// From one ping of the coordinator to the next. Often enough that several are lost
-    /// before anybody is taken for dead, too seldom to be seen in a measurement.
+    /// Time from one ping of the coordinator to the next: short enough that several are lost before a
+    /// PE counts as dead, too long to be visible in a measurement.
     pub heartbeat: Duration,
-    /// Without a byte from the other end of a control channel, or without an
-    /// acknowledgement of what was sent to a neighbour. In that time TCP repeats a
-    /// lost segment four times.
+    /// Time without a byte from the other end of a control channel, or without an acknowledgement from
+    /// a neighbour. In that time TCP repeats a lost segment four times.
     pub silence: Duration,
-    /// For a new connection to say who it is, or to be gone. A round trip and a few dozen
-    /// bytes.
+    /// Time for a new connection to authenticate, which takes a round trip and a few dozen bytes.
     pub handshake: Duration,
-    /// To reach the coordinator or the parent, or to tell that it cannot be. Both listen before anybody is told
-    /// their address, so only a host that is gone takes longer.
+    /// Time to reach the coordinator or the parent, or to report that they cannot be reached. Both
+    /// listen before their address is sent to any PE, so only a dead host takes longer.
     pub connect: Duration,
-    /// Without a byte taken by a peer whose host is there, while nobody in the cluster
-    /// moves any, until that is told. Longer than the pauses of a machine that is short of memory.
+    /// Time without a byte accepted by a peer whose host answers, while no PE of the cluster moves any;
+    /// then that is reported. Longer than the pauses of a machine that is short of memory.
     pub write: Duration,
-    /// Without a byte moved by anybody while a PE reads or writes files, or looks through
-    /// its input: a slow disk takes a minute or two for a million files, or to make
-    /// 10 GiB durable.
+    /// Time without a byte moved by any PE while a PE reads or writes files, or examines its input: a
+    /// slow disk takes a minute or two for a million files, or to make 10 GiB durable.
     pub disk: Duration,
 }
 
 impl Timeouts {
-    /// How long the wait itself may be, for everybody to have heard of its end within
-    /// `limit`: two heartbeats are left out, but not more than half.
+    /// Returns the limit of a wait whose end all PEs must receive within `limit`: two heartbeats less,
+    /// but at least half of it.
     pub fn within(&self, limit: Duration) -> Duration {
         limit.saturating_sub(2 * self.heartbeat).max(limit / 2)
     }
 
-    /// How long a new connection may take, for it to be gone when the time for a
-    /// handshake is over.
+    /// Returns the time limit of a new connection, so that it is closed when the time for a handshake
+    /// has passed.
     pub fn greeting(&self) -> Duration {
         self.handshake - self.handshake / 10
     }
@@ -59,7 +55,7 @@ impl From<TimeoutsNs> for Timeouts {
 
 impl From<Timeouts> for TimeoutsNs {
     fn from(timeouts: Timeouts) -> TimeoutsNs {
-        // A day, the most that may be asked for, is far below what fits.
+        // A day, the longest permitted time, is far below the largest value.
         let ns = |time: Duration| time.as_nanos() as u64;
         TimeoutsNs {
             heartbeat_ns: ns(timeouts.heartbeat),
@@ -85,133 +81,138 @@ impl Default for Timeouts {
     }
 }
 
-/// For the coordinator's first word to a PE that has registered: it may still be starting
+/// Time until the coordinator's first message to a registered PE: the coordinator may still start
 /// others, a thousand on a busy machine.
 pub const FIRST_WORD: Duration = Duration::from_secs(30);
 
-/// Words that wait to go to or come from the coordinator. There are a few a round, and
-/// the coordinator waits for an answer to most.
+/// Time without a message from a coordinator whose host answers: a user may have stopped it, by Ctrl-Z
+/// for example, and may continue it later. A dead host is detected within the silence limit.
+pub const STANDSTILL_OF_COORDINATOR: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Number of queued messages to or from the coordinator. There are a few a round, and the coordinator
+/// waits for an answer to most.
 pub const WORDS: usize = 16;
 
-/// After a first try to join that failed: the listener of the next command may be there
-/// any moment. Each further pause is twice as long, ...
+/// Pause after a first failed attempt to join: the listener of the next command may appear soon. Each
+/// further pause is twice as long, up to [`LONGEST_PAUSE`].
 pub const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
-/// ... up to this: who comes up is joined within half a second, and a thousand PEs that
-/// wait are 2000 refused connections a second, which a host does not notice.
+/// Longest pause between attempts to join: a new listener is joined within half a second, and a
+/// thousand waiting PEs are 2000 refused connections a second, which a host does not notice.
 pub const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
-/// For a name to be looked up: a resolver asks a second server after 5 s.
+/// Time to resolve a name: a resolver asks a second server after 5 s.
 pub const LOOKUP: Duration = Duration::from_secs(10);
 
-/// How often the file is written that says how a PE fares.
+/// Time between two updates of the health file.
 pub const HEALTH: Duration = Duration::from_secs(1);
 
-/// For all neighbours to be connected, once the PE knows them.
+/// Time to connect to all neighbours, once the PE knows them.
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
-/// Connections that are being asked who they are, where there are descriptors for so many
-/// (`descriptors.rs`). When there are more, some have to make way (`door.rs`). Somebody in the
-/// middle of TLS takes up to 22 KiB, so all of these take less than 16 MiB.
+/// Maximum number of unauthenticated connections, if there are enough descriptors (`descriptors.rs`).
+/// When there are more, some have to leave (`door.rs`). A connection in the middle of TLS takes up to
+/// 22 KiB, so all of these take less than 16 MiB.
 pub const GREETINGS: usize = 704;
 
-/// Where there are few descriptors: with none at all, nobody who belongs here would come in.
+/// The number if there are few descriptors: with 0, no PE could connect.
 pub const FEWEST_GREETINGS: usize = 8;
 
-/// That somebody who has come keeps its place, whoever else comes: a PE speaks as soon as it
-/// is connected, however far away it is, and its host may be busy. So 10,000 strangers a second
-/// are let in and turned away again.
+/// Time for which a new client keeps its place: a PE sends as soon as it is connected, but its host may
+/// be busy. So 10,000 clients a second can be accepted and disconnected.
 pub const GRACE: Duration = Duration::from_millis(100);
 
-/// The same from when it has begun as a PE begins and was answered, or has taken what it is
-/// given: to the other end of the earth and back is 300 ms, and a packet that was lost comes
+/// Time for which a client keeps its place after it has begun as a PE begins and was answered, or has
+/// received data: a round trip to the other end of the earth takes 300 ms, and a lost packet is sent
 /// again within a second.
 pub const ROUND_TRIP: Duration = Duration::from_secs(1);
 
-/// Bytes that somebody may send in all before its certificate was found good, its first word
-/// behind that included. What `flitcast ca` issues takes a quarter of them, a certificate with an
-/// RSA key of 4096 bits two thirds; and what is held for somebody grows by their double.
+/// Number of bytes that a client may send before its certificate is verified, its first message
+/// included. Certificates of `flitcast ca` take a quarter of them, one with an RSA key of 4096 bits two
+/// thirds. The memory for a client grows by twice that number.
 pub const UNKNOWN_BYTES: usize = 4 * 1024;
 
-/// Descriptors that a PE needs, its neighbours apart: 16 messages that are being made durable,
-/// nine that are read, each with a file, its folder and a link on the way; a scan ten folders
-/// deep; 16 who scrape; and a dozen of its own.
+/// Number of descriptors that a PE needs apart from its neighbours: 16 messages that are being made
+/// durable, nine that are read, each with a file, its folder and a link on the way; a scan ten folders
+/// deep; 16 clients that scrape metrics; and a dozen others.
 pub const DESCRIPTORS: u64 = 128;
 
-/// And for a neighbour: its connection, and a clock where the link is shaped.
+/// Number of descriptors for a neighbour: its connection, and a timer if the link is shaped.
 pub const DESCRIPTORS_PER_NEIGHBOUR: u64 = 2;
 
-/// Connections that the kernel holds for a listener until they are accepted: as many as
-/// Linux allows unless told otherwise. Who finds this queue full tries again a second
-/// later, and then two seconds after that.
+/// Number of connections that the kernel queues for a listener: as many as Linux allows by default. A
+/// client that finds this queue full tries again a second later, and then two seconds after that.
 pub const BACKLOG: u32 = 4096;
 
-/// Calls of somebody who is cut off before anything was said: one is enough but in a crowd,
-/// and nobody is turned away five times by chance.
+/// Number of attempts of a client that is disconnected before it has sent anything: one suffices except
+/// in a flood, and five failures by chance are unlikely.
 pub const CALLS: u32 = 5;
 
-/// For an edge to be measured, beyond the budget that the coordinator gives: the
-/// longest burst is 1 MiB, which a link of 1 Mbit/s carries in 8 s.
+/// Time to measure an edge, beyond the budget from the coordinator: the longest burst is 1 MiB, which a
+/// link of 1 Mbit/s carries in 8 s.
 pub const PROBE: Duration = Duration::from_secs(20);
 
-/// The largest budget: for an edge, a minute is more than any calibration takes.
+/// The largest budget for an edge: no calibration takes more than a minute.
 pub const PROBE_BUDGET: Duration = Duration::from_secs(60);
 
-/// After a fault, for the coordinator to say what becomes of the round.
+/// Time after an error for the coordinator to decide the end of the round.
 pub const AFTER_FAULT: Duration = Duration::from_secs(3);
 
-/// How often P0 tells the coordinator how far the round is: often enough for a
-/// progress bar, too seldom to be seen in a measurement.
+/// Time between two progress reports of P0: short enough for a progress bar, too long to be visible in
+/// a measurement.
 pub const PROGRESS: Duration = Duration::from_millis(200);
 
-/// What is read from or written to disk at once. Two of these are in memory for
-/// each message that is being read or written: one with the disk, one with the
-/// network.
+/// Number of bytes that are read from or written to disk at once. Two such blocks are in memory for
+/// each message that is read or written: one with the disk, one with the network.
 pub const DISK_BLOCK_BYTES: usize = 256 * 1024;
 
-/// To find out what files cost on a file system; it takes some tenths of a second.
+/// Least length of a message in bytes that is kept if it is cut off, so that a later run can continue
+/// it. A shorter one is sent again as quickly.
+pub const KEPT_MESSAGE_BYTES: u64 = 4 << 20;
+
+/// Time to measure the costs of files on a file system, which takes some tenths of a second.
 pub const MEASURE_FILES: Duration = Duration::from_secs(3);
 
-/// To find out what processes cost on a host; it takes a tenth of a second.
+/// Time to measure the costs of processes on a host, which takes a tenth of a second.
 pub const MEASURE_HOST: Duration = Duration::from_secs(2);
 
-/// Bytes of others' messages that a PE holds in memory where it sends them on later; what is more
-/// goes into a file.
+/// Number of bytes of forwarded messages that a PE stores in memory; further bytes go into a file.
 pub const HELD_IN_MEMORY: usize = 64 << 20;
 
-/// Messages that are being made durable while later ones come in. More would
-/// only queue at the disk.
+/// Number of messages that are being made durable while later ones arrive. More would only queue at the
+/// disk.
 pub const COMMITS_UNDER_WAY: usize = 16;
 
-/// Messages that are opened before their turn. Each holds two disk blocks, so these
-/// are 4 MiB; with short messages the disk is that far ahead of the links.
+/// Number of messages that are opened before their turn. Each holds two disk blocks, so these are 4
+/// MiB; with short messages the disk is that far ahead of the links.
 pub const OPENED_AHEAD: usize = 8;
 
-/// For the first bytes of these to be here before a round begins: any disk that is awake answers
-/// sooner, and nobody waits long for one that hangs.
+/// Time to read the first bytes of these before a round begins: any disk that is awake answers sooner,
+/// and the wait for one that hangs is short.
 pub const OPENING: Duration = Duration::from_secs(1);
 
-/// For a command that is told to end, by SIGTERM, to tidy up; then its group is killed. Less
-/// than a PE is given to leave.
+/// Time for a command to end after SIGTERM; then its group is killed. Less than a PE has to leave.
 pub const GRACE_OF_COMMANDS: Duration = Duration::from_secs(2);
 
-/// For whom SIGKILL was sent to be gone: longer only in the system, at a disk that hangs.
+/// Time for a process to end after SIGKILL: it takes longer only in the kernel, at a disk that hangs.
 pub const DYING: Duration = Duration::from_millis(500);
 
-/// For all of a command to be ended, or for what is left of it to be named: by
-/// [`GRACE_OF_COMMANDS`], and [`DYING`] for those that have left its group and once more for what
-/// it has said on stderr, on a machine that is busy.
+/// Time to end all processes of a command, or to name those that are left: [`GRACE_OF_COMMANDS`], and
+/// [`DYING`] for those that have left its group and once more for its stderr, on a busy machine.
 pub const ENDING_OF_COMMANDS: Duration = Duration::from_secs(4);
 
-/// For what an earlier PE of the same number was running to have been ended by its
-/// supervisors, within [`ENDING_OF_COMMANDS`]; then whoever is left is killed.
+/// Time for the supervisors of an earlier PE of the same number to end its command, within
+/// [`ENDING_OF_COMMANDS`]; then all remaining processes are killed.
 pub const LOCK: Duration = Duration::from_secs(5);
 
-/// Between two looks whether processes have ended that cannot be waited for: seldom enough to
-/// cost nothing, and it is only looked while a command ends.
+/// Time for which a signal may stop a supervisor of a command, as long as a PE may be silent; then it
+/// is killed, which ends the command.
+pub const STOPPED_SUPERVISOR: Duration = Duration::from_secs(3);
+
+/// Time between two checks whether processes have ended that cannot be waited for: long enough to cost
+/// nothing, and only used while a command ends.
 pub const POLL: Duration = Duration::from_millis(5);
 
-/// For a PE whose parent process has died to leave as the end of its channel tells it to. What
-/// it makes durable then, and tidies away, takes a disk a moment; one that hangs is not waited
-/// for.
+/// Time for a PE whose parent process has died to leave in the way that the end of its channel causes.
+/// Its last writes take a disk a moment; a disk that hangs is not waited for.
 pub const ORPHANED: Duration = Duration::from_secs(5);

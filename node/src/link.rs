@@ -1,11 +1,10 @@
 //! The connection to one neighbour: frames in, frames out.
 //!
-//! Every frame goes out under a seal (`flitcast_proto::wire::seal`) and is shown without
-//! it; one that has come before is dropped here, whatever it is. How much is read at once is the
-//! reader's business (`flitcast_proto::wire::reader`).
+//! Every frame is sent under a seal (`flitcast_proto::wire::seal`) and returned without it; a duplicate
+//! of any frame is dropped here. `flitcast_proto::wire::reader` decides how much is read at once.
 //!
-//! A link may be shaped (`shape.rs`): then every frame has a stamp ahead of it, which
-//! is a frame of its own and is not shown, and is shown itself when it has arrived.
+//! A link may be shaped (`shape.rs`). Then every frame follows a stamp, which is a separate frame and
+//! is not returned, and a frame is only returned after its arrival time.
 
 mod error;
 
@@ -45,35 +44,35 @@ pub struct Link {
     reader: FrameReader,
     readiness: Readiness,
     sealer: Sealer,
-    /// Frames that came again, since somebody asked.
+    /// Number of duplicate frames since the last query.
     repeated: u64,
-    /// Where control frames are put together; kept for its memory.
+    /// Buffer for control frames, kept to reuse its memory.
     scratch: Vec<u8>,
-    /// Of a frame that is under way.
+    /// The unwritten part of a frame.
     rest: Rest,
-    /// Boxed: few links have one, and all are moved about.
+    /// Boxed: few links have one, and all links are moved.
     shape: Option<Box<Shape>>,
     pacer: Option<Pacer>,
     pulse: Arc<Pulse>,
     counter: Arc<EdgeCounter>,
 }
 
-/// What a connection has not taken yet of a frame.
+/// The part of a frame that the connection has not accepted yet.
 #[derive(Debug, Default)]
 struct Rest {
     /// Prefix and payload of a frame that waits for its departure, on a shaped link.
     waits: Option<[Vec<u8>; 2]>,
-    /// Bytes, and how many of them have gone.
+    /// Bytes, and the number of those that are written.
     bytes: Vec<u8>,
     gone: usize,
-    /// Where it was encrypted, the end of it may still be there.
+    /// Whether nothing is left in the TLS buffer.
     is_flushed: bool,
-    /// It waits for others, to go with them.
+    /// Whether the frame waits to be coalesced with others.
     gathers: bool,
 }
 
 impl Link {
-    /// A link for frames with a payload of at most `flit_bytes`.
+    /// Creates a link for frames with a payload of at most `flit_bytes`.
     pub fn new(peer: PeId, stream: Transport, flit_bytes: u32) -> io::Result<Link> {
         stream.socket().set_nodelay(true)?;
         Ok(Link {
@@ -93,7 +92,7 @@ impl Link {
         })
     }
 
-    /// Tells `pulse` what it does, from now on.
+    /// Reports activity to `pulse` from now on.
     pub fn watch(&mut self, pulse: Arc<Pulse>) {
         if let Ok(local) = self.stream.socket().local_addr() {
             pulse.has_edge(self.peer, local, self.addr);
@@ -101,43 +100,41 @@ impl Link {
         self.pulse = pulse;
     }
 
-    /// From now on, what crosses it is counted there.
+    /// Counts all frames in these counters from now on.
     pub fn count(&mut self, counters: &Counters) {
         self.counter = counters.edge(self.peer);
     }
 
-    /// Gives the link a shape, from the next frame on, in both directions. Its other
-    /// end must do the same.
+    /// Shapes the link in both directions, from the next frame on. Its other end must do the same.
     pub fn shape(&mut self, shape: Shape) {
         self.reader.read_singly();
         self.shape = Some(Box::new(shape));
     }
 
-    /// From now on flits go as this lets them, or at once. Those over a shaped link have times of
-    /// their own.
+    /// Paces flits from now on, or stops pacing. Flits on a shaped link have their own times.
     pub fn pace(&mut self, pacer: Option<Pacer>) {
         self.pacer = pacer.filter(|_| self.shape.is_none());
     }
 
-    /// Who is at the other end.
+    /// Returns the neighbour.
     pub fn peer(&self) -> PeId {
         self.peer
     }
 
-    /// The addresses of this end and of the other.
+    /// Returns the addresses of this end and of the other.
     ///
     /// # Errors
     ///
-    /// What the operating system says.
+    /// Returns the error of the operating system.
     pub fn ends(&self) -> io::Result<Ends> {
         Ok((self.stream.socket().local_addr()?, self.addr))
     }
 
-    /// The neighbour has said who it is: from now on it may send flits.
+    /// Identifies the neighbour, which may send flits from now on.
     ///
     /// # Errors
     ///
-    /// Its certificate is for somebody else.
+    /// Returns an error if the certificate has another name.
     pub fn is_known_to_be(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
         self.stream.shown().is_of(Name::Pe(peer))?;
         self.peer = peer;
@@ -145,12 +142,12 @@ impl Link {
         Ok(())
     }
 
-    /// From now on, a frame may have a payload of `flit_bytes`.
+    /// Sets the maximum payload of a frame.
     pub fn take_flits_of(&mut self, flit_bytes: u32) {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 
-    /// Names this link in what the operating system says of it.
+    /// Names this link in an error of the operating system.
     pub fn failed(&self, source: io::Error) -> LinkError {
         let (peer, addr) = (self.peer, self.addr);
         match sockets::is_unreachable(&source) {
@@ -159,15 +156,16 @@ impl Link {
         }
     }
 
-    /// From now on the operating system asks the neighbour's every second that nothing
-    /// comes from there, and fails the connection when as many questions as the silence
-    /// limit has seconds had no answer. Hosts answer, whatever their processes do.
+    /// Enables TCP keep-alive: the operating system probes the neighbour's every second without a
+    /// received byte, and fails the connection after as many unanswered probes as the silence limit has
+    /// seconds. Hosts answer, whatever their processes do.
     pub fn keep_alive(&self, silence: Duration) -> io::Result<()> {
         let questions = silence.as_secs_f64().ceil().clamp(1.0, 127.0);
         sockets::keep_alive(self.stream.socket(), questions as u32)
     }
 
-    /// Whether the connection has failed, which who does not read is not told.
+    /// Returns the error of a failed connection, which is not reported to a PE that does not read from
+    /// it.
     pub fn look(&self) -> Result<(), LinkError> {
         let failed = self.stream.socket().take_error();
         failed
@@ -175,7 +173,7 @@ impl Link {
             .map_err(|e| self.failed(e))
     }
 
-    /// Names this link in an error about what came over it.
+    /// Names this link in an error about a received frame.
     pub fn wire(&self, source: WireError) -> LinkError {
         LinkError::Wire {
             peer: self.peer,
@@ -184,12 +182,12 @@ impl Link {
         }
     }
 
-    /// Frames that had come before and were dropped, since this was asked last.
+    /// Returns the number of dropped duplicates since the last call.
     pub fn take_repeated(&mut self) -> u64 {
         std::mem::take(&mut self.repeated)
     }
 
-    /// Waits for a whole frame; [`Link::body`] then shows it until [`Link::consume`].
+    /// Waits for a complete frame; [`Link::body`] then returns it until [`Link::consume`].
     pub fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         ready!(self.poll_stamped(cx))?;
         let Some(shape) = &mut self.shape else {
@@ -201,7 +199,7 @@ impl Link {
         arrival.map_err(|e| self.failed(e))
     }
 
-    /// Waits for a whole frame that is no stamp, wherever it nominally is.
+    /// Waits for a complete frame that is not a stamp, even before its arrival time.
     fn poll_stamped(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         loop {
             ready!(self.poll_whole(cx))?;
@@ -217,12 +215,13 @@ impl Link {
         }
     }
 
-    /// Whether nothing has come since all that had was read. If so, `cx` hears when something does.
+    /// Returns whether nothing has arrived since everything was read. If so, `cx` is woken at the next
+    /// arrival.
     pub fn is_quiet(&mut self, cx: &Context<'_>) -> bool {
         self.readiness.is_quiet(cx.waker())
     }
 
-    /// Waits for a whole frame that has not come before, stamps among them.
+    /// Waits for a complete frame that is not a duplicate; it may be a stamp.
     fn poll_whole(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         if self.is_quiet(cx) {
             return Poll::Pending;
@@ -276,22 +275,22 @@ impl Link {
         }
     }
 
-    /// Waits for a whole frame.
+    /// Waits for a complete frame.
     pub async fn next_frame(&mut self) -> Result<(), LinkError> {
         std::future::poll_fn(|cx| self.poll_frame(cx)).await
     }
 
-    /// The bytes that the frame that is there has on the wire.
+    /// Returns the length of the current frame on the wire.
     pub fn frame_bytes(&self) -> usize {
         self.reader.frame_bytes()
     }
 
-    /// The protobuf message of the frame that is there, without its seal.
+    /// Returns the protobuf message of the current frame, without its seal.
     pub fn body(&self) -> &[u8] {
         self.reader.body()
     }
 
-    /// Done with the frame.
+    /// Releases the current frame.
     pub fn consume(&mut self) {
         self.reader.consume();
         if let Some(shape) = &mut self.shape {
@@ -299,7 +298,7 @@ impl Link {
         }
     }
 
-    /// Waits for a frame that is no flit and takes it.
+    /// Waits for a control frame and takes it.
     pub async fn next_control(&mut self) -> Result<EdgeFrame, LinkError> {
         self.next_frame().await?;
         let frame = EdgeFrame::parse(self.body()).map_err(|e| self.wire(e))?;
@@ -307,12 +306,12 @@ impl Link {
         Ok(frame)
     }
 
-    /// Bytes that have come but were not read: they wait in the kernel. On a shaped
-    /// link, what is still on the wire there has not come.
+    /// Returns the number of bytes in the kernel that have arrived but were not read. On a shaped link,
+    /// bytes that are still on the emulated wire do not count.
     pub fn waiting_bytes(&mut self) -> u64 {
         if self.shape.is_some() {
-            // The first frame's stamp tells. What is wrong with it is for whoever waits
-            // for the frame to find.
+            // The first frame's stamp contains its time. An error in it is reported by the next wait
+            // for the frame.
             let _ = self.poll_stamped(&mut Context::from_waker(Waker::noop()));
         }
         let waiting = self.stream.waiting_bytes();
@@ -323,7 +322,8 @@ impl Link {
         shape.landed(waiting + held, held)
     }
 
-    /// Bytes that are here of a frame that is not whole. Over a shaped link a frame comes whole.
+    /// Returns the number of received bytes of an incomplete frame. On a shaped link a frame arrives at
+    /// once.
     pub fn partial_bytes(&self) -> u64 {
         match self.shape {
             Some(_) => 0,
@@ -331,7 +331,7 @@ impl Link {
         }
     }
 
-    /// Sends a frame that is no flit.
+    /// Sends a control frame.
     pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
@@ -345,14 +345,14 @@ impl Link {
         sent.map_err(|e| self.failed(e))
     }
 
-    /// Passes on a frame's message, which came over another link.
+    /// Forwards a frame's message that arrived on another link.
     pub async fn send_body(&mut self, body: &[u8]) -> Result<(), LinkError> {
         self.send(body, &[]).await
     }
 
-    /// Sends a flit: its prefix, and its payload from where it lies.
+    /// Sends a flit: its prefix, and its payload without a copy.
     pub async fn send_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
-        // The seal has a length of its own.
+        // The seal contains a length.
         self.send(&prefix[LENGTH_BYTES..], payload).await
     }
 
@@ -364,7 +364,7 @@ impl Link {
         sent.map_err(|e| self.failed(e))
     }
 
-    /// Waits until a frame of so many bytes may depart; when it does, on a shaped link.
+    /// Waits until a frame of this length may depart; returns the departure time on a shaped link.
     fn poll_depart(
         &mut self,
         cx: &mut Context<'_>,
@@ -376,14 +376,15 @@ impl Link {
         }
     }
 
-    /// Begins to send a flit; whether all of it has gone. What has not waits here, and
-    /// [`Link::poll_sent`] tells when it has: nothing else is to be sent before.
+    /// Starts to send a flit, and returns whether all of it is written. The rest is stored here until
+    /// [`Link::poll_sent`] has written it; no other frame may be sent before.
     pub fn begin_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<bool, LinkError> {
         let begun = self.begin(&prefix[LENGTH_BYTES..], payload);
         begun.map_err(|e| self.failed(e))
     }
 
-    /// The same of a frame's message, which came over another link.
+    /// Starts to forward a frame's message that arrived on another link; otherwise like
+    /// [`Link::begin_flit`].
     pub fn begin_body(&mut self, body: &[u8]) -> Result<bool, LinkError> {
         let begun = self.begin(body, &[]);
         begun.map_err(|e| self.failed(e))
@@ -399,7 +400,7 @@ impl Link {
         self.put(&mut cx, departs, true, [prefix, payload])
     }
 
-    /// Hands a frame to the connection, behind what that has not taken yet.
+    /// Writes a frame after the stored rest of the last one.
     fn put(
         &mut self,
         cx: &mut Context<'_>,
@@ -435,17 +436,17 @@ impl Link {
         Ok(self.poll_rest(cx)?.is_ready())
     }
 
-    /// From now on, short frames that are begun wait for each other, to go with one call of the
-    /// operating system, until [`Link::go`]. Those that have a time to go at do not.
+    /// Coalesces consecutive short frames into one system call, until [`Link::go`]. Frames with a
+    /// departure time are not coalesced.
     pub fn gather(&mut self) {
         self.rest.gathers = self.shape.is_none() && self.pacer.is_none();
     }
 
-    /// What has been gathered goes, as far as the connection takes it.
+    /// Writes the coalesced frames, as far as the connection accepts them.
     ///
     /// # Errors
     ///
-    /// The connection has failed.
+    /// Returns an error if the connection has failed.
     pub fn go(&mut self) -> Result<(), LinkError> {
         self.rest.gathers = false;
         match self.poll_sent(&mut Context::from_waker(Waker::noop())) {
@@ -454,8 +455,8 @@ impl Link {
         }
     }
 
-    /// The same of a frame that is no flit. It may go while another one is under way, between
-    /// two of its bytes it does not.
+    /// Starts to send a control frame, even while a flit is in progress, but never inside another
+    /// frame.
     pub fn begin_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
@@ -471,7 +472,7 @@ impl Link {
         begun.map(|_| ()).map_err(|e| self.failed(e))
     }
 
-    /// Waits until what was begun is sent.
+    /// Waits until all started frames are written.
     pub fn poll_sent(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LinkError>> {
         match self.rest.waits.is_none() && self.rest.bytes.is_empty() && self.rest.is_flushed {
             true => Poll::Ready(Ok(())),
@@ -516,8 +517,8 @@ impl Link {
         Poll::Ready(Ok(()))
     }
 
-    /// What goes ahead of a message in two pieces: its seal; on a shaped link, its stamp ahead
-    /// of that.
+    /// Returns the bytes before a message in two pieces: its seal and, on a shaped link, a stamp before
+    /// that.
     fn sealed(
         &mut self,
         departs: Option<Time>,
@@ -551,7 +552,7 @@ impl Link {
         let _waiting = self.pulse.doing(Doing::Sending(self.peer));
         let mut parts = parts.map(IoSlice::new);
         let mut rest = &mut parts[..];
-        // What is empty at the front is left out.
+        // Removes empty slices at the front.
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
             let sent = stream.write_vectored(rest).await?;
@@ -561,7 +562,7 @@ impl Link {
             self.pulse.moved();
             IoSlice::advance_slices(&mut rest, sent);
         }
-        // Where it was encrypted, the end of it may still be here.
+        // With TLS, the end of the frame may still be in its buffer.
         stream.flush().await
     }
 }

@@ -1,4 +1,4 @@
-//! What a PE waits for on its connections in a round: whose turn it is to be asked.
+//! The wait for events on a PE's connections in a round, with fair turns for all neighbours.
 
 use std::pin::pin;
 use std::task::{Poll, ready};
@@ -12,25 +12,27 @@ use crate::link::LinkError;
 use crate::neighbours::Neighbours;
 use crate::round::Heard;
 
-/// Whose turns were last, by their places among the neighbours.
+/// Round-robin positions: the indices of the neighbours served last.
 #[derive(Debug, Default)]
 pub struct LastTurns {
-    /// To whom something was sent, and of whom something came.
+    /// The neighbours served last by the send port and by the receive port.
     sent: usize,
     heard: usize,
-    /// Who had nothing, and is asked again when nobody else has anything. Over shaped links whoever is
-    /// asked when its frame lands gets the port, and those go first that have not waited yet.
+    /// Neighbours that had no frame; they are polled again when no other neighbour has one. On
+    /// shaped links the neighbour that is polled when its frame arrives gets the port, so those
+    /// that have not waited yet are polled first.
     dry: SmallVec<[bool; 16]>,
 }
 
 impl LastTurns {
-    /// Whoever had nothing may have something: the task has yielded.
+    /// Lets all neighbours be polled again, because the task has yielded.
     pub fn ask_all_again(&mut self) {
         self.dry.fill(false);
     }
 }
 
-/// Waits until a neighbour that the round listens to has a frame, or what is under way has gone.
+/// Waits until a neighbour that the round listens to has a frame, or a transmission in progress is
+/// complete.
 pub async fn moved(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
@@ -44,7 +46,7 @@ pub async fn moved(
     }
     let awaited = round.awaits_bytes();
     std::future::poll_fn(|cx| {
-        // Of several that wait for a port of all, whoever is asked first gets it: they take turns.
+        // Neighbours that wait for a shared port are polled in turn.
         let sent = neighbours.ask_around(last.sent, |place, link| {
             ready!(link.poll_sent(cx))?;
             let peer = link.peer();
@@ -62,13 +64,13 @@ pub async fn moved(
         }
         loop {
             let (mut partial, mut were_left_out) = (0, false);
-            // Most that is short comes from one after the other.
+            // Most short messages arrive from one neighbour after the other.
             let heard = neighbours.ask_around(last.heard, |place, link| {
                 if last.dry.len() <= place {
                     last.dry.resize(place + 1, false);
                 }
                 were_left_out |= last.dry[place];
-                // Most are quiet, which is the quickest to see.
+                // Most connections are idle, which is the fastest check.
                 let is_quiet = link.is_quiet(cx);
                 if last.dry[place]
                     || is_quiet && awaited.is_none()
@@ -99,7 +101,7 @@ pub async fn moved(
     .await
 }
 
-/// The same, if it comes about while the PE looks a few times and lets others go on in between.
+/// Polls [`moved`] up to [`LOOKS`] times and yields in between; returns `None` if nothing happened.
 pub async fn moved_soon(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,

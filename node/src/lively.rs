@@ -1,5 +1,5 @@
-//! A connection whose other end must show that it lives: reading from one that has been
-//! silent for too long fails, and so does writing to one that takes nothing.
+//! A connection whose other end must stay active: a read fails after too long a silence, and so does a
+//! write that the other end does not accept.
 
 use std::io;
 use std::pin::Pin;
@@ -10,37 +10,36 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// The other end shows no life. It is the source of an [`io::Error`] of the kind
-/// `TimedOut`.
+/// An inactive other end. It is the source of an [`io::Error`] of the kind `TimedOut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Lifeless {
-    /// Not a byte came.
+    /// No byte arrived.
     #[error("silent for {:.1} s", .0.as_secs_f64())]
     Silent(Duration),
-    /// Not a byte was taken.
+    /// No byte was accepted.
     #[error("taking no bytes for {:.1} s", .0.as_secs_f64())]
     Stalled(Duration),
 }
 
 impl Lifeless {
-    /// Whether that is what an error says.
+    /// Returns the inactivity that an error reports, if it does.
     pub fn of(error: &io::Error) -> Option<Lifeless> {
         error.get_ref()?.downcast_ref().copied()
     }
 }
 
-/// How long the other end of a connection may show no life.
+/// Time limits of inactivity at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Until its first byte.
+    /// Time until its first byte.
     pub first: Duration,
-    /// Between its bytes.
+    /// Time between its bytes.
     pub silence: Duration,
-    /// Without taking a byte that is to be written.
+    /// Time without accepting a byte that is to be written.
     pub write: Duration,
 }
 
-/// A connection with limits on how long nothing happens.
+/// A connection with time limits of inactivity.
 #[derive(Debug)]
 pub struct Lively<S> {
     stream: S,
@@ -50,7 +49,7 @@ pub struct Lively<S> {
 }
 
 impl<S> Lively<S> {
-    /// Watches a connection from now on. The limits hold while somebody reads or writes.
+    /// Adds limits to a connection. They apply during reads and writes.
     pub fn new(stream: S, patience: Patience) -> Lively<S> {
         Lively {
             stream,
@@ -61,11 +60,18 @@ impl<S> Lively<S> {
     }
 }
 
-/// A wait for something to happen.
+/// Number of equal parts in which a limit is waited for. If the process itself is stopped or gets no
+/// processor, only one part passes, however long that takes: the other end is not the cause.
+const PARTS: u32 = 8;
+
+/// A wait for activity.
 #[derive(Debug)]
 struct Wait {
     limit: Duration,
     under_way: bool,
+    /// Number of parts of the limit that have passed.
+    passed: u32,
+    /// The end of the next part.
     alarm: Pin<Box<Sleep>>,
 }
 
@@ -74,29 +80,32 @@ impl Wait {
         Wait {
             limit,
             under_way: false,
+            passed: 0,
             alarm: Box::pin(sleep(limit)),
         }
     }
 
-    /// Ready when nothing has happened for as long as it may.
+    /// Completes if nothing has happened within the limit.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.under_way {
             self.under_way = true;
-            self.alarm.as_mut().reset(Instant::now() + self.limit);
+            self.passed = 0;
+            self.set_alarm();
         }
-        loop {
+        while self.passed < PARTS {
             ready!(self.alarm.as_mut().poll(cx));
-            // An alarm that is heard late says that this process was stopped, or got no
-            // processor: then the other end is not to blame.
-            let late = self.alarm.deadline().elapsed();
-            if late < self.limit / 4 {
-                return Poll::Ready(());
-            }
-            self.alarm.as_mut().reset(Instant::now() + self.limit);
+            self.passed += 1;
+            self.set_alarm();
         }
+        Poll::Ready(())
     }
 
-    /// What comes of an attempt: done, or to be waited for, or given up.
+    fn set_alarm(&mut self) {
+        let next = Instant::now() + self.limit / PARTS;
+        self.alarm.as_mut().reset(next);
+    }
+
+    /// Returns the result of an attempt: completed, pending, or timed out.
     fn attempt<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -163,7 +172,7 @@ mod tests {
         write: Duration::from_secs(10),
     };
 
-    /// The clock stands still but for waits, which it skips.
+    /// Runs a test on a virtual clock that skips waits.
     fn on_a_virtual_clock(test: impl Future<Output = ()>) {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build();
@@ -195,6 +204,42 @@ mod tests {
             let silent = Lifeless::Silent(PATIENCE.silence);
             assert_eq!(Lifeless::of(&error), Some(silent));
             assert_eq!(began.elapsed().as_secs(), 29 + 2 + 2 + 2 + 3);
+        });
+    }
+
+    /// Reads from a peer that answers 1 s after this reader was stopped for `gap`, if at all. Virtual
+    /// time passes in one step, as the system's does while a process is stopped.
+    async fn answer_after(gap: Duration, answers: bool) -> io::Result<u8> {
+        let (ours, mut theirs) = duplex(64);
+        let mut ours = Lively::new(ours, PATIENCE);
+        theirs.write_all(b"x").await?;
+        ours.read_u8().await?;
+        let answer = async {
+            tokio::task::yield_now().await;
+            tokio::time::advance(gap).await;
+            sleep(Duration::from_secs(1)).await;
+            if answers {
+                theirs.write_all(b"y").await?;
+            }
+            io::Result::Ok(theirs)
+        };
+        let (open, read) = tokio::join!(answer, ours.read_u8());
+        drop(open?);
+        read
+    }
+
+    #[test]
+    fn the_other_end_is_not_blamed_for_a_standstill_of_this_process() {
+        on_a_virtual_clock(async {
+            for seconds in [2.9, 3.0, 3.2, 3.7, 20.0, 86_400.0] {
+                let gap = Duration::from_secs_f64(seconds);
+                let answered = answer_after(gap, true).await;
+                assert_eq!(answered.expect("it answers"), b'y', "{seconds} s");
+                let began = Instant::now();
+                answer_after(gap, false).await.expect_err("it is silent");
+                let waited = began.elapsed() - gap;
+                assert!(waited < PATIENCE.silence, "{waited:?} after {seconds} s");
+            }
         });
     }
 

@@ -1,5 +1,5 @@
-//! A PE's connections: to its parent, to its children in index order, and to those with whom an
-//! operation has it exchange messages beside the tree.
+//! A PE's connections: to its parent, to its children in index order, and to peers with which an
+//! operation exchanges messages outside the tree.
 
 use std::io;
 use std::ops::Range;
@@ -21,13 +21,13 @@ use crate::shape::{Ports, Shape};
 /// All connections of a PE.
 #[derive(Debug)]
 pub struct Neighbours {
-    /// The parent's, then those of children, then those of peers.
+    /// The connection to the parent, then those to children, then those to peers.
     links: Vec<Link>,
     children: Range<usize>,
     next_look: Time,
 }
 
-/// Between two looks at all connections.
+/// Time between two checks of all connections.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Neighbours {
@@ -43,14 +43,13 @@ impl Neighbours {
         }
     }
 
-    /// From now on, a neighbour whose host does not answer for the silence limit is one
-    /// whose connection fails.
+    /// Fails the connection to a neighbour whose host does not answer within the silence limit.
     pub fn keep_alive(&mut self, silence: Duration) -> io::Result<()> {
         self.all_mut().try_for_each(|link| link.keep_alive(silence))
     }
 
-    /// Whether a connection has failed that nobody reads from: to be asked whenever
-    /// something has moved, and looked after once a second.
+    /// Returns the error of a failed connection from which the PE does not read. To be called after
+    /// each event; the check itself runs once a second.
     pub fn look(&mut self, now: Time) -> Result<(), LinkError> {
         if now.0 < self.next_look.0 {
             return Ok(());
@@ -59,19 +58,18 @@ impl Neighbours {
         self.all_mut().try_for_each(|link| link.look())
     }
 
-    /// The connection to the parent; P0 has none.
+    /// Returns the connection to the parent; P0 has none.
     pub fn parent(&mut self) -> Option<&mut Link> {
         self.links[..self.children.start].first_mut()
     }
 
-    /// The connections to the children.
+    /// Returns the connections to the children.
     pub fn children_mut(&mut self) -> &mut [Link] {
         &mut self.links[self.children.clone()]
     }
 
-    /// Gives the connections of `pe` the shapes that are said of their edges, by the
-    /// edges' lower ends, and of its peers. The others stay what they are. They share the PE's
-    /// ports, or have their own.
+    /// Shapes the connections of `pe`: those over edges, given by their lower ends, and those to peers.
+    /// The others do not change. They share the PE's ports, or have their own.
     pub fn shape(
         &mut self,
         pe: PeId,
@@ -105,7 +103,7 @@ impl Neighbours {
         Ok(())
     }
 
-    /// In turns, from now on all connections together take what the PE's link takes away.
+    /// Limits all connections together to the rate of the PE's link, with pacing in turns.
     pub fn pace(&mut self, brief: &Brief) -> io::Result<()> {
         let pacer = match brief.is_in_turns() {
             true => Some(Pacer::new(brief.pace.port_ticks_per_byte)?),
@@ -117,34 +115,34 @@ impl Neighbours {
         Ok(())
     }
 
-    /// From now on, `pulse` tells what the connections do.
+    /// Reports the activity of all connections to `pulse`.
     pub fn watch(&mut self, pulse: &Arc<Pulse>) {
         for link in self.all_mut() {
             link.watch(pulse.clone());
         }
     }
 
-    /// From now on, what crosses the connections is counted there.
+    /// Counts all frames of the connections.
     pub fn count(&mut self, counters: &Counters) {
         for link in self.all_mut() {
             link.count(counters);
         }
     }
 
-    /// From now on, flits may be so long: their size is chosen when the edges are known.
+    /// Sets the maximum payload of flits, which is chosen when the edges are known.
     pub fn take_flits_of(&mut self, flit_bytes: u32) {
         for link in self.all_mut() {
             link.take_flits_of(flit_bytes);
         }
     }
 
-    /// All connections, the parent's first.
+    /// Returns all connections, the parent's first.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Link> {
         self.links.iter_mut()
     }
 
-    /// Asks all connections, that behind this place first, until something is ready. It is told their
-    /// places.
+    /// Polls all connections, from the one after `place` on, until something is ready. `ask` receives
+    /// the index of each.
     pub fn ask_around<T>(
         &mut self,
         place: usize,
@@ -161,28 +159,27 @@ impl Neighbours {
         Poll::Pending
     }
 
-    /// The connection to a child.
+    /// Returns the connection to a child.
     pub fn child(&mut self, pe: PeId) -> Option<&mut Link> {
         let place = self.place_of_child(pe)?;
         self.links.get_mut(place)
     }
 
-    /// The connection to a neighbour.
+    /// Returns the connection to a neighbour.
     ///
     /// # Panics
     ///
-    /// If `pe` is none: the state machine names only neighbours.
+    /// Panics if `pe` is not a neighbour: the state machine names only neighbours.
     pub fn get(&mut self, pe: PeId) -> &mut Link {
         let place = self.place(pe);
         &mut self.links[place]
     }
 
-    /// The two connections of a relay.
+    /// Returns the two connections of a relay.
     ///
     /// # Panics
     ///
-    /// If they are not two neighbours': the state machine relays to no other, and to nobody what
-    /// came from there.
+    /// Panics if they are not two different neighbours': the state machine relays only between such.
     pub fn pair(&mut self, from: PeId, to: PeId) -> (&mut Link, &mut Link) {
         let places = [from, to].map(|pe| self.place(pe));
         let pair = self.links.get_disjoint_mut(places);

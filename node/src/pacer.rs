@@ -1,6 +1,6 @@
-//! Pacing of what goes out in turns. A connection takes what a socket holds, and the host's queue
-//! behind that grows to as much; calls and acknowledgements then wait behind the host's own data. So
-//! in turns a PE hands its connections no more than its link takes away.
+//! Pacing of sends in turns. A connection accepts as much as a socket buffers, and the host's queue
+//! behind that grows to the same length; requests for data and acknowledgements then wait behind the
+//! host's own data. So in turns a PE gives its connections no more than its link carries.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -10,15 +10,15 @@ use flitcast_proto::Time;
 
 use crate::system::clock::{self, Alarm};
 
-/// At least so much goes at once: two segments of TCP in frames of the usual 1500 bytes, since
-/// receivers acknowledge every second one.
+/// Minimum number of bytes that are sent at once: two segments of TCP in frames of the usual 1500
+/// bytes, since receivers acknowledge every second one.
 const LEAST_BYTES: f64 = 2.0 * 1448.0;
 
-/// What goes at once otherwise is what the link takes away in this time: as many wake-ups as a
-/// machine has no trouble with.
+/// Time for which the link carries the bytes that are otherwise sent at once; a machine easily handles
+/// the resulting number of wake-ups.
 const AT_ONCE_NS: f64 = 1_000_000.0;
 
-/// By so much a busy machine's alarms are late, and may be made up for.
+/// Delay of a busy machine's alarms that may be compensated.
 const LATE_NS: f64 = 250_000.0;
 
 /// The bucket of tokens that all paced connections of a PE share, each token for a byte.
@@ -30,16 +30,16 @@ struct Bucket {
     ns_per_byte: f64,
     tokens: f64,
     at: Time,
-    /// One for all: a PE is one task.
+    /// A single alarm: a PE is one task.
     alarm: Alarm,
 }
 
 impl Pacer {
-    /// A full bucket, refilled at the rate of a link.
+    /// Creates a full bucket, refilled at the rate of a link.
     ///
     /// # Errors
     ///
-    /// The system has no timer left.
+    /// Returns an error if the system has no timer left.
     pub fn new(ns_per_byte: f64) -> io::Result<Pacer> {
         Ok(Pacer(Arc::new(Mutex::new(Bucket {
             ns_per_byte,
@@ -49,7 +49,7 @@ impl Pacer {
         }))))
     }
 
-    /// Waits until as many of `bytes` may go as go at once; how many.
+    /// Waits until some of `bytes` may be sent at once; returns their number.
     pub fn poll_take(&self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<usize>> {
         let bucket = &mut *self.0.lock().expect("nobody panics with it");
         let now = clock::now();
@@ -67,7 +67,7 @@ impl Pacer {
         Poll::Ready(Ok(wanted as usize))
     }
 
-    /// So many bytes have gone.
+    /// Subtracts sent bytes.
     pub fn took(&self, bytes: usize) {
         let bucket = &mut *self.0.lock().expect("nobody panics with it");
         bucket.tokens -= bytes as f64;

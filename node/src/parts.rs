@@ -1,9 +1,9 @@
-//! Messages that go and come in parts, by several trees at once ([`flitcast_proto::ops::parts`]):
-//! put together again, flit by flit in the order in which these have left. Which part one is, the
-//! tree says on whose connections it comes, or its number.
+//! Messages in parts on several trees at once ([`flitcast_proto::ops::parts`]): reassembled flit by
+//! flit in the order in which the source has sent them. The tree of its connection, or its number,
+//! identifies a part.
 //!
-//! What is not next is held until it is. Nobody waits for it to be taken: a stream that stood still
-//! behind it could hold what another one waits for.
+//! A flit that is not the next one is stored until it is. Its stream does not wait for that: a blocked
+//! stream could block the flits that another one needs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,24 +13,25 @@ use std::sync::{Arc, Mutex};
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::parts::{Turns, flits_of_parts};
 use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 use tokio::sync::{self, watch};
 
 use crate::held::HeldMessages;
 use crate::payload::{PayloadError, Sink};
 
-/// The messages of a PE that go and come in parts, and what is put together of them.
+/// The messages of a PE that are sent or received in parts, and their reassembly.
 pub struct Parts {
     operation: Operation,
     tree: Arc<Tree>,
-    /// By message: the bytes and the flits of each part.
+    /// The bytes and the flits of each part, by message.
     of: BTreeMap<MessageId, (Vec<u64>, Vec<u64>)>,
     assemblies: Mutex<BTreeMap<MessageId, Arc<sync::Mutex<Assembly>>>>,
 }
 
 impl Parts {
-    /// What the briefs for all trees say, of which this is the first; `None` if the parts of a
-    /// message are none.
+    /// Reads the schedules for all trees, of which this is the first; returns `None` if the parts of a
+    /// message are inconsistent.
     pub fn of(tree: &Arc<Tree>, briefs: &[Brief]) -> Option<Parts> {
         let first = briefs.first()?;
         let operation = first.operation;
@@ -61,13 +62,13 @@ impl Parts {
         })
     }
 
-    /// Whether any message goes or comes in parts.
+    /// Returns whether any message is sent or received in parts.
     pub fn are_any(&self) -> bool {
         !self.of.is_empty()
     }
 
-    /// The whole message of which this is a part on a tree, to which parts its flits belong, and
-    /// which part this is; `None` if the part is all of it.
+    /// Returns the whole message of a part on a tree, the part of each of its flits, and the index of
+    /// this part; `None` if the part is the whole message.
     pub fn whole(&self, lane: usize, part: Message) -> Option<(Message, Turns, usize)> {
         let (id, place) = self.operation.whole(&self.tree, part.id);
         let (parts, flits) = self.of.get(&id)?;
@@ -81,8 +82,8 @@ impl Parts {
         ))
     }
 
-    /// Where a part goes that comes on a tree; `None` if it is all of its message. `open` says where
-    /// a message goes, and in which folder there is room for what is held.
+    /// Returns the destination of a part on a tree; `None` if it is the whole message. `open` opens the
+    /// destination of the message, and returns the folder for stored flits.
     pub fn sink(
         &self,
         part: Message,
@@ -111,14 +112,14 @@ impl Parts {
         })
     }
 
-    /// Nothing more comes: who waits for other parts waits in vain.
+    /// Ends all waits for other parts, because nothing more arrives.
     pub async fn give_up(&self) {
         for assembly in self.take_all() {
             assembly.lock().await.done = None;
         }
     }
 
-    /// The next round begins.
+    /// Prepares for the next round.
     pub fn forget(&self) {
         self.take_all();
     }
@@ -132,20 +133,20 @@ impl Parts {
     }
 }
 
-/// A message that is put together.
+/// A message that is reassembled.
 struct Assembly {
-    /// Where it goes; `None` once that is made visible.
+    /// The destination; `None` once that is being made visible.
     sink: Option<Sink>,
-    /// Of which parts the flits are that are yet to be stored.
+    /// The part of each flit that is not stored yet.
     turns: std::iter::Peekable<Turns>,
-    /// Flits that came before their turn: of each part, those that were held, and those of them
-    /// that went on.
+    /// Flits that arrived before their turn, and for each part the numbers of stored and of forwarded
+    /// ones.
     held: HeldMessages,
     held_flits: Vec<[u64; 2]>,
     folder: PathBuf,
-    /// Parts that are not here as a whole.
+    /// Number of incomplete parts.
     uncommitted: usize,
-    /// Told when the message is visible.
+    /// Notified when the message is visible.
     done: Option<watch::Sender<bool>>,
 }
 
@@ -189,19 +190,19 @@ impl Assembly {
     }
 }
 
-/// Where a part of a message goes.
+/// The destination of a part of a message.
 pub struct PartSink {
     assembly: Arc<sync::Mutex<Assembly>>,
     place: usize,
 }
 
 impl PartSink {
-    /// Takes the next flit of the part; whether it, and what it makes room for, are what they have
-    /// to be, as far as that can be told without the digest.
+    /// Takes the next flit of the part. Returns whether it and the stored flits that follow it are
+    /// valid, as far as that can be checked without the digest.
     ///
     /// # Errors
     ///
-    /// What is wrong with the files.
+    /// Returns an error of the files.
     pub async fn write(
         &mut self,
         payload: &[u8],
@@ -211,22 +212,24 @@ impl PartSink {
         assembly.write(self.place, payload, waited_ns).await
     }
 
-    /// The part is whole. Waits until all are, and the message is visible.
+    /// Completes the part. Waits until all parts are complete and the message is visible; the last part
+    /// returns the digest of the written bytes.
     ///
     /// # Errors
     ///
-    /// What is wrong with the files, or that the other parts do not come.
-    pub async fn commit(self) -> Result<(), PayloadError> {
+    /// Returns an error of the files, or an error if the other parts do not arrive.
+    pub async fn commit(self) -> Result<Option<Digest>, PayloadError> {
         let mut assembly = self.assembly.lock().await;
         assembly.uncommitted -= 1;
         if assembly.uncommitted == 0 {
-            if let Some(Sink::Files(files)) = assembly.sink.take() {
-                files.commit().await?;
-            }
+            let digest = match assembly.sink.take() {
+                Some(Sink::Files(files)) => Some(files.commit().await?),
+                Some(Sink::Synthetic(_)) | None => None,
+            };
             if let Some(done) = &assembly.done {
                 done.send_replace(true);
             }
-            return Ok(());
+            return Ok(digest);
         }
         let folder = assembly.folder.clone();
         let done = assembly.done.as_ref().map(watch::Sender::subscribe);
@@ -236,7 +239,7 @@ impl PartSink {
             None => false,
         };
         match came {
-            true => Ok(()),
+            true => Ok(None),
             false => {
                 let gone = PayloadError::io("wait for the other parts in", &folder);
                 Err(gone(io::ErrorKind::UnexpectedEof))
@@ -273,7 +276,8 @@ mod tests {
         Arc::new(Tree::from_parents(parents.to_vec()).unwrap())
     }
 
-    /// Parts of a message that has so many flits on each tree, and of how many bytes they are.
+    /// Returns the parts of a message with these numbers of flits on each tree, and their lengths in
+    /// bytes.
     fn parts(flits: &[u64], bytes: u64) -> (Parts, Vec<u64>) {
         let lengths = bytes_of_parts(flits, bytes, FLIT);
         let parts = Parts {
@@ -285,7 +289,7 @@ mod tests {
         (parts, lengths)
     }
 
-    /// By tree, the flits of a message as its source sends them.
+    /// Returns the flits of a message on each tree, as its source sends them.
     fn sent(flits: &[u64], bytes: u64) -> Vec<Vec<Vec<u8>>> {
         let mut message = Synthetic::message(MESSAGE);
         let mut on = vec![Vec::new(); flits.len()];
@@ -335,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Whoever has all of its part does not wait for ever for one that does not come.
+    /// The receiver of a complete part does not wait for ever for a missing one.
     #[tokio::test]
     async fn parts_that_do_not_come_are_waited_for_until_the_round_is_given_up() {
         let (parts, lengths) = parts(&[1, 1], 2 * FLIT);

@@ -1,14 +1,14 @@
-//! The measurement of an edge before any round: exchanges of bursts of several sizes,
-//! down and up, each with its four times. What they say of the edge and of the two
-//! clocks is the coordinator's to find out.
+//! The measurement of an edge before any round: exchanges of bursts of several sizes, down and up,
+//! each with its four times. The coordinator computes the parameters of the edge and of the two
+//! clocks from them.
 //!
-//! A burst is made of flits, as a message is. The upper end first sends ever longer
-//! ones, until two sizes take long enough to be timed well, and then all sizes in turn,
-//! again and again: a disturbance then hits a few times of each size, and not all of
-//! one. With time for it the longest goes in many short flits as well: what it takes longer is what a
-//! flit takes beside its bytes. Before each burst the link is idle for as long as the last one needs at its
-//! rate, so that a token bucket is full again. A bucket that is too deep to be emptied
-//! within the time gets no pauses: its link's rate is found, and its depth is not.
+//! A burst is made of flits, as a message is. The upper end first sends ever longer ones, until two
+//! sizes take long enough to be timed well, and then all sizes in turn, again and again: a
+//! disturbance then affects a few times of each size, and not all of one. If there is time, the
+//! longest burst is also sent in many short flits: the difference is the cost of a flit apart from
+//! its bytes. Before each burst the link is idle for as long as the last one needs at its rate, so
+//! that a token bucket is full again. A bucket that is too deep to be emptied within the time gets
+//! no pauses: the rate of its link is found, and its depth is not.
 
 use flitcast_proto::Time;
 use flitcast_proto::calibration::{BURST_FLITS, Exchange};
@@ -20,42 +20,41 @@ use flitcast_proto::wire::seal::SEAL_BYTES;
 use crate::link::{Link, LinkError};
 use crate::system::clock::{self, Alarm};
 
-/// The shortest burst.
+/// Length of the shortest burst.
 const SHORTEST_BYTES: u32 = 1024;
-/// How much longer each size is than the one before: a bend in the curve is found
-/// between two sizes, but that takes a budget of so much.
+/// Ratio of consecutive sizes: a bend in the curve is found between two sizes, but that takes a
+/// budget of this factor.
 const GROWTH: u32 = 2;
 const QUICK_GROWTH: u32 = 4;
 const QUICK_NS: u64 = 50_000_000;
-/// The longest.
+/// Length of the longest burst.
 const LONGEST_BYTES: u32 = 1024 * 1024;
 /// Flits of a burst, where they are small.
 const MAX_FLITS: u32 = BURST_FLITS;
-/// The shortest burst that is cut into as many flits, of 64 bytes then: a multiple of them, so that
-/// all are alike.
+/// Length of the shortest burst that is cut into as many flits, of 64 bytes then: a multiple of
+/// them, so that all are equal.
 const SHORT_FROM: u32 = 64 * MAX_FLITS;
-/// A burst that takes so long, and one several times longer, are timed to a few percent
-/// by clocks and wake-ups that are off by 50 us.
+/// Duration of a burst that can be timed to a few percent, together with one several times longer,
+/// by clocks and wake-ups with errors of 50 us.
 const LONG_ENOUGH_NS: u64 = 1_000_000;
-/// And with a larger budget, this part of it.
+/// The fraction of a larger budget that replaces it.
 const BUDGET_SHARE: u64 = 128;
-/// One that is expected to take longer is not sent.
+/// A burst that is expected to take longer than this is not sent.
 const TOO_LONG_NS: u64 = 300_000_000;
-/// Turns through all sizes, beside the first times: for the densest of several times to
-/// mean something.
+/// Minimum number of turns through all sizes, so that the densest of several times is meaningful.
 const LEAST_TURNS: u32 = 2;
-/// More would tell nothing new.
+/// Maximum number of turns: more give no new information.
 const MOST_TURNS: u32 = 40;
-/// For the least number of turns a slow link may take so many budgets more, ...
+/// Factor by which a slow link may exceed the budget for the minimum number of turns.
 const OVERTIME: u64 = 40;
-/// ... and no longer than this.
+/// Limit of that excess.
 const OVERTIME_NS: u64 = 1_500_000_000;
-/// Small exchanges in each turn, and all that the clocks alone need.
+/// Small exchanges in each turn, and the only ones if just the clocks are measured.
 const SMALL: u32 = 2;
 const SMALL_FOR_CLOCKS: u32 = 10;
 
-/// Exchanges over the edge at whose upper end this is, at most some 1000. With a
-/// budget of 0 they are small and tell of the clocks alone.
+/// Measures the edge at whose upper end this PE is, in at most some 1000 exchanges. With a budget
+/// of 0 they are small and measure only the clocks.
 pub async fn measure(
     link: &mut Link,
     flit_bytes: u32,
@@ -73,7 +72,7 @@ pub async fn measure(
     if budget_ns == 0 {
         return prober.small(SMALL_FOR_CLOCKS).await;
     }
-    // The first are slower than all others: nothing is in any cache yet.
+    // The first ones are slower than all others, because caches are empty.
     prober.small(SMALL).await?;
     let enough_ns = LONG_ENOUGH_NS.max(budget_ns / BUDGET_SHARE);
     let growth = match budget_ns < QUICK_NS {
@@ -114,13 +113,12 @@ pub async fn measure(
     Ok(all)
 }
 
-/// What the ever longer bursts told.
+/// The results of the ever longer bursts.
 struct Grown {
-    /// Their sizes.
     sizes: Vec<u32>,
-    /// Those that found a bucket as those that follow will.
+    /// The exchanges that had the same state of the bucket as later ones will.
     exchanges: Vec<Exchange>,
-    /// How long a bucket needs to fill up again.
+    /// Time that a bucket needs to fill up again.
     idle_ns_per_byte: f64,
 }
 
@@ -141,7 +139,7 @@ impl Prober<'_> {
         Ok(all)
     }
 
-    /// Ever longer bursts, until two sizes take `enough_ns` beyond what a small one does.
+    /// Sends ever longer bursts, until two sizes take `enough_ns` longer than a small one.
     async fn grow(&mut self, enough_ns: u64, growth: u32) -> Result<Grown, LinkError> {
         let mut all = self.small(SMALL).await?;
         let small = all.iter().map(elapsed).min().unwrap_or(0);
@@ -197,20 +195,20 @@ impl Prober<'_> {
         waited.map_err(|error| self.link.failed(error))
     }
 
-    /// A burst of so many bytes down, and one up.
+    /// Exchanges a burst of `down` bytes down and one of `up` bytes up.
     async fn exchange(&mut self, down: u32, up: u32) -> Result<Exchange, LinkError> {
         let shapes = [down, up].map(|bytes| shape(bytes, self.answer_flit_bytes));
         self.burst(shapes, 0).await
     }
 
-    /// The same in as many flits as there may be.
+    /// Exchanges such bursts in the largest possible number of flits.
     async fn cut_exchange(&mut self, down: u32, up: u32) -> Result<Exchange, LinkError> {
         let flits = shape(down.max(up), self.answer_flit_bytes).0;
         let shapes = [down, up].map(|bytes| shape(bytes, bytes.div_ceil(MAX_FLITS)));
         self.burst(shapes, MAX_FLITS - flits).await
     }
 
-    /// Flits of so many bytes each down, and up.
+    /// Exchanges bursts of this number and length of flits, down and up.
     async fn burst(
         &mut self,
         shapes: [(u32, u32); 2],
@@ -249,7 +247,7 @@ fn elapsed(exchange: &Exchange) -> u64 {
     exchange.returned_ns - exchange.sent_ns
 }
 
-/// How many flits, and of how many bytes each, make so long a burst.
+/// Returns the number and the length of the flits of a burst of `bytes` bytes.
 fn shape(bytes: u32, flit_bytes: u32) -> (u32, u32) {
     match bytes {
         0 => (0, 0),
@@ -258,7 +256,7 @@ fn shape(bytes: u32, flit_bytes: u32) -> (u32, u32) {
     }
 }
 
-/// Answers a probe of the upper end. `flit_bytes` bounds what it can ask for.
+/// Answers a probe of the upper end. `flit_bytes` bounds the length of requested flits.
 pub async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Result<(), LinkError> {
     let EdgeFrame::Probe(probe) = frame else {
         return Err(unexpected(
@@ -282,7 +280,7 @@ pub async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Resul
     link.send_control(&reply).await
 }
 
-/// Sends so many flits; the bytes that they are on the wire.
+/// Sends flits, and returns their length on the wire.
 async fn send_flits(
     link: &mut Link,
     flits: u32,
@@ -297,7 +295,7 @@ async fn send_flits(
     Ok(u64::from(flits) * (SEAL_BYTES + prefix.len() + payload.len()) as u64)
 }
 
-/// Takes so many flits; the bytes that they were on the wire.
+/// Receives flits, and returns their length on the wire.
 async fn take_flits(link: &mut Link, flits: u32) -> Result<u64, LinkError> {
     let mut bytes = 0;
     for _ in 0..flits {
@@ -336,7 +334,7 @@ mod tests {
         (link(1, above.unwrap().0), link(0, below.unwrap()))
     }
 
-    /// All that is exchanged with a lower end that answers as it should.
+    /// Returns the exchanges with a lower end that answers correctly.
     async fn measured(budget_ns: u64) -> Vec<Exchange> {
         let (mut above, mut below) = edge().await;
         let mut alarm = Alarm::new().unwrap();

@@ -1,5 +1,5 @@
-//! What a PE is doing, told to whoever asks while it does it: written by the links and
-//! the round, read by the task that answers the coordinator's pings.
+//! The current activity of a PE: written by the links and the round, read by the task that answers the
+//! coordinator's pings.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -12,17 +12,17 @@ use crate::counters::Counters;
 use crate::system::clock;
 use crate::system::process::{Connection, unacknowledged};
 
-/// What a PE is doing. Cheap to note: an addition and two stores for each system call.
+/// The current activity of a PE. An update is cheap: an addition and two stores for each system call.
 #[derive(Debug)]
 pub struct Pulse {
-    /// When a byte was last read from an edge or written to it, on the coarse clock.
+    /// Time of the last byte read from an edge or written to it, on the coarse clock.
     moved_ms: AtomicU64,
-    /// When an entry of a message was last finished on the disk, or found there to be sent.
+    /// Time when an entry of a message was last finished on the disk, or found in the input.
     worked_ms: AtomicU64,
-    /// A kind, and behind it a neighbour.
+    /// A kind of activity, combined with a neighbour.
     doing: AtomicU64,
-    /// A frame that is here is not shown before its time: what looks like waiting for a
-    /// neighbour is waiting for the clock.
+    /// Whether a received frame waits for its arrival time: the PE then waits for the clock and not for
+    /// a neighbour.
     on_clock: AtomicBool,
     edges: Mutex<Vec<(PeId, Connection)>>,
     counters: Arc<Counters>,
@@ -42,7 +42,7 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// One that tells of these counters as well.
+    /// Creates a pulse that also reports these counters.
     pub fn with(counters: Arc<Counters>) -> Pulse {
         Pulse {
             counters,
@@ -50,44 +50,50 @@ impl Pulse {
         }
     }
 
-    /// What the PE counts.
+    /// Returns the PE's counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Bytes have moved.
+    /// Records that bytes have moved.
     pub fn moved(&self) {
         self.moved_ms.store(clock::coarse_ms(), Relaxed);
     }
 
-    /// A file, folder or link of a message is finished, or found to be sent: the PE gets on
-    /// with its files, though nothing may move for as long as all of them take.
+    /// Records that a file, folder or link of a message is finished or was found: the PE makes progress
+    /// with its files, though no byte may move for as long as all of them take.
     pub fn worked(&self) {
         self.worked_ms.store(clock::coarse_ms(), Relaxed);
     }
 
-    /// From now on, until the guard goes, the PE does this.
+    /// Sets the activity until the guard is dropped.
+    ///
+    /// Guards of several trees do not end in the order in which they began. The activity of another
+    /// guard is never restored, since it may be over by then: the PE is at work.
     pub fn doing(&self, doing: Doing) -> While<'_> {
+        let before = match meaning(self.doing.swap(code(doing), Relaxed)) {
+            Doing::Idle => Doing::Idle,
+            _ => Doing::Working,
+        };
         While {
             pulse: self,
-            before: self.doing.swap(code(doing), Relaxed),
+            before: code(before),
         }
     }
 
-    /// Whether a frame is here that is not shown before its time.
+    /// Sets whether a received frame waits for its arrival time.
     pub fn on_clock(&self, is_so: bool) {
         self.on_clock.store(is_so, Relaxed);
     }
 
-    /// The connection to a neighbour.
+    /// Records the connection to a neighbour.
     pub fn has_edge(&self, peer: PeId, local: SocketAddr, remote: SocketAddr) {
         if let Ok(mut edges) = self.edges.lock() {
             edges.push((peer, Connection::new(local, remote)));
         }
     }
 
-    /// What the coordinator is answered; `look` says whether it wants to know which
-    /// neighbours cannot be reached.
+    /// Returns the answer to a ping; with `look` it includes the unreachable neighbours.
     pub fn pong(&self, look: bool) -> Pong {
         let doing = match meaning(self.doing.load(Relaxed)) {
             Doing::Receiving(_) | Doing::Listening if self.on_clock.load(Relaxed) => Doing::Working,
@@ -110,7 +116,7 @@ impl Pulse {
     }
 }
 
-/// While it lives, the PE does something; then what it did before.
+/// A guard that restores the previous activity when it is dropped.
 #[derive(Debug)]
 pub struct While<'a> {
     pulse: &'a Pulse,
@@ -165,6 +171,20 @@ mod tests {
             drop(guard);
             assert_eq!(doing(), Doing::Working);
         }
+        drop(round);
+        assert_eq!(doing(), Doing::Idle);
+    }
+
+    #[test]
+    fn guards_of_several_trees_end_in_any_order() {
+        let pulse = Pulse::default();
+        let doing = || pulse.pong(false).doing;
+        let round = pulse.doing(Doing::Working);
+        let [one, other] = [1, 2].map(|to| pulse.doing(Doing::Sending(PeId(to))));
+        drop(one);
+        assert_eq!(doing(), Doing::Working);
+        drop(other);
+        assert_eq!(doing(), Doing::Working, "nothing is sent any more");
         drop(round);
         assert_eq!(doing(), Doing::Idle);
     }

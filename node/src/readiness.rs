@@ -1,18 +1,17 @@
-//! Whether a connection may have something to read. A PE that has everybody for a neighbour would
-//! otherwise ask all its connections whenever a frame comes over one.
+//! Tracks which connections may have data to read. A PE with very many neighbours would otherwise
+//! poll all its connections for each frame.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// What is known of a connection that one task reads from.
+/// The read state of a connection that one task polls.
 #[derive(Debug)]
 pub struct Readiness {
     shared: Arc<Shared>,
-    /// What the connection wakes.
     waker: Waker,
-    /// What that wakes in turn: a copy, since it is asked for far more often than it changes.
+    /// A copy of the task's waker, since it is compared far more often than it changes.
     task: Waker,
 }
 
@@ -23,7 +22,7 @@ struct Shared {
 }
 
 impl Default for Readiness {
-    /// Of a connection that was not asked yet.
+    /// Creates the state of a connection that was not polled yet.
     fn default() -> Readiness {
         let shared = Arc::new(Shared {
             may_have_more: AtomicBool::new(true),
@@ -38,25 +37,26 @@ impl Default for Readiness {
 }
 
 impl Readiness {
-    /// Whether the connection had nothing when it was asked last, and has told of nothing since. If so,
-    /// `task` is woken when it does.
+    /// Returns whether the last poll of the connection found nothing, and nothing has arrived
+    /// since. If so, `task` is woken at the next arrival.
     pub fn is_quiet(&mut self, task: &Waker) -> bool {
         if self.shared.may_have_more.load(Acquire) {
             return false;
         }
         self.wakes(task);
-        // It may have told the task before this one.
+        // The connection may have woken the previous task.
         !self.shared.may_have_more.load(Acquire)
     }
 
-    /// The waker to ask the connection with, now. If it has nothing, `task` is woken when it has.
+    /// Returns the waker for a poll of the connection. If the poll finds nothing, `task` is woken
+    /// at the next arrival.
     pub fn ask(&mut self, task: &Waker) -> &Waker {
         self.wakes(task);
         self.shared.may_have_more.swap(false, AcqRel);
         &self.waker
     }
 
-    /// The connection had something, or an end.
+    /// Records that the poll found data, or the end.
     pub fn had_something(&self) {
         self.shared.may_have_more.store(true, Release);
     }

@@ -1,5 +1,5 @@
-//! Carries out what a round says is to be done ([`flitcast_proto::round`]), on whatever moves
-//! bytes: a node's sockets and files (`io.rs`), or a simulated network.
+//! Executes the actions of a round ([`flitcast_proto::round`]) on connections and files: a node's
+//! sockets and files (`io.rs`), or a simulated network.
 
 mod error;
 
@@ -9,26 +9,27 @@ use flitcast_proto::items::Message;
 use flitcast_proto::round::{Action, Observer, Round, RoundFault};
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{PeId, Time};
 
 pub use error::RoundError;
 
-/// What a round is played on: connections to neighbours, the messages' bytes, a clock.
+/// The environment of a round: connections to neighbours, the messages' bytes, a clock.
 #[expect(async_fn_in_trait, reason = "whoever plays a round knows its type")]
 pub trait RoundIo {
-    /// Why it cannot go on.
+    /// An error that ends the round.
     type Error;
 
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> Time;
 
-    /// Sends a frame that is no flit. Where the round sends and receives at once, it goes as soon
-    /// as it can, and nobody waits for that: something may be under way.
+    /// Sends a control frame. If the round sends and receives at the same time, the frame goes as
+    /// soon as possible, and this does not wait, because a transmission may be in progress.
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Self::Error>;
 
-    /// Sends the bytes `payload` of a message that starts here, behind the prefix that the round
-    /// makes of them. Where the round sends and receives at once, it may be under way
-    /// only, and [`RoundIo::listen`] tells when it has gone.
+    /// Sends the bytes `payload` of a message that starts here, after the prefix that the round
+    /// creates for them. If the round sends and receives at the same time, the transmission may be
+    /// in progress afterwards, and [`RoundIo::listen`] reports its end.
     async fn send_flit(
         &mut self,
         round: &mut Round<impl Observer>,
@@ -37,12 +38,12 @@ pub trait RoundIo {
         payload: Range<u64>,
     ) -> Result<Sent, Self::Error>;
 
-    /// Sends the flit that was sent last to one more neighbour.
+    /// Sends the last flit again, to one more neighbour.
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
 
-    /// Sends the frame of a message that is held, whose payload begins at `offset` there, to a
-    /// neighbour, as [`RoundIo::send_flit`] does; behind that, no frame of it is needed whose payload
-    /// ends at `later_from` or ahead of that.
+    /// Sends the frame of a held message whose payload begins at `offset`, as
+    /// [`RoundIo::send_flit`] does. Frames whose payload ends at `later_from` or before are not
+    /// needed any more.
     async fn send_held(
         &mut self,
         round: &Round<impl Observer>,
@@ -52,11 +53,11 @@ pub trait RoundIo {
         later_from: u64,
     ) -> Result<Sent, Self::Error>;
 
-    /// Sends the frame in hand, of `from`, on to another neighbour.
+    /// Forwards the frame in hand of `from` to another neighbour.
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), Self::Error>;
 
-    /// Stores a part of the frame in hand as the next of a message. False, if these are not the
-    /// bytes that were expected.
+    /// Stores a part of the frame in hand as the next bytes of a message. Returns false if these
+    /// differ from the expected bytes.
     async fn store(
         &mut self,
         from: PeId,
@@ -64,68 +65,78 @@ pub trait RoundIo {
         payload: Range<usize>,
     ) -> Result<bool, Self::Error>;
 
-    /// Keeps the frame in hand as the next of a message.
+    /// Stores the frame in hand as the next one of a held message.
     async fn hold(&mut self, from: PeId, message: Message) -> Result<(), Self::Error>;
 
-    /// Makes room for the next frame of a neighbour.
+    /// Frees the frame of a neighbour, to make room for the next one.
     fn drop_frame(&mut self, from: PeId);
 
-    /// If so many messages are being made visible that another one has to wait: one that is now.
-    async fn make_room(&mut self) -> Result<Option<Message>, Self::Error>;
+    /// Waits until a message becomes visible if as many messages as permitted are being made
+    /// visible; returns that message.
+    async fn make_room(&mut self) -> Result<Option<Committed>, Self::Error>;
 
-    /// Begins to make a message visible that was stored; true, if it is at once.
+    /// Starts to make a stored message visible; returns true if that is done at once.
     fn commit(&mut self, message: Message) -> bool;
 
-    /// Waits for something that the round wants to hear of.
+    /// Waits for an event of the round, at most until `until`.
     async fn listen(
         &mut self,
         round: &Round<impl Observer>,
         until: Option<Time>,
     ) -> Result<Heard, Self::Error>;
 
-    /// The body of the frame of a neighbour that [`RoundIo::listen`] has told of.
+    /// Returns the body of the neighbour's frame that [`RoundIo::listen`] has reported.
     fn body(&mut self, from: PeId) -> &[u8];
 
-    /// A port has turned from this neighbour's stream, or an own one, to what comes next.
+    /// Reports that a message of this neighbour, or an own message, is complete at a port.
     fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>);
 
-    /// Everything that was to be sent has gone. Where the round sends and receives at once, it
-    /// may not have yet.
+    /// Flushes sent data. If the round sends and receives at the same time, some may not be sent
+    /// yet.
     async fn flush(&mut self) -> Result<(), Self::Error>;
 
-    /// Whether something has failed beside what the round is busy with; asked when bytes have
-    /// moved.
+    /// Checks for errors outside of the current action, after bytes have moved.
     fn look(&mut self, now: Time) -> Result<(), Self::Error>;
 
-    /// What came breaks the protocol.
+    /// Creates the error for a violation of the protocol.
     fn refused(&mut self, fault: RoundFault) -> Self::Error;
 }
 
-/// How far something is that was to be sent.
+/// The progress of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It has gone.
+    /// The transmission is complete.
     Whole,
-    /// It is under way.
+    /// The transmission is in progress.
     Begun,
 }
 
-/// What somebody who listens may hear.
+/// A message that is durable and visible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// The message.
+    pub message: Message,
+    /// The digest of the written bytes, if they were written to files and the message is not one of
+    /// several parts.
+    pub digest: Option<Digest>,
+}
+
+/// An event that [`RoundIo::listen`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// A neighbour's frame is there.
+    /// A neighbour's frame has arrived.
     Frame(PeId),
     /// A message is durable and visible.
-    Committed(Message),
-    /// What was under way to a neighbour has gone.
+    Committed(Committed),
+    /// A transmission in progress to a neighbour is complete.
     Through(PeId),
-    /// So many bytes of flits that are not whole are here, which the round waits for.
+    /// The number of bytes of incomplete flits that have arrived, if the round waits for it.
     Arriving(u64),
-    /// It is as late as it was to be.
+    /// The time limit has passed.
     Due,
 }
 
-/// Plays a round to its end. P0's must have been triggered.
+/// Executes a round to its end. P0's must have been triggered.
 pub async fn play<I: RoundIo>(
     round: &mut Round<impl Observer>,
     io: &mut I,
@@ -190,13 +201,13 @@ pub async fn play<I: RoundIo>(
                 }
                 now = moved(io)?;
             }
-            // These take no time that is worth asking for.
+            // These take too little time to read the clock.
             Action::Hold { from, message } => io.hold(from, message).await?,
             Action::Drop { from } => io.drop_frame(from),
             Action::Turn { from } => io.turned(round, from),
             Action::Commit { message } => {
                 while let Some(committed) = io.make_room().await? {
-                    round.handle_committed(io.now(), committed);
+                    round.handle_committed(io.now(), committed.message, committed.digest);
                 }
                 let is_visible = io.commit(message);
                 now = io.now();
@@ -212,7 +223,9 @@ pub async fn play<I: RoundIo>(
                         let handled = round.handle_frame(now, from, io.body(from));
                         handled.map_err(|fault| io.refused(fault))?;
                     }
-                    Heard::Committed(message) => round.handle_committed(now, message),
+                    Heard::Committed(Committed { message, digest }) => {
+                        round.handle_committed(now, message, digest);
+                    }
                     Heard::Through(to) => {
                         let done = round.handle_through(now, to);
                         done.map_err(|fault| io.refused(fault))?;
@@ -229,21 +242,21 @@ pub async fn play<I: RoundIo>(
     }
 }
 
-/// The time, bytes having moved.
+/// Returns the time after bytes have moved.
 fn moved<I: RoundIo>(io: &mut I) -> Result<Time, I::Error> {
     let now = io.now();
     io.look(now)?;
     Ok(now)
 }
 
-/// What a PE is doing that waits; `depends` says whether it can only go on when others do
-/// something. `None`, if it is at work.
+/// Returns what a waiting PE waits for, or `None` if it works; `depends` is whether it can only
+/// continue after an event of another PE.
 pub fn doing(round: &Round<impl Observer>, depends: bool) -> Option<Doing> {
     let middle_of = round.awaits_rest_from().map(Doing::Receiving);
     middle_of.or(depends.then_some(Doing::Listening))
 }
 
-/// Messages are told of when they begin.
+/// Logs the begin of a message.
 fn tell_begin(action: &Action) {
     match action {
         Action::SendFlit {

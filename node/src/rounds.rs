@@ -1,4 +1,4 @@
-//! The rounds of one PE, one after the other, as its coordinator wants them.
+//! The rounds of one PE, in sequence, as the coordinator requests them.
 
 use flitcast_proto::RoundId;
 use flitcast_proto::round::{Observer, Round};
@@ -8,54 +8,56 @@ use tracing::Instrument as _;
 
 use crate::round::{self, RoundIo};
 
-/// What all rounds of a PE are played on.
+/// The connections, files and counters with which a PE runs its rounds.
 #[expect(async_fn_in_trait, reason = "whoever plays rounds knows its type")]
 pub trait RoundsIo: RoundIo {
-    /// Who hears of them.
+    /// Observer of the rounds.
     type Observer: Observer;
-    /// While one lives, the PE is seen to be at work.
+    /// Guard that marks the PE as active until it is dropped.
     type Working;
 
-    /// A round is about to begin: opens the first messages, so that none waits for its disk.
+    /// Opens the first messages of the next round, so that the round does not wait for the disk.
     async fn prepare(&mut self);
 
-    /// This PE's part of a round. P0 begins now.
+    /// Begins this PE's part of a round; at P0 the round starts now.
     fn begin(&mut self, id: RoundId) -> Round<Self::Observer>;
 
-    /// The PE is at work.
+    /// Marks the PE as active while the result lives.
     fn working(&self) -> Self::Working;
 
-    /// Given up: what was complete is made visible all the same, and told so.
+    /// Waits until the complete messages of a round that was given up are visible, and updates the
+    /// round.
     async fn settle(&mut self, round: &mut Round<Self::Observer>);
 
-    /// What is to be told of a round that is over, or was given up.
+    /// Returns the report of a round that has ended or was given up.
     fn report(&mut self, round: Round<Self::Observer>, complete: bool) -> Report;
 }
 
-/// The channel to the coordinator, while rounds are played.
+/// The channel to the coordinator while rounds run.
 #[expect(async_fn_in_trait, reason = "whoever plays rounds knows its type")]
 pub trait Channel {
-    /// Why the PE cannot go on.
+    /// Error after which the PE cannot continue.
     type Error;
 
-    /// What the coordinator says next.
+    /// Receives the next message of the coordinator.
     async fn next_word(&mut self) -> Result<ToPe, Self::Error>;
 
-    /// What it says next in a round, of whose progress P0 tells meanwhile.
+    /// Receives the next message of the coordinator during a round; meanwhile P0 reports progress.
     async fn next_word_in(&mut self, round: RoundId) -> Result<ToPe, Self::Error>;
 
-    /// Has something said.
+    /// Sends a message to the coordinator.
     async fn say(&mut self, word: FromPe) -> Result<(), Self::Error>;
 
-    /// A word that has no place now.
+    /// Returns the error that a message is unexpected at this time.
     fn unexpected(&self, word: &ToPe, when: &'static str) -> Self::Error;
 
-    /// What the coordinator is told of an error; `None` if it is the channel's own.
+    /// Returns the message that reports an error to the coordinator; `None` for an error of the
+    /// channel itself.
     fn fault(&self, round: RoundId, error: &Self::Error) -> Option<FromPe>;
 }
 
-/// Prepares for so many rounds and plays them, and stays until it is to leave. `under_way` says which
-/// round it is at. A round is played on all of `lanes` at once: one, or one for each of several trees.
+/// Prepares and runs `rounds` rounds, then waits until the PE must leave. Stores the id of the
+/// current round in `under_way`. A round runs on all `lanes` at once, one for each tree.
 pub async fn play_rounds<I, C>(
     is_root: bool,
     rounds: u64,
@@ -80,7 +82,7 @@ where
                 other => return Err(channel.unexpected(&other, "between rounds")),
             }
         }
-        // Ahead of the round, which would take longer for it.
+        // Created before the round, which would take longer otherwise.
         let span = tracing::error_span!("round", round = %id);
         let mut parts: Vec<Round<I::Observer>> = lanes.iter_mut().map(|io| io.begin(id)).collect();
         let mut complete = false;
@@ -116,20 +118,20 @@ where
     loop {
         match channel.next_word().await? {
             ToPe::Stop { .. } => return Ok(()),
-            // Said to all, whether they had given up themselves or not.
-            ToPe::Abort { .. } => {}
+            // Sent to all PEs, even to one that has given up by itself.
+            ToPe::Abort { .. } | ToPe::Collect { .. } => {}
             other => return Err(channel.unexpected(&other, "after the last round")),
         }
     }
 }
 
-/// How a round ended, as far as this PE is concerned.
+/// The end of a round at this PE.
 enum Over {
-    /// It is over, and the coordinator wants to hear of it.
+    /// The round is over and must be reported.
     Played,
-    /// The coordinator gave it up.
+    /// The coordinator gave the round up.
     Aborted,
-    /// The coordinator wants the PE to leave.
+    /// The coordinator requests that the PE leaves.
     Stopped,
 }
 
@@ -152,7 +154,7 @@ where
     C: Channel,
     C::Error: From<I::Error>,
 {
-    // The root has said itself that the round is over.
+    // The root itself has reported the end of the round.
     let mut collect = is_root;
     let mut playing = std::pin::pin!(async {
         let _working = lanes.first().map(RoundsIo::working);
@@ -175,4 +177,68 @@ where
         }
     }
     Ok(Over::Played)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::error::NodeError;
+    use crate::io::NodeIo;
+
+    /// A coordinator that sends these messages.
+    struct Sends(VecDeque<ToPe>);
+
+    impl Channel for Sends {
+        type Error = NodeError;
+
+        async fn next_word(&mut self) -> Result<ToPe, NodeError> {
+            self.0.pop_front().ok_or(NodeError::Abandoned)
+        }
+
+        async fn next_word_in(&mut self, _round: RoundId) -> Result<ToPe, NodeError> {
+            self.next_word().await
+        }
+
+        async fn say(&mut self, _word: FromPe) -> Result<(), NodeError> {
+            Ok(())
+        }
+
+        fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
+            let said = word.kind().to_owned();
+            NodeError::Unexpected { said, when }
+        }
+
+        fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
+            Some(FromPe::Fault {
+                round,
+                peer: None,
+                reason: error.to_string(),
+                bad_input: false,
+                output_stands: false,
+                hung_up: false,
+                changed: Vec::new(),
+            })
+        }
+    }
+
+    /// A PE that has given up ignores messages that the coordinator sent before it was notified.
+    #[tokio::test]
+    async fn a_pe_that_has_given_up_waits_until_it_is_to_leave() {
+        let round = RoundId(1);
+        let abort = ToPe::Abort {
+            round,
+            reason: String::new(),
+        };
+        for late in [ToPe::Collect { round }, abort] {
+            // A trigger is not for this PE, which therefore gives up.
+            let sent = [ToPe::Trigger { round }, late, ToPe::Stop { over: false }];
+            let mut channel = Sends(sent.into());
+            let mut lanes: [NodeIo<'_>; 0] = [];
+            let left = play_rounds(false, 2, &mut lanes, &mut channel, &mut RoundId(0)).await;
+            assert!(left.is_ok(), "{left:?}");
+            assert!(channel.0.is_empty());
+        }
+    }
 }

@@ -1,6 +1,6 @@
-//! Who is at the other end of a connection, and that nobody else reads it or writes to
-//! it: TLS 1.3, with a certificate on both sides that one authority has issued for one
-//! name. What is said over it is not this module's business, nor is issuing.
+//! Mutual authentication and encryption of connections: TLS 1.3, with a certificate on both sides that
+//! one authority has issued for one name. The content of connections and the issue of certificates are
+//! in other modules.
 
 mod believed;
 mod explain;
@@ -26,7 +26,7 @@ use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::door::Lease;
 use crate::limits::ROUND_TRIP;
-use crate::system::process;
+use crate::system::{process, regular};
 use believed::Believed;
 use explain::{explained, explained_of, told, told_of};
 pub use name::Name;
@@ -39,39 +39,39 @@ pub const AUTHORITY_FILE: &str = "ca.pem";
 /// The longest file of credentials: a chain of certificates has a few KiB.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// Why credentials are none.
+/// An error in credentials.
 #[derive(Debug, Error)]
 pub enum SecurityError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// A file has an invalid content.
     #[error("{}: {why}", path.display())]
     Malformed {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
-    /// Others can read a private key.
+    /// Other users can read a private key.
     #[error("{}: others can read this private key (mode {mode:03o}); chmod 600 it", path.display())]
     Exposed {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Its permissions.
+        /// The file's permissions.
         mode: u32,
     },
-    /// A certificate is not good for what it is to be used for.
+    /// A certificate is not valid for its purpose.
     #[error("{what}: {why}")]
     Unfit {
-        /// Which certificate.
+        /// The certificate.
         what: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -83,16 +83,16 @@ impl SecurityError {
     }
 }
 
-/// How connections are guarded, seen from one process.
+/// The protection of connections, seen from one process.
 #[derive(Clone, Debug)]
 pub enum Security {
-    /// Not at all, but for the secret that the processes of a launch share.
+    /// No protection, except for the secret that the processes of a launch share.
     Plain,
-    /// By certificates on both sides.
+    /// Certificates on both sides.
     Tls(Identity),
 }
 
-/// A process's certificate, ready to be shown, and whose certificates it believes.
+/// A process's certificate, and the verifier of others' certificates.
 #[derive(Clone, Debug)]
 pub struct Identity {
     client: Arc<ClientConfig>,
@@ -101,15 +101,15 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What who started this process has issued for it.
+    /// Reads credentials that the launcher of this process has issued for it.
     ///
     /// # Errors
     ///
-    /// It is not for `name`, or not good now.
+    /// Returns an error if the certificate is not for `name`, or is not valid now.
     pub fn issued(issued: &IssuedCredentials, name: Name) -> Result<Identity, SecurityError> {
         let authority = vec![CertificateDer::from(issued.authority.to_vec())];
         let what = format!("the certificate of the authority that has issued that of {name}");
-        // It lasts as long as a launch, or as a cluster is up, and revokes nothing.
+        // The authority lasts as long as a launch or a running cluster, and revokes nothing.
         let believed = Believed::new(authority, None, &provider());
         let believed = believed.map_err(|error| SecurityError::unfit(&what, told(&error)))?;
         let certificate = vec![CertificateDer::from(issued.certificate.to_vec())];
@@ -118,12 +118,12 @@ impl Identity {
         Identity::new(believed, certificate, key.into(), name, &what)
     }
 
-    /// What `folder` has for a process: `ca.pem`, and `p3.pem` with `p3.key` for P3.
+    /// Reads a process's credentials in `folder`: `ca.pem`, and `p3.pem` with `p3.key` for P3.
     ///
     /// # Errors
     ///
-    /// A file is not there, others can read the key, or the certificate is not for
-    /// `name` or not good now.
+    /// Returns an error if a file is missing, if others can read the key, or if the certificate is not
+    /// for `name` or not valid now.
     pub fn load(folder: &Path, name: Name) -> Result<Identity, SecurityError> {
         let believed = believed_in(folder)?;
         let path = folder.join(name.certificate_file());
@@ -133,11 +133,11 @@ impl Identity {
         Identity::new(believed, certificate, key, name, &what)
     }
 
-    /// What `folder` has for a process, to be told to it.
+    /// Reads a process's credentials in `folder`, to be sent to it.
     ///
     /// # Errors
     ///
-    /// As of [`Identity::load`], but for what becomes of it.
+    /// Returns the errors of [`Identity::load`] for the same files.
     pub fn to_issue(folder: &Path, name: Name) -> Result<IssuedCredentials, SecurityError> {
         let first = |path: PathBuf| {
             let certificate = certificates(&path)?.into_iter().next();
@@ -151,7 +151,8 @@ impl Identity {
         })
     }
 
-    /// Checks at once what the others will check: a mistake is told where it was made.
+    /// Makes the checks that the other processes will make, so that an error is reported where it was
+    /// made.
     fn new(
         believed: Believed,
         certificate: Vec<CertificateDer<'static>>,
@@ -182,7 +183,7 @@ impl Identity {
         })
     }
 
-    /// Checks that the authority has not ended since this was loaded.
+    /// Checks that the authority's validity has not ended since this was loaded.
     fn lasts(&self) -> io::Result<()> {
         let invalid = |error| {
             let why = format!("of the authority in ca.pem, {}", told(&error));
@@ -192,11 +193,11 @@ impl Identity {
     }
 }
 
-/// When the authority whose certificate lies in a folder ends.
+/// Returns the end of validity of the authority whose certificate is in a folder.
 ///
 /// # Errors
 ///
-/// It is none, or has ended.
+/// Returns an error if there is no valid one, or if its validity has ended.
 pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
     let ends = believed_in(folder)?.ends();
     ends.ok_or_else(|| {
@@ -205,7 +206,7 @@ pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
     })
 }
 
-/// Whom who has a folder believes: its authority, but for what the list beside that revokes.
+/// Returns the verifier for a folder: its authority, and the revocation list beside it.
 fn believed_in(folder: &Path) -> Result<Believed, SecurityError> {
     let path = folder.join(AUTHORITY_FILE);
     let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
@@ -230,11 +231,11 @@ impl Identity {
 }
 
 impl Security {
-    /// Guards a connection that this process has made to `to`, and no one else.
+    /// Protects a connection that this process has made to `to`.
     ///
     /// # Errors
     ///
-    /// It is somebody else, or will not have us.
+    /// Returns an error if the other end has another name, or rejects this process.
     pub async fn call(&self, stream: TcpStream, to: Name) -> io::Result<Transport> {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
@@ -250,18 +251,19 @@ impl Security {
         }
     }
 
-    /// Guards a connection that was made to this process, by anybody that the authority
-    /// knows; [`Transport::shown`] tells by whom. The further that is, the longer its lease.
+    /// Protects a connection that any process with a certificate of the authority has made to this one;
+    /// [`Transport::shown`] returns its certificate. The lease is extended with each step of the
+    /// handshake.
     ///
     /// # Errors
     ///
-    /// The authority does not know it.
+    /// Returns an error if the authority has not issued the certificate.
     pub async fn answer(&self, stream: TcpStream, lease: &Lease) -> io::Result<Transport> {
         match self {
             Security::Plain => Ok(Transport::plain(stream)),
             Security::Tls(identity) => {
                 identity.lasts()?;
-                // Nothing is reserved for who says nothing.
+                // No memory is allocated for a client that sends nothing.
                 stream.peek(&mut [0]).await?;
                 Box::pin(identity.answer(stream, lease)).await
             }
@@ -281,12 +283,12 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
     }
 }
 
-/// A private key that only its owner can read. Who is not root may read one of root's by its
-/// group: so orchestrators hand secrets to their processes.
+/// Reads a private key that only its owner can read. A user other than root may read one of root's
+/// through its group: orchestrators provide secrets in this way.
 ///
 /// # Errors
 ///
-/// It cannot be read, or others can.
+/// Returns an error if the key cannot be read, or if others can read it.
 pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     let unreadable = |source| SecurityError::Unreadable {
@@ -301,7 +303,7 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError>
         let path = path.to_owned();
         return Err(SecurityError::Exposed { path, mode });
     }
-    // The reason is not told: it may quote the key.
+    // The reason is not reported, because it may quote the key.
     PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|_| SecurityError::Malformed {
         path: path.to_owned(),
         why: "it is no private key in PEM".to_owned(),
@@ -309,20 +311,8 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError>
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SecurityError> {
-    use std::io::Read as _;
-    let unreadable = |source| SecurityError::Unreadable {
+    regular::read_file(path, LONGEST_FILE).map_err(|source| SecurityError::Unreadable {
         path: path.to_owned(),
         source,
-    };
-    let mut text = Vec::new();
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let read = file.take(LONGEST_FILE + 1).read_to_end(&mut text);
-    read.map_err(unreadable)?;
-    match text.len() as u64 > LONGEST_FILE {
-        true => Err(SecurityError::Malformed {
-            path: path.to_owned(),
-            why: "it is far too long".to_owned(),
-        }),
-        false => Ok(text),
-    }
+    })
 }

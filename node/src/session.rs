@@ -1,4 +1,4 @@
-//! A PE's life: register, connect, measure, play rounds, leave.
+//! The life of a PE: register, connect, measure, run rounds, leave.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 
 use crate::blocking::joined;
 use crate::config::NodeConfig;
+use crate::confine::confined;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
 use crate::error::NodeError;
@@ -31,17 +32,16 @@ use crate::store::Store;
 use crate::system::clock::Alarm;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
-use crate::text::clipped;
 use crate::{briefing, limits, probe, rounds, task};
 
-/// Plays one PE until the coordinator says stop, or is gone, or `shutdown` is
-/// cancelled. Children connect to `listener`.
+/// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect
+/// to `listener`.
 pub async fn run(
     config: NodeConfig,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> Result<(), NodeError> {
-    // At the level of errors, so that no filter takes PE and round out of a line.
+    // At the level of errors, so that no filter removes PE and round from a line.
     let span = tracing::error_span!("pe", pe = %config.pe);
     let life = live(config, listener).instrument(span);
     tokio::select! {
@@ -67,7 +67,7 @@ async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError
     }
 }
 
-/// Registers, and does what the coordinator asks until it is to leave.
+/// Registers, and follows the coordinator until the PE is to leave.
 pub(crate) async fn serve(
     config: &NodeConfig,
     listener: &TcpListener,
@@ -91,15 +91,15 @@ pub(crate) async fn serve(
         }
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
-    let is_allowed = match assignment.payload {
-        Payload::Files { .. } => config.allowed.files.clone(),
-        Payload::Synthetic { .. } => Ok(()),
+    let assignment = match confined(config.pe, &config.allowed, assignment) {
+        Ok(assignment) => assignment,
+        // No path of the assignment is used.
+        Err(why) => {
+            tracing::warn!("refused: {why}");
+            return told(config, channel, RoundId(0), NodeError::NotAllowed(why)).await;
+        }
     };
-    // Whoever says where files are is not obeyed in anything: no path is looked at.
-    if let Err(why) = is_allowed {
-        return told(config, channel, RoundId(0), NodeError::NotAllowed(why)).await;
-    }
-    let inbox = Inbox::of(config.pe, &assignment);
+    let inbox = Inbox::of(config.pe, config.cluster, &assignment);
     let recorded = assignment.recorded;
     let mut round = RoundId(0);
     let worked = work(config, listener, channel, assignment, &inbox, &mut round).await;
@@ -113,7 +113,7 @@ pub(crate) async fn serve(
     done
 }
 
-/// Tells the coordinator why this PE cannot go on, and waits until it is to leave.
+/// Reports to the coordinator why this PE cannot continue, and waits until it is to leave.
 async fn told(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -124,8 +124,8 @@ async fn told(
     if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
         return Err(error);
     }
-    // The coordinator decides what becomes of the others; it may also have told us
-    // to go already, and the error is what that looks like from here.
+    // The coordinator decides for the other PEs. It may also have ended this PE already, and the error
+    // is a consequence.
     tracing::debug!(%error, "cannot go on");
     let fault = fault(config.pe, round, &error);
     if channel.say(fault).await.is_ok() {
@@ -165,7 +165,7 @@ async fn register(
 
 fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
     NodeError::Unexpected {
-        said: clipped(word),
+        said: word.kind().to_owned(),
         when,
     }
 }
@@ -184,7 +184,7 @@ async fn work(
             "to one whom its tree lacks",
         ));
     }
-    // Lists may name any of them, and nobody else. On a network they are some of all.
+    // A static schedule may name any of these and no others. On a network they are a subset of all.
     let operation = assignment.operation;
     let peers = operation.peers(&assignment.tree, config.pe);
     let told: Vec<PeId> = assignment.peers.iter().map(|peer| peer.pe).collect();
@@ -197,16 +197,16 @@ async fn work(
             "with other peers than its operation has",
         ));
     }
-    // At the same time: neighbours are not kept waiting for a large input to be read.
+    // At the same time: neighbours do not have to wait for a large input to be read.
     let pulse = channel.pulse().clone();
     let opening = async {
         let opened = Store::open(config, &assignment, &pulse).await;
         let (store, sent) = opened.map_err(NodeError::Payload)?;
-        let found = inbox.look().await.map_err(NodeError::Output)?;
+        let found = inbox.look(&pulse).await.map_err(NodeError::Output)?;
         Ok((store, sent, found, files_on(config.pe, &assignment).await))
     };
     let opening = async { tokio::try_join!(opening, connect(config, listener, &assignment)) };
-    let ((store, sent, found, file_system), mut neighbours) = tokio::select! {
+    let ((mut store, sent, found, file_system), mut neighbours) = tokio::select! {
         opened = opening => opened?,
         word = channel.next_word() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
@@ -216,28 +216,40 @@ async fn work(
     for neighbours in &mut neighbours {
         neighbours.watch(channel.pulse());
     }
+    let (standing_bytes, standing_digests) = found.standing_versions.into_iter().unzip();
     channel
         .say(FromPe::Ready(Ready {
             message_bytes: sent.bytes,
             made_of: sent.made_of,
+            states: sent.states,
             file_system,
             delivered: found.delivered,
+            delivered_digests: found.digests,
             standing: found.standing,
+            standing_bytes,
+            standing_digests,
+            prefixes: found.prefixes,
         }))
         .await?;
-    let Some(prepare) = prepare(config, channel, &mut neighbours[0], &assignment).await? else {
+    let prepared = prepare(config, channel, &mut neighbours[0], &assignment, &mut store);
+    let Some(prepare) = prepared.await? else {
         return Ok(());
     };
-    let Some(briefs) = briefing::for_all(config.pe, &assignment, &prepare) else {
-        return Err(unexpected(&ToPe::Prepare(prepare), "for another tree"));
-    };
+    store.continue_from(&prepare.prefixes);
+    let rounds = prepare.rounds;
+    // A static schedule can be long, and is in memory once.
+    let briefs = briefing::for_all(config.pe, &assignment, prepare);
+    let briefs = briefs.ok_or_else(|| NodeError::Unexpected {
+        said: "Prepare".to_owned(),
+        when: "for another tree",
+    })?;
     play_rounds(
         config,
         channel,
         &mut neighbours,
         &store,
         &assignment,
-        (briefs, prepare.rounds),
+        (briefs, rounds),
         round,
     )
     .await
@@ -264,7 +276,7 @@ async fn play_rounds(
     let pe = config.pe;
     let is_root = pe == assignment.tree.root();
     let pulse = channel.pulse().clone();
-    // Whoever is told of several trees was assigned as many.
+    // A PE with schedules for several trees was assigned as many.
     let parts = Parts::of(&assignment.tree, &briefs).ok_or_else(|| NodeError::Unexpected {
         said: "Prepare".to_owned(),
         when: "with parts of messages that are none",
@@ -274,7 +286,7 @@ async fn play_rounds(
     let trees = std::iter::once(&assignment.tree).chain(further);
     let mut lanes = Vec::new();
     for (lane, ((tree, neighbours), brief)) in trees.zip(neighbours).zip(briefs).enumerate() {
-        // Not before: what measures the edges is no round's.
+        // Not before: the measurement of edges does not belong to a round.
         neighbours.count(pulse.counters());
         neighbours.take_flits_of(brief.flit_bytes);
         neighbours.pace(&brief).map_err(no_alarm)?;
@@ -303,13 +315,13 @@ async fn play_rounds(
     rounds::play_rounds(is_root, rounds, &mut lanes, &mut channel, under_way).await
 }
 
-/// The channel to the coordinator while rounds are played.
+/// The channel to the coordinator during rounds.
 struct RoundsChannel<'a> {
     config: &'a NodeConfig,
     is_root: bool,
     channel: &'a mut Coordinator,
     tick: Interval,
-    /// The bytes that the root has told of last.
+    /// The number of bytes in the root's last progress report.
     shown: u64,
 }
 
@@ -347,7 +359,7 @@ impl Channel for RoundsChannel<'_> {
     }
 
     fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
-        // When the coordinator is gone, that is counted where something is next said to it.
+        // If the coordinator is gone, the next message to it fails.
         if matches!(error, NodeError::Abandoned | NodeError::Channel(_)) {
             return None;
         }
@@ -357,7 +369,7 @@ impl Channel for RoundsChannel<'_> {
     }
 }
 
-/// What the coordinator is told of an error.
+/// Returns the message that reports an error to the coordinator.
 fn fault(pe: PeId, round: RoundId, error: &NodeError) -> FromPe {
     FromPe::Fault {
         round,
@@ -366,16 +378,18 @@ fn fault(pe: PeId, round: RoundId, error: &NodeError) -> FromPe {
         bad_input: error.is_bad_input(pe),
         output_stands: error.is_standing_output(),
         hung_up: error.is_hung_up(),
+        changed: error.other_versions(pe),
     }
 }
 
-/// Until the rounds can begin: measures and answers measurements. `None` if the
-/// coordinator wants the PE to leave.
+/// Measures and answers measurements until the rounds can begin. Returns `None` if the coordinator ends
+/// the PE.
 async fn prepare(
     config: &NodeConfig,
     channel: &mut Coordinator,
     neighbours: &mut Neighbours,
     assignment: &Assignment,
+    store: &mut Store,
 ) -> Result<Option<Prepare>, NodeError> {
     let flit_bytes = assignment.flit_bytes;
     let mut alarm = alarm()?;
@@ -410,6 +424,17 @@ async fn prepare(
                     let found = host::measure(encrypted).await;
                     channel.say(FromPe::HostMeasured { found }).await?;
                 }
+                ToPe::CheckPrefixes { prefixes } => {
+                    // They may be long, and the coordinator may end the PE meanwhile.
+                    let digests = tokio::select! {
+                        digests = store.check_prefixes(&prefixes) => digests,
+                        word = channel.next_word() => match word? {
+                            ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
+                            other => return Err(unexpected(&other, "while prefixes are read")),
+                        },
+                    };
+                    channel.say(FromPe::PrefixesChecked { digests }).await?;
+                }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                 other => return Err(unexpected(&other, "before the rounds")),
@@ -419,8 +444,8 @@ async fn prepare(
     }
 }
 
-/// The file system that matters to a PE: that of the first path. What files cost there is
-/// measured at the second: nothing is written to somebody's input.
+/// Returns a path in the file system that matters to a PE, and a path at which its costs can be
+/// measured, because nothing may be written to an input.
 fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
     let Payload::Files {
         input,
@@ -432,7 +457,7 @@ fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
         return None;
     };
     let operation = assignment.operation;
-    // Of one message the output is no folder, but stands in one.
+    // With one message the output is not a folder, but an entry of one.
     let folder = match *apart && operation.layout() == Layout::Whole {
         true => output.parent().unwrap_or(output),
         false => output,
@@ -443,7 +468,7 @@ fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
     }
 }
 
-/// Names the file system that matters to a PE; 0 where there are no files.
+/// Returns the number of the file system that matters to a PE; 0 without files.
 async fn files_on(pe: PeId, assignment: &Assignment) -> u64 {
     let Some((place, _)) = files_place(pe, assignment) else {
         return 0;
@@ -452,7 +477,7 @@ async fn files_on(pe: PeId, assignment: &Assignment) -> u64 {
     joined(spawn_blocking(move || file_system(&place)).await)
 }
 
-/// What files cost a PE; `None` where that cannot be found out.
+/// Measures the costs of files for a PE; returns `None` if that fails.
 async fn measure_files(config: &NodeConfig, assignment: &Assignment) -> Option<FileCosts> {
     let (_, place) = files_place(config.pe, assignment)?;
     let name = format!("{:016x}-p{}", config.cluster, config.pe.0);

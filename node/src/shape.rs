@@ -1,10 +1,10 @@
-//! Shaped links, the driver's side: who waits for what, on the real clock. When a
-//! frame departs and arrives is worked out in `flitcast_proto::shape`.
+//! Shaped links on the real clock: the waits of a PE. `flitcast_proto::shape` computes the departure
+//! and the arrival of each frame.
 //!
-//! The delay line is the kernel's: a frame goes into the socket as soon as the send
-//! port takes it, behind a stamp that says when it departs, and the reader does not
-//! show it before it has arrived. Nobody sleeps for a latency with bytes in hand, and
-//! since every wait is for a time that was worked out, none makes the next one late.
+//! The kernel serves as the delay line: a frame is written to the socket as soon as the send port
+//! accepts it, behind a stamp with its departure time, and the reader does not return it before its
+//! arrival. No task sleeps for a latency with bytes in hand, and since every wait is for a computed
+//! time, none delays the next one.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,7 +18,7 @@ use flitcast_proto::wire::edge::EdgeFrame;
 
 use crate::system::clock::{self, Alarm};
 
-/// What the shaped links of a PE share.
+/// The ports that the shaped links of a PE share.
 #[derive(Clone, Debug)]
 pub struct Ports(Arc<Mutex<Both>>);
 
@@ -26,12 +26,12 @@ pub struct Ports(Arc<Mutex<Both>>);
 struct Both {
     send: SendPort,
     receive: ReceivePort,
-    /// One for all: a PE is one task.
+    /// A single alarm: a PE is one task.
     alarm: Alarm,
 }
 
 impl Ports {
-    /// Ports that are free.
+    /// Creates free ports.
     pub fn new() -> io::Result<Ports> {
         Ok(Ports(Arc::new(Mutex::new(Both {
             send: SendPort::default(),
@@ -41,13 +41,13 @@ impl Ports {
     }
 
     fn lock(&self) -> MutexGuard<'_, Both> {
-        // Links are made in tasks of their own and must be free to move between
-        // threads; there is one, so nobody ever waits here.
+        // Links are created in separate tasks, so they must be able to move between threads; there is
+        // only one thread, so this never waits.
         self.0.lock().expect("nobody panics with it")
     }
 }
 
-/// What a link is to be like, and how far that is with the frame coming in.
+/// The shape of a link, and the state of the incoming frame.
 #[derive(Debug)]
 pub struct Shape {
     sends: Link,
@@ -56,16 +56,16 @@ pub struct Shape {
     incoming: Option<Incoming>,
 }
 
-/// The frame behind a stamp that was read.
+/// The frame after a stamp that was read.
 #[derive(Clone, Copy, Debug)]
 struct Incoming {
     departs: Time,
-    /// Known from when it has the receive port.
+    /// Known once the frame has the receive port.
     arrives: Option<Time>,
 }
 
 impl Shape {
-    /// A link that is like `sends` in the direction away from this PE.
+    /// Creates a shape in which `sends` is the direction away from this PE.
     pub fn new(sends: Link, receives: Link, ports: Ports) -> Shape {
         Shape {
             sends,
@@ -75,14 +75,14 @@ impl Shape {
         }
     }
 
-    /// When a control frame of so many bytes departs, which waits for nothing: what the
-    /// stamp ahead of it says.
+    /// Returns the departure time of a control frame of this length, which waits for nothing, for its
+    /// stamp.
     pub fn slip_in(&mut self, bytes: usize) -> Time {
         let send = &mut self.ports.lock().send;
         send.slip_in(clock::now(), bytes, &self.sends)
     }
 
-    /// Waits until the send port takes a frame of so many bytes; when it departs.
+    /// Waits until the send port accepts a frame of this length; returns its departure time.
     pub fn poll_depart(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<Time>> {
         let mut ports = self.ports.lock();
         let free = ports.send.may_hand_over_at();
@@ -91,7 +91,7 @@ impl Shape {
         Poll::Ready(Ok(departs))
     }
 
-    /// Whether the next frame is a stamp.
+    /// Returns whether the next frame is a stamp.
     pub fn wants_stamp(&self) -> bool {
         self.incoming.is_none()
     }
@@ -113,8 +113,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Waits until the frame behind the stamp, of so many bytes, which is so many flits, one or
-    /// none, has arrived.
+    /// Waits until the frame after the stamp has arrived; `flits` is 1 for a flit and else 0.
     pub fn poll_arrival(
         &mut self,
         cx: &mut Context<'_>,
@@ -128,8 +127,8 @@ impl Shape {
         let arrives = match incoming.arrives {
             Some(arrives) => arrives,
             None => {
-                // It takes the port when it comes in. If it did now, a frame on a
-                // shorter link would have to wait for one that is still far away.
+                // The frame takes the port on arrival. If it did now, a frame on a shorter link would
+                // have to wait for one that is still far away.
                 let at = lands(incoming.departs, &self.receives);
                 ready!(ports.alarm.poll_until(cx, at))?;
                 let arrives = ports
@@ -141,13 +140,13 @@ impl Shape {
         ports.alarm.poll_until(cx, arrives)
     }
 
-    /// The frame was taken.
+    /// Releases the frame.
     pub fn consumed(&mut self) {
         self.incoming = None;
     }
 
-    /// Of `bytes` that are there, the frame behind the stamp first, how many can have
-    /// landed by now: that frame, and what its link carries in the time since.
+    /// Returns how many of the `bytes` in the kernel can have arrived by now: the frame after the
+    /// stamp, and as much as its link carries in the time since.
     pub fn landed(&self, bytes: u64, frame_bytes: u64) -> u64 {
         let landed = self.incoming.map(|it| lands(it.departs, &self.receives).0);
         let Some(since) = landed.and_then(|at| clock::now().0.checked_sub(at)) else {

@@ -1,87 +1,84 @@
-//! What the messages of a cluster are made of, as one PE sees it: where the bytes
-//! of those it sends come from, and where those for it go.
+//! The content of a cluster's messages for one PE: the sources of those that it sends, and the
+//! destinations of those that it receives.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::{Address, Message};
 use flitcast_proto::ops::{Brief, Layout, Operation};
-use flitcast_proto::wire::control::{Assignment, Payload};
+use flitcast_proto::wire::control::{Assignment, Payload, Prefix, Version};
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId, Tree};
 use tokio::task::spawn_blocking;
 
 use crate::blocking::joined;
 use crate::config::NodeConfig;
-use crate::limits::OPENED_AHEAD;
+use crate::inputs::{Inputs, Sent};
+use crate::limits::{KEPT_MESSAGE_BYTES, OPENED_AHEAD};
 use crate::parts::Parts;
 use crate::payload::{
-    self, Content, FileSink, FileSource, Others, OutputFolder, PayloadError, Sink, Source,
-    Synthetic, delivered_at,
+    self, Content, FileSink, FileSource, Measured, Others, Outgoing, OutputFolder, PayloadError,
+    Sink, Source, Synthetic, Target, Unpacker, delivered_at, prefix_digest,
 };
 use crate::pulse::Pulse;
 
-/// The messages that a PE sends: how long each is, and, of files, what it is made of.
-#[derive(Debug, Default)]
-pub struct Sent {
-    /// Bytes of each.
-    pub bytes: Vec<u64>,
-    /// What each is made of; empty where messages are synthetic.
-    pub made_of: Vec<MadeOf>,
-}
-
-/// What the messages of a cluster are made of, as this PE sees it.
+/// The content of a cluster's messages for this PE.
 pub struct Store {
-    /// What each message that this PE sends is made of; `None` where messages are synthetic.
-    contents: Option<BTreeMap<MessageId, Content>>,
-    /// Who it is, and in which operation on which tree.
+    /// The content of each message that this PE sends; `None` if messages are synthetic.
+    contents: Option<BTreeMap<MessageId, Outgoing>>,
+    /// The PE, its operation and its tree.
     pe: PeId,
     operation: Operation,
     tree: Arc<Tree>,
-    /// Where messages for this PE become visible.
+    /// The path where messages for this PE become visible.
     output: PathBuf,
-    /// The folder in which they all stand there.
+    /// The folder that contains them all.
     folder: OutputFolder,
-    /// Whether that is its own, and needs no name of it.
+    /// Whether the folder belongs to this PE only, and needs no name of the PE.
     apart: bool,
-    /// Whether what stands there already is replaced.
+    /// Whether existing entries are replaced.
     replace: bool,
-    /// Names this run's staging.
+    /// The number of this run's staging files.
     nonce: u64,
-    /// Names what this run is a part of, in receipts.
+    /// The number of the job in receipts.
     undertaking: u64,
-    /// Told of what gets done with the files.
+    /// Whether the job has a record, with which a later run can continue it.
+    is_recorded: bool,
+    /// The prefixes that this PE does not send again, in bytes.
+    skipped: BTreeMap<MessageId, u64>,
+    /// The incoming messages that are continued behind a prefix.
+    continued: Mutex<BTreeMap<MessageId, Unpacker>>,
+    /// Records progress with files.
     pulse: Arc<Pulse>,
 }
 
 impl Store {
-    /// The bytes of a message that this PE sends.
+    /// Opens the bytes of a message that this PE sends.
     fn source(&self, message: Message, flit_bytes: u32) -> Source {
         match &self.contents {
             None => Source::Synthetic(Synthetic::message(message.id)),
             Some(contents) => {
                 // A message with bytes was measured, so it has content.
-                let content = contents.get(&message.id).cloned();
-                let content = content.unwrap_or_else(|| Content::Entry(PathBuf::new()));
-                Source::Files(Box::new(FileSource::open(
-                    content,
-                    message.bytes,
-                    flit_bytes,
-                )))
+                let outgoing = contents.get(&message.id).cloned();
+                let outgoing = outgoing.unwrap_or_else(|| {
+                    Outgoing::new(Content::Entry(PathBuf::new()), Measured::default())
+                });
+                let skipped = self.skipped.get(&message.id).copied().unwrap_or(0);
+                Source::Files(Box::new(FileSource::open(outgoing, flit_bytes, skipped)))
             }
         }
     }
 
-    /// The entry that a message for this PE becomes.
+    /// Returns the path of a message for this PE.
     fn destination(&self, message: MessageId) -> PathBuf {
         let delivery = self.operation.delivery(&self.tree, message, self.pe);
         let name = self.operation.delivery_name(&self.tree, delivery);
         delivered_at(&self.output, name, self.apart)
     }
 
-    /// The folder in which there is room for what this PE holds for others: that of its output, or,
-    /// where its output is the one message itself, the one that this stands in.
+    /// Returns the folder for stored messages of other PEs: that of the output or, if the output is a
+    /// message itself, the folder that contains it.
     pub fn holds_in(&self) -> PathBuf {
         let is_message = self.apart && self.operation.layout() == Layout::Whole;
         match (&self.contents, self.output.parent()) {
@@ -94,23 +91,83 @@ impl Store {
         }
     }
 
-    /// Where a message for this PE goes.
+    /// Opens the destination of a message for this PE.
     pub fn sink(&self, message: Message) -> Sink {
         match &self.contents {
             None => Sink::Synthetic(Synthetic::message(message.id)),
-            Some(_) => Sink::Files(FileSink::create(
-                self.destination(message.id),
-                self.folder.clone(),
-                self.replace,
-                self.nonce,
-                self.undertaking,
-                self.pulse.clone(),
-            )),
+            Some(_) => {
+                let continued = self.continued.lock().ok();
+                let continued = continued.and_then(|mut all| all.remove(&message.id));
+                Sink::Files(match continued {
+                    Some(unpacker) => FileSink::resume(unpacker),
+                    None => {
+                        let target = self.target(message.id, message.bytes);
+                        FileSink::create(target, self.folder.clone(), self.pulse.clone())
+                    }
+                })
+            }
         }
     }
 
-    /// Looks at the PE's part of the input; with it, how long those messages are that this PE
-    /// sends, by id. Those that are left out are null.
+    /// Returns the place of a message of this length for this PE.
+    fn target(&self, message: MessageId, bytes: u64) -> Target {
+        Target {
+            destination: self.destination(message),
+            replace: self.replace,
+            run: self.nonce,
+            job: self.undertaking,
+            is_kept: self.is_recorded && bytes >= KEPT_MESSAGE_BYTES,
+        }
+    }
+
+    /// Reads prefixes of messages that this PE sends or that earlier runs have left here, and returns
+    /// the digest of each; zeros for a prefix that cannot be read.
+    pub async fn check_prefixes(&mut self, prefixes: &[Prefix]) -> Vec<Digest> {
+        let mut digests = Vec::new();
+        for Prefix { message, bytes } in prefixes.iter().copied() {
+            let own = self.contents.as_ref().and_then(|all| all.get(&message));
+            let own = own.cloned();
+            let target = self.target(message, u64::MAX);
+            let pulse = self.pulse.clone();
+            let read = spawn_blocking(move || match own {
+                Some(own) => {
+                    let digest = prefix_digest(&own, bytes, &|| pulse.worked())?;
+                    Ok((None, digest))
+                }
+                None => {
+                    let (unpacker, digest) = Unpacker::resume(target, bytes, pulse)?;
+                    Ok::<_, PayloadError>((Some(unpacker), digest))
+                }
+            });
+            let digest = match joined(read.await) {
+                Ok((unpacker, digest)) => {
+                    let continued = self.continued.get_mut();
+                    if let (Some(unpacker), Ok(continued)) = (unpacker, continued) {
+                        continued.insert(message, unpacker);
+                    }
+                    digest
+                }
+                Err(error) => {
+                    tracing::info!(of = %message.0, %error, "the prefix cannot be used");
+                    Digest::default()
+                }
+            };
+            digests.push(digest);
+        }
+        digests
+    }
+
+    /// Continues these messages behind their prefixes, and no others.
+    pub fn continue_from(&mut self, prefixes: &[Prefix]) {
+        let of = prefixes.iter().map(|prefix| (prefix.message, prefix.bytes));
+        self.skipped = of.collect();
+        if let Ok(continued) = self.continued.get_mut() {
+            continued.retain(|message, _| self.skipped.contains_key(message));
+        }
+    }
+
+    /// Examines the PE's part of the input. Also returns the lengths of the messages that this PE
+    /// sends, by id; messages that are left out have length 0.
     pub async fn open(
         config: &NodeConfig,
         assignment: &Assignment,
@@ -130,6 +187,9 @@ impl Store {
             replace: false,
             nonce: config.cluster,
             undertaking: assignment.undertaking,
+            is_recorded: assignment.recorded,
+            skipped: BTreeMap::new(),
+            continued: Mutex::default(),
             pulse: pulse.clone(),
         };
         let (input, own, spread) = match assignment.payload.clone() {
@@ -156,61 +216,46 @@ impl Store {
                     owed.map(|delivery| bytes[delivery.index()]).max()
                 };
                 let bytes = sent.iter().map(|it| owed(it).unwrap_or(0)).collect();
-                let made_of = Vec::new();
-                return Ok((store, Sent { bytes, made_of }));
+                return Ok((
+                    store,
+                    Sent {
+                        bytes,
+                        ..Sent::default()
+                    },
+                ));
             }
         };
-        // Not even measured: who delivered them may have taken them away since.
-        let owed = sent.iter().map(|message| assignment.owes_anybody(*message));
-        let owed: Vec<bool> = owed.collect();
-        let (told, layout, root) = (pulse.clone(), operation.layout(), tree.root());
-        let others = Others::of(tree);
-        let read = spawn_blocking(move || {
-            let mut contents = match layout {
-                _ if owed.is_empty() => Vec::new(),
-                Layout::ByDestination => {
-                    let mut contents = payload::scatter_input(&input, spread, others)?;
-                    contents.remove(root.index());
-                    contents
-                }
-                Layout::BySource | Layout::Shards => {
-                    vec![payload::own_input(own).map_err(one)?]
-                }
-                Layout::Pieces => {
-                    let mut contents = payload::pieces_of(&own, pe, others.pes)?;
-                    contents.remove(pe.index());
-                    contents
-                }
-                Layout::Whole => vec![Some(payload::whole_input(input).map_err(one)?)],
-            };
-            for (content, owed) in contents.iter_mut().zip(owed) {
-                content.take_if(|_| !owed);
-            }
-            let measured = payload::measure_all(&contents, || told.worked())?;
-            Ok::<_, Vec<PayloadError>>((contents, measured))
-        });
-        let (contents, measured) = joined(read.await)?;
-        let ids = sent.iter().map(|message| message.id);
-        let contents = ids.zip(contents);
-        let contents = contents.filter_map(|(id, content)| Some((id, content?)));
-        store.contents = Some(contents.collect());
-        let sent = Sent {
-            bytes: measured.iter().map(|message| message.bytes).collect(),
-            made_of: measured.iter().map(|message| message.made_of).collect(),
+        let inputs = Inputs {
+            owed: (sent.iter().map(|it| assignment.owes_anybody(*it))).collect(),
+            known: (sent.iter().map(|it| version_of(assignment, it.id))).collect(),
+            sent,
+            pe,
+            layout: operation.layout(),
+            root: tree.root(),
+            others: Others::of(tree),
+            input,
+            own,
+            spread,
         };
+        let told = pulse.clone();
+        let read = spawn_blocking(move || inputs.read(&|| told.worked()));
+        let (contents, sent) = joined(read.await)?;
+        store.contents = Some(contents);
         Ok((store, sent))
     }
 }
 
-fn one(fault: PayloadError) -> Vec<PayloadError> {
-    vec![fault]
+/// Returns the version of a message that is known from earlier runs.
+fn version_of(assignment: &Assignment, id: MessageId) -> Option<Version> {
+    let mut known = assignment.versions.iter();
+    known.find(|version| version.message == id).copied()
 }
 
-/// The messages that this PE sends in a round, the next few opened before their turn
-/// comes: a disk's first answer takes longer than a short message.
+/// The messages that this PE sends in a round, the next few opened before their turn: a disk's first
+/// answer takes longer than a short message.
 pub struct Outbox<'a> {
     store: &'a Store,
-    /// Which messages are parts of others, that are read instead.
+    /// The parts of messages; the whole message is read instead of a part.
     parts: Option<&'a Parts>,
     /// Each with the payload of its full flits.
     rest: VecDeque<(Message, u32)>,
@@ -218,14 +263,14 @@ pub struct Outbox<'a> {
 }
 
 impl Outbox<'_> {
-    /// What a brief says that it sends, in the order in which that will go.
+    /// Creates the outbox of a schedule, in the order of sending.
     pub fn new<'a>(store: &'a Store, brief: &Brief, parts: Option<&'a Parts>) -> Outbox<'a> {
-        let own = brief.sends.iter();
+        let own = brief.cut_sends();
         let mut outbox = Outbox {
             store,
             parts,
             rest: own
-                .map(|message| (*message, brief.flit_bytes_of(message.id)))
+                .map(|(message, flit_bytes)| (*message, flit_bytes))
                 .collect(),
             opened: VecDeque::new(),
         };
@@ -242,14 +287,14 @@ impl Outbox<'_> {
         }
     }
 
-    /// Waits until the first bytes of those that are opened are here.
+    /// Waits until the first bytes of the opened messages are in memory.
     pub async fn opened(&mut self) {
         for (_, source) in &mut self.opened {
             source.opened().await;
         }
     }
 
-    /// The bytes of the message whose turn it is, in flits of so many.
+    /// Returns the bytes of the next message, in flits of this size.
     pub fn take(&mut self, message: Message, flit_bytes: u32) -> Source {
         let place = self.opened.iter().position(|(ahead, _)| *ahead == message);
         let opened = place.and_then(|place| self.opened.remove(place));
@@ -272,7 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// What is held never stands where a copy is to arrive.
+    /// Stored messages are never at a path where a copy is to arrive.
     #[test]
     fn what_is_held_lies_beside_a_copy_and_among_entries() {
         let holds_in = |operation, output: &str, apart| {
@@ -287,6 +332,9 @@ mod tests {
                 replace: false,
                 nonce: 0,
                 undertaking: 0,
+                is_recorded: false,
+                skipped: BTreeMap::new(),
+                continued: Mutex::default(),
                 pulse: Arc::default(),
             };
             store.holds_in()

@@ -1,7 +1,7 @@
-//! What is said to people.
+//! Text for error messages.
 
-/// What a peer said, short enough for an error message.
-pub fn clipped(what: &dyn std::fmt::Debug) -> String {
-    const LONGEST: usize = 160;
-    format!("{what:?}").chars().take(LONGEST).collect()
+/// Quotes a text of a peer, short enough for an error message.
+pub fn clipped(text: &str) -> String {
+    const MAX_CHARS: usize = 160;
+    format!("{text:?}").chars().take(MAX_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! Messages that no honest sender makes: each is refused, and leaves no trace.
+//! Messages that no correct sender creates: each is refused and leaves no trace.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn directory(path: &str) -> FileEntry {
     entry(Kind::Directory, path)
 }
 
-/// An empty one.
+/// Returns an empty file.
 fn file(path: &str) -> FileEntry {
     entry(Kind::File, path)
 }
@@ -102,7 +102,7 @@ fn entries_out_of_place() {
     assert_refused(&[file(""), file("a")], Refusal::BesideFile);
     assert_refused(&[file(""), file("")], Refusal::Duplicate);
     assert_refused(&[directory(""), directory("")], Refusal::Duplicate);
-    // Each directory is followed by what is in it, and by all of that.
+    // The content of a directory must follow it directly.
     for late in [directory("a/b"), file("a/b"), symlink("a/b", "c")] {
         let left = [directory(""), directory("a"), directory("b"), late];
         assert_refused(&left, Refusal::NoParent);
@@ -113,7 +113,7 @@ fn entries_out_of_place() {
             &[directory(""), file("a"), below.clone()],
             Refusal::NoParent,
         );
-        // Nothing is written through a symlink: it is not there yet.
+        // Nothing is written through a symlink, which is not created yet.
         let through = [directory(""), directory("d"), symlink("a", "d"), below];
         assert_refused(&through, Refusal::NoParent);
     }
@@ -159,6 +159,20 @@ fn entries_that_are_none() {
         ..directory("")
     };
     assert_refused(&[full], Refusal::Malformed("content without a file"));
+    let holes = FileEntry {
+        extents: vec![1],
+        ..directory("")
+    };
+    assert_refused(&[holes], Refusal::Malformed("content without a file"));
+    for extents in [vec![2], vec![u64::MAX, 3], vec![0, 1, 0, 1], vec![1; 4000]] {
+        let wrong = FileEntry {
+            size: 1,
+            extents,
+            ..file("")
+        };
+        let why = "extents that are not those of its size";
+        assert_refused(&[wrong], Refusal::Malformed(why));
+    }
 }
 
 #[test]

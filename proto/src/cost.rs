@@ -1,35 +1,36 @@
-//! What moving bytes costs on real links: the parameters of the one model that
-//! prediction, schedules and shaped links share (spec, section 7).
+//! The cost of moving bytes over real links: the parameters of the one model that prediction,
+//! schedules and shaped links share.
 //!
-//! A frame of b bytes keeps its sender's port busy for b times the link's
-//! `ns_per_byte`, a flit for its `setup_ns` more, and is there a `latency_ns` later; the processes at both ends spend
-//! what [`Host`] says on it, on cores that they may have to share.
+//! A frame of b bytes keeps its sender's port busy for b times the link's `ns_per_byte`, a flit for
+//! `setup_ns` more, and arrives `latency_ns` later. The processes at both ends spend the costs of
+//! [`Host`] on it, on cores that they may share.
 
 use crate::{PeId, Tree};
 
-/// One direction of an edge: the wire alone, without the software of its ends.
+/// One direction of an edge: the wire, without the software of its ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Link {
-    /// From a byte's departure to its arrival.
+    /// Time from a byte's departure to its arrival.
     pub latency_ns: f64,
-    /// For which a flit has the ports at both ends, whatever its length: the set-up cost beta of
-    /// paper 003, as far as it is the wire's. What processes spend on it is [`Host`]'s.
+    /// Time for which a flit occupies the ports at both ends in addition to its bytes: the wire's
+    /// part of the set-up cost beta of paper 003. The part of the processes is in [`Host`].
     pub setup_ns: f64,
-    /// The inverse of the rate.
+    /// Inverse of the rate.
     pub ns_per_byte: f64,
-    /// What a link that was idle lets through at once before its rate holds (a token
-    /// bucket's depth).
+    /// Bytes that an idle link transfers at once before its rate applies (the depth of a token
+    /// bucket).
     pub burst_bytes: f64,
 }
 
 impl Link {
-    /// For which frames of so many bytes have the ports at both ends, if so many of them are flits.
+    /// Returns the time for which frames of `bytes` bytes, of which `flits` are flits, occupy the
+    /// ports at both ends.
     pub fn occupied_ns(&self, flits: u64, bytes: u64) -> f64 {
         self.setup_ns * flits as f64 + self.ns_per_byte * bytes as f64
     }
 
-    /// Over one and then over the other, where there are such: as slow as the slower, and as far
-    /// as the farther.
+    /// Combines two links in sequence: as slow as the slower, with the longer latency. A missing
+    /// link is ignored.
     pub fn over(one: Option<Link>, other: Option<Link>) -> Option<Link> {
         let (Some(one), Some(other)) = (one, other) else {
             return one.or(other);
@@ -52,50 +53,51 @@ pub struct Edge {
     pub up: Link,
 }
 
-/// For a process to look at its connections and to let another one have the core.
+/// Time for a process to check its connections and to yield the core once.
 const LOOK_NS: f64 = 1_200.0;
 
-/// Of what a flit costs at either end, the part that is left if it goes with the one before: the rest
-/// is the call of the operating system.
+/// Fraction of a flit's cost at either end that remains if the flit shares a system call with the
+/// one before.
 pub const ALONG: f64 = 0.1;
 
-/// What the processes spend, in nanoseconds of a core unless said otherwise.
+/// The costs of processes, in nanoseconds of a core unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Host {
-    /// Cores that all PEs on it share; `None` where each has its own.
+    /// Number of cores that all PEs on the host share; `None` if each has its own.
     pub shared_cores: Option<u32>,
-    /// From the moment a sleeping process with something to do has a core until it runs there;
-    /// the core does nothing else meanwhile.
+    /// Time from the moment a sleeping process with work gets a core until it runs there; the core
+    /// is occupied meanwhile.
     pub wake_ns: f64,
-    /// A control frame, at either end.
+    /// Cost of a control frame at either end.
     pub control_ns: f64,
-    /// A flit, at either end, whatever its length.
+    /// Cost of a flit of any length at either end.
     pub flit_ns: f64,
-    /// A byte, handed to the network.
+    /// Cost of sending a byte.
     pub send_ns_per_byte: f64,
-    /// A byte, taken from the network.
+    /// Cost of receiving a byte.
     pub receive_ns_per_byte: f64,
-    /// A byte at its message's source or destination: made or checked, and hashed.
+    /// Cost of a byte at its message's source or destination, for creating or checking, and hashing
+    /// it.
     pub end_ns_per_byte: f64,
-    /// A message at its source or destination: the set-up cost.
+    /// Cost of a message at its source or destination: the set-up cost.
     pub message_ns: f64,
-    /// What a process spends besides on the first round that it plays: its code comes into
-    /// memory, and what is used often into the caches.
+    /// Additional cost of the first round of a process, while code and data are loaded into memory
+    /// and caches.
     pub first_ns: f64,
 }
 
-/// What processes cost on each machine, and which PE is on which.
+/// The costs of processes on each machine, and the machine of each PE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hosts {
     machines: Vec<Host>,
-    /// By PE index, the machine that the PE is on; all are on the first where there is none.
+    /// Index of each PE's machine, by PE index; all are on the first machine if this is empty.
     of: Vec<usize>,
-    /// The same of the PE at the upper end of its edge.
+    /// Index of the machine of the PE at the upper end of each PE's edge.
     above: Vec<usize>,
 }
 
 impl Hosts {
-    /// One machine for all.
+    /// Returns one machine for all PEs.
     pub fn one(host: Host) -> Hosts {
         Hosts {
             machines: vec![host],
@@ -104,11 +106,11 @@ impl Hosts {
         }
     }
 
-    /// PEs of a tree on several machines; by PE index, the place of its own among them.
+    /// Returns the PEs of a tree on several machines; `of` contains the index of each PE's machine.
     ///
     /// # Panics
     ///
-    /// Without a machine, or if one has none of these places.
+    /// Panics if there is no machine, or if an index is out of range.
     pub fn new(machines: Vec<Host>, of: Vec<usize>, tree: &Tree) -> Hosts {
         assert!(of.len() == tree.len() && of.iter().all(|place| *place < machines.len()));
         let above = tree.ids().map(|pe| tree.parent(pe).unwrap_or(pe));
@@ -120,28 +122,28 @@ impl Hosts {
         }
     }
 
-    /// The machines, one at least.
+    /// Returns the machines, at least one.
     pub fn machines(&self) -> &[Host] {
         &self.machines
     }
 
-    /// The place of a PE's machine among them.
+    /// Returns the index of a PE's machine.
     pub fn machine_of(&self, pe: PeId) -> usize {
         self.of.get(pe.index()).copied().unwrap_or(0)
     }
 
-    /// What a process costs where a PE is.
+    /// Returns the costs of processes on a PE's machine.
     pub fn of(&self, pe: PeId) -> &Host {
         &self.machines[self.machine_of(pe)]
     }
 
-    /// What processes cost at the upper end and at the lower end of a PE's edge.
+    /// Returns the costs of processes at the upper and the lower end of a PE's edge.
     pub fn ends(&self, edge: usize) -> [&Host; 2] {
         let host = |of: &[usize]| &self.machines[of.get(edge).copied().unwrap_or(0)];
         [host(&self.above), host(&self.of)]
     }
 
-    /// Where a relay needs longest for flits of so many bytes.
+    /// Returns the machine on which a relay takes longest for a flit of this size.
     pub fn slowest(&self, flit_bytes: u32) -> &Host {
         let relays = self.machines.iter();
         let slowest = relays.max_by(|one, other| {
@@ -151,7 +153,7 @@ impl Hosts {
         slowest.unwrap_or(&Host::NONE)
     }
 
-    /// The same PEs on other machines.
+    /// Returns the same PEs on changed machines.
     #[must_use]
     pub fn map(&self, mut change: impl FnMut(usize, Host) -> Host) -> Hosts {
         let machines = self.machines.iter().enumerate();
@@ -161,88 +163,87 @@ impl Hosts {
         }
     }
 
-    /// The same in the median of so many rounds, most of which are not the first one.
+    /// Returns the costs in the median of this number of rounds; the median is not the first
+    /// round's unless there is only one.
     #[must_use]
     pub fn in_median_of(&self, rounds: u64) -> Hosts {
         self.map(|_, host| host.in_median_of(rounds))
     }
 }
 
-/// Whether a PE's edges share what they send and receive through.
+/// The sharing of ports among a PE's edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
     /// One send port and one receive port: a host with one network card.
     Single,
-    /// A port of its own for each edge.
+    /// A separate port for each edge.
     PerEdge,
 }
 
-/// All that a prediction knows of a cluster.
+/// The parameters of a prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// `edges[i]` lies between P_i and its parent; `edges[0]` is not looked at.
+    /// Edges by PE index: `edges[i]` is between P_i and its parent; `edges[0]` is unused.
     pub edges: Vec<Edge>,
-    /// The processes.
+    /// Costs of the processes.
     pub hosts: Hosts,
-    /// Their ports.
+    /// Ports of the PEs.
     pub ports: Ports,
-    /// Each PE has a link of its own to each neighbour: lists may be played over all at once.
+    /// Whether each PE has a separate link to each neighbour, so that static schedules may use all
+    /// at once.
     pub own_links: bool,
-    /// Bytes that a link holds between the sender's write and the receiver's read,
-    /// at most.
+    /// Maximum number of bytes that a link holds between the sender's write and the receiver's
+    /// read.
     pub buffer_bytes: u64,
-    /// A sender may run ahead of the wire by so much, or by one frame if that is more;
-    /// 0: not at all, not even by a frame.
+    /// Time by which a sender may run ahead of the wire, or one frame if that is longer; 0 forbids
+    /// even one frame.
     pub ahead_ns: f64,
-    /// Bytes of acknowledgements that a receiver sends back for a byte, and that its link has
-    /// besides.
+    /// Bytes of acknowledgements that a receiver sends for each received byte, over the same link.
     pub acknowledged: f64,
-    /// Bytes of a control frame,
+    /// Bytes of a control frame.
     pub control_bytes: u64,
-    /// and of a receipt, which the papers' model does not know.
+    /// Bytes of a receipt, which the papers' model does not have.
     pub receipt_bytes: u64,
-    /// Bytes of what stands ahead of a flit's payload.
+    /// Bytes of a flit's frame before its payload.
     pub prefix_bytes: u64,
-    /// Where messages are made of files: what those cost.
+    /// Costs of files, if messages are made of files.
     pub files: Option<Files>,
 }
 
-/// What files cost on one file system of a host, in nanoseconds. An entry is a file or a
-/// directory.
+/// The costs of files on one file system, in nanoseconds. An entry is a file or a directory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileCosts {
-    /// An entry that is read: found, opened, looked at. Of a core.
+    /// Cost of finding, opening and examining an entry that is read; core time.
     pub open_ns: f64,
-    /// A byte that is read from memory. Of a core.
+    /// Cost of reading a byte from memory; core time.
     pub read_ns_per_byte: f64,
-    /// An entry whose content is not in memory. Of the disk.
+    /// Cost of an entry whose content is not in memory; disk time.
     pub fetch_ns: f64,
-    /// A byte that is not in memory. Of the disk.
+    /// Cost of a byte that is not in memory; disk time.
     pub fetch_ns_per_byte: f64,
-    /// An entry that is made, with its mode and its time. Of a core.
+    /// Cost of creating an entry with its mode and its time; core time.
     pub create_ns: f64,
-    /// A byte that is written to memory. Of a core.
+    /// Cost of writing a byte to memory; core time.
     pub write_ns_per_byte: f64,
-    /// From asking that an entry be durable until it is, when nobody else asks, without its
-    /// bytes.
+    /// Time to sync an entry without its bytes, if nothing else is synced.
     pub sync_ns: f64,
-    /// The part of that for which the disk serves nobody else.
+    /// Part of `sync_ns` for which the disk does nothing else.
     pub sync_alone_ns: f64,
-    /// A byte that is made durable. Of the disk.
+    /// Cost of writing a byte durably; disk time.
     pub flush_ns_per_byte: f64,
-    /// A message that is made visible, beyond what is synced. Of a core.
+    /// Cost of making a message visible, apart from syncs; core time.
     pub commit_ns: f64,
-    /// A block of a message that is handed to a thread, beyond what is done with it. Of a core.
+    /// Cost of passing a block of a message to a thread, apart from its processing; core time.
     pub thread_ns: f64,
-    /// Bytes that memory takes before the disk has to keep up. Not a cost.
+    /// Bytes that memory accepts before the disk limits the rate; not a cost.
     pub memory_bytes: f64,
 }
 
-/// How many figures [`FileCosts`] has.
+/// Number of figures of [`FileCosts`].
 pub const FILE_COSTS: usize = 12;
 
 impl FileCosts {
-    /// The figures, in the order of the fields.
+    /// Returns the figures in the order of the fields.
     pub fn to_array(self) -> [f64; FILE_COSTS] {
         [
             self.open_ns,
@@ -260,7 +261,7 @@ impl FileCosts {
         ]
     }
 
-    /// The reverse.
+    /// Creates the costs from the figures in the order of the fields.
     pub fn from_array(figures: [f64; FILE_COSTS]) -> FileCosts {
         let [open_ns, read, fetch_ns, fetch, create_ns, write, rest @ ..] = figures;
         let [
@@ -287,42 +288,41 @@ impl FileCosts {
         }
     }
 
-    /// Whether a file system can cost so much: nothing takes longer than ten seconds, nor
-    /// less than no time.
+    /// Returns whether the costs are plausible: none is negative or longer than ten seconds.
     pub fn is_sound(&self) -> bool {
         let [costs @ .., memory_bytes] = self.to_array();
         costs.iter().all(|cost| (0.0..=1e10).contains(cost)) && memory_bytes >= 0.0
     }
 }
 
-/// What a message is made of.
+/// The files of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MadeOf {
-    /// Files and directories.
+    /// Number of files and directories.
     pub entries: u64,
-    /// Bytes of it that are not in memory.
+    /// Number of bytes that are not in memory.
     pub cold_bytes: u64,
 }
 
 /// The files of all messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
-    /// The file systems.
+    /// File systems.
     pub disks: Vec<FileCosts>,
-    /// By PE index: the place in `disks` of the one that it reads from or writes to.
+    /// Index in `disks` of each PE's file system, by PE index.
     pub disk_of: Vec<usize>,
-    /// By PE index: what M_i is made of.
+    /// Files of each M_i, by PE index.
     pub made_of: Vec<MadeOf>,
-    /// What is read or written at once.
+    /// Bytes that are read or written at once.
     pub block_bytes: u64,
-    /// Messages of a PE that are opened before their turn.
+    /// Number of messages of a PE that are opened before their turn.
     pub opened_ahead: usize,
-    /// Messages at a PE that are made visible while later ones come in.
+    /// Number of messages that a PE makes visible while later ones arrive.
     pub commits_under_way: usize,
 }
 
 impl Model {
-    /// From one PE to another with whom it is connected.
+    /// Returns the link from a PE to one that it is connected with.
     pub fn link(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
         match (tree.parent(to) == Some(from), tree.parent(from) == Some(to)) {
             (true, _) => self.edges[to.index()].down,
@@ -331,8 +331,8 @@ impl Model {
         }
     }
 
-    /// From one PE to another that is none of its neighbours in the tree, which nobody has
-    /// measured: as over the edge of the one and that of the other.
+    /// Returns the link between two PEs that are not neighbours in the tree, which is not measured:
+    /// the upward link of one in sequence with the downward link of the other.
     fn between(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
         let edge = |pe: PeId| tree.parent(pe).map(|_| self.edges[pe.index()]);
         let [up, down] = [
@@ -342,8 +342,8 @@ impl Model {
         Link::over(up, down).unwrap_or_default()
     }
 
-    /// The papers' model: flits and control items of one byte, a nanosecond each, no
-    /// software.
+    /// Returns the papers' model: flits and control items of one byte take a nanosecond each, and
+    /// software takes no time.
     pub fn unit(pes: usize) -> Model {
         let link = Link {
             ns_per_byte: 1.0,
@@ -371,11 +371,11 @@ impl Model {
     }
 }
 
-/// How many costs of a host there are.
+/// Number of costs of a host.
 pub const COSTS: usize = 8;
 
 impl Host {
-    /// The costs, in the order of the fields.
+    /// Returns the costs in the order of the fields.
     pub fn costs(&self) -> [f64; COSTS] {
         [
             self.wake_ns,
@@ -389,7 +389,7 @@ impl Host {
         ]
     }
 
-    /// The same host with other costs, in that order.
+    /// Returns the same host with other costs, in the order of the fields.
     pub fn with_costs(self, costs: [f64; COSTS]) -> Host {
         let [wake_ns, control_ns, flit_ns, send, receive, end, rest @ ..] = costs;
         let [message_ns, first_ns] = rest;
@@ -406,20 +406,21 @@ impl Host {
         }
     }
 
-    /// From one look of a process that waits awake to the next, if so many on its machine do so in
-    /// turns.
+    /// Returns the time between two checks of a process that waits without sleeping, if `processes`
+    /// processes on its machine do so in turns.
     pub fn look_ns(&self, processes: usize) -> f64 {
         let cores = self.shared_cores.map_or(processes as f64, f64::from);
         LOOK_NS * (processes as f64 / cores).max(1.0)
     }
 
-    /// For which a process that passes a flit of so many bytes on is busy with it.
+    /// Returns the time that a process spends on relaying a flit of this size.
     pub fn relays_ns(&self, flit_bytes: u32) -> f64 {
         let a_byte = self.send_ns_per_byte + self.receive_ns_per_byte;
         2.0 * self.flit_ns + a_byte * f64::from(flit_bytes)
     }
 
-    /// The same host in the median of so many rounds, most of which are not the first one.
+    /// Returns the host in the median of this number of rounds; the median is not the first round's
+    /// unless there is only one.
     pub fn in_median_of(self, rounds: u64) -> Host {
         match rounds {
             1 => self,
@@ -427,7 +428,7 @@ impl Host {
         }
     }
 
-    /// The same host in a round that is not the first one.
+    /// Returns the host in a round that is not the first one.
     pub fn in_later_rounds(self) -> Host {
         Host {
             first_ns: 0.0,

@@ -11,7 +11,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The fraction; the denominator is at least 1.
+    /// Returns the fraction; the denominator is at least 1.
     pub fn new(numerator: u128, denominator: u128) -> Exact {
         let divisor = greatest_common_divisor(numerator, denominator).max(1);
         Exact {
@@ -20,18 +20,18 @@ impl Exact {
         }
     }
 
-    /// The number, if it is whole.
+    /// Returns the number, if it is whole.
     pub fn whole(self) -> Option<u128> {
         (self.denominator == 1).then_some(self.numerator)
     }
 
-    /// Nearly the number.
+    /// Returns an approximation of the number.
     pub fn to_f64(self) -> f64 {
         self.numerator as f64 / self.denominator as f64
     }
 }
 
-/// Of two numbers; 0 if both are.
+/// Returns the greatest common divisor of two numbers; 0 if both are 0.
 pub fn greatest_common_divisor(a: u128, b: u128) -> u128 {
     let (mut a, mut b) = (a, b);
     while b > 0 {
@@ -55,7 +55,7 @@ impl PartialOrd for Exact {
 }
 
 impl Ord for Exact {
-    /// By whole parts and what is left of them, so that no product overflows.
+    /// Compares whole parts and remainders in turn, so that no product overflows.
     fn cmp(&self, other: &Exact) -> Ordering {
         let (mut one, mut other) = (*self, *other);
         let mut swapped = false;

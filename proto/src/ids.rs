@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// The index of a PE in its tree; `PeId(0)`, written P0, is the root of every tree that somebody
-/// describes.
+/// The index of a PE in its tree; `PeId(0)`, written P0, is the root of every tree in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeId(pub u32);
 
@@ -11,7 +10,7 @@ impl PeId {
     /// P0: the source of a scatter, the destination of a gather.
     pub const ROOT: PeId = PeId(0);
 
-    /// The PE's place in arrays that hold one element per PE.
+    /// Returns the PE's place in arrays that hold one element per PE.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -33,17 +32,18 @@ impl fmt::Display for RoundId {
     }
 }
 
-/// The number of a message in its round. A scatter and a gather name M_i after its PE: i.
+/// The number of a message in its round. In a scatter and a gather it is the number of the PE: i
+/// for M_i.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u64);
 
 impl MessageId {
-    /// The message's place in arrays that hold one element per message.
+    /// Returns the message's place in arrays that hold one element per message.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The PE that the message is named after, in a scatter or a gather.
+    /// Returns the PE that the message is named after, in a scatter or a gather.
     pub fn pe(self) -> PeId {
         PeId(self.0 as u32)
     }
@@ -61,26 +61,25 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// The number of a delivery: of a message, at one of the PEs at which it ends. How deliveries
-/// are numbered, and what users call them, is their operation's affair
-/// ([`Operation::delivery`](crate::ops::Operation::delivery)).
+/// The number of a delivery: a message at one of the PEs at which it ends. The algorithm defines
+/// the numbers and the names for users ([`Operation::delivery`](crate::ops::Operation::delivery)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId(pub u32);
 
 impl DeliveryId {
-    /// The delivery's place in arrays that hold one element per delivery.
+    /// Returns the delivery's place in arrays that hold one element per delivery.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What users call a delivery.
+/// The name of a delivery for users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryName {
-    /// The PE in whose row of a report it stands: where the root is one end, the other one, or else
-    /// the one at which it arrives.
+    /// The PE whose row of a report contains the delivery: the end that is not the root, or else
+    /// the destination.
     pub row: PeId,
-    /// The source, where any two PEs may be the ends of a message.
+    /// The source, if any two PEs may be the ends of a message.
     pub source: Option<PeId>,
 }
 

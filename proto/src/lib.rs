@@ -1,17 +1,15 @@
-//! The protocol of Flitcast: all that PEs must agree on.
+//! The protocol of Flitcast: everything that PEs must agree on.
 //!
-//! Three rooms, one behind the other: [`tree`] says who is connected to whom,
-//! [`schedule`] who sends which message when, and [`ops`] has the state machines
-//! that play one PE by it. [`items`] is what crosses edges. [`wire`] is what the machines' words look like on a
-//! connection, [`sim`] runs the machines in lock step under the papers' rules,
-//! and [`predict`] runs them on the links and hosts that [`cost`] describes. [`network`] finds the trees that
-//! span any other network, and [`gossip`] plans on some of these without a tree.
+//! Three layers: [`tree`] contains the trees of PEs, [`schedule`] the times and the messages of each
+//! transmission, and [`ops`] the state machines of a PE. [`items`] cross the edges, and [`wire`]
+//! encodes them for connections. [`sim`] runs the machines in lock step under the papers' rules, and
+//! [`predict`] runs them on the links and hosts that [`cost`] describes. [`network`] finds the trees
+//! that span any other network, and [`gossip`] plans on some of these without a tree.
 //!
-//! Nothing here opens a socket, reads a clock, spawns a task or rolls a die: time
-//! and seeds are passed in.
+//! Nothing here uses a socket, a clock, a task or randomness: time and seeds are passed in.
 //!
-//! P0 scatters four flits over a path of four PEs. It sends in every step, to the farthest PE
-//! first, so that all have arrived when the last flit has left:
+//! P0 scatters four flits over a path of four PEs. It sends in every step, to the farthest PE first, so
+//! that all have arrived when the last flit has left:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How long a frame may be. Checked before memory is reserved for it.
+//! Limits of frames, which are checked before memory is reserved.
 
 /// The big-endian length in front of every frame.
 pub const LENGTH_BYTES: usize = 4;
@@ -19,25 +19,45 @@ pub const MAX_FLIT_PREFIX: usize = 96;
 /// each neighbour, so this is enough for rounds of 16,000 messages.
 pub const MAX_REPORT_SPANS: usize = 65_536;
 
-/// Neighbours of whom a PE tells what it has counted: a process has fewer connections.
+/// Limit of neighbours whose counters a PE reports: a process has fewer connections.
 pub const MAX_COUNTED_EDGES: usize = 65_536;
 
-/// Deliveries between any two PEs, which are as many as PEs squared: so many lengths, numbers and
-/// arrivals fit in a frame on the control channel.
+/// Limit of deliveries between any two PEs, which are as many as PEs squared: this number of lengths,
+/// numbers and arrivals fits into a frame on the control channel.
 pub const MAX_DELIVERIES: usize = 1 << 20;
 
 /// Trees on which messages may go at once.
 pub const MAX_LANES: usize = 16;
 
-/// Of a frame on the control channel: 2^20 messages at 21 bytes each, and the tree.
+/// Maximum length of a frame on the control channel: 2^20 messages at 21 bytes each, and the tree.
 pub const MAX_CONTROL_FRAME: usize = 32 * 1024 * 1024;
 
-/// Of what is said on the control channel before it is known who says it, Join and Register: a
-/// secret, an address, the name of a clock and a few numbers.
+/// Memory that the lists of a control frame may take once decoded, for each byte of the frame: an
+/// element of any list that a process sends has a quarter of its memory on the wire.
+pub const DECODED_PER_BYTE: usize = 4;
+
+/// Memory that they may take in any case: lists of short elements, such as neighbours without an
+/// address, have a few thousand.
+pub const DECODED_ALLOWANCE: usize = 4 * 1024 * 1024;
+
+/// Returns the maximum length of a frame that a PE may send on the control channel, in a cluster of
+/// `pes` PEs: [`MAX_REPORT_SPANS`], and for each PE an arrival, the counters of an edge and the content
+/// of its messages.
+pub const fn max_frame_of_pe(pes: usize) -> usize {
+    let bytes = 4 * 1024 * 1024 + 512 * pes;
+    if bytes < MAX_CONTROL_FRAME {
+        bytes
+    } else {
+        MAX_CONTROL_FRAME
+    }
+}
+
+/// Maximum length of a message from an unauthenticated process on the control channel, Join or
+/// Register: a secret, an address, the name of a clock and a few numbers.
 pub const MAX_GREETING: usize = 4 * 1024;
 
-/// Of the answer to who wants to join: a secret, an address and a few numbers, or why not,
-/// in a few sentences.
+/// Maximum length of the answer to a process that wants to join: a secret, an address and a few
+/// numbers, or the reason for a refusal in a few sentences.
 pub const MAX_WELCOME: usize = 16 * 1024;
 
 /// Characters of a line that a command says on stderr, as it is passed on: longer ones are
@@ -47,6 +67,9 @@ pub const MAX_LINE_CHARS: usize = 1000;
 /// Lines that are kept of what a command said last on stderr: enough for what went wrong.
 pub const MAX_LAST_LINES: usize = 5;
 
-/// Of what a process is told on its standard input: a secret, two certificates of some
+/// Maximum number of lines about entries of a result that are not taken: what a user can read.
+pub const MAX_NOT_TAKEN: usize = 20;
+
+/// Maximum length of the credentials on a process's standard input: a secret, two certificates of some
 /// 500 bytes each and a key, with room for longer ones.
 pub const MAX_ADMISSION: usize = 64 * 1024;

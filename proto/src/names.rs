@@ -1,5 +1,5 @@
-//! Reading what people type: numbers, and names that may be misspelt. Which names
-//! there are, and what a number may be, is the caller's to say.
+//! Parsers for user input: numbers, and names that may be misspelt. The caller passes the valid
+//! names and ranges.
 
 /// Digits only: `parse` alone would also take `+5`.
 pub(crate) fn whole_number(text: &str) -> Option<u64> {
@@ -7,7 +7,7 @@ pub(crate) fn whole_number(text: &str) -> Option<u64> {
     digits.then(|| text.parse().ok()).flatten()
 }
 
-/// The one of `names` that `given` may be a slip for.
+/// Returns the entry of `names` for which `given` may be a typing error.
 pub(crate) fn likely(
     given: &str,
     names: impl Iterator<Item = &'static str>,
@@ -18,8 +18,8 @@ pub(crate) fn likely(
     (distance(&lower, nearest) * 2 <= nearest.len()).then_some(nearest)
 }
 
-/// The Levenshtein distance. The names are short; only the beginning of a long
-/// `given` is looked at.
+/// Returns the Levenshtein distance. The names are short; only the beginning of a long `given` is
+/// looked at.
 fn distance(given: &str, known: &str) -> usize {
     let mut row: Vec<usize> = (0..=known.len()).collect();
     for (i, g) in given.chars().take(32).enumerate() {

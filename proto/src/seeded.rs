@@ -16,12 +16,12 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// The sequence that `seed` names.
+    /// Returns the sequence that `seed` names.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next number, uniform over all of `u64`.
+    /// Returns the next number, uniform over all of `u64`.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -30,9 +30,8 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// The next number, uniform over `0..n`, by Lemire's method: the high half
-    /// of a 128-bit product, drawn again where the low half would give some
-    /// results one chance more than others.
+    /// Returns the next number, uniform over `0..n`, by Lemire's method: the high half of a 128-bit
+    /// product, drawn again where the low half would give some results one chance more than others.
     ///
     /// # Panics
     ///

@@ -1,10 +1,10 @@
-//! Links of a chosen rate and latency: when a frame departs and when it arrives.
-//! Arithmetic alone; the clock is the driver's, and so is the waiting.
+//! Links with a chosen rate and latency: the times at which frames depart and arrive. This module
+//! only computes; the driver reads the clock and waits.
 //!
-//! A shaped edge is a [`Link`] in each direction. A PE has one [`SendPort`] and one
-//! [`ReceivePort`] for all of its shaped edges together: it sends one frame at a time
-//! to one neighbour, and takes one at a time from one. Every time is worked out from
-//! the one before and not from when somebody woke up, so errors do not add up.
+//! A shaped edge is a [`Link`] in each direction. A PE has one [`SendPort`] and one [`ReceivePort`]
+//! for all of its shaped edges together: it sends one frame at a time to one neighbour, and
+//! receives one at a time from one. Every time is computed from the one before and not from the
+//! actual wake-up, so errors do not accumulate.
 
 use thiserror::Error;
 
@@ -12,50 +12,48 @@ use crate::Time;
 use crate::cost::Link;
 use crate::limits::{MAX_FLIT_BYTES, MAX_FLIT_PREFIX};
 
-/// How far a sender may run ahead of the wire, as it may with the queue of a network
-/// card: longer than a process takes to wake up, so that the wire is never idle
-/// meanwhile, and short enough that little is committed before it need be. Where one
-/// frame takes longer, it is one frame.
+/// Time by which a sender may run ahead of the wire, like the queue of a network card. It is longer
+/// than the wake-up of a process, so that the wire is never idle meanwhile, and short enough that
+/// few frames are committed early. If one frame takes longer, it is one frame.
 pub const RUN_AHEAD_NS: u64 = 500_000;
 
-/// The longest latency: an edge is measured before it is used, which takes some round
-/// trips, and a way over two satellites has half of this.
+/// Maximum latency. An edge is measured before it is used, which takes some round trips; a path
+/// over two satellites has half of this.
 pub const MAX_LATENCY_NS: f64 = 1e9;
 
-/// The lowest rate, 1 kbit/s, as time: at it a flit of 64 KiB takes nine minutes.
+/// Minimum rate, 1 kbit/s, as time per byte: a flit of 64 KiB takes nine minutes.
 pub const MAX_NS_PER_BYTE: f64 = 8e6;
 
-/// What may be under way on a link at a time, latency times rate: what is under way
-/// lies in the buffers of a socket, and an unprivileged one has room for 4 MiB.
+/// Maximum number of bytes in transit on a link: latency times rate. They are in the buffers of a
+/// socket, and an unprivileged process can have 4 MiB.
 pub const MAX_UNDER_WAY_BYTES: f64 = (2 * 1024 * 1024) as f64;
 
-/// No frame departs later than this after it was written: the longest one on the
-/// slowest link, with another before it. A later time is one of another clock.
+/// Maximum time from the write of a frame to its departure: that of the longest frame on the
+/// slowest link, with another before it. A later time is from another clock.
 pub const MAX_AHEAD_NS: u64 = 2 * (MAX_FLIT_BYTES as u64 + MAX_FLIT_PREFIX as u64) * 8_000_000;
 
-/// A link that cannot be had by shaping.
+/// A link that shaping does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum ShapeFault {
-    /// The latency.
+    /// The latency is too long.
     #[error("a latency of {:.0} ms is more than {:.0} ms", .0 / 1e6, MAX_LATENCY_NS / 1e6)]
     Latency(f64),
-    /// The rate.
+    /// The rate is too low.
     #[error("{0} ns a byte is slower than 1 kbit/s")]
     Rate(f64),
-    /// Rate and latency together.
+    /// Too many bytes would be in transit.
     #[error(
         "{:.1} MiB would be under way at a time, more than the {} MiB that sockets have room for: choose a lower rate or a shorter latency",
         .0 / 1_048_576.0,
         MAX_UNDER_WAY_BYTES / 1_048_576.0
     )]
     UnderWay(f64),
-    /// A burst, which no link here lets through.
-    #[error("a shaped link lets no burst through")]
+    /// The link has a burst.
+    #[error("a burst is not supported on a shaped link")]
     Burst,
 }
 
-/// Whether frames can be carried as such a link carries them. All its numbers must be
-/// finite and at least 0.
+/// Checks that a link can be shaped. All its numbers must be finite and at least 0.
 pub fn check(link: &Link) -> Result<(), ShapeFault> {
     let under_way = link.latency_ns / link.ns_per_byte;
     if link.latency_ns > MAX_LATENCY_NS {
@@ -71,34 +69,35 @@ pub fn check(link: &Link) -> Result<(), ShapeFault> {
     }
 }
 
-/// When a frame arrives that finds the receive port free.
+/// Returns the arrival time of a frame if the receive port is free.
 pub fn lands(departed: Time, link: &Link) -> Time {
     FineTime::from(departed).plus(link.latency_ns).rounded_up()
 }
 
-/// Through which a PE sends on all of its shaped edges.
+/// The port through which a PE sends on all of its shaped edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendPort {
     busy_until: FineTime,
-    /// When the last control frame has departed.
+    /// Departure of the last control frame.
     slipped_until: FineTime,
-    /// When the last frame's first byte departs.
+    /// Departure of the last frame's first byte.
     last_began: FineTime,
 }
 
 impl SendPort {
-    /// A flit's frame of so many bytes is handed over: when its last byte departs.
+    /// Adds a flit's frame of `bytes` bytes and returns the departure of its last byte.
     pub fn depart(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
         self.last_began = FineTime::from(now).max(self.busy_until);
         self.busy_until = self.last_began.plus(link.occupied_ns(1, bytes as u64));
-        // Rounded down here and up at the other end: one nanosecond in all.
+        // Rounded down here and up at the other end: at most one nanosecond in total.
         Time(self.busy_until.ns)
     }
 
-    /// A control frame, a few bytes: it does not wait behind a flit that is still to
-    /// depart, but slips in between two of its packets, and makes it later by as much.
-    /// Several go one after the other. Where it goes to the same neighbour as the flit,
-    /// it arrives behind that all the same: a connection keeps its order.
+    /// Adds a control frame of a few bytes and returns its departure. It does not wait behind a
+    /// flit that is still to depart, but is sent between two of its packets and delays it
+    /// accordingly. Several control frames are sent one after the other. If a control frame and the
+    /// flit go to the same neighbour, the control frame still arrives behind the flit, because a
+    /// connection keeps its order.
     pub fn slip_in(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
         let takes = bytes as f64 * link.ns_per_byte;
         self.slipped_until = FineTime::from(now).max(self.slipped_until).plus(takes);
@@ -106,24 +105,24 @@ impl SendPort {
         Time(self.slipped_until.ns)
     }
 
-    /// From when on the next frame may be handed over: what is still to depart then
-    /// is the last frame, or [`RUN_AHEAD_NS`] of frames if that is more.
+    /// Returns the earliest time to add the next frame. At that time, the last frame has yet to
+    /// depart, or [`RUN_AHEAD_NS`] of frames if that is more.
     pub fn may_hand_over_at(&self) -> Time {
         let by_time = self.busy_until.ns.saturating_sub(RUN_AHEAD_NS);
         Time(self.last_began.ns.min(by_time))
     }
 }
 
-/// Through which a PE receives on all of its shaped edges.
+/// The port through which a PE receives on all of its shaped edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceivePort {
     busy_until: FineTime,
 }
 
 impl ReceivePort {
-    /// A frame comes in, which is so many flits, one or none: when its last byte arrives. Two
-    /// that are sent at the same time come in one after the other, in the order in which this is
-    /// asked: that should be the order in which they land ([`lands`]).
+    /// Adds a frame that contains `flits` flits, one or none, and returns the arrival of its last
+    /// byte. Frames that are sent at the same time arrive one after the other, in the order of the
+    /// calls, which should be the order of [`lands`].
     pub fn arrive(&mut self, departed: Time, flits: u64, bytes: usize, link: &Link) -> Time {
         let landed = FineTime::from(departed).plus(link.latency_ns);
         let in_turn = self.busy_until.plus(link.occupied_ns(flits, bytes as u64));
@@ -132,12 +131,12 @@ impl ReceivePort {
     }
 }
 
-/// A point in time, exact to far below a nanosecond however great it is: one number
-/// of 64 bits would not do.
+/// A point in time with a resolution far below a nanosecond for any value, which a single 64-bit
+/// number does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 struct FineTime {
     ns: u64,
-    /// Of a nanosecond, from 0 to below 1.
+    /// Fraction of a nanosecond, from 0 to below 1.
     fraction: f64,
 }
 
@@ -161,7 +160,7 @@ impl FineTime {
         if other > self { other } else { self }
     }
 
-    /// What is awaited until then is not seen early.
+    /// Returns the time rounded up, so that an event is not observed early.
     fn rounded_up(self) -> Time {
         Time(self.ns.saturating_add(u64::from(self.fraction > 0.0)))
     }

@@ -22,18 +22,18 @@ use crate::{MessageId, PeId, Time, Tree};
 pub struct Simulated {
     /// Everything that crossed an edge, by step, then by sender.
     pub crossings: Vec<Crossing>,
-    /// By delivery: the step in which the last flit reached that destination; 0 for a null one.
+    /// The step in which the last flit reached its destination, by delivery; 0 for a null one.
     pub arrival_steps: Vec<u64>,
 }
 
 impl Simulated {
-    /// The time of the operation, in steps: the last arrival. 0 if there was
-    /// nothing to send.
+    /// Returns the time of the operation, in steps: the last arrival. 0 if there was nothing to
+    /// send.
     pub fn time_steps(&self) -> u64 {
         self.arrival_steps.iter().copied().max().unwrap_or(0)
     }
 
-    /// The step in which each M_i first crossed a link; 0 for a null message.
+    /// Returns the step in which each M_i first crossed a link; 0 for a null message.
     pub fn first_steps(&self) -> Vec<u64> {
         let mut first = vec![0; self.arrival_steps.len()];
         for crossing in &self.crossings {
@@ -55,9 +55,9 @@ pub enum SimulationFault {
     Violation {
         /// The step.
         step: u64,
-        /// Who refused.
+        /// The PE that refused.
         pe: PeId,
-        /// Why.
+        /// The violation.
         violation: Violation,
     },
     /// Two items reached a PE in one step.
@@ -81,7 +81,7 @@ pub enum SimulationFault {
         pe: PeId,
         /// The message.
         message: Message,
-        /// What was to be sent.
+        /// The index of the flit that was to be sent.
         index: u64,
     },
     /// A flit could not be sent on in the step after its receipt.
@@ -101,9 +101,9 @@ pub enum SimulationFault {
         pe: PeId,
         /// The message.
         message: Message,
-        /// What came.
+        /// The index of the received flit.
         index: u64,
-        /// What had to come.
+        /// The index of the expected flit.
         expected: u64,
     },
     /// Data left its source before an order reached it.
@@ -119,7 +119,7 @@ pub enum SimulationFault {
     Stalled {
         /// The step.
         step: u64,
-        /// Who is not finished.
+        /// The unfinished PEs.
         unfinished: Vec<PeId>,
     },
 }
@@ -127,20 +127,21 @@ pub enum SimulationFault {
 /// One PE and what its ports hold.
 struct SimulatedPe {
     pe: Pe,
-    /// A message that this PE sends, who gets it, how many flits were sent, and how many are to
-    /// be: each flit counts for each who gets it.
+    /// A message that this PE sends, its receivers, the number of flits that were sent, and the
+    /// number to be sent: each flit counts once for each receiver.
     outgoing: Option<(Hops, Message, u64, u64)>,
-    /// What came and goes on: to one neighbour in the step after it came, to several in as many.
+    /// Received flits that are forwarded: to one neighbour in the step after their arrival, to
+    /// several in as many steps.
     held: VecDeque<(PeId, Message, u64)>,
     /// The message that is coming in, the next flit expected, its route.
     incoming: Option<(Message, u64, Route)>,
-    /// By message, where a part of it has come: the next flit expected, and what becomes of it.
+    /// The next expected flit and the route of each message that has partly arrived.
     paused: BTreeMap<MessageId, (Message, u64, Route)>,
-    /// By message that is held, how many flits of it are here.
+    /// The number of stored flits of each message.
     here: BTreeMap<MessageId, u64>,
     /// When the PE got its order or wakeup call.
     ordered: Option<u64>,
-    /// When it last received, and from whom.
+    /// The step of the last receive, and the sender.
     heard: (u64, PeId),
     finished: bool,
 }
@@ -195,24 +196,23 @@ struct Simulation {
     operation: Option<Operation>,
     step: u64,
     unfinished: usize,
-    /// By step, the PEs that may have something to send in it: nothing else
-    /// is looked at.
+    /// The PEs that may have something to send in each step; others are not examined.
     agenda: BTreeMap<u64, BTreeSet<usize>>,
     run: Simulated,
 }
 
 impl Simulation {
-    /// Whether control items of any number may be sent and received in a step.
+    /// Returns whether control items of any number may be sent and received in a step.
     fn is_multi_port(&self) -> bool {
         self.operation.is_some_and(Operation::has_control_ports)
     }
 
-    /// On which word sources may begin.
+    /// Returns the event that permits a source to start sending.
     fn begins_on(&self) -> Word {
         self.operation.map_or(Word::Trigger, Operation::begins_on)
     }
 
-    /// The next step in which something can happen.
+    /// Moves to the next step in which something can happen.
     fn advance(&mut self) -> Result<(), SimulationFault> {
         let Some((step, busy)) = self.agenda.pop_first() else {
             let stuck = self.pes.iter().filter(|player| !player.finished);
@@ -239,7 +239,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// When a PE has to be looked at again after this step.
+    /// Schedules the next check of a PE after this step.
     fn look_ahead(&mut self, at: usize) {
         let player = &mut self.pes[at];
         if !player.finished && player.pe.is_finished() {
@@ -249,7 +249,7 @@ impl Simulation {
         if !player.held.is_empty() || player.outgoing.is_some() {
             self.wake(at, self.step + 1);
         } else if let Some(Time(due)) = player.pe.poll_timeout() {
-            // What is due at a tick goes in the step that begins there.
+            // An item that is due at a tick is sent in the step that begins there.
             self.wake(at, (due + 1).max(self.step + 1));
         }
     }
@@ -258,8 +258,8 @@ impl Simulation {
         self.agenda.entry(step).or_default().insert(at);
     }
 
-    /// What a PE sends in this step. A port is free again at its end, before
-    /// anything is received.
+    /// Lets a PE send in this step. A port is free again at the end of the step, before anything is
+    /// received.
     fn send(
         &mut self,
         at: usize,
@@ -268,7 +268,7 @@ impl Simulation {
     ) -> Result<(), SimulationFault> {
         let step = self.step;
         let multi_port = self.is_multi_port();
-        // In lock step, lists say when everybody begins.
+        // In lock step, static schedules contain all begins.
         let is_duplex = self.operation.is_some_and(Operation::is_duplex);
         let waits_for_word = self.begins_on() != Word::Trigger && !is_duplex;
         // A step begins at the tick before it and ends at its own.
@@ -329,7 +329,7 @@ impl Simulation {
             }
         }
         if let Some((to, message, sent, end)) = player.outgoing.take() {
-            // Each flit goes to one after the other.
+            // Each flit goes to one receiver after the other.
             let several = to.len() as u64;
             let (next, index) = (to[(sent % several) as usize], sent / several + 1);
             let here = player.here.get(&message.id);
@@ -410,7 +410,7 @@ impl Simulation {
         };
         let goes_on = route.relay.iter().map(|&to| (to, message, index));
         player.held.extend(goes_on);
-        // Only what goes to several neighbours may fall behind.
+        // Only a message to several neighbours may fall behind.
         if route.relay.len() == 1 && player.held.len() > 1 {
             return Err(SimulationFault::SendCollision { step, pe: to });
         }
@@ -444,7 +444,7 @@ impl Simulation {
         let player = &mut self.pes[to.index()];
         let is_word_to_send = match item {
             Control::Wakeup { .. } | Control::Order { .. } => true,
-            // The schedules never send on a token, what users know does.
+            // Only baselines send on a token.
             Control::Token => begins_on == Word::Token,
             Control::Certificate(_) | Control::Receipt => false,
         };

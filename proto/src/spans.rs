@@ -1,5 +1,5 @@
-//! What a PE's ports did in a round and when, and how long its files took: the stuff of space-time diagrams.
-//! The node records them on request, the prediction makes them, pictures show both.
+//! The activity of a PE's ports and files in a round, over time, for space-time diagrams. The node
+//! records it on request, the prediction computes it, pictures show both.
 
 use crate::PeId;
 use crate::items::{Control, Message};
@@ -9,9 +9,9 @@ use crate::items::{Control, Message};
 pub struct Span {
     /// Which of the PE's ports.
     pub port: Port,
-    /// Who is at the other end.
+    /// The PE at the other end.
     pub peer: PeId,
-    /// With what.
+    /// The item.
     pub item: SpanItem,
     /// From when, in nanoseconds. The node's spans are on its host's monotonic
     /// clock, the prediction's count from the root's trigger.
@@ -23,15 +23,15 @@ pub struct Span {
 /// One of a PE's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// What goes out.
+    /// Sending.
     Send,
-    /// What comes in.
+    /// Receiving.
     Receive,
-    /// What has come and is written, from its last byte until it is durable and visible.
+    /// Writing, from the last received byte until the message is durable and visible.
     Files,
 }
 
-/// What a port was busy with.
+/// The item that occupied a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanItem {
     /// M_i, all of its flits.

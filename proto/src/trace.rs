@@ -1,5 +1,5 @@
-//! What crosses the edges of a tree in a round, step by step, and how the papers'
-//! figures print it: one row per step, one column per PE.
+//! The crossings of a tree's edges in a round, step by step, in the form of the papers' figures: one
+//! row per step, one column per PE.
 
 use std::fmt::Write;
 
@@ -15,11 +15,11 @@ pub struct Crossing {
     pub from: PeId,
     /// The receiver.
     pub to: PeId,
-    /// What it was.
+    /// The item.
     pub item: Item,
 }
 
-/// What crosses an edge in one step.
+/// An item that crosses an edge in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A control item.
@@ -33,10 +33,10 @@ pub enum Item {
     },
 }
 
-/// The network traffic of a run, cell by cell. A cell shows what its PE receives
-/// in its step; a message's source shows each flit one step before the neighbour
-/// has it, so a scatter's table begins at step 0. `(s)` is an order or wakeup
-/// call, `[*]` the token, `<c>` a certificate, `m4,1` the first flit of M_4.
+/// Returns the network traffic of a run, cell by cell. A cell shows what its PE receives in its step; a
+/// message's source shows each flit one step before the neighbour has it, so a scatter's table begins
+/// at step 0. `(s)` is an order or wakeup call, `[*]` the token, `<c>` a certificate, `m4,1` the first
+/// flit of M_4.
 pub fn table(crossings: &[Crossing], pes: usize) -> String {
     let mut rows: Vec<Vec<String>> = vec![vec![String::new(); pes]];
     let mut put = |step: u64, pe: usize, text: &str| {

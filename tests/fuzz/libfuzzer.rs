@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use flitcast_tests::fuzz::{TARGETS, Target};
 use libfuzzer_sys::fuzz_target;
 
-/// The one that `FLITCAST_FUZZ` names.
+/// The target named by `FLITCAST_FUZZ`.
 static TARGET: LazyLock<&Target> = LazyLock::new(|| {
     let name = std::env::var("FLITCAST_FUZZ").unwrap_or_default();
     let target = TARGETS.iter().find(|target| target.name == name);

@@ -1,4 +1,4 @@
-//! The `flitcast` binary, and where the tests put their files.
+//! The `flitcast` binary, and the directories for files of tests.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,15 @@ use std::sync::LazyLock;
 use escargot::CargoBuild;
 use tempfile::TempDir;
 
-/// The `flitcast` binary, built from the sources as they are, in the profile and the
-/// target directory of the test that asks. It is built once in a test process.
+/// Builds the `flitcast` binary from the present sources, with the profile and the target directory
+/// of the test, once per test process, and returns its path.
 ///
-/// It is built with what the tests were built with, so that nothing that it is made of is built anew:
-/// with the feature `otel`, that is, which this package asks for.
+/// It is built with the same features as the tests (including `otel`), so that no dependency is
+/// built again.
 ///
 /// # Panics
 ///
-/// If it cannot be built: a test of a binary that is not there, or is an old one,
-/// says nothing.
+/// Panics if it cannot be built, because a test of an old binary would be useless.
 pub fn flitcast() -> &'static Path {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(build);
     &BINARY
@@ -30,7 +29,7 @@ fn build() -> PathBuf {
         .args(["--workspace", "--test", "suite", "--bin", "flitcast"])
         .current_release()
         .target_dir(target_dir());
-    // What it says is of the tests' own programs, too.
+    // The messages also concern the tests' own programs.
     let built = build
         .exec()
         .and_then(|mut all| all.try_for_each(|said| said.map(drop)));
@@ -40,8 +39,8 @@ fn build() -> PathBuf {
     }
 }
 
-/// What cargo tells a test of its package. It is not for a cargo that the test runs: a
-/// crate that looks at it would be built anew, and once more by the next one outside.
+/// Returns the variables that cargo sets for a test of its package. A cargo that the test runs must
+/// not get them: a crate that reads them would be rebuilt, and rebuilt again outside of the test.
 pub fn of_cargo() -> impl Iterator<Item = OsString> {
     let is_told = |name: &OsString| {
         let name = name.as_encoded_bytes();
@@ -50,8 +49,8 @@ pub fn of_cargo() -> impl Iterator<Item = OsString> {
     std::env::vars_os().map(|(name, _)| name).filter(is_told)
 }
 
-/// An empty directory, removed at the end. It is in the target directory, since what
-/// is at `/tmp` may be in memory, and some tests write much.
+/// Creates an empty directory that is removed at the end. It is in the target directory, because
+/// `/tmp` may be in memory and some tests write much.
 pub fn scratch() -> TempDir {
     let parent = target_dir().join("tmp");
     std::fs::create_dir_all(&parent).expect("the target directory can be written to");
@@ -61,7 +60,7 @@ pub fn scratch() -> TempDir {
     dir.expect("the target directory can be written to")
 }
 
-/// Where commands under test keep what they learn of this machine.
+/// Returns the directory in which commands under test store what they learn about this machine.
 pub(crate) fn cache() -> PathBuf {
     target_dir().join("tmp").join("cache")
 }

@@ -1,6 +1,6 @@
-//! Processes that read another clock than this machine's: a monotonic one that is ahead, as those of
-//! another host do, or of some containers (each has a time namespace; needs root, and `unshare` of
-//! Debian's util-linux); or a wall clock that a test sets while they run (needs Debian's `faketime`).
+//! Processes that read a different clock: a monotonic one that is ahead, as on another host or in
+//! some containers (with a time namespace; needs root, and `unshare` of Debian's util-linux); or a
+//! wall clock that a test sets while they run (needs Debian's `faketime`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -11,17 +11,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
-use crate::privileges::needs_root;
 use crate::scratch;
 
-/// How far that clock is ahead: no time of a test comes near it.
+/// Time by which that clock is ahead; no time in a test is close to it.
 pub const AHEAD_S: u64 = 100_000;
 
-/// Words that `run` of a cluster file puts ahead of a PE's command, as TOML. On another host, the
-/// boot's id is what this file has; in a container it is this machine's.
+/// Returns words for `run` of a cluster file, as TOML. With `boot_id`, the host's boot id is the
+/// content of that file, as on another host; otherwise it is this machine's, as in a container.
 #[track_caller]
 pub fn with_another_clock(boot_id: Option<&Path>) -> String {
-    needs_root("a clock of its own");
     let moved = boot_id.map_or("true".to_owned(), |file| {
         let file = file.display();
         format!("mount --bind '{file}' /proc/sys/kernel/random/boot_id")
@@ -47,9 +45,9 @@ pub fn with_another_clock(boot_id: Option<&Path>) -> String {
     serde_json::to_string(&words).expect("words are JSON, and so TOML")
 }
 
-/// A wall clock that can be set, for the commands that get its environment and for all that these
-/// start. It jumps in all of them at once; their monotonic clocks go on, and so do this machine's
-/// own. What the kernel stamps, as it does files, has its own time.
+/// A wall clock that a test can set, for commands with its environment and their child processes.
+/// It jumps in all of them at once; their monotonic clocks and this machine's clock are unchanged.
+/// Timestamps of the kernel, such as those of files, are unchanged as well.
 #[derive(Debug)]
 pub struct WallClock {
     folder: TempDir,
@@ -59,14 +57,14 @@ pub struct WallClock {
 const DAY_S: i64 = 24 * 60 * 60;
 
 impl WallClock {
-    /// A clock that shows noon of today.
+    /// Creates a clock that shows noon of today.
     ///
     /// # Panics
     ///
-    /// If `faketime` is not there.
+    /// Panics if `faketime` is missing.
     #[track_caller]
     pub fn new() -> WallClock {
-        // It knows where its library lies, and how the loader is told.
+        // `faketime` sets the path of its library for the loader.
         let asked = Command::new("faketime")
             .args(["-m", "-f", "+0", "printenv", "LD_PRELOAD"])
             .output();
@@ -83,7 +81,7 @@ impl WallClock {
         clock
     }
 
-    /// Sets it to noon of the day so many days from today. From noon on, no test comes to the end of
+    /// Sets the clock to noon of the day `days` days from today, so that no test reaches the end of
     /// a day.
     #[track_caller]
     pub fn set(&self, days: i64) {
@@ -91,7 +89,7 @@ impl WallClock {
         let now_s = now.expect("this machine's clock is set").as_secs() as i64;
         let ahead_s = days * DAY_S + DAY_S / 2 - now_s % DAY_S;
         let new = self.folder.path().join("new");
-        // At once: who reads half of it would not know what time it is.
+        // Written at once: a partial file would be an invalid time.
         fs::write(&new, format!("{ahead_s:+}\n")).expect("a scratch directory can be written to");
         fs::rename(new, self.told()).expect("a scratch directory can be written to");
     }
@@ -100,7 +98,7 @@ impl WallClock {
         self.folder.path().join("ahead")
     }
 
-    /// Has a command go by this clock.
+    /// Makes a command use this clock.
     pub fn rule<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
             .env("LD_PRELOAD", &self.library)
@@ -110,7 +108,7 @@ impl WallClock {
             .env("NO_FAKE_STAT", "1")
     }
 
-    /// What day it shows, like `2026-11-22`, as a command says that goes by it.
+    /// Returns the date of the clock, like `2026-11-22`, as a command prints it.
     #[track_caller]
     pub fn day(&self) -> String {
         let mut date = Command::new("date");

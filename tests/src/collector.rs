@@ -1,6 +1,5 @@
-//! A collector of OpenTelemetry's traces: takes spans over OTLP/HTTP, and says what came. What
-//! of the format is read here is written down here, and not taken from a library that the
-//! command may use as well.
+//! A collector of OpenTelemetry traces: receives spans over OTLP/HTTP and returns them. The parts
+//! of the format that it reads are defined here, independent of the library that the command uses.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -10,46 +9,45 @@ use std::thread;
 
 use prost::Message;
 
-/// A span that was sent.
+/// A span that was received.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Its own name among all spans.
+    /// Id of the span.
     pub id: Vec<u8>,
-    /// That of the one it is below; empty if it is below none.
+    /// Id of its parent; empty if it has none.
     pub parent: Vec<u8>,
-    /// What the spans of one command share.
+    /// Id of the trace, shared by all spans of a command.
     pub trace: Vec<u8>,
-    /// What it is called.
+    /// Name of the span.
     pub name: String,
-    /// Nanoseconds since 1970.
+    /// Start in nanoseconds since 1970.
     pub began_ns: u64,
-    /// Nanoseconds since 1970.
+    /// End in nanoseconds since 1970.
     pub ended_ns: u64,
-    /// What it says, as text.
+    /// Attributes as text.
     pub attributes: BTreeMap<String, String>,
-    /// What went wrong, if it says that something did.
+    /// Error message, if the span has an error.
     pub error: Option<String>,
-    /// What its resource says, as text.
+    /// Attributes of its resource as text.
     pub resource: BTreeMap<String, String>,
 }
 
 /// A collector on this host.
 #[derive(Debug)]
 pub struct Collector {
-    /// Where it listens.
+    /// Listen address.
     pub address: SocketAddr,
     spans: Arc<Mutex<Vec<Sent>>>,
 }
 
 impl Collector {
-    /// One that answers with this status line's rest, like `200 OK`, when it has taken what it
-    /// was sent.
+    /// Starts a collector that answers each request with this status, such as `200 OK`.
     pub fn new(status: &'static str) -> Collector {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
         let address = listener.local_addr().expect("it is bound");
         let spans = Arc::default();
         let taken = Arc::clone(&spans);
-        // It ends with the test.
+        // The thread ends with the test.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let _ = stream.and_then(|stream| take(stream, status, &taken));
@@ -58,7 +56,7 @@ impl Collector {
         Collector { address, spans }
     }
 
-    /// All that it was sent, by when it began.
+    /// Returns all spans that were received, by start.
     pub fn spans(&self) -> Vec<Sent> {
         let mut spans = self.spans.lock().expect("nobody panics with it").clone();
         spans.sort_by_key(|span| span.began_ns);
@@ -83,7 +81,7 @@ fn take(stream: TcpStream, status: &str, spans: &Mutex<Vec<Sent>>) -> io::Result
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let request = Request::decode(&body[..]).expect("it is protobuf");
-    // Before it is answered: who has the answer may look.
+    // Recorded before the answer, because the test may check once the command has the answer.
     spans
         .lock()
         .expect("nobody panics with it")
@@ -95,8 +93,8 @@ fn take(stream: TcpStream, status: &str, spans: &Mutex<Vec<Sent>>) -> io::Result
     )
 }
 
-// Numbers as in opentelemetry-proto's trace.proto, common.proto and resource.proto; what is
-// left out here is skipped.
+// Field numbers of opentelemetry-proto's trace.proto, common.proto and resource.proto; other fields
+// are skipped.
 
 #[derive(Message)]
 struct Request {
@@ -152,7 +150,7 @@ struct Status {
     code: i32,
 }
 
-/// `Status::code` of what went wrong.
+/// `Status::code` of an error.
 const ERROR: i32 = 2;
 
 #[derive(Message)]
@@ -163,7 +161,7 @@ struct KeyValue {
     value: Option<AnyValue>,
 }
 
-/// One of them is there.
+/// A value, of which one field is set.
 #[derive(Message)]
 struct AnyValue {
     #[prost(string, optional, tag = "1")]

@@ -1,24 +1,24 @@
-//! Commands that work something out and print it, written as a user types them.
+//! Commands that compute and print, written as a user types them.
 
 use serde_json::Value;
 
 use crate::run;
 
-/// What a command prints that has to succeed.
+/// Returns the output of a command that must succeed.
 #[track_caller]
 pub fn printed(line: &str) -> String {
     run(line.split_whitespace()).ok().stdout
 }
 
-/// The same, as JSON.
+/// Returns the JSON output of a command that must succeed.
 #[track_caller]
 pub fn parsed(line: &str) -> Value {
     let text = printed(line);
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// That a command is refused with exit status 2, each of `causes` in stderr, and
-/// prints nothing.
+/// Checks that a command is rejected with exit status 2, with each of `causes` in stderr and
+/// nothing on stdout.
 #[track_caller]
 pub fn refused(line: &str, causes: &[&str]) {
     let run = run(line.split_whitespace());

@@ -1,4 +1,4 @@
-//! The containers of `deploy/compose.yaml`, built and run as `deploy/README.md` says.
+//! The containers of `deploy/compose.yaml`, built and run as in `deploy/README.md`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
@@ -13,20 +13,20 @@ use crate::binary::of_cargo;
 use crate::run::begin;
 use crate::{Finished, flitcast, run, scratch};
 
-/// Many times what any step takes here but building.
+/// Time limit of each step except building: many times the usual time.
 const LIMIT: Duration = Duration::from_secs(120);
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// Whoever the image runs as.
+/// User id in the image.
 const USER: u32 = 65532;
 
-/// The addresses of `deploy/containers.toml` are there once.
+/// The addresses of `deploy/containers.toml` exist once.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// That containers can be run here.
+/// Checks that containers can be run here.
 ///
 /// # Panics
 ///
-/// Saying what is missing.
+/// Panics with a message about the missing program.
 #[track_caller]
 fn check() {
     let info = Command::new("docker").arg("info").output();
@@ -40,7 +40,7 @@ fn check() {
     );
 }
 
-/// `docker-compose`, or `docker compose`.
+/// Returns `docker-compose`, or `docker compose`.
 fn compose_program() -> Option<&'static [&'static str]> {
     static FOUND: LazyLock<Option<&'static [&'static str]>> = LazyLock::new(|| {
         let all: [&[&str]; 2] = [&["docker-compose"], &["docker", "compose"]];
@@ -59,7 +59,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Builds the image `flitcast` as `deploy/README.md` says, once; the size of the binary.
+/// Builds the image `flitcast` as in `deploy/README.md`, once, and returns the size of the binary.
 #[track_caller]
 fn image() -> u64 {
     static BUILT: LazyLock<u64> = LazyLock::new(|| {
@@ -77,18 +77,18 @@ fn image() -> u64 {
     *BUILT
 }
 
-/// The tree in containers, PEs and all.
+/// The containers of all PEs.
 #[derive(Debug)]
 pub struct Containers {
     dir: tempfile::TempDir,
     project: String,
-    /// Bytes of the binary that is the image.
+    /// Bytes of the binary in the image.
     pub image_bytes: u64,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Containers {
-    /// Makes the folders and credentials of all; nothing runs yet.
+    /// Creates the folders and credentials of all PEs, without starting anything.
     #[track_caller]
     pub fn prepare() -> Containers {
         check();
@@ -108,8 +108,8 @@ impl Containers {
             std::fs::create_dir(dir.path().join(format!("p{pe}"))).expect("it can be");
         }
         let containers = Containers {
-            // The same in each run: their addresses are there once, and what a run leaves
-            // that was killed, the next one takes away.
+            // The name is the same in each run: the addresses exist once, and each run removes what
+            // a killed run has left.
             project: "flitcast-test".to_owned(),
             dir,
             image_bytes,
@@ -118,17 +118,17 @@ impl Containers {
         if rustix::process::geteuid().is_root() {
             give_away(containers.dir.path());
         }
-        // What an earlier run has left whose end nobody saw.
+        // Removes the containers of an earlier run that was killed.
         containers.down();
         containers
     }
 
-    /// A path in the folder of all.
+    /// Returns a path in the folder of the containers.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// `deploy/compose.toml`, which has the same PEs started by commands on this machine.
+    /// Returns `deploy/compose.toml`, in which commands on this machine start the PEs.
     #[track_caller]
     pub fn cluster_file(&self) -> PathBuf {
         let deploy = root().join("deploy");
@@ -153,7 +153,7 @@ impl Containers {
         path
     }
 
-    /// A command on this machine, that does what it should.
+    /// Runs a command on this machine that must succeed.
     #[track_caller]
     pub fn commanded(&self, line: &str) -> Finished {
         let mut command = Command::new(flitcast());
@@ -165,7 +165,7 @@ impl Containers {
         begin(command).finish().ok()
     }
 
-    /// What `compose.yaml` is told.
+    /// Returns the variables for `compose.yaml`.
     fn environment(&self) -> Vec<(&'static str, OsString)> {
         let mut all = vec![("FLITCAST_OUT", self.dir.path().as_os_str().to_owned())];
         if !rustix::process::geteuid().is_root() {
@@ -176,7 +176,7 @@ impl Containers {
         all
     }
 
-    /// `docker-compose` with these words.
+    /// Returns compose with these words.
     #[track_caller]
     fn compose(&self, words: &[&str]) -> Command {
         let program = compose_program().expect("it was looked for");
@@ -192,7 +192,7 @@ impl Containers {
         command
     }
 
-    /// Does it, and that it goes well.
+    /// Runs compose, which must succeed.
     #[track_caller]
     pub fn done(&self, words: &[&str]) -> String {
         let output = self.compose(words).output().expect("it can be run");
@@ -201,7 +201,7 @@ impl Containers {
         told
     }
 
-    /// The container that plays a PE.
+    /// Returns the container of a PE.
     #[track_caller]
     pub fn container(&self, pe: u32) -> String {
         let output = self.compose(&["ps", "-q", &format!("p{pe}")]).output();
@@ -211,12 +211,12 @@ impl Containers {
         id
     }
 
-    /// The name of one of its networks.
+    /// Returns the name of one of its networks.
     pub fn network(&self, name: &str) -> String {
         format!("{}_{name}", self.project)
     }
 
-    /// A command of the coordinator, while the PEs run.
+    /// Starts a command of the coordinator, while the PEs run.
     #[track_caller]
     pub fn command(&self, line: &str) -> Coordinated {
         let mut words = vec!["run", "--rm", "-T", "--no-deps", "gather"];
@@ -245,9 +245,9 @@ impl Containers {
         }
     }
 
-    /// Has all of it gone, but for a network that the daemon refuses to remove although no container
-    /// is there: it counts endpoints wrong now and then until it is started anew (moby 20.10). Who
-    /// comes next finds that network as it was.
+    /// Removes everything, except a network that the daemon refuses to remove although no container
+    /// is left: sometimes it counts endpoints incorrectly until it is restarted (moby 20.10). The
+    /// next run reuses that network.
     fn down(&self) {
         let mut down = self.compose(&["down", "--remove-orphans", "--timeout", "2"]);
         let down = down.output().expect("it can be run");
@@ -268,7 +268,7 @@ impl Drop for Containers {
     }
 }
 
-/// `docker` with these words, which has to go well.
+/// Runs `docker` with these words, which must succeed.
 #[track_caller]
 pub fn docker(words: &[&str]) -> String {
     let output = Command::new("docker").args(words).output();
@@ -282,7 +282,7 @@ fn told(output: &Output) -> String {
     format!("{out}{}", String::from_utf8_lossy(&output.stderr))
 }
 
-/// To the user of the image, who is nobody here.
+/// Changes the owner to the user of the image, who does not exist on this machine.
 fn give_away(path: &Path) {
     std::os::unix::fs::chown(path, Some(USER), Some(USER)).expect("root can");
     if path.is_dir() {
@@ -292,7 +292,7 @@ fn give_away(path: &Path) {
     }
 }
 
-/// A command under way in the coordinator's container.
+/// A running command in the coordinator's container.
 #[derive(Debug)]
 pub struct Coordinated {
     child: Child,
@@ -314,7 +314,7 @@ impl Coordinated {
         }
     }
 
-    /// Waits for a line on stderr that holds this.
+    /// Waits for a line on stderr that contains `part`.
     #[track_caller]
     pub fn wait_for(&mut self, part: &str) {
         loop {
@@ -326,7 +326,7 @@ impl Coordinated {
         }
     }
 
-    /// Waits for the end: the exit status, and all of stderr.
+    /// Waits for the end; returns the exit status and all of stderr.
     #[track_caller]
     pub fn finish(mut self) -> (Option<i32>, String) {
         while self.next().is_some() {}

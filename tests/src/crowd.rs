@@ -1,5 +1,5 @@
-//! Callers who want to keep others out: each says something, stays as long as it is let, and
-//! comes again as soon as it was cut off.
+//! Clients that try to exclude others from a listener: each sends some bytes, stays as long as
+//! possible, and connects again as soon as it is disconnected.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Who is not let into the kernel's queue by then tries again.
+/// Time to connect; then a client tries again.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Between two looks whether it is over.
+/// Interval between checks for the end.
 const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 20_000_000,
 };
 
-/// Callers of a listener.
+/// Clients of a listener.
 #[derive(Debug)]
 pub struct Crowd {
     came: Arc<AtomicU64>,
@@ -27,7 +27,7 @@ pub struct Crowd {
     thread: Option<JoinHandle<()>>,
 }
 
-/// One of them.
+/// One client.
 struct Caller {
     stream: TcpStream,
     says: Vec<u8>,
@@ -35,8 +35,8 @@ struct Caller {
 }
 
 impl Crowd {
-    /// So many at `address`, each of whom says what `opening` makes of its number, as much of it
-    /// as is taken.
+    /// Starts `callers` clients of `address`. Each sends the bytes that `opening` returns for its
+    /// number, as far as they are accepted.
     pub fn at(
         address: SocketAddr,
         callers: usize,
@@ -75,12 +75,12 @@ impl Crowd {
         }
     }
 
-    /// How many have come so far, each as often as it came.
+    /// Returns the number of connections so far.
     pub fn came(&self) -> u64 {
         self.came.load(Relaxed)
     }
 
-    /// What the system has taken of what they say.
+    /// Returns the number of bytes that the system has accepted.
     pub fn said_bytes(&self) -> u64 {
         self.said_bytes.load(Relaxed)
     }
@@ -104,7 +104,8 @@ impl Caller {
         })
     }
 
-    /// The bytes that were taken; `None` once it was cut off.
+    /// Continues to send; returns the number of bytes that were accepted, or `None` if the client
+    /// was disconnected.
     fn goes_on(&mut self) -> Option<u64> {
         let before = self.said;
         while self.said < self.says.len() {
@@ -126,7 +127,7 @@ impl Caller {
     }
 }
 
-/// Until anything happens to any of them.
+/// Waits until any of the connections is ready.
 fn wait(all: &[Option<Caller>]) {
     let watched = |caller: &'_ Caller| match caller.said < caller.says.len() {
         true => PollFlags::IN | PollFlags::OUT,
@@ -139,7 +140,7 @@ fn wait(all: &[Option<Caller>]) {
     let _ = poll(&mut polled, Some(&LOOK));
 }
 
-/// The first flight of TLS 1.3 as a client begins, whole and good.
+/// Returns the first message of a TLS 1.3 client, complete and valid.
 pub fn client_hello() -> Vec<u8> {
     let mut extensions = Vec::new();
     for (kind, body) in [
@@ -147,7 +148,7 @@ pub fn client_hello() -> Vec<u8> {
         (43, vec![2, 3, 4]),
         (10, vec![0, 2, 0, 0x1d]),
         (13, vec![0, 4, 4, 3, 8, 7]),
-        // A share of X25519: its base point is one.
+        // A share of X25519: its base point is valid.
         (51, [&[0, 36, 0, 0x1d, 0, 32, 9][..], &[0; 31]].concat()),
     ] {
         extensions.extend([0, kind, 0, body.len() as u8]);
@@ -165,7 +166,7 @@ pub fn client_hello() -> Vec<u8> {
     record
 }
 
-/// The beginning of one that is 64 KiB long, as far as is taken.
+/// Returns the beginning of a client hello of 64 KiB.
 pub fn endless_client_hello() -> Vec<u8> {
     let mut hello = vec![1, 0, 0xff, 0xff, 3, 3];
     hello.resize(0xffff, 7);

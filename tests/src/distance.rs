@@ -1,4 +1,4 @@
-//! A listener that is far away: what is said to it, and what it says, arrives later.
+//! A listener that is far away: bytes in both directions arrive later.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -6,11 +6,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// As much as is read at a time.
+/// Maximum number of bytes read at once.
 const PART: usize = 64 * 1024;
 
-/// Who calls `near` reaches `far`, every byte `delay` later; in both directions, and the call
-/// itself as well. For as long as the test runs.
+/// Forwards connections from `near` to `far`, with every byte `delay` later in both directions; the
+/// connection itself is delayed as well. Runs until the test ends.
 #[track_caller]
 pub fn far_away(near: SocketAddr, far: SocketAddr, delay: Duration) {
     let listener = TcpListener::bind(near).expect("the loopback has it");
@@ -19,7 +19,7 @@ pub fn far_away(near: SocketAddr, far: SocketAddr, delay: Duration) {
             thread::spawn(move || {
                 let (first, heard) = delayed(&caller, delay);
                 thread::sleep(delay);
-                // Nobody may be there any more.
+                // The listener may have ended.
                 let Ok(called) = TcpStream::connect(far) else {
                     return;
                 };
@@ -36,7 +36,7 @@ pub fn far_away(near: SocketAddr, far: SocketAddr, delay: Duration) {
 
 type Part = (Instant, Vec<u8>);
 
-/// Reads at once, and says when each part arrives.
+/// Reads immediately and sends each part with its arrival time.
 fn delayed(from: &TcpStream, delay: Duration) -> (thread::JoinHandle<()>, mpsc::Receiver<Part>) {
     let (say, parts) = mpsc::channel();
     let mut from = from.try_clone().expect("it can be");

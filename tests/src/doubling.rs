@@ -1,6 +1,6 @@
-//! A network that doubles frames: every PE of a cluster is reached through a door of the
-//! test's, which passes on each frame once or twice. So that its children call there, what
-//! the PE says of itself to the coordinator goes through the test's hands as well.
+//! A network that duplicates frames: every PE of a cluster is reached through a listener of the
+//! test, which forwards each frame once or twice. The test also forwards the PE's registration to
+//! the coordinator, so that the PE's children connect to that listener.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,10 +16,10 @@ use flitcast_proto::wire::control::FromPe;
 use crate::edge::read_length;
 use crate::impostor::spoken;
 
-/// Of a hundred frames, so many are doubled.
+/// Percentage of frames that are duplicated.
 const PERCENT: u64 = 50;
 
-/// Starts a PE whose `--coordinator` is the test's, and leaves a note of the right one.
+/// Starts a PE with the test's `--coordinator`, and writes the right one to a file.
 const SCRIPT: &str = "\
 note=$1; door=$2; shift 2
 before=
@@ -32,7 +32,7 @@ done
 exec \"$@\"
 ";
 
-/// A cluster on this machine, all of whose edges double frames.
+/// A cluster on this machine whose edges duplicate frames.
 #[derive(Debug)]
 pub struct Doubling {
     dir: tempfile::TempDir,
@@ -40,7 +40,7 @@ pub struct Doubling {
 }
 
 impl Doubling {
-    /// One of a PE for each entry: the index of its parent, P0's apart, which is nobody.
+    /// Creates a cluster with a PE for each entry, which is the index of its parent, and P0.
     #[track_caller]
     pub fn of(parents: &[u32], seed: u64) -> Doubling {
         let dir = crate::scratch();
@@ -69,18 +69,18 @@ impl Doubling {
         Doubling { dir, doubled }
     }
 
-    /// Its file, for `--cluster`.
+    /// Returns the cluster file.
     pub fn file(&self) -> PathBuf {
         self.dir.path().join("cluster.toml")
     }
 
-    /// Frames that were doubled so far.
+    /// Returns the number of frames that were duplicated so far.
     pub fn doubled(&self) -> u64 {
         self.doubled.load(Relaxed)
     }
 }
 
-/// Carries a PE's channel to the coordinator, and says that it listens at the test's door.
+/// Forwards a PE's channel to the coordinator, and replaces its listen address by that of the test.
 fn introduce(door: &TcpListener, note: &Path, chance: SplitMix64, doubled: &Arc<AtomicU64>) {
     let Ok((mut pe, _)) = door.accept() else {
         return;
@@ -111,7 +111,7 @@ fn carry(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(std::net::Shutdown::Write);
 }
 
-/// Passes on what comes to a PE's door and what goes out there.
+/// Forwards connections to and from a PE.
 fn let_in(
     outside: &TcpListener,
     inside: SocketAddr,

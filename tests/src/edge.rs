@@ -1,5 +1,4 @@
-//! The end of a tree edge that a test plays: frames with their seals, one after the
-//! other, on a plain socket.
+//! One end of a tree edge, operated by a test: frames with their seals on a plain socket.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -7,19 +6,19 @@ use std::net::{Shutdown, TcpStream};
 use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, Sealer};
 use flitcast_proto::wire::{LENGTH_BYTES, edge::EdgeFrame, flit};
 
-/// Longer than any frame that a test meets.
+/// Longer than any frame in a test.
 const LONGEST: usize = 2 << 20;
 
 /// Both directions of an edge, from one end.
 #[derive(Debug)]
 pub struct Edge {
-    /// What comes.
+    /// Receiving direction.
     pub incoming: Incoming,
-    /// What goes.
+    /// Sending direction.
     pub outgoing: Outgoing,
 }
 
-/// What comes over an edge.
+/// The receiving direction of an edge.
 #[derive(Debug)]
 pub struct Incoming {
     /// The socket.
@@ -27,7 +26,7 @@ pub struct Incoming {
     opener: Opener,
 }
 
-/// What goes over an edge.
+/// The sending direction of an edge.
 #[derive(Debug)]
 pub struct Outgoing {
     /// The socket.
@@ -36,7 +35,7 @@ pub struct Outgoing {
 }
 
 impl Edge {
-    /// An edge on which nothing was said yet.
+    /// Creates an edge on which nothing was sent yet.
     #[track_caller]
     pub fn new(stream: TcpStream) -> Edge {
         stream.set_nodelay(true).expect("it can be set");
@@ -52,14 +51,14 @@ impl Edge {
         }
     }
 
-    /// The next frame, which is no flit.
+    /// Receives the next frame, which must not be a flit.
     #[track_caller]
     pub fn hear(&mut self) -> EdgeFrame {
         let frame = self.incoming.frame().expect("the neighbour speaks");
         EdgeFrame::parse(&frame[LENGTH_BYTES..]).expect("it speaks the protocol")
     }
 
-    /// Sends a frame that is no flit.
+    /// Sends a frame that is not a flit.
     #[track_caller]
     pub fn say(&mut self, frame: &EdgeFrame) {
         let sent = self.outgoing.send(&written(frame));
@@ -68,7 +67,7 @@ impl Edge {
 }
 
 impl Incoming {
-    /// The next frame as it is without an edge: its length ahead of its message.
+    /// Receives the next frame and returns it without its seal: its length and its message.
     pub fn frame(&mut self) -> io::Result<Vec<u8>> {
         let length = read_length(&mut self.stream)?;
         let mut sealed = length.to_be_bytes().to_vec();
@@ -82,7 +81,7 @@ impl Incoming {
 }
 
 impl Outgoing {
-    /// Gives a frame the next seal, and does not send it.
+    /// Adds the next seal to a frame without sending it.
     pub fn sealed(&mut self, frame: &[u8]) -> Vec<u8> {
         self.sealer.sealed(frame)
     }
@@ -93,13 +92,13 @@ impl Outgoing {
         self.stream.write_all(&sealed)
     }
 
-    /// Says that nothing more comes.
+    /// Closes the sending direction.
     pub fn end(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 }
 
-/// The length that a frame begins with.
+/// Reads the length at the start of a frame.
 pub fn read_length(stream: &mut TcpStream) -> io::Result<u32> {
     let mut prefix = [0; LENGTH_BYTES];
     stream.read_exact(&mut prefix)?;
@@ -108,14 +107,14 @@ pub fn read_length(stream: &mut TcpStream) -> io::Result<u32> {
     Ok(length)
 }
 
-/// An edge's frame without its seal, length and all.
+/// Returns an edge's frame with its length and without a seal.
 pub fn written(frame: &EdgeFrame) -> Vec<u8> {
     let mut bytes = Vec::new();
     frame.put(&mut bytes);
     bytes
 }
 
-/// Whether a frame without its seal, its length included, is a flit.
+/// Returns whether a frame with its length and without a seal is a flit.
 pub fn is_flit(frame: &[u8]) -> bool {
     flit::is_flit(&frame[LENGTH_BYTES..])
 }

@@ -1,15 +1,15 @@
-//! Every small tree, every choice of lengths, every order.
+//! All small trees, all choices of lengths, all orders.
 
 use std::sync::Arc;
 
 use flitcast_proto::{PeId, Tree};
 
-/// The lengths that are tried: null, the shortest, one flit more, and one that
-/// outlasts every way in these trees.
+/// The tested lengths: null, the shortest, one flit more, and one that is longer than every path in
+/// these trees.
 const LENGTHS: [u64; 4] = [0, 1, 2, 5];
 
-/// Every parent vector of `pes` PEs in which parents stand before their children:
-/// (pes - 1)! of them, so every shape, and every shape in several numberings.
+/// Returns every parent vector of `pes` PEs in which parents come before their children: (pes - 1)!
+/// vectors, so every shape, each in several numberings.
 pub fn trees(pes: usize) -> impl Iterator<Item = Arc<Tree>> {
     let count: usize = (1..pes).product();
     (0..count).map(move |number| {
@@ -24,7 +24,7 @@ pub fn trees(pes: usize) -> impl Iterator<Item = Arc<Tree>> {
     })
 }
 
-/// Every choice of the messages' lengths, P0 having none: 4^(pes - 1) of them.
+/// Returns every choice of the messages' lengths, with none for P0: 4^(pes - 1) choices.
 pub fn flits(pes: usize) -> impl Iterator<Item = Vec<u64>> {
     let count = LENGTHS.len().pow(pes as u32 - 1);
     (0..count).map(move |number| {
@@ -38,7 +38,7 @@ pub fn flits(pes: usize) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-/// Shows `visit` the items in each of their orders.
+/// Calls `visit` with the items in each of their orders.
 pub fn for_each_order<T>(items: &mut [T], visit: &mut impl FnMut(&[T])) {
     fn from<T>(fixed: usize, items: &mut [T], visit: &mut impl FnMut(&[T])) {
         if fixed == items.len() {

@@ -1,4 +1,4 @@
-//! Trees of files: made, and compared to the last bit that a user could miss.
+//! Trees of files: created, and compared in every detail that a user could notice.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
@@ -11,21 +11,21 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
-/// Everything below a directory, by its path in there.
+/// Everything below a directory, by relative path.
 pub type Tree = BTreeMap<PathBuf, Node>;
 
-/// What stands at a path.
+/// An entry of a tree.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Node {
-    /// What it is, and what is in it.
+    /// Type and content.
     pub kind: Kind,
-    /// The permission bits; 0 of a symlink, which has none.
+    /// Permission bits; 0 for a symlink, which has none.
     pub mode: u32,
-    /// Seconds and nanoseconds.
+    /// Time of modification in seconds and nanoseconds.
     pub mtime: (i64, i64),
 }
 
-/// What a node is.
+/// The type of an entry, with its content.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file and its content.
@@ -34,7 +34,7 @@ pub enum Kind {
     Directory,
     /// A symlink and its target.
     Symlink(PathBuf),
-    /// A fifo, say.
+    /// Any other type, such as a fifo.
     Other,
 }
 
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Node {
     }
 }
 
-/// What stands below `root`, which itself is not in it.
+/// Returns the entries below `root`, without `root` itself.
 #[track_caller]
 pub fn snapshot(root: &Path) -> Tree {
     let mut tree = Tree::new();
@@ -93,7 +93,7 @@ fn collect(root: &Path, below: &Path, tree: &mut Tree) {
     }
 }
 
-/// That two trees are the same: names, types, content, permissions and times.
+/// Checks that two trees are the same: names, types, content, permissions and times.
 #[track_caller]
 pub fn assert_same(left: &Tree, right: &Tree) {
     let mut differences = Vec::new();
@@ -115,13 +115,13 @@ pub fn assert_same(left: &Tree, right: &Tree) {
     );
 }
 
-/// That the files below two directories are the same.
+/// Checks that the files below two directories are the same.
 #[track_caller]
 pub fn assert_same_below(left: &Path, right: &Path) {
     assert_same(&snapshot(left), &snapshot(right));
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 #[track_caller]
 pub fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory);
@@ -134,17 +134,28 @@ pub fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The names in an output directory but for the record that a failed round leaves there,
-/// sorted.
+/// Returns the names in an output directory, sorted, without records and what belongs to them.
 #[track_caller]
 pub fn messages(output: &Path) -> Vec<String> {
     let mut names = names(output);
-    names.retain(|name| !name.starts_with(".flitcast-round-"));
+    let all = names.clone();
+    let can_be_continued = |name: &str| {
+        let heads = name
+            .strip_suffix(".partial")
+            .map(|it| format!("{it}.heads"));
+        heads.is_some_and(|heads| all.contains(&heads))
+    };
+    let is_of_record = |name: &str| {
+        name.starts_with(".flitcast-round-")
+            || name.ends_with(".receipt")
+            || name.ends_with(".heads")
+            || can_be_continued(name)
+    };
+    names.retain(|name| !is_of_record(name));
     names
 }
 
-/// Writes a file of `bytes` bytes that no two paths have in common, and the
-/// directories on the way to it.
+/// Writes a file of `bytes` bytes whose content depends on its path, and creates its directories.
 #[track_caller]
 pub fn fill(path: &Path, bytes: usize) {
     if let Some(parent) = path.parent() {
@@ -163,8 +174,8 @@ pub fn fill(path: &Path, bytes: usize) {
     fs::write(path, content.collect::<Vec<u8>>()).expect("a scratch directory can be written to");
 }
 
-/// Makes directories below a root, each in the one before, and in the last of them a file
-/// with this content; their path may be longer than any that can be opened at once.
+/// Creates nested directories below a root, and a file with this content in the innermost. The path
+/// may be longer than the system can open at once.
 #[track_caller]
 pub fn fill_deep(root: &Path, names: &[&str], content: &[u8]) {
     fs::create_dir_all(root).expect("a scratch directory can be written to");
@@ -179,7 +190,7 @@ pub fn fill_deep(root: &Path, names: &[&str], content: &[u8]) {
         .expect("a scratch directory can be written to");
 }
 
-/// What is in that file.
+/// Returns the content of a file that [`fill_deep`] created.
 #[track_caller]
 pub fn read_deep(root: &Path, names: &[&str]) -> Vec<u8> {
     let mut here = open_directory(CWD, root);
@@ -204,12 +215,18 @@ fn open_directory(above: BorrowedFd<'_>, path: &Path) -> OwnedFd {
     opened.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Makes a file of so many bytes that takes no room on the disk.
+/// Creates a folder whose files have this number of bytes in total and take the room of one: they are
+/// names of one file of zeros, each read and sent separately, and none has holes.
 #[track_caller]
-pub fn sparse(path: &Path, bytes: u64) {
-    let file = File::create(path).expect("a scratch directory can be written to");
-    file.set_len(bytes)
-        .expect("the file system knows sparse files");
+pub fn long(path: &Path, bytes: u64) {
+    const ONE: u64 = 64 << 20;
+    let first = path.join("0");
+    let make = || {
+        fs::create_dir_all(path)?;
+        fs::write(&first, vec![0; bytes.min(ONE) as usize])?;
+        (1..bytes.div_ceil(ONE)).try_for_each(|at| fs::hard_link(&first, path.join(at.to_string())))
+    };
+    make().expect("a scratch directory can be written to");
 }
 
 /// Sets the permission bits.
@@ -218,7 +235,7 @@ pub fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
 }
 
-/// Sets the time of last modification: of a file or directory, not of a symlink.
+/// Sets the time of last modification of a file or directory.
 #[track_caller]
 pub fn set_mtime(path: &Path, seconds: u64, nanos: u32) {
     let time = UNIX_EPOCH + Duration::new(seconds, nanos);

@@ -1,4 +1,4 @@
-//! Strangers in large numbers, at a listener of a process.
+//! Unauthenticated clients in large numbers, at a listener of a process.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,12 +13,11 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::processes::eventually;
 
-/// How many come at once.
 const THREADS: u64 = 4;
-/// Who is not let in by then goes, and another one comes.
+/// Time to connect; then another client connects.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Strangers who come one after the other, and stay as long as there are descriptors.
+/// Unauthenticated clients that connect one after the other and stay while descriptors are left.
 #[derive(Debug)]
 pub struct Flood {
     came: Arc<AtomicU64>,
@@ -27,11 +26,11 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// So many come to `address`: most say nothing, some say rubbish. Of `share` floods
-    /// at once each gets its part of the descriptors.
+    /// Starts `strangers` clients of `address`: most send nothing, some send invalid bytes. Each of
+    /// `share` simultaneous floods uses its part of the descriptors.
     pub fn at(address: SocketAddr, strangers: u64, share: u64) -> Flood {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        // Two tests run at a time, and both need some for themselves.
+        // Two tests run at a time, and both need some descriptors for themselves.
         let ours = limit / 5 * 2;
         let open = ours.min(strangers * share) / share / THREADS;
         let came = Arc::<AtomicU64>::default();
@@ -41,14 +40,14 @@ impl Flood {
             thread::spawn(move || {
                 let mut staying = VecDeque::new();
                 while !is_over.load(Relaxed) && came.fetch_add(1, Relaxed) < strangers {
-                    // Whoever is not let in has come all the same.
+                    // A client that is not accepted counts as well.
                     let Ok(mut stranger) = TcpStream::connect_timeout(&address, PATIENCE) else {
                         continue;
                     };
                     let rubbish: &[u8] = match came.load(Relaxed) % 10 {
                         0 => &[0; 64],
                         1 => &[0xFF; 64],
-                        // A handshake that begins, and never ends.
+                        // The start of a handshake that never ends.
                         2 => &[0, 0, 0],
                         _ => &[],
                     };
@@ -70,7 +69,7 @@ impl Flood {
         }
     }
 
-    /// How many have come so far.
+    /// Returns the number of clients so far.
     pub fn came(&self) -> u64 {
         self.came.load(Relaxed)
     }
@@ -86,7 +85,7 @@ impl Drop for Flood {
     }
 }
 
-/// Where a process listens, as soon as it does.
+/// Waits until a process listens, and returns the address.
 #[track_caller]
 pub fn listener_of(pid: i32) -> SocketAddr {
     eventually("the process listens", || {
@@ -101,7 +100,7 @@ pub fn listener_of(pid: i32) -> SocketAddr {
     })
 }
 
-/// The inodes of its sockets.
+/// Returns the inodes of a process's sockets.
 fn sockets_of(pid: i32) -> Vec<String> {
     let Ok(descriptors) = fs::read_dir(format!("/proc/{pid}/fd")) else {
         return Vec::new();
@@ -114,7 +113,7 @@ fn sockets_of(pid: i32) -> Vec<String> {
     links.filter_map(inode).collect()
 }
 
-/// `0100007F:B0EB`.
+/// Parses an address like `0100007F:B0EB`.
 fn address(text: &str) -> SocketAddr {
     let (ip, port) = text.split_once(':').expect("an address has a port");
     let hex = |digits| u32::from_str_radix(digits, 16).expect("it is hexadecimal");

@@ -1,6 +1,5 @@
-//! A PE that is played by a test, so that it can do what no PE does. The coordinator
-//! starts a process for it that does nothing; the test speaks in its place, to the real
-//! coordinator and to real neighbours.
+//! A PE operated by a test, so that it can misbehave. The coordinator starts an idle process for
+//! it; the test communicates in its place with the real coordinator and real neighbours.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -25,14 +24,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::edge::{Edge, read_length};
 use crate::processes::eventually;
 
-/// A path of PEs on addresses of this machine's own, of which one is the test's.
+/// A path of PEs on separate addresses of this machine; the test operates one of them.
 #[derive(Debug)]
 pub struct Stage {
     dir: tempfile::TempDir,
     pe: u32,
 }
 
-/// What the coordinator told the process that does nothing.
+/// The parameters that the idle process received from the coordinator.
 #[derive(Debug)]
 struct Call {
     pid: i32,
@@ -41,13 +40,13 @@ struct Call {
 }
 
 impl Stage {
-    /// P0 - P1 - .. of so many PEs; `pe` is the test's.
+    /// Creates the path P0 - P1 - .. of `pes` PEs, of which the test operates `pe`.
     #[track_caller]
     pub fn path(pes: u32, pe: u32) -> Stage {
         Stage::build(pes, pe, None)
     }
 
-    /// The same, `limited` being started by a shell that does `limit` first.
+    /// Creates a path in which a shell starts `limited` after running `limit`.
     #[track_caller]
     pub fn limited(pes: u32, pe: u32, limited: u32, limit: &str) -> Stage {
         Stage::build(pes, pe, Some((limited, limit)))
@@ -84,7 +83,7 @@ impl Stage {
         Stage { dir, pe }
     }
 
-    /// The arguments of a run on it.
+    /// Returns the arguments of a run on the path.
     pub fn arguments(&self, line: &str) -> Vec<String> {
         let file = self.dir.path().join("cluster.toml");
         let words = line.split_whitespace().map(str::to_owned);
@@ -93,12 +92,12 @@ impl Stage {
             .collect()
     }
 
-    /// A path in a folder of its own.
+    /// Returns a path in the folder of the path.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// The secret of the launch, once an impostor has come in.
+    /// Returns the secret of the launch, once the idle process runs.
     #[track_caller]
     pub fn secret(&self) -> [u8; Secret::BYTES] {
         let frame = std::fs::read(self.path_of("call.admission")).expect("it is there");
@@ -106,13 +105,13 @@ impl Stage {
         admission.secret[..].try_into().expect("it has that many")
     }
 
-    /// Registers, as soon as the process that does nothing runs.
+    /// Registers as soon as the idle process runs.
     #[track_caller]
     pub fn enter(&self) -> Impostor {
         self.enter_speaking(MIN_VERSION, MAX_VERSION)
     }
 
-    /// The same, speaking these versions of the protocol.
+    /// Registers with these versions of the protocol.
     #[track_caller]
     pub fn enter_speaking(&self, min_version: u32, max_version: u32) -> Impostor {
         let listener = TcpListener::bind(self.address()).expect("the loopback has it");
@@ -124,7 +123,7 @@ impl Stage {
         )
     }
 
-    /// The same as the first, and its children are told to call at this socket's address.
+    /// Registers with this listener, to which the PE's children will connect.
     #[track_caller]
     pub fn enter_at(&self, listener: TcpListener) -> Impostor {
         Impostor::new(
@@ -135,7 +134,7 @@ impl Stage {
         )
     }
 
-    /// Where its children reach it, at any port.
+    /// Returns the PE's address, with any port.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::from(([127, 0, 7, self.pe as u8 + 1], 0))
     }
@@ -161,15 +160,15 @@ impl Call {
     }
 }
 
-/// The test's PE.
+/// The PE operated by the test.
 #[derive(Debug)]
 pub struct Impostor {
     pid: i32,
-    /// What makes it one of the cluster.
+    /// Admission of the PE.
     pub admission: Admission,
-    /// Which PE it is.
+    /// The PE.
     pub pe: PeId,
-    /// Where its children call.
+    /// Listener for its children.
     pub listener: TcpListener,
     channel: TcpStream,
     words: Receiver<ToPe>,
@@ -211,7 +210,7 @@ impl Impostor {
         impostor
     }
 
-    /// What it says of itself, and speaks these versions.
+    /// Returns the registration with these versions.
     pub fn register(&self, (min_version, max_version): (u32, u32)) -> Register {
         let listen = self.listener.local_addr().expect("it listens");
         Register {
@@ -222,24 +221,30 @@ impl Impostor {
             max_version,
             listen: listen.to_string(),
             pid: self.pid as u32,
-            // Its clock is nobody else's.
+            // The PE shares its clock with no other process.
             clock: String::new(),
             processor: String::new(),
             cores: 0,
         }
     }
 
-    /// Says something to the coordinator, which may be gone.
+    /// Sends a message to the coordinator, which may have ended.
     pub fn say(&self, word: &FromPe) {
         let _ = (&self.channel).write_all(&spoken(word));
     }
 
-    /// What the coordinator says next, pings apart; `None` when it has gone.
+    /// Sends the body of a frame to the coordinator, whatever it is.
+    pub fn send(&self, body: &[u8]) {
+        let length = (body.len() as u32).to_be_bytes();
+        let _ = (&self.channel).write_all(&[&length[..], body].concat());
+    }
+
+    /// Returns the coordinator's next message except pings; `None` if it has ended.
     pub fn next_word(&self) -> Option<ToPe> {
         self.words.recv_timeout(Duration::from_secs(60)).ok()
     }
 
-    /// Its place.
+    /// Receives the assignment.
     #[track_caller]
     pub fn assignment(&self) -> Assignment {
         match self.next_word() {
@@ -248,7 +253,7 @@ impl Impostor {
         }
     }
 
-    /// Calls the parent and says hello.
+    /// Connects to the parent and exchanges hellos.
     #[track_caller]
     pub fn call_parent(&self, assignment: &Assignment) -> Edge {
         let address = assignment.parent_listen.as_ref().expect("it has a parent");
@@ -258,7 +263,7 @@ impl Impostor {
         edge
     }
 
-    /// Waits until the only child has called, and says hello.
+    /// Waits until the only child has connected, and exchanges hellos.
     #[track_caller]
     pub fn hear_child(&self) -> Edge {
         let (stream, _) = self.listener.accept().expect("the child calls");
@@ -268,7 +273,7 @@ impl Impostor {
         edge
     }
 
-    /// What it says first on an edge.
+    /// Returns the first frame on an edge.
     pub fn hello(&self) -> Hello {
         Hello {
             cluster: self.admission.cluster,
@@ -280,9 +285,8 @@ impl Impostor {
         }
     }
 
-    /// Says that it is ready, with the messages that it sends, and does what is asked of
-    /// it before the rounds: its parent's probes are answered, the edge to a child is
-    /// measured by guess.
+    /// Reports ready, with the messages that it sends, and serves requests until the rounds: probes
+    /// of the parent are answered, and guessed values are reported for the edge to a child.
     #[track_caller]
     pub fn get_ready(&self, parent: &mut Edge, message_bytes: Vec<u64>) -> Prepare {
         self.say(&FromPe::Ready(Ready {
@@ -311,7 +315,7 @@ impl Impostor {
             patience(parent, Some(Duration::from_millis(10)));
             let has_begun = parent.incoming.stream.peek(&mut [0]).is_ok_and(|n| n > 0);
             patience(parent, None);
-            // A frame that has begun comes whole, and soon.
+            // A frame that has started will be complete soon.
             if has_begun && let EdgeFrame::Probe(probe) = parent.hear() {
                 answer_probe(parent, probe);
             }
@@ -320,23 +324,23 @@ impl Impostor {
         prepare
     }
 
-    /// Where the coordinator sees it.
+    /// Returns the PE's address, as the coordinator sees it.
     pub fn address(&self) -> SocketAddr {
         self.channel.local_addr().expect("it is connected")
     }
 
-    /// Where the coordinator listens.
+    /// Returns the coordinator's listen address.
     pub fn coordinator(&self) -> SocketAddr {
         self.channel.peer_addr().expect("it is connected")
     }
 
-    /// Ends the process that does nothing, as a PE does that is told to leave.
+    /// Ends the idle process, like a PE that is asked to stop.
     pub fn leave(&self) {
         let pid = Pid::from_raw(self.pid).expect("process ids are above 0");
         let _ = kill_process(pid, Signal::TERM);
     }
 
-    /// Does what the coordinator asks until it is to leave: reports a round as over.
+    /// Serves the coordinator's requests until the end: reports each round as complete.
     pub fn serve(&self) {
         while let Some(word) = self.next_word() {
             match word {
@@ -361,14 +365,14 @@ impl Drop for Impostor {
     }
 }
 
-/// A word as a frame.
+/// Encodes a message as a frame.
 pub fn spoken(word: &FromPe) -> Vec<u8> {
     let mut frame = Vec::new();
     word.put(&mut frame);
     frame
 }
 
-/// Reads a frame's body from a control channel.
+/// Reads the body of a frame from a control channel.
 fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let length = read_length(stream)? as usize;
     assert!(length <= MAX_CONTROL_FRAME, "a frame of {length} bytes");
@@ -377,7 +381,7 @@ fn read_frame(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Exchanges over an edge of 10 us each way and a nanosecond a byte.
+/// Returns exchanges over an edge of 10 us in each direction and a nanosecond per byte.
 fn guessed_exchanges() -> Vec<Exchange> {
     let sizes = [(0, 0), (65_536, 0), (262_144, 0), (0, 65_536), (0, 262_144)];
     let exchange = |(down_bytes, up_bytes)| Exchange {

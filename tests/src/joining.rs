@@ -1,4 +1,4 @@
-//! A cluster whose PEs the test starts: they join, each on an address of its own.
+//! A cluster whose PEs the test starts: they join, each on a separate address.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -11,17 +11,17 @@ use crate::net::own_net;
 use crate::run::begin;
 use crate::{Running, flitcast, run, scratch, start};
 
-/// A cluster file of PEs that join, and the credentials of all.
+/// A cluster file of PEs that join, and their credentials.
 #[derive(Debug)]
 pub struct Joining {
     dir: tempfile::TempDir,
     net: String,
-    /// The parent of each PE but P0.
+    /// Parent of each PE except P0.
     parents: Vec<u32>,
 }
 
 impl Joining {
-    /// P1.. below these parents.
+    /// Creates a cluster of P0 and a PE below each of these parents.
     #[track_caller]
     pub fn new(parents: &[u32], wait: &str) -> Joining {
         let joining = Joining {
@@ -48,19 +48,19 @@ impl Joining {
         joining
     }
 
-    /// A path in its folder.
+    /// Returns a path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// An address of its own that ends so: P_i has that which ends with i + 1, and from 101 on
-    /// nobody has one.
+    /// Returns the address with this last number: P_i has the one that ends with i + 1, and
+    /// addresses from 101 on are unused.
     pub fn address(&self, host: u8) -> IpAddr {
         let address = format!("{}.{host}", self.net);
         address.parse().expect("it is one")
     }
 
-    /// Has P`pe` call its parent at another address, where the test is.
+    /// Makes P`pe` connect to its parent at another address, at which the test listens.
     pub fn reroute(&self, pe: u32, parent_address: IpAddr) {
         let file = self.path("cluster.toml");
         let text = std::fs::read_to_string(&file).expect("it was written");
@@ -74,12 +74,13 @@ impl Joining {
         std::fs::write(&file, text).expect("it can be written");
     }
 
-    /// Where the coordinator listens.
+    /// Returns the coordinator's listen address: a port of its own, since the coordinators of Slurm
+    /// jobs listen on 7117 of all addresses.
     pub fn at(&self) -> String {
-        format!("{}.100:7117", self.net)
+        format!("{}.100:7116", self.net)
     }
 
-    /// Makes the credentials of an authority.
+    /// Creates the credentials of an authority.
     #[track_caller]
     pub fn found(&self, name: &str) {
         let pes = self.parents.len() + 1;
@@ -99,21 +100,21 @@ impl Joining {
         start(self.words(&format!("{line} --cluster DIR/cluster.toml")))
     }
 
-    /// The same with the credentials.
+    /// Starts a command with the credentials.
     #[track_caller]
     pub fn guarded(&self, line: &str) -> Running {
         self.command(&format!("{line} --credentials DIR/ca"))
     }
 
-    /// Starts what plays a PE, and joins.
+    /// Starts a PE that joins.
     #[track_caller]
     pub fn node(&self, pe: u32, line: &str) -> Running {
         let at = self.at();
         start(self.words(&format!("node --pe {pe} --join {at} {line}")))
     }
 
-    /// The same on a host of its own, as far as its files go: `name` in the folder is what
-    /// stands at `host3/name`, where nobody else sees it. Only root can have that.
+    /// Starts a PE with separate files, as on another host: only this PE sees `host3/name` at the
+    /// path `name`. Needs root.
     #[track_caller]
     pub fn node_apart(&self, pe: u32, name: &str, line: &str) -> Running {
         let (own, shown) = (self.path(&format!("host{pe}/{name}")), self.path(name));
@@ -125,24 +126,24 @@ impl Joining {
         command.arg("mount --bind \"$0\" \"$1\" && shift && exec \"$@\"");
         command.args([&own, &shown]).arg(flitcast());
         let at = self.at();
-        let line = format!("node --pe {pe} --join {at} --credentials DIR/ca {line}");
+        let line = format!("node --pe {pe} --join {at} --credentials DIR/ca --files DIR {line}");
         command.args(self.words(&line));
         begin(command)
     }
 
-    /// Starts all of them, with their credentials; `{pe}` is each one's number.
+    /// Starts all of them, with their credentials and the cluster's folder lent; `{pe}` is each one's number.
     #[track_caller]
     pub fn nodes(&self, line: &str) -> Vec<Running> {
         let pes = 0..=self.parents.len() as u32;
         let start = |pe: u32| {
             let line = line.replace("{pe}", &pe.to_string());
-            self.node(pe, &format!("--credentials DIR/ca {line}"))
+            self.node(pe, &format!("--credentials DIR/ca --files DIR {line}"))
         };
         pes.map(start).collect()
     }
 }
 
-/// Tells processes that stay to leave, which they do with exit status 0.
+/// Asks processes that stay to end, which they do with exit status 0.
 #[track_caller]
 pub fn dismiss(nodes: Vec<Running>) {
     for node in &nodes {

@@ -1,4 +1,4 @@
-//! A cluster that `flitcast up` keeps, known to nobody but the test.
+//! A running cluster of `flitcast up` that only the test sees.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,17 +8,17 @@ use crate::processes::Process;
 use crate::run::begin;
 use crate::{Finished, Running, flitcast, scratch};
 
-/// A cluster file, and what is up of it. What is left of that dies with this.
+/// A cluster file and the running cluster. Dropping it ends the cluster.
 #[derive(Debug)]
 pub struct Kept {
     dir: tempfile::TempDir,
-    /// What has brought it up; their processes are those of the cluster.
+    /// The commands that started it; their processes are those of the cluster.
     up: Vec<Running>,
 }
 
 impl Kept {
-    /// The file, ahead of its `[[pe]]` sections `more` and in each of them what `of` says.
-    /// `place` tells the clusters of one test program apart.
+    /// Creates the file: `more` comes before the `[[pe]]` sections, and `of` returns further keys
+    /// of each.
     #[track_caller]
     pub fn new(pes: usize, more: &str, of: impl Fn(usize) -> String) -> Kept {
         let dir = scratch();
@@ -36,14 +36,14 @@ impl Kept {
         }
     }
 
-    /// P0 with P1 and P2, P3 below P1.
+    /// Creates a cluster of P0 with P1 and P2, and P3 below P1.
     #[track_caller]
     pub fn tree() -> Kept {
         let parents = ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""];
         Kept::new(4, "", |pe| parents[pe].to_owned())
     }
 
-    /// A path in its folder.
+    /// Returns a path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -60,13 +60,13 @@ impl Kept {
         begin(command)
     }
 
-    /// Runs a command in its folder, of which no process is left.
+    /// Runs a command in its folder that must leave no process.
     #[track_caller]
     pub fn run(&self, line: &str) -> Finished {
         self.start(line).finish()
     }
 
-    /// Brings it up.
+    /// Starts the cluster.
     #[track_caller]
     pub fn up(&mut self, line: &str) -> Finished {
         let mut up = self.start(line);
@@ -75,7 +75,7 @@ impl Kept {
         finished
     }
 
-    /// Brings it up twice at the same moment.
+    /// Starts the cluster twice at the same time.
     #[track_caller]
     pub fn up_twice(&mut self, line: &str) -> [Finished; 2] {
         let mut both = [self.start(line), self.start(line)];
@@ -84,19 +84,19 @@ impl Kept {
         finished
     }
 
-    /// What `up` has left behind is this cluster's, whoever else has brought it up before.
+    /// Keeps the commands whose processes run; they belong to this cluster.
     fn keep(&mut self, up: impl IntoIterator<Item = Running>) {
         self.up.retain(|before| !before.processes().is_empty());
         self.up.extend(up);
     }
 
-    /// Its processes.
+    /// Returns its processes.
     pub fn processes(&self) -> Vec<Process> {
         let up = self.up.iter();
         up.flat_map(Running::processes).collect()
     }
 
-    /// The process that plays a PE.
+    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
         let all = self.processes();
@@ -104,7 +104,7 @@ impl Kept {
         found.unwrap_or_else(|| panic!("{all:?}")).clone()
     }
 
-    /// Who keeps the PEs.
+    /// Returns the daemon.
     #[track_caller]
     pub fn keeper(&self) -> Process {
         let all = self.processes();
@@ -112,7 +112,7 @@ impl Kept {
         all.iter().find(keeps).expect("it has one").clone()
     }
 
-    /// What is known of clusters of its user.
+    /// Returns the folders of running clusters of its user.
     pub fn known(&self) -> Vec<String> {
         let folder = self.path("run/flitcast");
         let entries = std::fs::read_dir(folder).expect("it was made");

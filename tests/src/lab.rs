@@ -1,4 +1,4 @@
-//! The network lab, as `deploy/lab/up` builds it and `deploy/lab/down` takes it away.
+//! The network lab of `deploy/lab/up` and `deploy/lab/down`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,15 +6,14 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::flitcast;
-use crate::privileges::needs_root;
 
 /// There is one lab on a machine.
 static LAB: Mutex<()> = Mutex::new(());
 
-/// What a script of the lab said.
+/// The result of a script of the lab.
 #[derive(Debug)]
 pub struct Said {
-    /// The exit status.
+    /// Exit status.
     pub code: Option<i32>,
     /// All of stdout.
     pub stdout: String,
@@ -32,7 +31,7 @@ impl From<Output> for Said {
     }
 }
 
-/// `up` or `down`, ready to be run.
+/// Returns the command of `up` or `down`.
 #[must_use]
 pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Command {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab");
@@ -44,44 +43,42 @@ pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S
     command
 }
 
-/// Runs it to its end.
+/// Runs a script to its end.
 #[track_caller]
 pub fn said(command: &mut Command) -> Said {
     let output = command.output();
     output.expect("the scripts of the lab are there").into()
 }
 
-/// The right to build a lab; no other test has it meanwhile.
+/// Exclusive use of the lab.
 #[derive(Debug)]
 pub struct Turn(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 impl Turn {
-    /// Waits until no other test has it. One that has failed has tidied up as well.
+    /// Waits until no other test uses the lab. A test that has failed has cleaned up as well.
     #[must_use]
     pub fn take() -> Turn {
         Turn(LAB.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A lab that is up. It is taken away at the end, however the test goes.
+/// A lab that is up. Dropping it takes the lab down.
 #[derive(Debug)]
 pub struct Lab {
-    /// What `--cluster` is given.
+    /// Path for `--cluster`.
     pub cluster_file: PathBuf,
     is_up: bool,
     _turn: Turn,
 }
 
 impl Lab {
-    /// Builds it, with the words of a command line.
+    /// Builds the lab with these arguments.
     ///
     /// # Panics
     ///
-    /// If it cannot be built, with what `up` says about it: a lab needs root, `ip`,
-    /// `tc` and `ethtool`.
+    /// If it cannot be built, with what `up` prints on stderr.
     #[track_caller]
     pub fn up(line: &str) -> Lab {
-        needs_root("the network lab");
         let turn = Turn::take();
         let said = said(&mut script("up", line.split_whitespace()));
         let Said { stdout, stderr, .. } = &said;
@@ -94,7 +91,7 @@ impl Lab {
         }
     }
 
-    /// The arguments of a run on it.
+    /// Returns the arguments of a run in the lab.
     #[must_use]
     pub fn arguments(&self, line: &str) -> Vec<String> {
         let words = line.split_whitespace().map(str::to_owned);
@@ -104,7 +101,7 @@ impl Lab {
             .collect()
     }
 
-    /// What happens when one host calls another at an address, where nobody listens.
+    /// Connects one host to an address at which no process listens, and returns the result.
     #[track_caller]
     pub fn call(&self, from: &str, address: &str) -> Call {
         let script = format!("exec 3<>/dev/tcp/{address}/9");
@@ -123,7 +120,7 @@ impl Lab {
         }
     }
 
-    /// Takes it away.
+    /// Takes the lab down.
     #[track_caller]
     pub fn down(mut self) -> Said {
         self.is_up = false;
@@ -134,33 +131,33 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         if self.is_up {
-            // In a test that fails already, there is nobody to tell.
+            // The test has failed already, so the result is ignored.
             let _ = script("down", [""; 0]).output();
         }
     }
 }
 
-/// What happens when a host is called.
+/// The result of connecting to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// It is there: it says that nobody listens.
+    /// The host refused the connection.
     Answered,
-    /// It cannot be reached.
+    /// The host cannot be reached.
     NoWay,
 }
 
-/// The network namespaces of this machine that have names.
+/// Returns the named network namespaces of this machine.
 #[track_caller]
 pub fn namespaces() -> Vec<String> {
     let said = said(Command::new("ip").args(["netns", "list"]));
-    // A line may go on with the namespace's number.
+    // The number of the namespace may follow the name.
     let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
     let mut names: Vec<String> = said.stdout.lines().filter_map(first).collect();
     names.sort();
     names
 }
 
-/// The interfaces of this machine, outside of all namespaces.
+/// Returns the interfaces of this machine outside of all namespaces.
 #[track_caller]
 pub fn interfaces() -> Vec<String> {
     let all = std::fs::read_dir("/sys/class/net").expect("Linux lists its interfaces");

@@ -1,6 +1,6 @@
-//! What the tests of the whole share: the `flitcast` binary, its runs and their
-//! reports, its processes, trees of files, PEs that misbehave, the network lab, and clusters
-//! in virtual time. No test lives here.
+//! Helpers for the tests of the whole program: the `flitcast` binary, its runs and their reports, its
+//! processes, trees of files, misbehaving PEs, the network lab, and clusters in virtual time. This
+//! crate contains no tests of Flitcast.
 //!
 //! ```no_run
 //! let report = flitcast_tests::run(["scatter", "--tree", "star:4", "--format", "json"]).report();
@@ -17,6 +17,8 @@ pub mod distance;
 pub mod doubling;
 pub mod edge;
 pub mod every;
+#[cfg(test)]
+mod excluded;
 pub mod files;
 pub mod flood;
 pub mod fuzz;
@@ -26,7 +28,6 @@ pub mod kept;
 pub mod lab;
 pub mod net;
 pub mod pairs;
-pub mod privileges;
 pub mod processes;
 pub mod random;
 pub mod relay;

@@ -1,4 +1,4 @@
-//! Files of a gossip or a total exchange: who has what for whom, and what has arrived where.
+//! Files of a gossip or an exchange: the messages of each pair of PEs, and those that have arrived.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::files::{fill, names, snapshot};
 use crate::processes::eventually;
 use crate::{Finished, Running, run, scratch, start};
 
-/// A message: the PE that it is of, and the one that it is for.
+/// A message: its source and its destination.
 pub type Pair = (u32, u32);
 
 /// The directories of a run.
@@ -23,7 +23,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Of `gossip` or `exchange`, or an alias of these, with nothing in them.
+    /// Creates empty directories for `gossip` or `exchange`, or an alias of these.
     #[track_caller]
     pub fn new(operation: &'static str, pes: u32) -> Pairs {
         let dir = scratch();
@@ -36,7 +36,8 @@ impl Pairs {
         pairs
     }
 
-    /// The same where everybody has a file or a folder, of so many bytes, for all others.
+    /// Creates directories in which each PE has a file or a folder of `bytes` bytes for each other
+    /// PE.
     #[track_caller]
     pub fn filled(operation: &'static str, pes: u32, bytes: impl Fn(Pair) -> usize) -> Pairs {
         let pairs = Pairs::new(operation, pes);
@@ -54,22 +55,22 @@ impl Pairs {
         pairs
     }
 
-    /// The directory that all is in.
+    /// Returns the directory that contains everything.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Where the messages lie.
+    /// Returns the input directory.
     pub fn input(&self) -> PathBuf {
         self.dir().join("in")
     }
 
-    /// Where they arrive.
+    /// Returns the output directory.
     pub fn output(&self) -> PathBuf {
         self.dir().join("out")
     }
 
-    /// A message in the input; in a gossip it is the same for all.
+    /// Returns the path of a message in the input; in a gossip it is the same for all destinations.
     pub fn entry(&self, (from, to): Pair) -> PathBuf {
         let row = self.input().join(format!("p{from}"));
         match self.operation {
@@ -78,12 +79,12 @@ impl Pairs {
         }
     }
 
-    /// All messages between two of the PEs.
+    /// Returns all messages between two different PEs.
     pub fn all(&self) -> Vec<Pair> {
         self.among(|_| true)
     }
 
-    /// Those between two that are meant.
+    /// Returns all messages between two PEs for which `is_meant` holds.
     pub fn among(&self, is_meant: impl Fn(u32) -> bool) -> Vec<Pair> {
         let pes = || (0..self.pes).filter(|pe| is_meant(*pe));
         let row = |from| {
@@ -101,14 +102,14 @@ impl Pairs {
         words.map(str::to_owned).collect()
     }
 
-    /// Runs the operation on them to its end.
+    /// Runs the operation to its end.
     #[track_caller]
     pub fn run(&self, more: &str) -> Finished {
         run(self.line(more))
     }
 
-    /// Starts the operation, waits until a message has arrived and another one arrives, and
-    /// kills a PE.
+    /// Starts the operation, waits until one message has arrived and another is arriving, and kills
+    /// a PE.
     #[track_caller]
     pub fn kill(&self, pe: u32, more: &str) -> Running {
         let running = start(self.line(more));
@@ -130,16 +131,16 @@ impl Pairs {
         }
     }
 
-    /// Where the messages for a PE arrive.
+    /// Returns the folder where the messages for a PE arrive.
     fn folder(&self, pe: u32) -> PathBuf {
         self.output().join(format!("p{pe}"))
     }
 
-    /// What has arrived, each with what tells it from a message that was written anew.
+    /// Returns the messages that have arrived, each with values that change if it is written again.
     ///
     /// # Panics
     ///
-    /// If a message is not as it was sent, or if there is anything else.
+    /// Panics if a message differs from the one sent, or if there is any other file.
     #[track_caller]
     pub fn there(&self) -> BTreeMap<Pair, (u64, i64)> {
         let mut there = BTreeMap::new();
@@ -163,7 +164,7 @@ impl Pairs {
         there
     }
 
-    /// That these have arrived, whole, and nothing else.
+    /// Checks that exactly these messages have arrived, complete.
     #[track_caller]
     pub fn assert_there(&self, mut expected: Vec<Pair>) {
         expected.sort();
@@ -171,8 +172,8 @@ impl Pairs {
         assert_eq!(there.into_keys().collect::<Vec<_>>(), expected);
     }
 
-    /// That a round failed, and whatever had arrived until then and what a retry could send has
-    /// arrived: all `expected`. What is missing can be had later, and nothing else is sent again.
+    /// Checks that a round failed after at least the messages in `expected` had arrived, and that
+    /// `flitcast resume` delivers the rest without sending any of them again.
     #[track_caller]
     pub fn assert_resumed(&self, finished: &Finished, expected: &[Pair]) {
         assert_eq!(finished.code, Some(1), "{}", finished.stderr);

@@ -1,4 +1,4 @@
-//! Finds processes, by what `/proc` says of them.
+//! Processes, found through `/proc`.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -6,28 +6,28 @@ use std::{fs, io};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The variable that marks a run's processes. The coordinator gets it from the test
-/// and hands it down with the rest of its environment.
+/// Variable that marks a run's processes. The coordinator gets it from the test and passes it on
+/// with its environment.
 pub const MARK_VARIABLE: &str = "FLITCAST_TEST_RUN";
 
-/// What is gone soon is gone by then.
+/// Time within which a process or file must appear or disappear.
 const SOON: Duration = Duration::from_secs(30);
 
 /// A process of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
+    /// Process id.
     pub pid: i32,
-    /// Its parent's id.
+    /// Process id of the parent.
     pub parent: i32,
-    /// What the system calls it, and `pkill` knows it by.
+    /// Name of the program, by which `pkill` finds it.
     pub name: String,
-    /// Its command line.
+    /// Command line.
     pub arguments: Vec<String>,
 }
 
 impl Process {
-    /// Which PE it plays, if it is a `flitcast node --pe I`.
+    /// Returns the PE of a `flitcast node --pe I`.
     pub fn pe(&self) -> Option<u32> {
         let node = self.arguments.iter().position(|word| word == "node")?;
         match &self.arguments[node + 1..] {
@@ -36,31 +36,31 @@ impl Process {
         }
     }
 
-    /// Whether it is a process of ours that stands between a PE and its command.
+    /// Returns whether the process is a supervisor between a PE and its command.
     pub fn is_leash(&self) -> bool {
         self.arguments.iter().any(|word| word == "leash")
     }
 
-    /// Whether it works in that folder or below it.
+    /// Returns whether its working directory is the folder or below it.
     pub fn is_in(&self, folder: &Path) -> bool {
         let directory = fs::read_link(format!("/proc/{}/cwd", self.pid));
         directory.is_ok_and(|directory| directory.starts_with(folder))
     }
 
-    /// Whether it is there and runs, or could.
+    /// Returns whether a process exists and has not ended.
     pub fn lives(pid: i32) -> bool {
         examine(pid, Path::new(&format!("/proc/{pid}"))).is_some()
     }
 
-    /// Sends it a signal; it may be gone already.
+    /// Sends a signal; the process may have ended.
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid).expect("process ids are above 0");
         let _ = kill_process(pid, signal);
     }
 }
 
-/// The processes that carry a run's mark. Those that have ended and only wait for
-/// their parent to take notice are not among them.
+/// Returns the processes with a run's mark, except those that have ended and only wait for their
+/// parent.
 pub fn marked(mark: &str) -> Vec<Process> {
     let assignment = format!("{MARK_VARIABLE}={mark}").into_bytes();
     let all = fs::read_dir("/proc").expect("/proc is there");
@@ -68,7 +68,7 @@ pub fn marked(mark: &str) -> Vec<Process> {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let pid = entry.file_name().to_str()?.parse().ok()?;
-            // Whatever cannot be read has just ended, or is none of ours.
+            // A process that cannot be read has just ended, or belongs to another user.
             let environment = fs::read(entry.path().join("environ")).ok()?;
             let is_marked = environment
                 .split(|&byte| byte == 0)
@@ -83,7 +83,7 @@ pub fn marked(mark: &str) -> Vec<Process> {
 fn examine(pid: i32, directory: &Path) -> Option<Process> {
     let line = fs::read(directory.join("cmdline")).ok()?;
     let stat = fs::read_to_string(directory.join("stat")).ok()?;
-    // Behind the name, which is in parentheses and may hold anything.
+    // The fields after the name, which is in parentheses and may contain any character.
     let (before, behind) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
     let mut fields = behind.split_whitespace();
@@ -101,8 +101,8 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
     })
 }
 
-/// A figure of `/proc/PID/status`, in KiB: `VmRSS`, what a process has in memory, or `VmHWM`,
-/// the most that it has had.
+/// Returns a figure of `/proc/PID/status` in KiB: `VmRSS`, the present memory, or `VmHWM`, its
+/// maximum.
 #[track_caller]
 pub fn memory_kib(pid: u32, figure: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
@@ -111,30 +111,30 @@ pub fn memory_kib(pid: u32, figure: &str) -> u64 {
     kib.and_then(|kib| kib.parse().ok()).expect("Linux tells")
 }
 
-/// For how long the threads of a process have had a processor, all together.
+/// Returns the processor time of all threads of a process.
 #[track_caller]
 pub fn processor_time(pid: u32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
     let of_one = |task: io::Result<fs::DirEntry>| {
-        // A thread may have ended just now.
+        // A thread may have just ended.
         let told = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
         told.split(' ').next()?.parse::<u64>().ok()
     };
     Duration::from_nanos(tasks.filter_map(of_one).sum())
 }
 
-/// How many descriptors a process has.
+/// Returns the number of a process's descriptors.
 #[track_caller]
 pub fn descriptors(pid: u32) -> usize {
     let all = fs::read_dir(format!("/proc/{pid}/fd")).expect("it lives");
     all.count()
 }
 
-/// Waits until something is there.
+/// Waits until `look` returns a value.
 ///
 /// # Panics
 ///
-/// If it is not there soon; `what` says what it was.
+/// Panics with `what` if it takes too long.
 #[track_caller]
 pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + SOON;

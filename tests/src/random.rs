@@ -1,4 +1,4 @@
-//! Random trees and lengths, for properties.
+//! Random trees and lengths for properties.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{PeId, Tree};
 use proptest::prelude::*;
 
-/// A tree of up to `max` PEs, each below any earlier one, and a length for each.
+/// Returns a tree of up to `max` PEs, each below any earlier one, and a length for each.
 pub fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
     (1..=max).prop_flat_map(|len| {
         let parents = (1..len).map(|i| (0..i as u32).boxed()).collect::<Vec<_>>();
@@ -20,7 +20,7 @@ pub fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)
     })
 }
 
-/// A path whose PEs are numbered in any order, and a length for each.
+/// Returns a path whose PEs are numbered in any order, and a length for each.
 pub fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
     (1..=max).prop_flat_map(|len| {
         let order = Just((1..len as u32).collect::<Vec<_>>()).prop_shuffle();
@@ -36,12 +36,12 @@ pub fn path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)
     })
 }
 
-/// A tree that was repaired around PEs that died, and a length for each that is left.
+/// Returns a tree that was repaired after failures, and a length for each remaining PE.
 pub fn repaired_tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
     lacking(tree_and_flits(max))
 }
 
-/// A path that was repaired around PEs that died, and a length for each that is left.
+/// Returns a path that was repaired after failures, and a length for each remaining PE.
 pub fn repaired_path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {
     lacking(path_and_flits(max))
 }

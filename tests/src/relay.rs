@@ -1,18 +1,18 @@
-//! What stands between two PEs and passes on what they say, or something else.
+//! A relay between two PEs that forwards frames, or changes them.
 
 use std::io::Write as _;
 use std::thread;
 
 use crate::edge::{Edge, is_flit};
 
-/// What a relay makes of the frames that go up.
+/// The changes of a relay to frames to the parent.
 pub trait OnUp: Send + 'static {
-    /// Of a frame, one or several others, each of which gets a seal then.
+    /// Returns the frames to send instead of a frame; each gets a seal afterwards.
     fn on_frame(&mut self, frame: Vec<u8>) -> Vec<Vec<u8>> {
         vec![frame]
     }
 
-    /// Of sealed frames, other bytes; whether anything comes behind them.
+    /// Changes sealed bytes and returns whether anything is sent after them.
     fn on_wire(&mut self, _is_flit: bool, _bytes: &mut Vec<u8>) -> bool {
         true
     }
@@ -27,14 +27,13 @@ impl<F: FnMut(Vec<u8>) -> Vec<Vec<u8>> + Send + 'static> OnUp for Frames<F> {
     }
 }
 
-/// Changes one frame as it is on the wire; what `change` returns is whether anything comes
-/// behind it.
+/// Changes one frame on the wire; `change` returns whether anything is sent after it.
 pub struct OneFrame<F> {
-    /// A flit, or a control item.
+    /// Whether to change a flit or a control item.
     pub is_flit: bool,
-    /// Of those, so many go by before.
+    /// Number of frames of that kind to forward before.
     pub skip: u32,
-    /// What becomes of it.
+    /// The change.
     pub change: Option<F>,
 }
 
@@ -53,8 +52,8 @@ impl<F: FnOnce(&mut Vec<u8>) -> bool + Send + 'static> OnUp for OneFrame<F> {
     }
 }
 
-/// Passes frames on between parent and child, in both directions, until one of them
-/// ends. What goes to the parent is what `on_up` makes of it.
+/// Forwards frames between parent and child in both directions until one of them ends. `on_up`
+/// changes the frames to the parent.
 pub fn relay(parent: Edge, child: Edge, mut on_up: impl OnUp) {
     let (mut from_parent, mut to_parent) = (parent.incoming, parent.outgoing);
     let (mut from_child, mut to_child) = (child.incoming, child.outgoing);

@@ -1,4 +1,4 @@
-//! What `--format json` prints.
+//! The output of `--format json`.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 pub struct Report(Value);
 
 impl Report {
-    /// Reads it.
+    /// Parses the output.
     ///
     /// # Panics
     ///
-    /// If it is not one JSON object.
+    /// Panics if it is not one JSON object.
     #[track_caller]
     pub fn parse(stdout: &str) -> Report {
         match serde_json::from_str(stdout) {
@@ -20,35 +20,35 @@ impl Report {
         }
     }
 
-    /// A value by its JSON pointer, like `/round/bytes`.
+    /// Returns a value by its JSON pointer, like `/round/bytes`.
     #[track_caller]
     pub fn value(&self, pointer: &str) -> &Value {
         let value = self.0.pointer(pointer);
         value.unwrap_or_else(|| panic!("no {pointer} in {:#}", self.0))
     }
 
-    /// A whole number.
+    /// Returns an integer.
     #[track_caller]
     pub fn number(&self, pointer: &str) -> u64 {
         let number = self.value(pointer).as_u64();
         number.unwrap_or_else(|| panic!("{pointer} is no whole number in {:#}", self.0))
     }
 
-    /// A number.
+    /// Returns a number.
     #[track_caller]
     pub fn float(&self, pointer: &str) -> f64 {
         let number = self.value(pointer).as_f64();
         number.unwrap_or_else(|| panic!("{pointer} is no number in {:#}", self.0))
     }
 
-    /// A list.
+    /// Returns a list.
     #[track_caller]
     pub fn list(&self, pointer: &str) -> &[Value] {
         let list = self.value(pointer).as_array();
         list.unwrap_or_else(|| panic!("{pointer} is no list in {:#}", self.0))
     }
 
-    /// How many bytes the messages had: of P1, P2 and so on.
+    /// Returns the lengths of the messages of P1, P2 and so on.
     #[track_caller]
     pub fn message_bytes(&self) -> Vec<u64> {
         let pes = 1..self.list("/pes").len();
@@ -56,8 +56,8 @@ impl Report {
             .collect()
     }
 
-    /// That every message was predicted and measured, and that no relay held more of
-    /// one than a flit.
+    /// Checks that every message was predicted and measured, and that no relay held more than one
+    /// flit of a message.
     #[track_caller]
     pub fn assert_all_arrived(&self) {
         let bytes = self.message_bytes();
@@ -78,9 +78,9 @@ impl Report {
             let round = self.float("/round/measured_us/max");
             assert!(self.float(&of("measured_us/max")) <= round, "P{pe}");
         }
-        // Who plays a list holds what it sends on.
+        // A PE with a static schedule holds messages that it sends on.
         let is_held = self.value("/algorithm") == "listed";
-        // One at a time, on each tree.
+        // One flit on each tree.
         let trees = self.0.pointer("/trees/count").and_then(Value::as_u64);
         let trees = trees.unwrap_or(1);
         assert!(is_held || self.number("/round/peak_buffered_flits") <= trees);

@@ -1,6 +1,5 @@
-//! Runs of the `flitcast` command. Every run has a time limit, after which its
-//! processes are killed and the test fails; and after every run that is waited for,
-//! no process may be left.
+//! Runs of the `flitcast` command. Every run has a time limit, after which its processes are killed
+//! and the test fails. No process may be left after a run.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -17,16 +16,16 @@ use crate::binary::cache;
 use crate::processes::{MARK_VARIABLE, Process, eventually, marked};
 use crate::{Report, flitcast};
 
-/// Many times what the longest run takes.
+/// Time limit: many times the longest run.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Below which commands keep what they have learned of this machine.
+/// Variable with the directory in which commands store what they learn about this machine.
 pub const CACHE_VARIABLE: &str = "XDG_CACHE_HOME";
 
-/// A run that is over.
+/// A run that has ended.
 #[derive(Debug)]
 pub struct Finished {
-    /// The exit status; `None` after a signal.
+    /// Exit status; `None` after a signal.
     pub code: Option<i32>,
     /// All of stdout.
     pub stdout: String,
@@ -35,14 +34,14 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// That it went well, without a complaint.
+    /// Checks that the run succeeded.
     #[track_caller]
     pub fn ok(self) -> Finished {
         assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
         self
     }
 
-    /// That the user was told all of this on stderr.
+    /// Checks that all of these texts are on stderr.
     #[track_caller]
     pub fn says(&self, parts: &[&str]) {
         for part in parts {
@@ -51,7 +50,7 @@ impl Finished {
         }
     }
 
-    /// What `--format json` printed.
+    /// Parses the output of `--format json`.
     #[track_caller]
     pub fn report(&self) -> Report {
         Report::parse(&self.stdout)
@@ -82,7 +81,7 @@ pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Running
     start_with(arguments, &[])
 }
 
-/// The same with these variables in its environment.
+/// Starts `flitcast` with these variables in its environment.
 #[track_caller]
 pub fn start_with<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
@@ -93,14 +92,14 @@ pub fn start_with<S: AsRef<OsStr>>(
     begin(command)
 }
 
-/// Starts `flitcast` as this command does, whose environment and folder are its own.
+/// Starts a command that runs `flitcast`, with its own environment and folder.
 #[track_caller]
 pub fn begin(mut command: Command) -> Running {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
     let mark = format!("{}-{number}", std::process::id());
     let shown = format!("{command:?}");
-    // What is learned of this machine under test is no good prediction for its user.
+    // Measurements during tests must not influence the user's predictions.
     if !command.get_envs().any(|(name, _)| name == CACHE_VARIABLE) {
         command.env(CACHE_VARIABLE, cache());
     }
@@ -116,7 +115,7 @@ pub fn begin(mut command: Command) -> Running {
     let (say, stderr) = mpsc::channel();
     thread::spawn(move || {
         for line in err.split(b'\n').map_while(Result::ok) {
-            // Nobody listens any more once the run was given up.
+            // The receiver is gone once the run was given up.
             let _ = say.send(String::from_utf8_lossy(&line).into_owned());
         }
     });
@@ -137,7 +136,7 @@ pub fn begin(mut command: Command) -> Running {
 }
 
 impl Running {
-    /// Waits for a line on stderr that holds all of `words`, and returns it.
+    /// Waits for a line on stderr that contains all of `words`, and returns it.
     #[track_caller]
     pub fn wait_for(&mut self, words: &[&str]) -> String {
         let is_it = |line: &str| words.iter().all(|word| line.contains(word));
@@ -153,41 +152,40 @@ impl Running {
         }
     }
 
-    /// Whether a line with all of `words` was among those that were waited through.
+    /// Returns whether a line with all of `words` was read by now.
     pub fn has_said(&self, words: &[&str]) -> bool {
         let is_it = |line: &str| words.iter().all(|word| line.contains(word));
         self.seen.lines().any(is_it)
     }
 
-    /// Waits for the end, and that no process is left then.
+    /// Waits for the end, and checks that no process is left.
     #[track_caller]
     pub fn finish(mut self) -> Finished {
         let code = self.end().code();
-        // Whoever launched it has waited for it.
+        // The launching process has waited for each of them.
         let left = marked(&self.mark);
         assert!(left.is_empty(), "{} has left {left:?}", self.command);
         self.finished(code)
     }
 
-    /// Waits for the end of the coordinator, whoever is left then.
+    /// Waits for the end of the coordinator; other processes may be left.
     #[track_caller]
     pub fn coordinator_ends(&mut self) -> Finished {
         let code = self.end().code();
         self.finished(code)
     }
 
-    /// The coordinator's process.
+    /// Returns the coordinator's process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// All processes of the run.
+    /// Returns all processes of the run.
     pub fn processes(&self) -> Vec<Process> {
         marked(&self.mark)
     }
 
-    /// Kills the coordinator, which can do nothing about it, and waits until its
-    /// processes are gone as well.
+    /// Kills the coordinator with SIGKILL, and waits until its processes have ended as well.
     #[track_caller]
     pub fn kill(mut self) -> Finished {
         self.signal(Signal::KILL);
@@ -198,14 +196,27 @@ impl Running {
         self.finished(code)
     }
 
-    /// Sends the coordinator a signal.
+    /// Kills all processes at once, so that none can remove anything.
+    pub fn kill_all(mut self) {
+        let all = self.processes();
+        all.iter().for_each(|process| process.signal(Signal::STOP));
+        // The coordinator comes last: the death of a parent continues a process.
+        let (last, others): (Vec<_>, Vec<_>) = all
+            .iter()
+            .partition(|process| process.pid == self.pid() as i32);
+        let in_order = others.into_iter().chain(last);
+        in_order.for_each(|process| process.signal(Signal::KILL));
+        self.coordinator_ends();
+    }
+
+    /// Sends a signal to the coordinator.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, signal).expect("nobody has waited for it yet");
     }
 
-    /// The processes of the PEs, each a child of the coordinator.
+    /// Returns the processes of the PEs, each a child of the coordinator.
     pub fn pes(&self) -> Vec<Process> {
         let coordinator = self.child.id() as i32;
         let mut all = marked(&self.mark);
@@ -213,7 +224,7 @@ impl Running {
         all
     }
 
-    /// The process that plays one PE.
+    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
         let mut all = self.pes();
@@ -270,7 +281,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Leaves no process to the tests that follow, however this one went.
+    /// Leaves no process to the tests that follow, even after a failure.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

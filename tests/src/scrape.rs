@@ -1,4 +1,4 @@
-//! Asks for metrics as Prometheus does, and reads the answer.
+//! A client for metrics that acts like Prometheus.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::Running;
 
-/// Longer than any answer takes.
+/// Time limit: longer than any answer takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A page of metrics: the numbers by name and labels, as they are written.
+/// A page of metrics, with the numbers by name and labels.
 #[derive(Clone, Debug)]
 pub struct Scraped {
     /// The whole page.
@@ -19,19 +19,19 @@ pub struct Scraped {
 }
 
 impl Scraped {
-    /// A number, like `flitcast_rounds_total{operation="scatter"}`.
+    /// Returns a number, such as `flitcast_rounds_total{operation="scatter"}`.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.numbers.get(name).copied()
     }
 
-    /// The same; it has to be there.
+    /// Returns a number that must exist.
     #[track_caller]
     pub fn number(&self, name: &str) -> f64 {
         let number = self.get(name);
         number.unwrap_or_else(|| panic!("no {name} in\n{}", self.text))
     }
 
-    /// The names of all metrics.
+    /// Returns the names of all metrics.
     pub fn names(&self) -> Vec<&str> {
         let types = self
             .text
@@ -41,7 +41,7 @@ impl Scraped {
     }
 }
 
-/// Where a run says that its metrics are.
+/// Returns the address of a run's metrics from its stderr.
 #[track_caller]
 pub fn address(run: &mut Running) -> SocketAddr {
     let line = run.wait_for(&["metrics at http://"]);
@@ -52,7 +52,7 @@ pub fn address(run: &mut Running) -> SocketAddr {
         .unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
-/// The metrics that are told there; `None` where nobody listens.
+/// Returns the metrics at this address; `None` if no process listens.
 pub fn scrape(address: SocketAddr) -> Option<Scraped> {
     let (status, text) = ask(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
     assert_eq!(status, 200, "{text}");
@@ -68,11 +68,11 @@ pub fn scrape(address: SocketAddr) -> Option<Scraped> {
     Some(Scraped { text, numbers })
 }
 
-/// The status and the body that a request is answered with.
+/// Sends a request and returns the status and the body of the answer.
 ///
 /// # Errors
 ///
-/// There is no answer.
+/// Returns an error if there is no answer.
 #[track_caller]
 pub fn ask(address: SocketAddr, request: &str) -> io::Result<(u16, String)> {
     let mut stream = TcpStream::connect(address)?;

@@ -1,5 +1,4 @@
-//! A real Slurm on this machine, as `deploy/lab/slurm` brings it up and takes it away, and
-//! jobs on it.
+//! A real Slurm on this machine, started and stopped by `deploy/lab/slurm`, and its jobs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,14 +8,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::lab::{Said, said};
-use crate::privileges::needs_root;
 use crate::processes::eventually;
 use crate::{flitcast, scratch};
 
-/// There is one on a machine.
+/// There is one Slurm on a machine.
 static SLURM: Mutex<()> = Mutex::new(());
 
-/// Many times what a job of a test takes.
+/// Time limit: many times the longest job of a test.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs `deploy/lab/slurm`.
@@ -26,8 +24,7 @@ fn script(arguments: &[&str]) -> Said {
     said(Command::new(script).args(arguments))
 }
 
-/// A Slurm that is up, with a folder that all its nodes see. It is taken away at the end,
-/// however the test goes.
+/// A running Slurm with a folder that all its nodes see. Dropping it stops Slurm.
 #[derive(Debug)]
 pub struct Slurm {
     dir: tempfile::TempDir,
@@ -36,14 +33,13 @@ pub struct Slurm {
 }
 
 impl Slurm {
-    /// Brings it up.
+    /// Starts Slurm.
     ///
     /// # Panics
     ///
-    /// If it does not come up, with what is said about it: it needs root, and Slurm.
+    /// If it does not come up, with what the script prints on stderr.
     #[track_caller]
     pub fn up(nodes: u32) -> Slurm {
-        needs_root("Slurm");
         let turn = SLURM.lock().unwrap_or_else(PoisonError::into_inner);
         let said = script(&["up", &nodes.to_string()]);
         assert_eq!(
@@ -60,13 +56,13 @@ impl Slurm {
         }
     }
 
-    /// A path in its folder.
+    /// Returns a path in its folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// One of Slurm's commands, in its folder.
+    /// Returns one of Slurm's commands, in its folder.
     #[must_use]
     pub fn command(&self, name: impl AsRef<OsStr>, line: &str) -> Command {
         let mut command = Command::new(name);
@@ -84,13 +80,13 @@ impl Slurm {
         self.wait(self.job(line))
     }
 
-    /// What submits a job; its environment is the job's.
+    /// Returns the command that submits a job; its environment becomes the job's.
     #[must_use]
     pub fn job(&self, line: &str) -> Command {
         self.command("sbatch", &format!("--wait --output=out {line}"))
     }
 
-    /// Submits that.
+    /// Submits a job with this command.
     #[track_caller]
     pub fn wait(&self, mut job: Command) -> Job<'_> {
         let child = job.stdout(Stdio::null()).spawn();
@@ -101,7 +97,7 @@ impl Slurm {
         }
     }
 
-    /// Takes it away, with all that still runs there.
+    /// Stops Slurm with all its processes.
     #[track_caller]
     pub fn down(self) {
         let said = script(&["down"]);
@@ -111,13 +107,13 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // In a test that fails already, there is nobody to tell.
+        // The test has failed already, so the result is ignored.
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab/slurm");
         let _ = Command::new(folder).arg("down").output();
     }
 }
 
-/// A job that was submitted.
+/// A submitted job.
 #[derive(Debug)]
 pub struct Job<'s> {
     slurm: &'s Slurm,
@@ -126,19 +122,19 @@ pub struct Job<'s> {
 }
 
 impl Job<'_> {
-    /// What it has said so far.
+    /// Returns its output so far.
     #[must_use]
     pub fn output(&self) -> String {
         fs::read_to_string(self.slurm.path("out")).unwrap_or_default()
     }
 
-    /// Waits until it says something.
+    /// Waits until its output contains `words`.
     #[track_caller]
     pub fn wait_for(&self, words: &str) {
         eventually(words, || self.output().contains(words).then_some(()));
     }
 
-    /// Waits for its end: its exit status, and what it has said.
+    /// Waits for its end; returns its exit status and its output.
     #[track_caller]
     pub fn finish(mut self) -> (Option<i32>, String) {
         loop {

@@ -1,5 +1,5 @@
-//! Hosts with ssh servers, on this machine: each has a network namespace, an address, an
-//! OpenSSH server and a home of root's of its own. Needs root, `ip` and `sshd`.
+//! Hosts with ssh servers on this machine: each has a network namespace, an address, an OpenSSH
+//! server and a separate home of root. Needs root, `ip` and `sshd`.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -11,18 +11,17 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::privileges::needs_root;
 use crate::processes::eventually;
 use crate::run::begin;
 use crate::{Running, flitcast, scratch};
 
-/// Where this machine is on the hosts' network.
+/// Address of this machine in the network of the hosts.
 const COORDINATOR: &str = "10.118.0.254";
 
-/// They have the same names and addresses each time.
+/// The hosts have the same names and addresses each time.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Hosts that are up. They are taken away at the end, however the test goes.
+/// Hosts that are up. Dropping them takes them down.
 #[derive(Debug)]
 pub struct Hosts {
     dir: TempDir,
@@ -32,19 +31,18 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// `fcssh0`, `fcssh1` and so on.
+    /// Starts the hosts `fcssh0`, `fcssh1` and so on.
     ///
     /// # Panics
     ///
-    /// If they do not come up, with what did not.
+    /// Panics with the reason if they do not start.
     #[track_caller]
     pub fn up(count: usize) -> Hosts {
-        needs_root("hosts with ssh servers");
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = std::env::temp_dir().join("flitcast-ssh-tests.lock");
         let locked = File::create(lock).expect("the temporary directory can be written to");
         flock(&locked, FlockOperation::LockExclusive).expect("it is a file of this machine");
-        // What a run left that was killed.
+        // Removes what a killed run has left.
         remove();
         let mut hosts = Hosts {
             dir: scratch(),
@@ -79,17 +77,17 @@ impl Hosts {
         hosts
     }
 
-    /// A path that is the same here and on all hosts.
+    /// Returns a path that is the same here and on all hosts.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// What root's home on a host, `/root`, is here.
+    /// Returns the path on this machine of a host's `/root`.
     pub fn home(&self, host: usize) -> PathBuf {
         self.path(&format!("home{host}"))
     }
 
-    /// The keys of all servers and of their only user, and what both sides are told.
+    /// Writes the keys of all servers and of their only user, and the configurations of both sides.
     fn write_keys(&self) {
         for name in ["host_key", "user_key", "other_key"] {
             let mut command = Command::new("ssh-keygen");
@@ -102,13 +100,13 @@ impl Hosts {
              UsePAM no\nPidFile none\nPasswordAuthentication no\n"
         );
         self.write("sshd_config", &server);
-        // Where root's password is locked, its keys would be of no use.
+        // If root's password were locked, its keys would not be accepted.
         self.write("shadow", "root:*:19000:0:99999:7:::\n");
         let key = fs::read_to_string(self.path("host_key.pub")).expect("it was made");
         self.write("known_hosts", &format!("10.118.0.* {key}"));
     }
 
-    /// Writes ssh's configuration for these hosts, with a key of the user's.
+    /// Writes ssh's configuration for these hosts, with this key of the user.
     fn write_config(&self, name: &str, key: &str) {
         let dir = self.dir.path().display();
         let mut config = String::new();
@@ -127,18 +125,18 @@ impl Hosts {
         fs::write(self.path(name), text).expect("it can be written");
     }
 
-    /// Writes a cluster file: a PE on each of these hosts, P0 first, each below the PE
-    /// with half its number, and what `[launch]` says besides.
+    /// Writes a cluster file with a PE on each of these hosts, P0 first, each below the PE with
+    /// half its number; `launch` has further keys of `[launch]`.
     pub fn cluster(&self, on: &[usize], launch: &str) -> PathBuf {
         self.cluster_with_key(on, launch, "user_key", |pe| pe / 2)
     }
 
-    /// The same, each below the one before.
+    /// Writes a cluster file in which each PE is below the one before.
     pub fn cluster_in_line(&self, on: &[usize], launch: &str) -> PathBuf {
         self.cluster_with_key(on, launch, "user_key", |pe| pe - 1)
     }
 
-    /// The same as the first for a user with another key.
+    /// Writes a cluster file for a user with another key.
     pub fn cluster_with_another_key(&self, on: &[usize]) -> PathBuf {
         self.cluster_with_key(on, "", "other_key", |pe| pe / 2)
     }
@@ -167,8 +165,8 @@ impl Hosts {
         self.path("cluster.toml")
     }
 
-    /// Makes a program that is quick to copy, and says so in `[launch]`: without what only
-    /// debuggers need, it is a fraction. Linkers bring `strip` along.
+    /// Creates a small copy of the program, without debug information, and returns its key for
+    /// `[launch]`. `strip` is part of the linker's package.
     pub fn lean(&self) -> String {
         let lean = self.path("flitcast");
         let mut command = Command::new("strip");
@@ -176,11 +174,11 @@ impl Hosts {
         format!("binary = '{}'", lean.display())
     }
 
-    /// Starts a host's server, and waits until it listens.
+    /// Starts a host's server and waits until it listens.
     #[track_caller]
     pub fn serve(&mut self, host: usize) {
         let (home, dir) = (self.home(host), self.dir.path());
-        // Its own view of the file system: its /root, and a /run that nobody else sees.
+        // A separate view of the file system: its own /root and its own /run.
         let script = "mount --bind \"$1\" /root && mount --bind \"$2/shadow\" /etc/shadow \
              && mount -t tmpfs tmpfs /run && mkdir /run/sshd \
              && exec /usr/sbin/sshd -D -e -f \"$2/sshd_config\"";
@@ -204,7 +202,8 @@ impl Hosts {
         });
     }
 
-    /// Has all hosts send at this rate, as `tc` writes it, so that there is time for a fault.
+    /// Limits the sending rate of all hosts, in the notation of `tc`, so that there is time for a
+    /// fault.
     pub fn send_at(&self, rate: &str) {
         for host in 0..self.servers.len() {
             let queue = format!("root tbf rate {rate} burst 32kb latency 100ms");
@@ -213,8 +212,7 @@ impl Hosts {
         }
     }
 
-    /// Starts `flitcast` here by somebody who is logged in on a host, as far as files go: what lies
-    /// in his home is what that host's PE finds there.
+    /// Starts `flitcast` with the files of a user on a host: the command sees that host's home.
     #[track_caller]
     pub fn command_on(&self, host: usize, words: &[String]) -> Running {
         let mut command = Command::new("unshare");
@@ -224,7 +222,7 @@ impl Hosts {
         begin(command)
     }
 
-    /// Kills a host's server, and all the connections that it has.
+    /// Kills a host's server and all its connections.
     pub fn stop_serving(&mut self, host: usize) {
         if let Some(mut server) = self.servers[host].take() {
             let _ = server.kill();
@@ -237,14 +235,14 @@ impl Hosts {
         }
     }
 
-    /// What runs on the hosts that is no ssh server's.
+    /// Returns the processes on the hosts that are not ssh servers.
     pub fn running(&self) -> Vec<(i32, String)> {
         let all = (0..self.servers.len()).flat_map(processes_on);
         all.filter(|(_, line)| !line.starts_with("sshd") && !line.contains("/usr/sbin/sshd"))
             .collect()
     }
 
-    /// Waits until nothing runs on the hosts any more.
+    /// Waits until no process runs on the hosts any more.
     #[track_caller]
     pub fn are_quiet(&self) {
         eventually("nothing runs on the hosts", || {
@@ -252,7 +250,7 @@ impl Hosts {
         });
     }
 
-    /// The process that plays a PE.
+    /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> i32 {
         let is_it = format!(" node --pe {pe} ");
@@ -271,18 +269,18 @@ impl Drop for Hosts {
     }
 }
 
-/// Of a host, on the network of all.
+/// Returns the address of a host in the network of the hosts.
 pub fn address(host: usize) -> String {
     format!("10.118.0.{}", host + 1)
 }
 
-/// Kills a process; it may be gone already.
+/// Kills a process, which may have ended.
 pub fn kill(pid: i32) {
     let pid = Pid::from_raw(pid).expect("process ids are above 0");
     let _ = kill_process(pid, Signal::KILL);
 }
 
-/// All processes of a host, by its namespace.
+/// Returns all processes of a host, by its namespace.
 fn processes_on(host: usize) -> Vec<(i32, String)> {
     processes_in(&format!("fcssh{host}"))
 }
@@ -295,7 +293,7 @@ fn processes_in(namespace: &str) -> Vec<(i32, String)> {
     let pids = String::from_utf8_lossy(&pids).into_owned();
     let pids = pids.lines().filter_map(|line| line.trim().parse().ok());
     pids.filter_map(|pid: i32| {
-        // One that has just ended has none.
+        // A process that has just ended has no command line.
         let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         let words: Vec<_> = line.split(|&byte| byte == 0).collect();
         let line = String::from_utf8_lossy(&words.join(&b' ')).into_owned();
@@ -304,7 +302,7 @@ fn processes_in(namespace: &str) -> Vec<(i32, String)> {
     .collect()
 }
 
-/// Takes all namespaces of these hosts away, and what runs there.
+/// Removes all namespaces of these hosts and their processes.
 fn remove() {
     let list = Command::new("ip").args(["netns", "list"]).output();
     let list = String::from_utf8_lossy(&list.expect("there is `ip`").stdout).into_owned();
@@ -335,7 +333,7 @@ fn done(command: &mut Command) {
     assert!(output.status.success(), "{command:?}");
 }
 
-/// The one program that a host has been given, if it has one.
+/// Returns the only copy of the program on a host, if there is one.
 pub fn program(home: &Path, directory: &str) -> Option<PathBuf> {
     let entries = fs::read_dir(home.join(directory)).ok()?;
     let mut programs = entries.map(|entry| entry.expect("it can be listed").path());

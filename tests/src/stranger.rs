@@ -1,5 +1,5 @@
-//! A coordinator that is nobody's: it listens where PEs call that ask for no certificate,
-//! welcomes whoever comes, and says what it likes.
+//! A foreign coordinator: it listens for PEs that require no certificate, accepts all, and sends
+//! arbitrary messages.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,15 +10,15 @@ use flitcast_proto::wire::control::{FromPe, TimeoutsNs, ToPe, Welcome};
 
 use crate::edge::read_length;
 
-/// Many times what any answer takes.
+/// Time limit: many times the longest answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Its end of the channel of one PE.
+/// The coordinator's end of the channel of one PE.
 #[derive(Debug)]
 pub struct Stranger(TcpStream);
 
 impl Stranger {
-    /// Waits for a PE to call, and lets it join and register.
+    /// Waits for a PE to connect, and lets it join and register.
     #[track_caller]
     pub fn welcome(listener: &TcpListener) -> Stranger {
         let (channel, _) = listener.accept().expect("a PE calls");
@@ -46,7 +46,7 @@ impl Stranger {
         stranger
     }
 
-    /// Says something.
+    /// Sends a message.
     #[track_caller]
     pub fn say(&mut self, word: &ToPe) {
         let mut frame = Vec::new();
@@ -54,7 +54,15 @@ impl Stranger {
         self.0.write_all(&frame).expect("the PE hears");
     }
 
-    /// What the PE says next.
+    /// Sends the body of a frame, whatever it is.
+    #[track_caller]
+    pub fn send(&mut self, body: &[u8]) {
+        let length = (body.len() as u32).to_be_bytes();
+        let sent = self.0.write_all(&[&length[..], body].concat());
+        sent.expect("the PE reads it");
+    }
+
+    /// Receives the PE's next message.
     #[track_caller]
     pub fn hear(&mut self) -> FromPe {
         let length = read_length(&mut self.0).expect("the PE says something");

@@ -1,5 +1,4 @@
-//! What stands on the wire between two PEs and knows nothing of what is said: it passes bytes
-//! on, and when it is told to, does something to what goes up.
+//! A relay of bytes between two PEs. On request, it damages the bytes to the parent.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,21 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-/// What is done to the bytes that go up.
+/// The damage.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// A bit of one byte is another.
+    /// One bit of one byte is flipped.
     Flip,
-    /// Half of what comes is passed on, and behind it nothing but the end.
+    /// Half of the bytes are forwarded, and then the connection is closed.
     Cut,
 }
 
-/// Stands there.
+/// A running relay.
 #[derive(Debug)]
 pub struct Tap(Arc<AtomicBool>);
 
 impl Tap {
-    /// Stands at `at` for whoever listens at `behind`, from now on.
+    /// Starts a relay that listens at `at` and forwards to `behind`.
     #[track_caller]
     pub fn stand(at: SocketAddr, behind: SocketAddr, fault: Fault) -> Tap {
         let listener = TcpListener::bind(at).expect("the loopback has it");
@@ -42,13 +41,13 @@ impl Tap {
         tap
     }
 
-    /// Does it, once, to what goes up next.
+    /// Damages the next bytes to the parent, once.
     pub fn strike(&self) {
         self.0.store(true, Relaxed);
     }
 }
 
-/// Passes on what comes until it ends, and then that end.
+/// Forwards bytes until the end of the stream, and then closes the other direction.
 fn pass(mut from: TcpStream, mut to: TcpStream, fault: Option<(Fault, Arc<AtomicBool>)>) {
     let mut block = [0; 1 << 16];
     let passed = (|| -> io::Result<()> {

@@ -1,5 +1,5 @@
-//! What users know, in lock step and for real: every message arrives, and what a PE
-//! holds meanwhile is told.
+//! Baselines in lock step and in real runs: every message arrives, and the buffered flits of a PE
+//! are reported.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use flitcast_tests::random::tree_and_flits;
 use flitcast_tests::{parsed, refused, run, scratch};
 use proptest::prelude::*;
 
-/// In virtual time, where what comes early can wait: in lock step these collide.
+/// Runs in virtual time, where early items wait; in lock step they would collide.
 fn assert_arrives(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
     let briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
     let run = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
@@ -57,8 +57,8 @@ proptest! {
     }
 }
 
-/// On its own tree a real binomial gather takes what `compare` says, but for the
-/// token that begins it.
+/// On its own tree a real binomial gather takes the steps of `compare`, plus those of the token
+/// that begins it.
 #[test]
 fn a_binomial_gather_takes_what_is_compared() {
     let tree = Arc::new(binomial_tree(8));

@@ -1,5 +1,5 @@
-//! `flitcast bench` with real processes: which algorithms it times on which tree, what
-//! scripts read of it, what it keeps, what it refuses, and how it ends early.
+//! `flitcast bench` with real processes: the algorithms that it times on each tree, its output for
+//! scripts, the files that it writes, the requests that it rejects, and early ends.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ fn float(value: &Value) -> f64 {
         .unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Which algorithms are timed on a tree, and which are not.
+/// Checks which algorithms are timed on a tree, and which are not.
 #[track_caller]
 fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
     let bench = parsed(&format!(
@@ -56,7 +56,7 @@ fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
     }
 }
 
-/// What moves between any two, and one message for all.
+/// Operations between any two PEs, and one message for all, are timed.
 #[test]
 fn broadcasts_gossips_and_exchanges_are_timed() {
     let broadcasts = ["rounds", "urgent", "child-by-child"];
@@ -248,7 +248,7 @@ fn nanos(record: &Record, column: &str) -> u64 {
     text.replace('.', "").parse().expect("digits")
 }
 
-/// A bench of three algorithms that keeps its samples in `raw`.
+/// Runs a bench of three algorithms that writes its samples to `raw`.
 fn bench_into(raw: &Path, format: &str) -> String {
     let raw = raw.to_str().expect("scratch paths are UTF-8");
     printed(&format!(
@@ -257,7 +257,7 @@ fn bench_into(raw: &Path, format: &str) -> String {
     ))
 }
 
-/// The median, and the 95th percentile by nearest rank.
+/// Returns the median, and the 95th percentile by nearest rank.
 fn median_and_p95(values: &mut [u64]) -> (u64, u64) {
     values.sort_unstable();
     let n = values.len();
@@ -455,7 +455,7 @@ fn samples_are_not_overwritten() {
     assert_eq!(fs::read_to_string(&raw).expect("it is there"), "dear");
 }
 
-/// In the first round of the first algorithm, which has no end.
+/// Interrupted in the first round of the first algorithm, which would not end.
 #[test]
 fn ctrl_c_ends_all() {
     let line = "bench gather --tree kary:2:4 --size 400GiB -vv";
@@ -472,7 +472,7 @@ fn ctrl_c_ends_all() {
     assert_eq!(finished.stdout, "");
 }
 
-/// Among short rounds; what was measured until then is kept.
+/// Interrupted in a later, short round; earlier measurements are kept.
 #[test]
 fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
     let dir = scratch();

@@ -1,4 +1,4 @@
-//! A broadcast: one file or folder of P0's, and a copy of it at every other PE.
+//! Broadcasts of a file or folder of P0 to all other PEs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use flitcast_tests::{Finished, Running, run, scratch, start};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-/// What is broadcast, and where the copies arrive.
+/// The source and the output of broadcasts.
 struct Files {
     dir: TempDir,
 }
@@ -46,7 +46,7 @@ impl Files {
         start(self.line(more))
     }
 
-    /// That these PEs have a copy, and nobody else has anything.
+    /// Checks that exactly these PEs have a copy.
     #[track_caller]
     fn assert_copies(&self, pes: &[u32]) {
         let mut there = names(&self.output());
@@ -64,7 +64,7 @@ impl Files {
     }
 }
 
-/// That every PE but P0 got a message so long, as predicted and as measured.
+/// Checks that every PE but P0 received a message of this length, as predicted and as measured.
 #[track_caller]
 fn assert_all_have(report: &Report, bytes: u64) {
     assert_eq!(report.value("/operation"), "broadcast");
@@ -138,7 +138,7 @@ fn messages_that_are_no_files_arrive_in_every_round() {
     assert_eq!(nothing.report().number("/round/messages"), 0);
 }
 
-/// Where all reach each other, a path or a tree of K children each is laid, whoever the source is.
+/// In a complete network, a path or a tree with K children each is built, from any source.
 #[test]
 fn where_all_reach_each_other_a_tree_is_laid() {
     for (algorithm, root, parents) in [
@@ -163,7 +163,7 @@ fn where_all_reach_each_other_a_tree_is_laid() {
     }
 }
 
-/// A long message takes a path, and a short one no tree as deep.
+/// A long message takes a path, a short one a flatter tree.
 #[test]
 fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
     let chosen = |size: &str| {
@@ -201,7 +201,7 @@ fn copies_arrive_over_tls() {
     }
 }
 
-/// What a relay holds of a message is one flit, however many children it has.
+/// A relay stores one flit of a message, however many children it has.
 #[test]
 fn a_relay_holds_a_flit() {
     let link = "rate=200mbit";
@@ -248,8 +248,8 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
     }
 }
 
-/// Over as many trees at once as the cube has dimensions, from any PE, of any length, and again in every
-/// round; on links that share a port of each PE, too.
+/// Over as many trees as the cube has dimensions, from any PE, with any length, and in every round;
+/// also on links that share a port of each PE.
 #[test]
 fn a_hypercube_carries_parts_over_all_its_trees() {
     for (pes, from, bytes, more) in [
@@ -278,7 +278,7 @@ fn a_hypercube_carries_parts_over_all_its_trees() {
     run(line.split(' ')).ok();
 }
 
-/// Who is left goes on over one tree, and what is missing can be had later.
+/// The remaining PEs continue over one tree, and the missing copies can be delivered later.
 #[test]
 fn a_hypercube_that_lacks_a_pe_is_gone_on_with() {
     for (dies, left, code) in [(3, &[1, 2, 4, 5, 6, 7][..], 1), (0, &[], 1)] {
@@ -300,7 +300,7 @@ fn a_hypercube_that_lacks_a_pe_is_gone_on_with() {
     }
 }
 
-/// A leaf takes nobody else down with it.
+/// The death of a leaf affects no other PE.
 #[test]
 fn a_leaf_that_dies_is_left_out() {
     let files = Files::new();
@@ -314,7 +314,7 @@ fn a_leaf_that_dies_is_left_out() {
     files.assert_copies(&[1, 2, 3]);
 }
 
-/// Those below it are fed by its parent, and who has a copy keeps it.
+/// The PEs below it receive from its parent, and those with a copy keep it.
 #[test]
 fn a_relay_that_dies_is_gone_around() {
     for way in [
@@ -334,7 +334,7 @@ fn a_relay_that_dies_is_gone_around() {
     }
 }
 
-/// The round is over, and nothing half written is left; what is missing can be had later.
+/// The round is over, and no partial files are left; missing messages can be delivered later.
 #[test]
 fn a_source_that_dies_leaves_no_half_copies() {
     let files = Files::new();

@@ -1,5 +1,5 @@
-//! Scattering against brute force: every tree of up to 6 PEs, lengths from
-//! {0, 1, 2, 5}, every order of the nonnull messages.
+//! Scattering compared with brute force: every tree of up to 6 PEs, lengths from {0, 1, 2, 5},
+//! every order of the nonnull messages.
 
 use flitcast_proto::ops::Operation;
 use flitcast_proto::ops::plan::plan;
@@ -7,9 +7,8 @@ use flitcast_proto::schedule::scatter;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::every;
 
-/// The time of a scatter in the given order, counted flit by flit: P0 sends one in
-/// every step, and each is `depth` steps on its way, the first of them the one in
-/// which it was sent.
+/// Returns the time of a scatter in the given order, counted flit by flit: P0 sends one in every step,
+/// and each is `depth` steps on its way, the first of them the one in which it was sent.
 fn steps_in_order(tree: &Tree, flits: &[u64], order: &[PeId]) -> u64 {
     let mut step = 0;
     let mut last_arrival = 0;

@@ -1,4 +1,4 @@
-//! `flitcast calibrate` on real processes, and what other commands make of its profile.
+//! `flitcast calibrate` with real processes, and the use of its profile by other commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use flitcast_tests::{Report, run, scratch};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// As short as it may be: what is found is not looked at.
+/// The shortest duration; the results are not examined.
 const SHORT: &str = "--seconds 0.5";
 
 fn words(dir: &Path, line: &str) -> Vec<String> {
@@ -24,7 +24,7 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
     let dir = scratch();
     let line = format!("calibrate --tree kary:2:4 --output @/profile.toml --format json {SHORT}");
     let run_ = run(words(dir.path(), &line)).ok();
-    // The user knows beforehand.
+    // The duration is announced first.
     let first = run_.stderr.lines().next().expect("it says something");
     assert!(
         first.contains("measures 3 edges") && first.contains("about 1 s"),
@@ -62,7 +62,7 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
         let knowing = run(words(dir.path(), &line)).ok().report();
         assert!(knowing.value("/probe_us").is_null());
         knowing.assert_all_arrived();
-        // What was calibrated is what is used.
+        // The calibrated values are used.
         let of = |report: &Report, base: &str| report.float(&format!("/edges/1/up/{base}"));
         assert_eq!(of(&knowing, "ns_per_byte"), of(&found, "ns_per_byte/value"));
     }
@@ -82,13 +82,13 @@ fn without_an_output_it_only_tells() {
         let word = if word == "wake" { "runs " } else { word };
         assert!(run.stdout.contains(word), "no `{word}` in\n{}", run.stdout);
     }
-    // Processes of one machine are quick enough for every workload.
+    // Processes of one machine are fast enough for every workload.
     assert!(!run.stdout.contains("left out"), "{}", run.stdout);
     // There is no relay on the way.
     assert!(!run.stdout.contains("relay"), "{}", run.stdout);
 }
 
-/// Where a command keeps what it learns of this machine.
+/// The folder in which commands store the costs of this machine.
 struct Cache(TempDir);
 
 impl Cache {
@@ -105,7 +105,8 @@ impl Cache {
             .report()
     }
 
-    /// By how many rounds the costs are known that a command predicts by.
+    /// Returns the source of the costs for a command's prediction, and the number of rounds behind
+    /// them.
     #[track_caller]
     fn known(&self, line: &str) -> (String, Option<u64>) {
         let report = self.run(line);
@@ -116,8 +117,8 @@ impl Cache {
     }
 }
 
-/// The first command on a machine has it measured, and each one after it knows what those before
-/// it have learned.
+/// The first command on a machine measures it, and each later one uses what earlier ones have
+/// learned.
 #[test]
 fn what_a_machine_costs_is_measured_once_and_then_learned() {
     let cache = Cache(scratch());
@@ -127,7 +128,8 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
     assert_eq!(source, "cached");
     let first = first.expect("they are counted");
     assert_eq!(cache.known(line).1, Some(first + 4));
-    // Links that are shaped tell nothing of the machine, nor does a disk of its processes.
+    // Shaped links give no information about the machine, and the costs of its disk none about
+    // processes.
     cache.known(&format!("{line} --link rate=1gbit"));
     let dir = scratch();
     fill(&dir.path().join("in/p1"), 3000);
@@ -136,14 +138,14 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
         "scatter --tree star:3 --input {files}/in --output {files}/out"
     ));
     assert_eq!(cache.known(line).1, Some(first + 8));
-    // Measured anew, it begins anew.
+    // A new measurement starts again.
     cache.run("calibrate --host");
     let (source, rounds) = cache.known(line);
     assert_eq!(source, "cached");
     assert!(rounds.expect("they are counted") < first + 12);
 }
 
-/// Encrypting costs as well, so it is measured apart.
+/// Encryption has a cost as well, so it is measured separately.
 #[test]
 fn what_encrypted_connections_cost_is_measured_by_itself() {
     let cache = Cache(scratch());
@@ -180,8 +182,8 @@ fn a_cache_that_is_broken_or_cannot_be_written_is_none() {
     }
 }
 
-/// Where PEs have addresses of their own, each machine among theirs is measured by one of them, kept
-/// apart from the others, and learned. What a container or a cpuset may use of a machine is one, too.
+/// If PEs have different addresses, the costs of each machine are measured by one of its PEs,
+/// stored separately, and learned. The limits of a container or a cpuset count as a machine.
 #[test]
 fn each_machine_of_a_cluster_is_measured_and_learned() {
     let dir = scratch();
@@ -223,8 +225,8 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
     assert_eq!(rounds(cache.known(&line)), first + 3);
 }
 
-/// A link on which each flit takes 2 ms beside its bytes, which are nothing to that: neither the rate
-/// nor the latency is taken for it.
+/// A link on which each flit takes 2 ms in addition to its bytes, which take much less: this is
+/// attributed neither to the rate nor to the latency.
 #[test]
 fn what_a_flit_takes_beside_its_bytes_is_found() {
     let dir = scratch();
@@ -235,7 +237,7 @@ fn what_a_flit_takes_beside_its_bytes_is_found() {
     let report = run(words).ok().report();
     for way in ["down", "up"] {
         let of = |what: &str| report.float(&format!("/edges/0/{way}/{what}/value"));
-        // The machine may be busy, but never so.
+        // A busy machine adds less than this.
         assert!((1_000.0..4_000.0).contains(&of("setup_us")), "{way}");
         assert!(of("latency_us") < 1_000.0, "{way}");
     }

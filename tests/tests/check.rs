@@ -1,4 +1,5 @@
-//! `flitcast check`: a good file is shown, and of a bad one every fault with its place.
+//! `flitcast check`: it shows the content of a valid file, and all faults of an invalid one with
+//! their positions.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +67,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Issues certificates for so many PEs.
+    /// Issues certificates for PEs.
     #[track_caller]
     fn issue(&self, pes: &str) {
         run([Path::new("ca"), Path::new("init"), &self.file("keys")]
@@ -82,7 +83,7 @@ impl Folder {
         run(["check", file].iter().chain(more))
     }
 
-    /// What is said, without the folder, whose name is another one each time.
+    /// Returns the output without the folder, whose name differs each time.
     fn without_path(&self, said: &str) -> String {
         let folder = self.0.path().to_str().expect("its path is UTF-8");
         said.replace(&format!("{folder}/"), "")
@@ -160,7 +161,7 @@ c.toml is good
   broadcast   B = 2, which no tree of this network beats
 ";
     assert_eq!(folder.without_path(&shown.stdout), expected);
-    // By its number it is the same.
+    // The PE's number gives the same result.
     let numbered = folder.check(&["--root", "2", "--spanning", "broadcast"]);
     assert_eq!(numbered.ok().stdout, shown.stdout);
     let shown = folder.check(&["--format", "json"]).ok().report();
@@ -188,7 +189,7 @@ fn every_fault_is_shown_in_its_place() {
     let refused = folder.check(&["--format", "json"]);
     assert_eq!(refused.code, Some(2));
     let expected = "\
-error: c.toml:1:15: coordinator must be the IP address of one host, in quotes, not `\"here\"`
+error: c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts here` prints it), not `\"here\"`
   1 | coordinator = \"here\"
     |               ^
 error: c.toml:3:28: no [[pe]] is called `x`
@@ -211,7 +212,8 @@ c.toml: 4 faults
     assert_eq!(report.value("/faults").as_array().map(Vec::len), Some(4));
 }
 
-/// Each is told where the file names the folder, and what is wrong with all once.
+/// Each error is reported at the position of the folder in the file, and an error of all of them
+/// once.
 #[test]
 fn certificates_that_are_not_good_are_told() {
     let folder = Folder::of(HOSTS);
@@ -239,7 +241,7 @@ fn certificates_that_are_not_good_are_told() {
         "p0.key: No such file",
         "p2.pem: the certificate is for P1, not for P2",
     ]);
-    // A round says so as well, of what its own process needs.
+    // A round also reports errors in the credentials of the coordinator.
     std::fs::remove_file(folder.file("keys/coordinator.pem")).expect("it is there");
     let cluster = folder.file("c.toml");
     let cluster = cluster.to_str().expect("its path is UTF-8");
@@ -248,7 +250,7 @@ fn certificates_that_are_not_good_are_told() {
     let said = folder.without_path(&round.stderr);
     let told = format!("{place}coordinator.pem: No such file");
     assert!(said.starts_with(&told), "{said}");
-    // What is typed overrides the file.
+    // The command line overrides the file.
     let typed = run([
         "gather",
         "--size",

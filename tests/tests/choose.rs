@@ -1,5 +1,5 @@
-//! `--algorithm auto` and `--tree auto`: what is chosen is what runs, it has the least
-//! predicted time, and the report says what else there was.
+//! `--algorithm auto` and `--tree auto`: the choice is executed, it has the shortest predicted
+//! time, and the report lists the alternatives.
 
 use flitcast_tests::{Report, parsed, printed, refused, run, scratch};
 use serde_json::Value;
@@ -80,7 +80,7 @@ fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
         profile.display()
     );
     let report: Report = run(line.split_whitespace()).ok().report();
-    // The same model as was chosen by: not a nanosecond's difference.
+    // The choice used the same model, so the times are equal to the nanosecond.
     assert_eq!(
         report.value("/round/predicted_us"),
         report.value("/choice/chosen/predicted_us")
@@ -138,7 +138,7 @@ fn a_flit_size_that_is_asked_for_is_taken() {
     );
     assert_eq!(report["flit_bytes"], 65_536);
     assert!(report["flit_choice"].is_null());
-    // Where nothing but software takes time, the usual size stays.
+    // If only software takes time, the default size stays.
     let report = chosen("broadcast --tree path:5 --size 64KiB");
     assert_eq!(report["flit_bytes"], 65_536);
     assert!(report["flit_choice"].is_null());

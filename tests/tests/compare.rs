@@ -1,5 +1,5 @@
-//! `flitcast compare` of broadcasts, exchanges, and gossip on trees: what it prints, and that it is
-//! what `flitcast plan` comes to.
+//! `flitcast compare` of broadcasts, exchanges, and gossip on trees: its output, which must agree
+//! with `flitcast plan`.
 
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_tests::{parsed, refused, run, scratch};
@@ -87,7 +87,7 @@ exchange of 42 flits over 7 PEs, multi ports; no way over this tree takes less t
 ";
     let line = "exchange --tree kary:2:7 --lengths each:1 --ports multi";
     assert_eq!(printed(line), expected);
-    // More than rounds are worked out for.
+    // More PEs than rounds are computed for.
     let many = printed("exchange --network complete:600 --lengths each:1");
     assert!(
         many.contains("\n  *  complete:600  shifts       599 "),
@@ -130,7 +130,7 @@ fn rows_are_what_is_planned() {
         let rows = list(&comparison, "results");
         for row in rows {
             let algorithm = row["algorithm"].as_str().expect("a name");
-            // What lays no tree of its own goes over the tree that is named.
+            // An algorithm that builds no tree uses the named one.
             let tree = row["tree"].as_str().expect("a name");
             let spanning = tree.rsplit_once(" root 0 ").map(|(_, kind)| kind);
             let spanning = spanning.map(|kind| kind.split(' ').next().unwrap_or(kind));
@@ -173,7 +173,7 @@ fn rows_are_what_is_planned() {
     check("exchange", "--network torus:3x4 --lengths each:2");
 }
 
-/// What is worked out flit by flit is left out of what is too large for it.
+/// Algorithms that are computed flit by flit are omitted if that is too much.
 #[test]
 fn a_million_pes_are_compared() {
     let table = printed("broadcast --tree kary:2:1000000 --size 100");

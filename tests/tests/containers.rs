@@ -1,5 +1,5 @@
-//! The tree of `deploy/compose.yaml`, a container for each PE: what arrives, and what is told
-//! when one is killed, paused or cut off. Not part of the suite, which needs no Docker:
+//! The tree of `deploy/compose.yaml`, a container for each PE: the deliveries, and the reports when one
+//! is killed, paused or cut off. Not part of the suite, because it needs Docker:
 //!
 //!     cargo test -p flitcast-tests --test suite containers:: -- --ignored
 
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use flitcast_tests::containers::{Containers, docker};
 use flitcast_tests::files::assert_same_below;
 
-/// What is never over while a test looks.
+/// A command that does not end during a test.
 const LONG: &str = "gather --size 400GiB -v";
 
-/// A stopped process is noticed within 3.5 s, a link that is gone within 4.5 s, and then the
-/// others have 2 s to tell what arrived and 3 s to leave; the rest is Docker's.
+/// A stopped process is noticed within 3.5 s, a broken link within 4.5 s; then the others have 2 s
+/// to report deliveries and 3 s to leave; the rest is for Docker.
 const BOUND: Duration = Duration::from_secs(20);
 
 #[test]
-#[ignore = "needs Docker, and minutes for an image"]
+#[ignore = "needs Docker and docker-compose"]
 fn files_go_there_and_back_between_containers() {
     let containers = Containers::prepare();
     let limit = 15_000_000;
@@ -38,13 +38,13 @@ fn files_go_there_and_back_between_containers() {
 
 /// `deploy/compose.toml`: the coordinator is a command on this machine.
 #[test]
-#[ignore = "needs Docker, and minutes for an image"]
+#[ignore = "needs Docker and docker-compose"]
 fn a_cluster_file_has_compose_start_the_pes() {
     let containers = Containers::prepare();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/sample/shards");
     containers.commanded("scatter --input /shards --output /data/scattered");
     assert_eq!(containers.done(&["ps", "-q"]), "", "none was up before");
-    // Of those that somebody has had up, all stay.
+    // Containers that were started before all keep running.
     containers.done(&["up", "-d", "p7"]);
     containers.commanded("gather --input /data/scattered --output /data/gathered");
     assert_same_below(&sample, &containers.path("p0/gathered"));
@@ -65,7 +65,7 @@ fn both_cluster_files_have_the_same_pes() {
     assert_eq!(pes("compose.toml"), pes("containers.toml"));
 }
 
-/// Does something to P1 in mid-round; what is told then, in bounded time.
+/// Disturbs P1 during a round, and checks the reports and their time limit.
 #[track_caller]
 fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told: &[&str]) {
     let containers = Containers::prepare();
@@ -86,13 +86,13 @@ fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told
 }
 
 #[test]
-#[ignore = "needs Docker, and minutes for an image"]
+#[ignore = "needs Docker and docker-compose"]
 fn a_container_that_is_killed_is_gone() {
     mishap(
         |_, victim| drop(docker(&["kill", victim])),
         |_| {},
         &[
-            "P1 is gone: its channel ",
+            "P1 is gone: its ",
             "joined from 10.117.0.11:",
             "cut off with it: P3, P4, P7",
         ],
@@ -100,7 +100,7 @@ fn a_container_that_is_killed_is_gone() {
 }
 
 #[test]
-#[ignore = "needs Docker, and minutes for an image"]
+#[ignore = "needs Docker and docker-compose"]
 fn a_container_that_is_paused_is_silent() {
     mishap(
         |_, victim| drop(docker(&["pause", victim])),
@@ -109,9 +109,9 @@ fn a_container_that_is_paused_is_silent() {
     );
 }
 
-/// The edge from P0 to P1 alone: both are there, and answer the coordinator.
+/// The edge from P0 to P1 breaks: both are alive, and answer the coordinator.
 #[test]
-#[ignore = "needs Docker, and minutes for an image"]
+#[ignore = "needs Docker and docker-compose"]
 fn a_link_that_is_cut_is_told() {
     mishap(
         |containers, victim| {

@@ -1,4 +1,4 @@
-//! Documents: that what they link to and name is there, and that they stay short enough to be read.
+//! Documents: their links and file names must be valid, and they must be short enough to be read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn text_of(document: &Path) -> String {
     text.unwrap_or_else(|error| panic!("{}: {error}", document.display()))
 }
 
-/// The documents of the whole, and the manual.
+/// Returns all documents and the pages of the manual.
 fn documents() -> Vec<PathBuf> {
     let whole = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
     let others = [
@@ -57,7 +57,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// What a heading is linked by: its words in small letters, with dashes between them.
+/// Returns the anchor of a heading: its words in small letters, with dashes between them.
 fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = words
@@ -66,7 +66,7 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-/// All files and folders below one, from the root.
+/// Adds all files and folders below one, as paths from the root.
 fn below(folder: &str, found: &mut Vec<String>) {
     for name in names(&root().join(folder)) {
         let path = format!("{folder}/{name}");
@@ -77,7 +77,7 @@ fn below(folder: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A file is named by the end of its path, as far as it is needed.
+/// A file may be named by the end of its path, as long as that is unique.
 #[test]
 fn files_that_are_named_are_there() {
     let mut all = vec![".ci/run".to_owned()];

@@ -1,14 +1,15 @@
 //! The examples of the manual (`coordinator/docs`), as a reader would try them: page by page in an
 //! empty folder, one block after the other.
 //!
-//! What a block is, stands behind its fence:
+//! The info string of a fence defines the kind of a block:
 //!
-//! - `sh` is run by bash, with `flitcast` in PATH, and has to end well;
-//! - `sh not run: needs ..` is for who has what it needs;
+//! - `sh` is run by bash, with `flitcast` in PATH, and must succeed;
+//! - `sh not run: needs ..` is for readers who have what it needs;
 //! - `toml cluster.toml` is the content of that file;
-//! - `text exact` is what the block before it prints, `text` only what it looks like.
+//! - `text exact` is the output of the block before it, `text` only an example of it.
 //!
-//! A picture that a page shows, `pictures/NAME.svg`, is the file `NAME.svg` that its examples write.
+//! A picture that a page shows, `pictures/NAME.svg`, is the file `NAME.svg` that its examples
+//! write.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,10 +22,10 @@ use flitcast_tests::run::{CACHE_VARIABLE, begin};
 use flitcast_tests::{flitcast, scratch};
 use tempfile::TempDir;
 
-/// A fenced block: what stands behind its fence, and its lines.
+/// A fenced block: its info string, and its lines.
 type Block<'a> = (&'a str, String);
 
-/// What a page's examples are run in.
+/// The place where a page's examples are run.
 struct Place {
     folder: TempDir,
     net: String,
@@ -34,7 +35,7 @@ fn manual() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../coordinator/docs")
 }
 
-/// All fenced blocks of a page.
+/// Returns all fenced blocks of a page.
 #[track_caller]
 fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
@@ -61,12 +62,12 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Another test may run on the addresses that a page has.
+    /// Replaces the addresses of a page, which another test may use.
     fn moved(&self, text: &str) -> String {
         text.replace("127.0.0.", &format!("{}.", self.net))
     }
 
-    /// Runs a block, and gives what it printed; nothing may be left running.
+    /// Runs a block and returns its output; no process may be left.
     #[track_caller]
     fn run(&self, script: &str) -> String {
         let mut bash = Command::new("bash");
@@ -127,7 +128,6 @@ fn try_page(name: &str) {
     }
 }
 
-/// The pictures that a page shows.
 fn pictures(page: &str) -> impl Iterator<Item = &str> {
     let links = page.split("](pictures/").skip(1);
     links.filter_map(|rest| Some(rest.split_once(')')?.0))

@@ -1,4 +1,4 @@
-//! Total exchange: each PE has a file or folder of its own for each other one.
+//! Exchanges: each PE has a file or folder for each other PE.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use flitcast_tests::report::Report;
 use flitcast_tests::{parsed, printed, refused, run, scratch};
 use serde_json::Value;
 
-/// So that there is time to kill somebody in mid-round.
+/// Slow enough to kill a PE during a round.
 const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB";
 
-/// All that a PE has for others is long.
+/// Creates messages of which those of one PE are long.
 fn with_long(pes: u32, long: u32) -> Pairs {
     Pairs::filled("exchange", pes, |(from, to)| match from == long {
         true => 768 << 10,
@@ -19,7 +19,7 @@ fn with_long(pes: u32, long: u32) -> Pairs {
     })
 }
 
-/// That everybody got its column of these, as predicted and as measured.
+/// Checks that every PE received its column of these lengths, as predicted and as measured.
 #[track_caller]
 fn assert_all_have(report: &Report, rows: &[&[u64]]) {
     assert_eq!(report.value("/operation"), "exchange");
@@ -66,7 +66,7 @@ fn everybody_gets_what_each_has_for_it() {
     }
 }
 
-/// Whatever is chosen, all arrives.
+/// All messages arrive with any choice.
 #[test]
 fn auto_takes_what_is_predicted_to_be_the_quickest() {
     for (site, is_any) in [
@@ -83,7 +83,7 @@ fn auto_takes_what_is_predicted_to_be_the_quickest() {
     }
 }
 
-/// Who has no entry for another has nothing for it; who has none at all, for nobody.
+/// A missing entry is an empty message, and a missing folder means that a PE has no messages.
 #[test]
 fn a_missing_entry_is_an_empty_message() {
     for way in ["--tree path:4", "--network complete:4"] {
@@ -150,12 +150,12 @@ fn a_matrix_says_what_each_has_for_each() {
     }
 }
 
-/// What goes through the busiest port takes its time, whichever way it goes.
+/// The busiest port takes the time for its bytes, with any algorithm.
 #[test]
 fn links_are_as_slow_as_they_are_to_be() {
     let (bytes, ns_per_byte) = (64 << 10, 40_u32);
     for (way, crossings) in [
-        // Two behind the middle edge, for two before it.
+        // Two PEs after the middle edge, for each of the two before it.
         ("--tree path:4", 4),
         ("--network complete:4 --algorithm rounds", 3),
         ("--network complete:4 --algorithm shifts", 3),
@@ -270,7 +270,7 @@ fn algorithms_that_do_not_fit_are_told() {
     refused("exchange --tree path:4", &["say what to send"]);
 }
 
-/// The survivors have all of each other's.
+/// The survivors have each other's messages.
 #[test]
 fn a_leaf_that_dies_is_left_out() {
     for way in ["--network complete:5 --algorithm shifts", "--tree kary:2:5"] {
@@ -281,7 +281,7 @@ fn a_leaf_that_dies_is_left_out() {
     }
 }
 
-/// Those below it move up, where all are relays as where only P1 and P2 are.
+/// The PEs below it move up, with relays of all kinds.
 #[test]
 fn a_relay_that_dies_is_gone_around() {
     for way in [
@@ -297,7 +297,7 @@ fn a_relay_that_dies_is_gone_around() {
     }
 }
 
-/// The round is over, and nothing half written is left; what is missing can be had later.
+/// The round is over, and no partial files are left; missing messages can be delivered later.
 #[test]
 fn without_p0_nothing_can_be_repaired_but_resumed() {
     for way in ["--tree kary:2:4", "--network complete:4 --algorithm rounds"] {

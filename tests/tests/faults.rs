@@ -1,6 +1,6 @@
-//! A PE that dies in mid-round, in a scatter and in a gather, wherever it stands: the
-//! command fails, says who died, what was delivered and who was left without, and
-//! leaves no process. The messages are synthetic and too long to arrive in a day.
+//! A PE that dies during a round, in a scatter and in a gather, at any position: the command fails,
+//! names the PE, the delivered and the missing messages, and leaves no process. The messages are
+//! synthetic and too long to arrive.
 
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::{Finished, Report, Running, run, start};
@@ -10,8 +10,8 @@ use serde_json::Value;
 const SHORT: u64 = 1024;
 const ENDLESS: u64 = 400 << 30;
 
-/// A run of a tree of 4 on which a message is under way that does not end, as those
-/// say that `words` are of (of a PE's log).
+/// Starts a run of a tree of 4 with an endless message in transit, as lines with `words` in a PE's
+/// log show.
 #[track_caller]
 fn endless(operation: &[&str], tree: &str, lengths: &[u64], words: &[&[&str]]) -> Running {
     let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
@@ -30,7 +30,7 @@ fn endless(operation: &[&str], tree: &str, lengths: &[u64], words: &[&[&str]]) -
     under_way(running, lengths.len(), words)
 }
 
-/// Waits until all these lines were said.
+/// Waits until all these lines were logged.
 #[track_caller]
 fn under_way(mut running: Running, messages: usize, words: &[&[&str]]) -> Running {
     for words in words {
@@ -40,14 +40,14 @@ fn under_way(mut running: Running, messages: usize, words: &[&[&str]]) -> Runnin
     running
 }
 
-/// What the user is told of a PE that was killed.
+/// The reports about a killed PE.
 struct Told {
     finished: Finished,
     report: Report,
 }
 
 impl Told {
-    /// Kills a PE in mid-round and hears what the command says of it.
+    /// Kills a PE during a round and returns the command's reports.
     #[track_caller]
     fn of_killing(running: Running, pe: u32) -> Told {
         let victim = running.pe(pe);
@@ -79,7 +79,7 @@ impl Told {
         assert!(stderr.contains(words), "no `{words}` in\n{stderr}");
     }
 
-    /// Whose messages were delivered; the same in text and JSON.
+    /// Returns the delivered messages; text and JSON must agree.
     #[track_caller]
     fn delivered(&self) -> Vec<u64> {
         let list = self.report.list("/error/delivered").iter();
@@ -92,7 +92,7 @@ impl Told {
         delivered
     }
 
-    /// Whose messages were not, and how much of each is known to have come.
+    /// Returns the missing messages, and the received part of each, if known.
     #[track_caller]
     fn lacking(&self, words: &str) -> Vec<(u64, Option<u64>)> {
         let list = self.report.list("/error/left_without").iter();
@@ -116,7 +116,7 @@ impl Told {
         lacking.collect()
     }
 
-    /// That somebody was left with part of the endless message.
+    /// Checks that a PE has received a part of the endless message.
     #[track_caller]
     fn assert_partly(&self, received: Option<u64>) {
         let received = received.expect("its destination lives, and can tell");
@@ -125,7 +125,7 @@ impl Told {
     }
 }
 
-/// For the edges to be measured alike: they nearly always are.
+/// Maximum number of attempts to get equal measurements of edges, which are the rule.
 const TRIES: u32 = 20;
 
 /// P2's message comes last, when all others have been delivered.
@@ -145,8 +145,8 @@ fn scatter_on_a_binary_tree() -> Running {
         .map(|w| w.iter().map(String::as_str).collect())
         .collect();
     let words: Vec<&[&str]> = words.iter().map(Vec::as_slice).collect();
-    // Of messages that are as far, the measured edges decide which goes first, and 400 GiB
-    // over an edge that seems slow go before others: then once more.
+    // For messages with the same distance the measured edges decide the order, and 400 GiB over an
+    // edge that seems slow are sent before others: then another attempt is made.
     for _ in 0..TRIES {
         let mut running = endless(&["scatter"], "kary:2:7", &lengths, &[]);
         let sends = |pe: u32| format!("of=P{pe} ");
@@ -166,7 +166,7 @@ fn a_leaf_dies_in_a_scatter() {
     told.on_stderr("child of P1");
     assert_eq!(told.delivered(), [1, 3, 5, 6]);
     match told.lacking("left without")[..] {
-        // What the dead one had got, nobody can tell.
+        // The part that the dead PE had received is unknown.
         [(2, received), (4, None)] => told.assert_partly(received),
         ref other => panic!("{other:?}"),
     }
@@ -275,7 +275,7 @@ fn any_pe_dies_in_a_gather_by_certificates() {
     }
 }
 
-/// Told to stop, it does not: the others are not kept waiting for it forever.
+/// A PE does not react to the request to stop: the other PEs do not wait for it forever.
 #[test]
 fn a_pe_that_hangs_is_killed_in_the_end() {
     let running = scatter_on_a_binary_tree();

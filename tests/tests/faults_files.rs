@@ -1,15 +1,17 @@
-//! What a run that fails or is broken off leaves on the disk: whole messages, and
-//! nothing else. And its processes: none, whoever was killed.
+//! The state of the disk after a run that fails or is interrupted: complete messages only. No
+//! process may be left either.
 //!
-//! The long message is a sparse file. It takes no room where it is read, and where it
-//! arrives only as much as comes before the end of the test, which is near.
+//! The long message consists of many names of one file of zeros, which take little space at the
+//! source and none at the destination.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use flitcast_tests::files::{assert_same_below, fill, messages, names, sparse};
+use flitcast_tests::files::{assert_same_below, fill, messages, names};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::{Running, scratch, start};
+use flitcast_tests::run::begin;
+use flitcast_tests::{Running, flitcast, scratch};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -24,13 +26,13 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// P2 has its message, which goes first; P1's is on its way.
+    /// Creates a scatter: P2 has its message, which is sent first; P1's is in transit.
     #[track_caller]
     fn scatter() -> Transfer {
         Transfer::start("scatter", "p2", "p1")
     }
 
-    /// P0 has P1's message, which is first to arrive; P2's is on its way.
+    /// Creates a gather: P0 has P1's message, which arrives first; P2's is in transit.
     #[track_caller]
     fn gather() -> Transfer {
         Transfer::start("gather", "p1", "p2")
@@ -38,6 +40,17 @@ impl Transfer {
 
     #[track_caller]
     fn start(operation: &str, short: &'static str, long: &'static str) -> Transfer {
+        Transfer::start_by(&[], operation, short, long)
+    }
+
+    /// Starts it with another program, which becomes `flitcast`.
+    #[track_caller]
+    fn start_by(
+        launcher: &[&str],
+        operation: &str,
+        short: &'static str,
+        long: &'static str,
+    ) -> Transfer {
         let dir = scratch();
         let path = |name: &str| {
             dir.path()
@@ -48,11 +61,17 @@ impl Transfer {
         };
         fill(&dir.path().join("input").join(short).join("one"), 200_000);
         fill(&dir.path().join("input").join(short).join("two/three"), 1);
-        fs::create_dir(dir.path().join("input").join(long)).expect("it can be made");
-        sparse(&dir.path().join("input").join(long).join("long"), LONG);
+        flitcast_tests::files::long(&dir.path().join("input").join(long), LONG);
         let (input, output) = (path("input"), path("output"));
         let files = ["--input", &input, "--output", &output];
-        let mut running = start([operation, "--tree", "path:3", "-v"].iter().chain(&files));
+        let program = flitcast().to_str().expect("it is UTF-8");
+        let mut words = launcher.iter().copied().chain([program]);
+        let mut command = Command::new(words.next().expect("there is a program"));
+        command
+            .args(words)
+            .args([operation, "--tree", "path:3", "-v"]);
+        command.args(files);
+        let mut running = begin(command);
         running.wait_for(&["triggered"]);
         let transfer = Transfer {
             dir,
@@ -75,8 +94,8 @@ impl Transfer {
         self.dir.path().join("output")
     }
 
-    /// Ends the run in some way, and says how it ended. Then what has
-    /// arrived is there, whole, and nothing else.
+    /// Ends the run and returns its exit status. Checks that complete messages are left, and
+    /// nothing else.
     #[track_caller]
     fn ends(self, end: impl FnOnce(Running) -> Option<i32>) -> Option<i32> {
         let output = self.output();
@@ -87,13 +106,17 @@ impl Transfer {
             long,
         } = self;
         let code = end(running);
-        // No process is left that could tidy up: it was done, or never will be.
+        // No process is left that could remove files later.
         assert_eq!(messages(&output), [short]);
-        let mut record = names(&output);
-        record.retain(|name| name != short);
-        assert_eq!(record.len(), usize::from(code == Some(1)), "{record:?}");
-        for record in record {
-            fs::remove_file(output.join(record)).expect("it is there");
+        let mut hidden = names(&output);
+        hidden.retain(|name| name != short);
+        let count = |end: &str| hidden.iter().filter(|name| name.ends_with(end)).count();
+        // If the coordinator was killed, the message's receipt is beside it.
+        let receipts = usize::from(code.is_none());
+        let counts = [".toml", ".receipt", ".partial", ".heads"].map(count);
+        assert_eq!(counts, [1, receipts, 1, 1], "{hidden:?}");
+        for name in hidden {
+            flitcast_node::payload::remove(&output.join(name)).expect("it is there");
         }
         let expected = dir.path().join("input");
         // Too long to be read for a comparison.
@@ -103,14 +126,14 @@ impl Transfer {
     }
 }
 
-/// Names of what is not a whole message.
+/// Returns the names of incomplete messages.
 fn staging(output: &Path) -> Vec<String> {
     let mut names = names(output);
-    names.retain(|name| name.starts_with(".flitcast-"));
+    names.retain(|name| name.ends_with(".partial"));
     names
 }
 
-/// Kills a PE; the command has then failed.
+/// Kills a PE; the command must fail.
 #[track_caller]
 fn kill_pe(running: Running, pe: u32) -> Option<i32> {
     running.pe(pe).signal(Signal::KILL);
@@ -155,15 +178,34 @@ fn ctrl_c_while_files_are_under_way() {
 }
 
 #[test]
-fn a_request_to_terminate_is_obeyed_as_ctrl_c_is() {
-    let code = Transfer::scatter().ends(|running| {
-        running.signal(Signal::TERM);
-        running.finish().code
-    });
-    assert_eq!(code, Some(130));
+fn other_signals_end_a_run_as_ctrl_c_does() {
+    for (signal, expected) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let code = Transfer::scatter().ends(|running| {
+            running.signal(signal);
+            running.finish().code
+        });
+        assert_eq!(code, Some(expected), "{signal:?}");
+    }
 }
 
-/// It cannot tidy up; its PEs notice and do.
+/// Started with SIGHUP ignored, as by `nohup`.
+#[test]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let transfer = Transfer::start_by(
+        &["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"],
+        "scatter",
+        "p2",
+        "p1",
+    );
+    let code = transfer.ends(|running| {
+        running.signal(Signal::HUP);
+        running.signal(Signal::INT);
+        running.finish().code
+    });
+    assert_eq!(code, Some(130), "SIGINT ended it");
+}
+
+/// A killed coordinator cannot remove files; its PEs detect that and do.
 #[test]
 fn the_coordinator_is_killed_while_files_are_under_way() {
     for transfer in [Transfer::scatter as fn() -> Transfer, Transfer::gather] {

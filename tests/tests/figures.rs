@@ -1,5 +1,5 @@
-//! Figures 1 to 4 of Bhatt, Pucci, Ranade, Rosenberg, cell by cell, from the
-//! state machines. `tests/golden/` holds the figures as the paper prints them.
+//! Figures 1 to 4 of Bhatt, Pucci, Ranade, Rosenberg, cell by cell, from the state machines.
+//! `tests/golden/` contains the figures as printed in the paper.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn assert_prints(run: &Simulated, figure: &str) {
     );
 }
 
-/// A scatter of `flits` in the given order of destinations.
+/// Returns a scatter of `flits` in the given order of destinations.
 fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
     let tree = path_of_6();
     let mut briefs = Brief::all(&tree, Operation::Scatter, flits, &Timing::LOCK_STEP);

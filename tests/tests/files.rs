@@ -1,11 +1,11 @@
-//! What becomes of files: names, modes and times survive, and of what stands at the
-//! output only that is touched which arrives anew.
+//! Messages made of files: names, modes and times are preserved, and of the existing output only
+//! the received entries are replaced.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, symlink};
 use std::path::Path;
 
 use flitcast_tests::files::{
@@ -46,7 +46,7 @@ fn gather(tree: &str, input: &Path, output: &Path, more: &[&str]) -> Finished {
     run(fixed.iter().chain(&["--format", "json"]).chain(more))
 }
 
-/// There and back again.
+/// Checks that messages survive a scatter and a gather.
 #[track_caller]
 fn assert_survives(tree: &str, dir: &Path) {
     let (input, there, back) = (dir.join("input"), dir.join("there"), dir.join("back"));
@@ -73,7 +73,8 @@ fn long_paths_survive_below_a_long_output() {
     assert_eq!(read_deep(&back.join("p1"), &names), b"deep down");
 }
 
-/// What no receiver could write, wherever its output is, is found before anything is sent.
+/// Paths that no receiver could create, wherever its output is, are detected before anything is
+/// sent.
 #[test]
 fn paths_that_are_too_long_are_refused_beforehand() {
     let dir = scratch();
@@ -133,18 +134,22 @@ fn names_of_all_kinds_survive() {
     assert_survives("path:3", dir.path());
 }
 
-#[test]
-fn modes_and_times_survive() {
-    let dir = scratch();
-    let own = dir.path().join("input/p1");
-    for mode in [
-        0o000, 0o400, 0o444, 0o600, 0o644, 0o666, 0o755, 0o777, 0o111,
-    ] {
-        let path = own.join(format!("{mode:03o}"));
+/// Fills a folder with a file of each mode, each with a different time.
+fn fill_with_modes(folder: &Path, modes: &[u32]) {
+    for &mode in modes {
+        let path = folder.join(format!("{mode:03o}"));
         fill(&path, 10);
         set_mtime(&path, 1_000_000_000 + u64::from(mode), 123_456_789);
         set_mode(&path, mode);
     }
+}
+
+#[test]
+fn modes_and_times_survive() {
+    let dir = scratch();
+    let own = dir.path().join("input/p1");
+    let modes = [0o400, 0o444, 0o600, 0o644, 0o666, 0o755, 0o777];
+    fill_with_modes(&own, &modes);
     for (mode, nanos) in [(0o500, 1), (0o700, 999_999_999), (0o755, 0)] {
         let path = own.join(format!("folder-{mode:03o}"));
         fill(&path.join("file"), 10);
@@ -158,9 +163,23 @@ fn modes_and_times_survive() {
     set_mode(&own, 0o705);
     assert_survives("star:3", dir.path());
     let tree = snapshot(&dir.path().join("back"));
-    assert_eq!(tree[Path::new("p1/111")].mode, 0o111);
+    assert_eq!(tree[Path::new("p1/444")].mode, 0o444);
     assert_eq!(tree[Path::new("p1/late")].mtime, (1 << 33, 5));
     assert_eq!(tree[Path::new("p1")].mtime, (86_400, 7));
+    // Only root can remove a folder that it may not write to.
+    for place in ["input", "there", "back"] {
+        set_mode(&dir.path().join(place).join("p1/folder-500"), 0o700);
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn modes_that_keep_the_owner_from_reading_survive() {
+    let dir = scratch();
+    fill_with_modes(&dir.path().join("input/p1"), &[0o000, 0o111, 0o222]);
+    assert_survives("star:3", dir.path());
+    let tree = snapshot(&dir.path().join("back"));
+    assert_eq!(tree[Path::new("p1/111")].mode, 0o111);
 }
 
 #[test]
@@ -225,8 +244,7 @@ fn the_sample_survives() {
     assert_same_below(sample, &back);
 }
 
-/// Which PE has which of the files that were dealt; the folders they lie in are made
-/// wherever one is needed.
+/// Returns the distributed files of each PE; folders are created wherever one is needed.
 fn dealt(output: &Path) -> BTreeMap<String, Tree> {
     let own = |name: String| {
         let mut tree = snapshot(&output.join(&name));
@@ -268,7 +286,7 @@ fn spread_deals_every_file_once_balanced_and_always_alike() {
     assert_same(&all, &together);
     let count: usize = hands.values().map(Tree::len).sum();
     assert_eq!(count, all.len(), "none arrives twice");
-    // No file could be handed from the fullest to the emptiest to make them more alike.
+    // No file can be moved from the fullest to the emptiest PE to make them more equal.
     let sizes_of = |hand: &Tree| -> Vec<usize> {
         let size = |node: &Node| match &node.kind {
             Kind::File(content) => content.len(),
@@ -283,7 +301,7 @@ fn spread_deals_every_file_once_balanced_and_always_alike() {
     let smallest = fullest.iter().min().expect("it holds something");
     assert!(sum(&fullest) - sum(&emptiest) <= *smallest, "{sizes:?}");
 
-    // Another tree with as many PEs deals alike.
+    // Another tree with the same number of PEs has the same distribution.
     scatter("star:5", &input, &again, &["--spread"]).ok();
     assert!(dealt(&again) == hands);
 }
@@ -371,4 +389,89 @@ fn rounds_give_median_and_spread() {
         let goodput = 5.0 * 1024.0 * 100.0 / measured * 1e6;
         assert!((report.float("/round/goodput_bytes_per_s") / goodput - 1.0).abs() < 0.001);
     }
+}
+
+/// Holes of files are neither read nor sent: 4 GiB of them take no time and no room.
+#[test]
+fn holes_are_not_sent() {
+    const LONG: u64 = 4 << 30;
+    let dir = scratch();
+    let (input, there, back) = (
+        dir.path().join("input"),
+        dir.path().join("there"),
+        dir.path().join("back"),
+    );
+    // A file that is one hole, one with data in the middle, and one with data at both ends.
+    for (pe, places) in [(1, &[][..]), (2, &[LONG / 2]), (3, &[0, LONG - 5])] {
+        fs::create_dir_all(&input).expect("it can be made");
+        let file = fs::File::create(input.join(format!("p{pe}"))).expect("it can be made");
+        file.set_len(LONG).expect("the file system has holes");
+        for place in places {
+            file.write_all_at(b"data!", *place)
+                .expect("it can be written");
+        }
+    }
+    let report = scatter("kary:2:4", &input, &there, &[]).ok().report();
+    assert!(report.number("/round/bytes") < 100_000, "holes are sent");
+    gather("kary:2:4", &there, &back, &[]).ok();
+    for output in [there, back] {
+        for (pe, places) in [(1, &[][..]), (2, &[LONG / 2]), (3, &[0, LONG - 5])] {
+            let file = fs::File::open(output.join(format!("p{pe}"))).expect("it is there");
+            let found = file.metadata().expect("it is open");
+            assert_eq!(found.len(), LONG);
+            assert!(found.blocks() * 512 < 1 << 20, "{} blocks", found.blocks());
+            let mut read = [0; 5];
+            for place in places {
+                file.read_exact_at(&mut read, *place)
+                    .expect("it is as long");
+                assert_eq!(&read, b"data!");
+            }
+            file.read_exact_at(&mut read, LONG / 4)
+                .expect("it is as long");
+            assert_eq!(read, [0; 5]);
+        }
+    }
+}
+
+#[test]
+fn empty_folders_are_dealt_like_files() {
+    let dir = scratch();
+    let (input, there) = (dir.path().join("input"), dir.path().join("there"));
+    for folder in ["a/deep/empty", "b", "c/full"] {
+        fs::create_dir_all(input.join(folder)).expect("it can be made");
+    }
+    fill(&input.join("c/full/file"), 10);
+    scatter("star:4", &input, &there, &["--spread"]).ok();
+    let mut all = BTreeMap::new();
+    for pe in names(&there) {
+        for (path, node) in snapshot(&there.join(pe)) {
+            if node.kind == Kind::Directory {
+                *all.entry(path).or_insert(0) += 1;
+            }
+        }
+    }
+    for folder in ["a/deep/empty", "b", "c/full"] {
+        let times = all.get(Path::new(folder));
+        assert_eq!(times, Some(&1), "{folder} in {all:?}");
+    }
+}
+
+/// A place where a message cannot become visible is detected before anything is sent.
+#[test]
+fn an_output_that_leads_nowhere_is_named_beforehand() {
+    let dir = scratch();
+    let input = dir.path().join("input");
+    fill(&input.join("p1/file"), 10);
+    symlink("nowhere", dir.path().join("link")).expect("it can be made");
+    for output in ["link", "link/below", "link/far/below"] {
+        let failed = scatter("path:2", &input, &dir.path().join(output), &[]);
+        assert_eq!(failed.code, Some(2), "{}", failed.stderr);
+        let link = dir.path().join("link");
+        let told = format!("`{}` is a symlink to what does not exist; ", text(&link));
+        assert!(failed.stderr.contains(&told), "{}", failed.stderr);
+    }
+    // A symlink to a folder is one.
+    fs::create_dir(dir.path().join("nowhere")).expect("it can be made");
+    scatter("path:2", &input, &dir.path().join("link"), &[]).ok();
+    assert_same_below(&input, &dir.path().join("nowhere"));
 }

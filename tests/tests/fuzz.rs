@@ -1,7 +1,7 @@
-//! Every parser of what others write, fed with anything for a moment; inputs that once
-//! were findings are in `tests/corpus`, and are read again here.
+//! Fuzzing of every parser of external input for a short time; `tests/corpus` contains earlier
+//! findings, which are tested again.
 //!
-//! `cargo run -p flitcast-tests --release --bin fuzz -- --seconds 3600` goes on for longer.
+//! `cargo run -p flitcast-tests --release --bin fuzz -- --seconds 3600` runs for an hour.
 
 use flitcast_tests::fuzz::{Fuzzer, TARGETS, Target, corpus, hex};
 

@@ -1,4 +1,4 @@
-//! Gossip: each PE has one file or folder, and a copy of it comes to every other one.
+//! Gossip: each PE has one file or folder, of which every other PE receives a copy.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use flitcast_tests::report::Report;
 use flitcast_tests::{parsed, printed, refused, run, scratch};
 use serde_json::Value;
 
-/// So that there is time to kill somebody in mid-round.
+/// Slow enough to kill a PE during a round.
 const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB";
 
-/// One of a PE's message is long.
+/// Creates messages of which that of one PE is long.
 fn with_long(pes: u32, long: u32) -> Pairs {
     Pairs::filled("gossip", pes, |(from, _)| match from == long {
         true => 2 << 20,
@@ -19,7 +19,7 @@ fn with_long(pes: u32, long: u32) -> Pairs {
     })
 }
 
-/// That everybody got what all others had, as predicted and as measured.
+/// Checks that every PE received the messages of all others, as predicted and as measured.
 #[track_caller]
 fn assert_all_have(report: &Report, bytes: &[u64]) {
     assert_eq!(report.value("/operation"), "gossip");
@@ -89,7 +89,7 @@ fn everybody_gets_a_copy_of_what_all_others_have() {
     }
 }
 
-/// Whatever is chosen, all arrives.
+/// All messages arrive with any choice.
 #[test]
 fn auto_takes_what_is_predicted_to_be_the_quickest() {
     for (site, is_any) in [
@@ -109,7 +109,7 @@ fn auto_takes_what_is_predicted_to_be_the_quickest() {
     }
 }
 
-/// A cluster file that says which network its PEs are has as many ways as that network.
+/// A cluster file that defines the network of its PEs permits the same algorithms as that network.
 #[test]
 fn auto_knows_the_network_of_a_cluster_file() {
     let dir = scratch();
@@ -127,7 +127,7 @@ fn auto_knows_the_network_of_a_cluster_file() {
     assert_eq!(ways(&format!("--cluster {}", file.display())), of_network);
 }
 
-/// Who has no entry has nothing to say, and gets what there is.
+/// A PE without an entry has an empty message, and receives all others.
 #[test]
 fn a_missing_entry_is_an_empty_message() {
     for way in [
@@ -164,7 +164,7 @@ fn messages_that_are_no_files_arrive_in_every_round() {
     );
 }
 
-/// P0's is the first.
+/// The first length is P0's.
 #[test]
 fn each_has_a_length_of_its_own() {
     for way in ["--tree path:4", "--network complete:4"] {
@@ -186,7 +186,7 @@ fn each_has_a_length_of_its_own() {
     }
 }
 
-/// What all others have crosses the busiest edge once, whichever way it goes.
+/// The messages of all other PEs cross the busiest edge once, with any algorithm.
 #[test]
 fn links_are_as_slow_as_they_are_to_be() {
     let [bytes, ns_per_byte] = [64 << 10, 40];
@@ -283,7 +283,8 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     refused("gossip --tree path:4 --size 5 --from P2", &["'--from'"]);
 }
 
-/// The survivors have all of each other's. On the ring of five the tree is P3 - P4 - P0 - P1 - P2.
+/// The survivors have each other's messages. On the ring of five the tree is P3 - P4 - P0 - P1 -
+/// P2.
 #[test]
 fn a_leaf_that_dies_is_left_out() {
     for (way, dies) in [
@@ -301,7 +302,7 @@ fn a_leaf_that_dies_is_left_out() {
     }
 }
 
-/// Those below it move up, where all are relays as where only P1 and P2 are.
+/// The PEs below it move up, with relays of all kinds.
 #[test]
 fn a_relay_that_dies_is_gone_around() {
     for way in [
@@ -318,7 +319,7 @@ fn a_relay_that_dies_is_gone_around() {
     }
 }
 
-/// The round is over, and nothing half written is left; what is missing can be had later.
+/// The round is over, and no partial files are left; missing messages can be delivered later.
 #[test]
 fn without_p0_nothing_can_be_repaired_but_resumed() {
     for way in [

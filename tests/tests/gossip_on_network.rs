@@ -1,5 +1,5 @@
-//! Gossip on networks: every plan as it is printed, replayed by a checker that knows nothing of how it
-//! is made, and what the command says of costs, bounds, the paper's tables and bad input.
+//! Gossip on networks: every printed plan is replayed by a checker that is independent of the
+//! planner; costs, bounds, the paper's tables and invalid input are tested as well.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     list.unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
-/// A network by its name: its sides, and whether lines are rings; `None` where all are neighbours.
+/// Returns the sides of a network, and whether its lines are rings; `None` for a complete one.
 fn sides(network: &str) -> Option<(Vec<u64>, bool)> {
     let (kind, sizes) = network.split_once(':').expect("a size follows");
     let sizes = sizes.split('x').map(|side| side.parse().expect("a number"));
@@ -39,7 +39,7 @@ fn sides(network: &str) -> Option<(Vec<u64>, bool)> {
     (kind != "complete").then(|| (sizes.collect(), closed))
 }
 
-/// Which axis a hop is along, and whether upwards; the PEs must be neighbours.
+/// Returns the axis of a hop, and whether it goes upwards; the PEs must be neighbours.
 #[track_caller]
 fn hop(sides: &[u64], closed: bool, from: u64, to: u64) -> (usize, bool) {
     let mut stride = 1;
@@ -61,13 +61,13 @@ fn hop(sides: &[u64], closed: bool, from: u64, to: u64) -> (usize, bool) {
     panic!("P{from} and P{to} are no neighbours");
 }
 
-/// Replays a plan; its start-ups, sum of distances and sum of flits.
+/// Replays a plan; returns its start-ups, sum of distances and sum of flits.
 #[track_caller]
 fn replay(plan: &Value) -> [u64; 3] {
     let pes = number(plan, "pes");
     let network = plan["network"].as_str().expect("it has a name");
     let grid = sides(network);
-    // Each flit of each block, numbered; and who has it.
+    // The flits of all blocks are numbered; each PE has a set of them.
     let mut first = vec![0; pes as usize];
     let mut total = 0;
     let mut held: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); pes as usize];
@@ -155,7 +155,7 @@ fn fraction(value: &Value) -> (u64, u64) {
     }
 }
 
-/// Replays it; that time, bound, free run and proof are in order, too, at these prices.
+/// Replays a plan and checks its time, bound, free run and proof at these prices.
 #[track_caller]
 fn check(plan: &Value, prices: [u64; 3]) {
     let cost = replay(plan);
@@ -235,7 +235,7 @@ fn golden_plans_cost_what_the_table_says() {
     }
 }
 
-/// By every algorithm there is, with lengths of any kind.
+/// Plans by all algorithms, with lengths of any kind.
 #[test]
 fn plans_on_random_networks_keep_the_rules() {
     let mut random = SplitMix64::new(17);
@@ -290,7 +290,7 @@ fn plans_on_random_networks_keep_the_rules() {
         let most = [1, 4, 40][below(3) as usize];
         let mut lengths: Vec<u64> = (0..pes).map(|_| below(most + 1)).collect();
         if below(3) == 0 {
-            // Few have anything.
+            // Few PEs have data.
             (0..pes as usize)
                 .filter(|pe| pe % 4 > 0)
                 .for_each(|pe| lengths[pe] = 0);
@@ -311,7 +311,7 @@ fn plans_on_random_networks_keep_the_rules() {
 #[test]
 fn bounds_are_those_of_the_network() {
     for (line, bound) in [
-        // Data: both edges of a PE take in what it lacks.
+        // Data: both edges of a PE receive what it lacks.
         ("ring:9 --lengths equal:3", (12, 1)),
         ("ring:8 --lengths equal:1", (7, 2)),
         // An array's end has one edge, a mesh's corner two.
@@ -319,11 +319,11 @@ fn bounds_are_those_of_the_network() {
         ("mesh:3x3 --lengths equal:1", (4, 1)),
         ("torus:3x5 --lengths equal:2", (7, 1)),
         ("complete:9 --lengths equal:2", (16, 1)),
-        // Distance, from whoever has anything.
+        // Distance from any PE with data.
         ("ring:9 --lengths equal:1 --td 7", (28, 1)),
         ("mesh:3x4 --lengths equal:1 --td 7", (35, 1)),
         ("array:5 --lengths 0,0,1,0,0 --td 7", (14, 1)),
-        // Start-ups: three times as many know a block after each step on a ring.
+        // Start-ups: after each step on a ring, three times as many PEs have a block.
         ("ring:27 --lengths equal:1 --ts 100", (300, 1)),
         ("torus:5x5 --lengths equal:1 --ts 100", (200, 1)),
         ("array:2 --lengths equal:1 --ts 100", (100, 1)),
@@ -356,7 +356,8 @@ fn approach_1_meets_the_bound() {
     }
 }
 
-/// Halves carry the least over each edge, whatever the lengths: 300 where the others take 420, 815.
+/// Halves have the least load on each edge for any lengths: 300 steps, where the others take 420
+/// and 815.
 #[test]
 fn a_free_run_waits_for_nobody() {
     for (algorithm, expected) in [("approach1", 420), ("approach2:3", 815), ("halves", 300)] {
@@ -379,7 +380,7 @@ fn the_largest_that_are_promised_are_planned() {
     }
 }
 
-/// The row of a comparison with that name.
+/// Returns the row of a comparison with that name.
 #[track_caller]
 fn row<'a>(comparison: &'a Value, name: &str) -> &'a Value {
     let mut rows = list(comparison, "results").iter();

@@ -1,4 +1,4 @@
-//! PEs that others start: they join, play, stay or leave, and are missed.
+//! PEs that are started elsewhere: they join, run rounds, stay or leave, and may be missing.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn says(finished: &Finished, parts: &[&str]) {
     }
 }
 
-/// What is never over while a test looks: 8 MiB each, at 10 Mbit/s.
+/// A command that does not end during a test: 8 MiB each, at 10 Mbit/s.
 const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";
 
 #[test]
@@ -38,7 +38,7 @@ fn a_round_of_files_and_everybody_leaves() {
     }
 }
 
-/// On whatever host: all of it is told at once, and nobody is left out for it.
+/// On any host: all entries are reported together, and no PE is excluded for them.
 #[test]
 fn what_stands_in_an_output_is_found_before_anything_is_sent() {
     let cluster = Joining::new(&TREE, "60s");
@@ -103,12 +103,12 @@ fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
     let mut nodes = cluster.nodes("--stay --health DIR/health/of{pe}");
     let mut running = cluster.guarded("gather --size 1MiB --link rate=10mbit -v");
     running.wait_for(&["triggered"]);
-    // At once, and not file by file: the PEs write there meanwhile.
+    // Replaced as a whole, because the PEs write there meanwhile.
     std::fs::rename(cluster.path("health"), cluster.path("gone")).expect("it is there");
     for node in &mut nodes {
         node.wait_for(&["WARN", "cannot write --health", "/health/of"]);
     }
-    // Longer than until it is tried again.
+    // Longer than the interval between attempts.
     running.finish().ok();
     for node in nodes {
         node.signal(Signal::TERM);
@@ -172,7 +172,7 @@ fn who_never_comes_is_named_and_the_others_leave() {
     for node in nodes {
         node.finish().ok();
     }
-    // And where nobody listens.
+    // The same without a listening command.
     let began = Instant::now();
     let alone = cluster.node(3, "--credentials DIR/ca --wait 1s").finish();
     assert_eq!(alone.code, Some(1), "{}", alone.stderr);
@@ -199,7 +199,7 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
     says(
         &failed,
         &[
-            "error: P1 is gone: its channel ",
+            "error: P1 is gone: its process has ended",
             "where: P1, joined from 127.",
             " on h1, child of P0",
             "cut off with it: P3",
@@ -239,9 +239,9 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     let finished = running.finish();
     says(
         &finished,
-        &["P1 is dead (gone: its channel ", "P3 moves to P0"],
+        &["P1 is dead (gone: its process has ended", "P3 moves to P0"],
     );
-    // What the dead one had is lost with it.
+    // The message of the dead PE is lost.
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert!(finished.stdout.contains("P3  P0 "), "{}", finished.stdout);
     assert_eq!(victim.finish().code, None);
@@ -256,8 +256,8 @@ fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
     running.wait_for(&["joined", "pe=P1"]);
     let second = cluster.node(1, "--credentials DIR/ca").finish();
     assert_eq!(second.code, Some(1), "{}", second.stderr);
-    says(&second, &["two processes say to be P1: one from 127."]);
-    running.wait_for(&["two processes say to be P1", "which is refused"]);
+    says(&second, &["P1: registered twice: the process at 127."]);
+    running.wait_for(&["P1: registered twice", "is refused"]);
     let others: Vec<_> = [0, 2, 3]
         .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
         .into();
@@ -279,7 +279,7 @@ fn one_side_alone_with_certificates_is_told() {
         &["P1 may not join at ", "or was told to do without"],
     );
     running.wait_for(&["it shows a certificate, and this command was told --insecure"]);
-    // Both without, it works, and is told.
+    // Without credentials on both sides, the run succeeds with a notice.
     let nodes: Vec<_> = (0..4).map(|pe| cluster.node(pe, "--insecure")).collect();
     let done = running.finish().ok();
     assert!(done.stdout.contains("INSECURE"), "{}", done.stdout);
@@ -325,7 +325,7 @@ fn a_wrong_certificate_lets_nobody_in() {
         &disguised,
         &["p2.pem: the certificate is for P1, not for P2"],
     );
-    // Of this authority, and none that is waited for.
+    // From this authority, but for another PE.
     let folder = cluster.path("ca").display().to_string();
     flitcast_tests::run(["ca", "issue", &folder, "p7"]).ok();
     let seventh = cluster.node(7, "--credentials DIR/ca").finish();

@@ -1,4 +1,4 @@
-//! Clusters that `flitcast up` keeps: used, mended, asked, and gone when they are down.
+//! Running clusters of `flitcast up`: their use, restarts, status and end.
 
 use flitcast_tests::Finished;
 use flitcast_tests::files::{assert_same_below, fill};
@@ -18,7 +18,7 @@ fn says(finished: &Finished, code: i32, parts: &[&str]) {
 #[track_caller]
 fn down(cluster: &Kept) {
     says(&cluster.run("down FILE"), 0, &["kept", " is down"]);
-    // The keeper's last act is to let go.
+    // The daemon releases its lock at the very end.
     eventually("nothing is left", || {
         cluster.processes().is_empty().then_some(())
     });
@@ -80,7 +80,7 @@ fn it_is_used_by_one_command_after_the_other() {
             &["cluster.toml: this cluster is not up"],
         );
     }
-    // And without it, a cluster of its own.
+    // And without it, a separate cluster.
     cluster.run("gather --cluster FILE --size 1KiB").ok();
 }
 
@@ -121,7 +121,7 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     down(&cluster);
 }
 
-/// What a PE hears from its keeper after what admits it is a call for each command.
+/// A PE receives credentials from its daemon, and then a notification of each command.
 #[test]
 fn each_command_calls_the_pes() {
     let run = r#"run = ["sh", "-c", "tee \"$PWD/heard\" | \"$0\" \"$@\""]"#;
@@ -152,7 +152,7 @@ fn without_its_keeper_nobody_is_left() {
     eventually("the PEs have left", || {
         cluster.processes().is_empty().then_some(())
     });
-    // Its last breath may take a little longer than theirs.
+    // The daemon may end a little later than its PEs.
     let status = || Some(cluster.run("status FILE")).filter(|status| status.code == Some(2));
     let status = eventually("it is not up", status);
     says(&status, 2, &["this cluster is not up"]);
@@ -179,7 +179,7 @@ fn strangers_do_not_join_and_are_not_joined() {
     let status = cluster.run("status FILE --format json").ok();
     let status = status.report();
     let at = status.value("/coordinator").as_str().expect("it is a text");
-    // P3 makes room, and is not started again while it is stopped.
+    // P3's place becomes free, because a stopped daemon does not restart it.
     cluster.keeper().signal(Signal::STOP);
     let victim = cluster.pe(3);
     victim.signal(Signal::KILL);
@@ -195,7 +195,7 @@ fn strangers_do_not_join_and_are_not_joined() {
     says(&cluster.run(&join), 1, &["P3 may not join"]);
     cluster.keeper().signal(Signal::CONT);
     waiting.finish().ok();
-    // Nor do they join whoever listens there when no command does.
+    // They do not join another process that listens there when no command does.
     let text = std::fs::read_to_string(cluster.path("cluster.toml")).unwrap();
     let (_, pes) = text.split_once("[[pe]]").unwrap();
     let launch = "[launch]\nkind = \"join\"\nwait = \"2s\"\n[[pe]]";
@@ -228,10 +228,27 @@ fn a_file_that_has_changed_is_another_cluster() {
         says(
             &refused,
             2,
-            &["this cluster is up, and guarded as `flitcast up` was told"],
+            &["this cluster is up with the security that `flitcast up` fixed"],
         );
     }
     std::fs::remove_file(&path).unwrap();
+    down(&cluster);
+}
+
+/// The processes belong to the cluster and execute the next round.
+#[test]
+fn an_interrupted_round_leaves_the_cluster_up() {
+    let mut cluster = Kept::tree();
+    cluster.up("up FILE").ok();
+    let processes = cluster.processes();
+    let mut running = cluster.start("gather --cluster FILE --size 1TiB -v");
+    running.wait_for(&["triggered"]);
+    running.signal(Signal::INT);
+    let cut = running.finish();
+    says(&cut, 130, &["interrupted: the cluster stays up"]);
+    assert!(!cut.stderr.contains("was stopped"), "{}", cut.stderr);
+    assert_eq!(cluster.processes(), processes, "they are the same");
+    cluster.run("gather --cluster FILE --size 1KiB").ok();
     down(&cluster);
 }
 
@@ -301,7 +318,7 @@ fn what_does_not_come_up_leaves_nothing() {
     says(&cluster.run("up nothing.toml"), 2, &["nothing.toml"]);
 }
 
-/// It cannot hear that it is to stop. Its PEs never join, and leave when it does.
+/// The daemon does not receive the request to stop. Its PEs never join, and leave when it does.
 #[test]
 fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     let never = r#"run = ["sh", "-c", "cat > /dev/null"]"#;
@@ -321,8 +338,8 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     assert_eq!(cluster.known(), Vec::<String>::new());
 }
 
-/// Started at the same moment again and again, one brings it up, and the other says so; what
-/// the first one has made, the second leaves alone.
+/// Two commands are started at the same moment again and again: one starts the cluster, and the
+/// other reports that. The second does not change what the first has created.
 #[test]
 fn of_two_that_bring_it_up_at_once_one_does() {
     let mut cluster = Kept::tree();
@@ -332,7 +349,7 @@ fn of_two_that_bring_it_up_at_once_one_does() {
         let [first, second] = &all;
         says(first, 0, &["kept is up"]);
         match second.code {
-            // It came when all was done.
+            // This command came after the end of the other one.
             Some(0) => assert!(
                 [first, second]
                     .iter()
@@ -352,7 +369,7 @@ fn of_two_that_bring_it_up_at_once_one_does() {
     }
 }
 
-/// Whichever comes first, what is there then is whole, or nothing is.
+/// In either order, the result is a complete cluster, or none.
 #[test]
 fn it_is_taken_down_and_brought_up_at_once() {
     let mut cluster = Kept::tree();

@@ -1,13 +1,13 @@
-//! `deploy/kubernetes.yaml`, as far as it can be tried without a cluster: the cluster file in
-//! it is good, and counts the same PEs as the rest; what its pods may reach, write and run is
-//! bounded. `.ci/run` holds it against Kubernetes' published schemas.
+//! `deploy/kubernetes.yaml`, as far as it can be tested without a cluster: its cluster file is
+//! valid and agrees with the numbers of PEs elsewhere; the access of its pods is limited. `.ci/run`
+//! checks it against Kubernetes' published schemas.
 
 use flitcast_tests::{run, scratch};
 
 const MANIFESTS: &str = include_str!("../../deploy/kubernetes.yaml");
 const PES: usize = 8;
 
-/// The cluster file that the ConfigMap holds.
+/// Returns the cluster file that the ConfigMap holds.
 fn cluster_file() -> String {
     let (_, behind) = MANIFESTS
         .split_once("  cluster.toml: |\n")
@@ -53,14 +53,14 @@ fn it_has_a_pod_and_a_folder_of_keys_for_each_pe() {
     assert_eq!(items, 3 * PES);
 }
 
-/// What stands behind `key: ` on each line that begins with it.
+/// Returns the values after `key: ` on each line that begins with it.
 fn values<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
     let key = format!("{key}: ");
     let lines = text.lines().map(|line| line.trim_start_matches([' ', '-']));
     lines.filter_map(|line| line.strip_prefix(&key)).collect()
 }
 
-/// The documents of this kind.
+/// Returns the documents of this kind.
 fn documents(kind: &str) -> Vec<&'static str> {
     let all = MANIFESTS.split("\n---\n");
     all.filter(|it| values(it, "kind") == [kind]).collect()

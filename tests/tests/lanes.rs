@@ -1,6 +1,6 @@
-//! Messages on several trees at once: over two rails, and over a cover of a network in which
-//! neighbours have links of their own. All addresses are this machine's; links are shaped, so that
-//! more of them are quicker.
+//! Messages over several trees at once: over two rails, and over a cover of a network in which
+//! neighbours have separate links. All addresses are on this machine; links are shaped, so that
+//! several of them are faster than one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use flitcast_tests::{Finished, Running, refused, run, scratch, start};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-/// Five PEs in a path of two branches, each with two addresses.
+/// Describes five PEs in a path of two branches, each with two addresses.
 fn rails() -> String {
     let parents = [None, Some("a"), Some("b"), Some("a"), Some("d")];
     let pes = ["a", "b", "c", "d", "e"].iter().zip(parents).zip(1..);
@@ -23,7 +23,7 @@ fn rails() -> String {
     pes.collect()
 }
 
-/// A torus of 3 x 3 nodes, each of which is reached by each neighbour at an address of its own.
+/// Describes a torus of 3 x 3 nodes, each of which has a different address for each neighbour.
 fn torus() -> String {
     let near = |node: usize| {
         let (row, column) = (node / 3 * 3, node % 3);
@@ -73,7 +73,7 @@ impl Place {
         run(self.line(line))
     }
 
-    /// The line of an operation on files below the place.
+    /// Returns the command line of an operation on files below the place.
     fn files(&self, operation: &str, [from, to]: [&str; 2], more: &str) -> String {
         let [from, to] = [from, to].map(|name| self.path(name));
         let (from, to) = (from.display(), to.display());
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// Messages of all kinds for so many PEs: a long file, a folder, a byte, an empty file, nothing.
+/// Creates messages of all kinds for PEs: a long file, a folder, a byte, an empty file, nothing.
 fn fill_input(input: &Path, pes: usize) {
     fill(&input.join("p1"), 700_001);
     fill(&input.join("p2/folder/file"), 260_000);
@@ -165,7 +165,7 @@ fn under_way(place: &Place, line: &str) -> Running {
     running
 }
 
-/// Long messages for P1 to P4, so that there is time for faults.
+/// Creates long messages for P1 to P4, so that there is time for faults.
 fn fill_long(input: &Path) {
     for (pe, bytes) in [
         (1, 2_000_000),
@@ -177,7 +177,7 @@ fn fill_long(input: &Path) {
     }
 }
 
-/// What the dead would have got is missing, and nothing else; the retry is on one tree.
+/// Only the messages for the dead PE are missing; the retry uses one tree.
 #[test]
 fn who_dies_on_several_trees_is_left_out() {
     for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
@@ -196,7 +196,7 @@ fn who_dies_on_several_trees_is_left_out() {
     }
 }
 
-/// What has arrived stays, and the rest can be had later, on several trees again.
+/// Delivered messages stay, and the rest can be delivered later, over several trees again.
 #[test]
 fn what_a_dead_pe_would_have_got_can_be_had_later() {
     for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
@@ -235,7 +235,7 @@ fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
         "{shown}"
     );
     let place = Place::new(&torus());
-    // Deeper trees gain nothing where there is hardly anything to send.
+    // Deeper trees have no advantage for so little data.
     let one = place.report("scatter --cover --lengths 1,0,0,0,0,0,0,0");
     assert_eq!(one.number("/trees/count"), 1);
     let from = place.run("scatter --cover --size 100KiB --from P3 --format json");

@@ -1,4 +1,4 @@
-//! What a PE needs does not grow with the message, and a cluster may be large.
+//! The resources of a PE, which do not grow with the message, and the size of a cluster.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ const MIB: u64 = 1 << 20;
 /// A small part of the messages sent here.
 const MEMORY_BYTES: u64 = 24 * MIB;
 
-/// That every PE stayed within the memory that it may have, and told how much it had.
+/// Checks that every PE stayed within its memory, and reported the amount.
 #[track_caller]
 fn assert_within_memory(report: &Report) {
     let pes = report.list("/pes").len();
     let peaks: Vec<u64> = (0..pes)
         .map(|pe| report.number(&format!("/pes/{pe}/peak_resident_bytes")))
         .collect();
-    // No process of ours runs in less.
+    // Every process needs at least this much.
     assert!(
         peaks.iter().all(|peak| (MIB..MEMORY_BYTES).contains(peak)),
         "{peaks:?}"
@@ -94,7 +94,7 @@ fn a_long_file_takes_little_memory() {
     assert_same_below(Path::new(&input), Path::new(&back));
 }
 
-/// Each small file is made durable; none of that may pile up.
+/// Each small file is made durable, without accumulating memory.
 #[test]
 fn many_small_files_take_little_memory() {
     let dir = scratch();
@@ -116,10 +116,10 @@ fn many_small_files_take_little_memory() {
     assert_same_below(&input, &there);
 }
 
-/// Of a folder that is finished nothing is remembered, by whoever sends it or takes it.
+/// No memory remains in use for a finished folder, at the source or at the destination.
 #[test]
 fn a_hundred_thousand_folders_take_little_memory() {
-    // In memory, where each is durable at once.
+    // In memory, where syncs are fast.
     let dir = tempfile::tempdir_in("/dev/shm").expect("Linux has it");
     let (input, there) = (dir.path().join("input"), dir.path().join("there"));
     let long = "n".repeat(100);
@@ -157,7 +157,7 @@ fn sixty_four_processes_play_a_round() {
     }
 }
 
-/// A path is as deep as it has PEs.
+/// A path is as deep as its number of PEs.
 #[test]
 fn a_deep_tree_plays_a_round() {
     for operation in ["scatter", "gather"] {

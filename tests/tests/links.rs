@@ -1,23 +1,23 @@
-//! Links one can choose, on real processes: what arrives is what was sent, and it does
-//! not arrive before rate and latency allow.
+//! Shaped links with real processes: messages arrive unchanged, and not before rate and latency
+//! permit.
 
 use flitcast_tests::{Report, run, scratch};
 
 const BYTES: u64 = 200 * 1024;
 
-/// A run whose receivers have verified every byte, and its report.
+/// Returns the report of a run whose receivers have verified every byte.
 #[track_caller]
 fn report(line: &str) -> Report {
     let words = line.split_whitespace().chain(["--format", "json"]);
     run(words).ok().report()
 }
 
-/// What so many bytes take on the wire, in microseconds.
+/// Returns the time of this number of bytes on the wire, in microseconds.
 fn wire_us(bytes: u64, mbit: u64) -> f64 {
     (bytes * 8) as f64 / mbit as f64
 }
 
-/// That no round took less than `bound_us`.
+/// Checks that no round took less than `bound_us`.
 #[track_caller]
 fn assert_not_before(report: &Report, bound_us: f64) {
     let least = report.float("/round/measured_us/min");
@@ -62,7 +62,7 @@ fn a_gather_is_as_slow_as_its_links() {
     }
 }
 
-/// What a PE holds and sends on together crosses as single frames all the same.
+/// Messages that a PE stores and forwards together still cross as single frames.
 #[test]
 fn messages_that_are_held_cross_shaped_links() {
     for operation in ["scatter", "gather"] {
@@ -71,7 +71,7 @@ fn messages_that_are_held_cross_shaped_links() {
     }
 }
 
-/// The heading says it, and every edge of the report.
+/// The links are in the heading, and at every edge of the report.
 #[test]
 fn the_report_names_the_links() {
     let plain = "scatter --tree path:3 --size 1";
@@ -116,8 +116,8 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
     assert_eq!(gathered.float("/edges/0/shaped/up/ns_per_byte"), 8.0);
 }
 
-/// Two relays whose links are half as fast as P0's. What a search finds there, links that are known
-/// exactly tell (`job/order`); these are measured.
+/// Two relays have links half as fast as P0's. `job/order` tests the result of a search on exactly
+/// known links; these are measured.
 #[test]
 fn an_order_is_searched_for_on_the_links_that_are_there() {
     let dir = scratch();
@@ -137,15 +137,15 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
     assert!(of("predicted_us") <= of("farthest_first_us"));
     assert_eq!(of("predicted_us"), searched.float("/round/predicted_us"));
     assert!(of("bound_us") >= wire_us(4 << 20, 400) / 2.0);
-    // In whatever order, all bytes leave P0 through its one port.
+    // In any order, all bytes leave P0 through its one port.
     assert_not_before(&searched, wire_us(4 << 20, 400));
     let told = run(line.split_whitespace()).ok().stdout;
     assert!(told.contains("\n  order        searched for: "), "{told}");
 }
 
-/// The some thirty exchanges over an edge of 30 ms take longer than all measuring before a
-/// round may: then one edge of each kind is measured whole. On one machine the others are like
-/// it; over what may be a network, at least their latencies are measured.
+/// About thirty exchanges over an edge of 30 ms exceed the limit for all measurements, so one edge
+/// of each kind is measured completely. On one machine the others are assumed to be equal; over a
+/// possible network, at least their latencies are measured.
 #[test]
 fn not_every_edge_alike_is_measured_whole() {
     let dir = scratch();
@@ -165,7 +165,7 @@ fn not_every_edge_alike_is_measured_whole() {
         (3, Some(0)),
         (4, Some(1)),
     ] {
-        // Whatever is put before a PE's command may take it to another host.
+        // A program before a PE's command may start it on another host.
         text.push_str(&format!(
             "[[pe]]\nname = \"p{pe}\"\naddress = \"127.0.0.1\"\nrun = [\"env\"]\n"
         ));
@@ -185,7 +185,7 @@ fn not_every_edge_alike_is_measured_whole() {
     );
 }
 
-/// Four edges, of which P3's is slower than all others.
+/// Checks the measured latency of four edges, of which P3's is slower than all others.
 #[track_caller]
 fn assert_measured(tree: &str, latency_of: &str, told: &str) {
     let line = format!("scatter {tree} --size 1KiB");
@@ -207,7 +207,7 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
         assert_eq!(value("latency_of"), one(rate_of), "of P{child}");
         for direction in ["down", "up"] {
             let measured = report.float(&of(&format!("{direction}/latency_us")));
-            // Of an edge that was measured whole, it is fitted together with the rate.
+            // On a completely measured edge, it is fitted together with the rate.
             assert!(measured >= 0.98 * latency_us, "{measured} us of P{child}");
         }
     }
@@ -215,8 +215,8 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
     assert!(printed.contains(told), "{printed}");
 }
 
-/// Edges of one machine are alike: it takes three of them to know a hundred, and fewer where those
-/// take long.
+/// Edges of one machine are equal: three measurements suffice for a hundred edges, and fewer if
+/// those take long.
 #[test]
 fn of_a_hundred_edges_on_one_machine_three_are_measured() {
     let report = report("scatter --tree kary:3:101 --size 100B");

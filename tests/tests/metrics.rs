@@ -1,4 +1,4 @@
-//! Metrics: what is told of bytes and flits is exact, and who asks otherwise gets nothing.
+//! Metrics: the numbers of bytes and flits are exact, and other requests are rejected.
 
 use std::io::Read as _;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -28,7 +28,8 @@ fn on_an_edge(round: u64, to: u32) -> u64 {
     frame(Some((RoundId(round), message)), None, FLIT) + frame(None, Some(&[0; 16]), BYTES - FLIT)
 }
 
-/// What P`pe` has sent to the next PE of a path of `pes` in so many rounds.
+/// Returns the bytes and flits that P`pe` sends to the next PE of a path of `pes` in this number of
+/// rounds.
 fn sent_down(rounds: u64, pe: u32, pes: u32) -> (u64, u64) {
     let passing = (1..=rounds).flat_map(|round| (pe + 1..pes).map(move |to| (round, to)));
     let bytes = passing
@@ -43,7 +44,7 @@ fn edge(page: &Scraped, what: &str, pe: u32, peer: u32) -> u64 {
     page.get(&name).map_or(0, |number| number as u64)
 }
 
-/// A scatter of so many rounds that it is never over while a test looks; some are.
+/// Starts a scatter of very many rounds, and waits until some are over.
 fn endless(line: &str) -> (Running, SocketAddr) {
     let line = format!("scatter --size {BYTES} --rounds 100000 --metrics 127.0.0.1:0 {line}");
     let mut run = start(line.split_whitespace());
@@ -211,7 +212,7 @@ fn an_address_in_use_is_refused_before_anything_is_launched() {
     }
 }
 
-/// What the code tells, and nothing else, is what the dashboard asks for.
+/// The dashboard queries exactly the metrics of the code.
 #[test]
 fn the_dashboard_asks_for_what_there_is() {
     let (run, at) = endless("--tree star:3");

@@ -1,5 +1,5 @@
-//! Traces: a collector gets the spans of real commands, and one that does not take them costs
-//! nobody anything but a warning.
+//! Traces: a collector receives the spans of real commands, and one that rejects them causes only a
+//! warning.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use rustix::process::Signal;
 /// Seven PEs, so six messages.
 const GATHER: &str = "gather --tree kary:2:7 --size 1KiB --rounds 3 --format json";
 
-/// Starts `flitcast` with nothing said of traces but this.
+/// Starts `flitcast` with only these variables for traces.
 fn traced(line: &str, variables: &[(&str, &str)]) -> Running {
     let mut command = Command::new(flitcast());
     command.args(line.split_whitespace());
@@ -29,20 +29,20 @@ fn traced(line: &str, variables: &[(&str, &str)]) -> Running {
     begin(command)
 }
 
-/// The same to a collector, to its end.
+/// Runs a command with traces to a collector, to its end.
 fn traced_to(address: SocketAddr, line: &str) -> Finished {
     let endpoint = format!("http://{address}");
     traced(line, &[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint)]).finish()
 }
 
-/// That a gather has ended as it does without traces, and said this on stderr.
+/// Checks that a gather has ended as it does without traces, with this stderr.
 #[track_caller]
 fn assert_gathered(run: &Finished, stderr: &str) {
     assert_eq!((run.code, &*run.stderr), (Some(0), stderr));
     assert_eq!(run.report().number("/round/bytes"), 6 * 1024);
 }
 
-/// The span of this name; there is one.
+/// Returns the span of this name; there is one.
 #[track_caller]
 fn only<'a>(spans: &'a [Sent], name: &str) -> &'a Sent {
     let mut found = spans.iter().filter(|span| span.name == name);
@@ -101,7 +101,7 @@ fn a_command_is_traced_step_by_step() {
     assert!(predicted > 0.0);
     let steps = below(&spans, run);
     let names: Vec<&str> = steps.iter().map(|step| &*step.name).collect();
-    let expected = "launch connect probe prepare round round round stop";
+    let expected = "launch connect probe predict prepare round round round stop";
     assert_eq!(names.join(" "), expected);
     for (step, next) in steps.iter().zip(&steps[1..]) {
         assert!(step.ended_ns <= next.began_ns, "{step:#?} {next:#?}");
@@ -122,7 +122,7 @@ fn a_command_is_traced_step_by_step() {
             assert!(message.began_ns >= round.began_ns, "{message:#?}");
         }
     }
-    assert_eq!(spans.len(), 2 + 8 + 3 * 6);
+    assert_eq!(spans.len(), 2 + 9 + 3 * 6);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn a_failure_is_told_with_who_failed() {
 
 #[test]
 fn a_collector_that_takes_nothing_costs_a_warning() {
-    // Whoever calls is connected, and never answered.
+    // Clients are connected, and never answered.
     let silent = TcpListener::bind("127.0.0.1:0").expect("loopback has a port");
     let address = silent.local_addr().expect("it is bound");
     let late = "warning: traces are lost: the collector did not answer within 2 s\n";

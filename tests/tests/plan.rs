@@ -1,4 +1,4 @@
-//! `flitcast plan` and `flitcast compare` as a user meets them.
+//! `flitcast plan` and `flitcast compare` as users run them.
 
 use flitcast_tests::{parsed, printed, refused};
 use serde_json::{Value, json};

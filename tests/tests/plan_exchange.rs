@@ -1,4 +1,4 @@
-//! Plans of total exchanges, and of gossip on trees, replayed flit by flit.
+//! Plans of exchanges, and of gossip on trees, replayed flit by flit.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::replay::{list, number, planned_of, replay};
 
 const COMPLETE_BINARY: [u64; 5] = [3, 7, 15, 31, 63];
 
-/// Many ports, single ports, and around the tree.
+/// With a port for each neighbour, with one port, and around the tree.
 #[test]
 fn gossip_takes_what_the_table_says() {
     let table = [
@@ -32,7 +32,7 @@ fn gossip_takes_what_the_table_says() {
     }
 }
 
-/// Many ports and single ports.
+/// With a port for each neighbour, and with one port.
 #[test]
 fn exchanges_take_what_the_table_says() {
     let table = [[2, 4], [12, 24], [56, 128], [240, 576], [992, 2432]];
@@ -42,7 +42,7 @@ fn exchanges_take_what_the_table_says() {
         let bounds = plans.each_ref().map(|plan| number(plan, "bound_steps"));
         assert_eq!(bounds, expected, "{pes} PEs");
         let times = plans.each_ref().map(replay);
-        // Of 63 PEs the table has bounds only.
+        // For 63 PEs the table has only bounds.
         assert!(times == expected || pes == 63, "{pes} PEs: {times:?}");
     }
 }
@@ -56,7 +56,6 @@ fn line(numbers: &[u64]) -> String {
     words.join(",")
 }
 
-/// A matrix in a file.
 fn write_matrix(path: &Path, rows: &[Vec<u64>]) {
     let lines: Vec<String> = rows.iter().map(|row| line(row)).collect();
     std::fs::write(path, lines.join("\n")).expect("it is written");
@@ -112,7 +111,7 @@ fn plans_on_random_trees_keep_the_rules() {
     );
 }
 
-/// A plan has the messages of its matrix, numbered by source, then by destination.
+/// Checks that a plan has the messages of its matrix, numbered by source, then by destination.
 #[track_caller]
 fn check_messages(plan: &Value, rows: &[Vec<u64>]) {
     let pes = rows.len() as u64;
@@ -178,7 +177,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "gossip --tree path:9 --lengths equal:1000000",
-            &["72000000 crossings", "at most 2097152"],
+            &["72000000 crossings", "the maximum is 2097152"],
         ),
         (
             "gossip --tree path:2000 --lengths equal:1 --ports multi",

@@ -1,10 +1,10 @@
-//! `flitcast plan --simulate` of all operations: the state machines that ship play in lock step what
-//! is planned, and it says so; what nothing plays is refused.
+//! `flitcast plan --simulate` of all operations: the state machines of the program execute the plan
+//! in lock step, and the result must agree; plans that no state machine executes are rejected.
 
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_tests::{refused, run, scratch};
 
-/// What a simulation says of a plan: the line of the summary, without its name.
+/// Returns the result of a simulation: the line of the summary, without its name.
 #[track_caller]
 fn simulated(line: &str) -> String {
     let line = format!("plan {line} --summary --simulate");
@@ -23,7 +23,8 @@ fn as_planned(line: &str) {
     assert_eq!(simulated(line), AS_PLANNED, "{line}");
 }
 
-/// By rounds, a PE with few children does not wait for the one with the most, so some may be earlier.
+/// With `rounds`, a PE with few children does not wait for the one with the most, so some sends may
+/// be earlier.
 #[test]
 fn broadcasts_are_played_as_planned_on_random_trees() {
     let mut random = SplitMix64::new(5);
@@ -80,7 +81,7 @@ fn gossip_and_exchange_are_played_as_planned_on_random_trees() {
     }
 }
 
-/// Packets of the wormhole model go by single ports there, so steps are others.
+/// Packets of the wormhole model use single ports there, so the steps differ.
 #[test]
 fn gossip_on_networks_comes_from_whom_it_is_planned() {
     for (line, steps) in [
@@ -109,7 +110,7 @@ fn gossip_on_networks_comes_from_whom_it_is_planned() {
     }
 }
 
-/// It is the plan and nothing else that is printed for programs.
+/// The JSON output is the plan and nothing else.
 #[test]
 fn a_simulation_changes_nothing_of_what_programs_get() {
     for line in [

@@ -93,7 +93,7 @@ fn plans_on_random_trees_keep_the_rules() {
             replay(&planned(&format!("{all} --algorithm {algorithm}")));
         }
     }
-    // 895 steps, where no plan takes less than 893.
+    // 895 steps; the lower bound is 893.
     assert!(urgent * 200 <= bounds * 201, "{urgent} and {bounds} steps");
 }
 
@@ -118,7 +118,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "--network complete:6 --size 1 --algorithm hypercube",
-            "6 is no power of 2",
+            "6 is not a power of 2",
         ),
         (
             "--tree path:3 --size 1 --from P3",
@@ -156,8 +156,8 @@ fn what_does_not_fit_is_refused_with_what_would() {
     }
 }
 
-/// A scatter's branches, from the root and from the worst source, one flit each: by single ports
-/// n - 1 steps, by many as many as the largest branch has PEs.
+/// A scatter's branches, from the root and from the worst source, one flit each: with one port n -
+/// 1 steps, with a port for each neighbour the number of PEs in the largest branch.
 #[test]
 fn scatters_from_any_pe_take_what_the_table_says() {
     for (pes, expected) in [

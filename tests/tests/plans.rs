@@ -1,5 +1,5 @@
-//! The planner against the simulator: every flit and every control item, step by
-//! step, of random trees and lengths.
+//! The planner compared with the simulator: every flit and every control item, step by step, on
+//! random trees and lengths.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn assert_agree(plan: &Plan, run: &Simulated) {
     assert!(plan.lower_bound_steps <= plan.time_steps, "{plan:?}");
 }
 
-/// That every message arrives, in the simulator and in the prediction.
+/// Checks that every message arrives, in the simulator and in the prediction.
 fn assert_all_arrive(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
     let briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
     let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();

@@ -1,6 +1,6 @@
-//! Prometheus' own opinion of the metrics page: `promtool check metrics`.
+//! The metrics page checked by Prometheus: `promtool check metrics`.
 //!
-//! `promtool` comes with Debian's `prometheus`.
+//! `promtool` is part of Debian's package `prometheus`.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use flitcast_tests::start;
 use rustix::process::Signal;
 
 #[test]
-#[ignore = "needs promtool"]
+#[ignore = "needs prometheus"]
 fn prometheus_finds_nothing_wrong() {
     let line = "gather --tree path:4 --size 100kB --rounds 100000 --metrics 127.0.0.1:0";
     let mut run = start(line.split_whitespace());

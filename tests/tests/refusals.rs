@@ -1,4 +1,4 @@
-//! What a PE's state machine refuses of a neighbour, whatever the network did.
+//! Messages of a neighbour that a PE's state machine rejects.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn gathered(source: u32) -> Message {
     Message::between(PeId(source), PeId::ROOT, 5)
 }
 
-/// A relay would pass it on in place of a message that is yet to come.
+/// A relay would forward it in place of a message that is yet to come.
 #[test]
 fn a_relay_takes_a_message_once() {
     let mut relay = on_a_path(Operation::Scatter, PeId(1));
@@ -37,7 +37,7 @@ fn a_relay_takes_a_message_once() {
     assert_eq!(other, Ok(Route::relay(to)), "the others still come");
 }
 
-/// P0 would count it for a message that never came, and call the round complete.
+/// P0 would count it as a missing message, and consider the round complete.
 #[test]
 fn the_destination_takes_a_message_once() {
     for operation in [Operation::CombiningGather, Operation::ShoulderTap] {

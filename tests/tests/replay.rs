@@ -1,13 +1,12 @@
-//! A checker of plans as they are printed, which knows nothing of how they are made: it replays them
-//! flit by flit and holds them to ports, possession and delivery, and to what they say of
-//! themselves.
+//! A checker of printed plans, independent of the planners: it replays them flit by flit and checks
+//! ports, possession, delivery, and the figures of the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use flitcast_tests::run;
 use serde_json::Value;
 
-/// What `flitcast plan` prints.
+/// Returns the output of `flitcast plan`.
 #[track_caller]
 pub fn planned_of(operation: &str, line: &str) -> Value {
     let line = format!("plan {operation} {line} --format json");
@@ -25,12 +24,12 @@ pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     list.unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
-/// Whether this came first is what a set says that takes it.
+/// Returns whether an element is new in a set, and adds it.
 fn is_new<T: Ord>(set: &mut BTreeSet<T>, element: T, what: &str) {
     assert!(set.insert(element), "{what} twice");
 }
 
-/// Both directions of all edges; `None` where all PEs reach each other.
+/// Returns both directions of all edges; `None` in a complete network.
 fn arcs_of(plan: &Value) -> Option<BTreeSet<[u64; 2]>> {
     let edges = plan["edges"].as_array();
     assert_eq!(edges.is_none(), plan["complete"] == true);
@@ -39,7 +38,7 @@ fn arcs_of(plan: &Value) -> Option<BTreeSet<[u64; 2]>> {
     Some(both.collect())
 }
 
-/// All that crosses in each step: from, to, message, flit.
+/// Returns all crossings of each step: from, to, message, flit.
 fn steps_of(plan: &Value) -> BTreeMap<u64, Vec<[u64; 4]>> {
     let arcs = arcs_of(plan);
     let pes = number(plan, "pes");
@@ -59,18 +58,18 @@ fn steps_of(plan: &Value) -> BTreeMap<u64, Vec<[u64; 4]>> {
     steps
 }
 
-/// What a PE has of a flit: when it came, and when it last went on from there.
+/// The stay of a flit at a PE: the step of its arrival, and that of its last departure.
 #[derive(Clone, Copy)]
 struct Stay {
     came: u64,
     gone: u64,
 }
 
-/// Replays a plan; its time.
+/// Replays a plan; returns the time.
 #[track_caller]
 pub fn replay(plan: &Value) -> u64 {
     let steps = steps_of(plan);
-    // By PE, message and flit. What is at its source came in step 0.
+    // For each PE, message and flit. Flits at their source arrived in step 0.
     let mut stays: BTreeMap<[u64; 3], Stay> = BTreeMap::new();
     let mut sources = BTreeMap::new();
     for message in list(plan, "messages") {
@@ -81,7 +80,7 @@ pub fn replay(plan: &Value) -> u64 {
         let other = sources.insert(of("id"), of("source"));
         assert_eq!(other, None, "an id twice");
     }
-    // A flit that goes around a tree meets some PEs again.
+    // A flit that goes around a tree passes some PEs several times.
     let may_return = plan["algorithm"] == "ring-emulation";
     let has_one_port = plan["ports"] != "multi";
     let mut ended = Vec::new();
@@ -140,8 +139,8 @@ fn check_delivery(plan: &Value, stays: &BTreeMap<[u64; 3], Stay>) {
     }
 }
 
-/// What a plan says of the message of a PE: when its first flit leaves, and when its last one is
-/// there.
+/// Checks the steps of a PE's message in a plan: when its first flit leaves, and when its last one
+/// arrives.
 fn check_steps(plan: &Value, message: &Value) {
     let of = |key| number(message, key);
     let crossings = list(plan, "crossings").iter();
@@ -161,12 +160,12 @@ fn check_steps(plan: &Value, message: &Value) {
     assert_eq!(last, Some(of("arrival_step")));
 }
 
-/// The most that a PE has at the end of a step of what has come and is yet to go on.
+/// Returns the largest number of flits that a PE keeps for others at the end of a step.
 fn most_kept(stays: impl Iterator<Item = (u64, Stay)>) -> u64 {
     let kept = stays.filter(|(_, stay)| stay.gone > stay.came);
     let changes = kept.flat_map(|(pe, stay)| [(pe, stay.gone, -1), (pe, stay.came, 1)]);
     let mut changes: Vec<(u64, u64, i64)> = changes.collect();
-    // Of a step, what goes on comes before what comes, as at its end it is gone.
+    // Within a step, departures count before arrivals, because at its end departed flits are gone.
     changes.sort_unstable();
     let (mut here, mut most) = (0, 0);
     for (_, _, change) in changes {

@@ -8,7 +8,7 @@ use flitcast_tests::processes::eventually;
 use flitcast_tests::{Finished, run, scratch, start};
 use rustix::process::Signal;
 
-/// An entry for each of these PEs, a file or a folder.
+/// Creates an entry for each of these PEs, a file or a folder.
 fn put_entries(input: &Path, pes: &[u32]) {
     for pe in pes {
         let entry = input.join(format!("p{pe}"));
@@ -27,7 +27,7 @@ fn done(words: &[&str], input: &Path, output: &Path) -> Finished {
     run(words.iter().chain(&files))
 }
 
-/// The names of what was delivered.
+/// Returns the names of the delivered messages.
 fn delivered(output: &Path) -> Vec<String> {
     let mut names = names(output);
     names.retain(|name| !name.starts_with('.'));
@@ -71,7 +71,7 @@ fn what_p3_scatters_it_can_gather() {
     }
 }
 
-/// From its other end a path is one, and from its middle it is none.
+/// A path is one from its other end, but not from its middle.
 #[test]
 fn a_path_is_one_from_either_end() {
     let algorithm = |to: &str| {
@@ -101,7 +101,7 @@ fn a_broadcast_from_p2_reaches_p0() {
     }
 }
 
-/// Files are dealt to all others, and each edge keeps the two directions that its file gives it.
+/// Files are distributed over all other PEs, and each edge keeps the two directions of its file.
 #[test]
 fn dealt_files_and_unlike_links_go_from_p1() {
     let dir = scratch();
@@ -118,7 +118,7 @@ fn dealt_files_and_unlike_links_go_from_p1() {
     let words: Vec<&str> = words.into_iter().chain(["--format", "json"]).collect();
     let report = done(&words, &input, &output).ok().report();
     assert_eq!(delivered(&output), ["p0", "p2"]);
-    // What went up goes down now.
+    // Data that was sent up is now sent down.
     let edge = report.list("/edges")[0].clone();
     assert_eq!((&edge["parent"], &edge["child"]), (&1.into(), &0.into()));
     let rate = |way: &str| edge["shaped"][way]["ns_per_byte"].as_f64();
@@ -143,9 +143,9 @@ fn messages_go_from_p2_and_to_p1_over_tls() {
     }
 }
 
-/// P3, P0, P2, P1 are one below the other. P0 is a relay like any other: what its death cuts off
-/// goes around it. Nobody misses a leaf. Where it all starts or ends nothing half written is left.
-/// What is missing can be had later.
+/// P3, P0, P2, P1 are one below the other. P0 is a relay like any other, and its death is routed
+/// around. The death of a leaf affects no other PE. The death of the source or the destination
+/// leaves no partial file. Missing messages can be delivered later.
 #[test]
 fn whoever_dies_is_gone_around() {
     for (operation, dies, left) in [

@@ -1,6 +1,6 @@
-//! Every shape of tree, of 1 to 16 PEs; both operations, every algorithm; messages
-//! of nothing, of a byte, of a flit and a byte around it, of megabytes: all real
-//! processes. What was scattered and gathered again is what was there before.
+//! Scatters followed by gathers with real processes, which must restore the messages: every shape
+//! of tree of 1 to 16 PEs, every algorithm, and messages of nothing, a byte, about one flit, and
+//! megabytes.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use flitcast_tests::{Report, run, scratch};
 const SIZES: [usize; 6] = [1, 2, 3, 5, 8, 16];
 const KIB: usize = 1024;
 
-/// Small flits and the default ones take turns.
+/// Small flits and the default ones alternate.
 fn flit_bytes(pes: usize) -> usize {
     match pes {
         2 | 5 | 16 => 4 * KIB,
@@ -18,8 +18,7 @@ fn flit_bytes(pes: usize) -> usize {
     }
 }
 
-/// The lengths that could matter. P_i's message is the `i + turn`-th of them, over
-/// and over.
+/// Returns the lengths that could matter. P_i's message has the `i + turn`-th of them, cyclically.
 fn length_kinds(flit: usize) -> [usize; 6] {
     [flit + 1, flit, 3 * KIB * KIB + 5, flit - 1, 0, 1]
 }
@@ -31,7 +30,7 @@ fn lengths(pes: usize, turn: usize) -> Vec<usize> {
         .collect()
 }
 
-/// With few PEs it takes several turns until each kind was sent.
+/// Returns the turns in which each length is sent at least once; few PEs need several.
 fn turns(pes: usize) -> Vec<usize> {
     let kinds = length_kinds(flit_bytes(pes)).len();
     match pes {
@@ -40,7 +39,7 @@ fn turns(pes: usize) -> Vec<usize> {
     }
 }
 
-/// The arguments of every gather that the tree allows.
+/// Returns the arguments of every gather that the tree allows.
 fn gathers(is_path: bool) -> Vec<Vec<&'static str>> {
     let mut all = vec![
         vec!["--algorithm", "certification", "--sync", "serial"],
@@ -52,7 +51,7 @@ fn gathers(is_path: bool) -> Vec<Vec<&'static str>> {
     all
 }
 
-/// A run that went well, and its report.
+/// Returns the report of a successful run.
 #[track_caller]
 fn report(operation: &str, tree: &str, pes: usize, more: &[&str]) -> Report {
     let flit = flit_bytes(pes).to_string();
@@ -87,7 +86,7 @@ fn synthetic(tree: &str, pes: usize, is_path: bool) {
         let lengths = lengths(pes, turn);
         let list: Vec<String> = lengths.iter().map(usize::to_string).collect();
         let list = match pes {
-            // There is nobody to send anything to; a list must be as long.
+            // There is no destination; the list has the same length.
             1 => vec!["--size".to_owned(), "1MiB".to_owned()],
             _ => vec!["--lengths".to_owned(), list.join(",")],
         };
@@ -102,8 +101,7 @@ fn synthetic(tree: &str, pes: usize, is_path: bool) {
     }
 }
 
-/// Shards: for each PE a folder with files of its length, but nothing for those
-/// whose length is 0.
+/// Creates shards: for each PE a folder with files of its length, and none if the length is 0.
 fn shards(directory: &Path, pes: usize) -> Tree {
     std::fs::create_dir(directory).expect("a scratch directory can be written to");
     for (i, &bytes) in (1..).zip(&lengths(pes, pes)) {
@@ -133,7 +131,7 @@ fn files(tree: &str, pes: usize, is_path: bool) {
     assert_same(&shards, &below(&scattered));
     for (i, gather) in gathers(is_path).iter().enumerate() {
         let gathered = path(&format!("gathered{i}"));
-        // Where everything was null, there is no output to gather from.
+        // If all messages were null, there is no output to gather from.
         let from = if shards.is_empty() {
             &input
         } else {
@@ -147,7 +145,7 @@ fn files(tree: &str, pes: usize, is_path: bool) {
     assert_same(&shards, &snapshot(Path::new(&input)));
 }
 
-/// An output that nothing was written to may be missing.
+/// Returns the entries of an output, which may be missing if it is empty.
 #[track_caller]
 fn below(output: &str) -> Tree {
     match Path::new(output).exists() {
@@ -199,8 +197,8 @@ fn a_random_tree() {
     shape(|pes| format!("random:{pes}:7"), small);
 }
 
-/// Two paths from P0, numbered from their far ends: parents have greater numbers than
-/// their children.
+/// Returns two paths from P0, numbered from their far ends: parents have greater numbers than their
+/// children.
 fn two_arms(pes: usize) -> Vec<usize> {
     let parent = |i: usize| match i + 2 {
         above if above < pes => above,
@@ -236,8 +234,8 @@ fn a_tree_in_a_file() {
     shape(name, small);
 }
 
-/// More than any other test has: with a descriptor, a door and a name for each. Every seventh gets
-/// nothing.
+/// More PEs than in any other test, each with descriptors, a listener and a name. Every seventh has
+/// a null message.
 #[test]
 fn a_hundred_and_fifty_processes() {
     let dir = scratch();
@@ -259,7 +257,7 @@ fn a_hundred_and_fifty_processes() {
     assert_same_below(&path("input"), &path("back"));
 }
 
-/// By a list of what each PE sends and takes, a scatter does what it does otherwise.
+/// With a static schedule, the result of a scatter is the same.
 #[test]
 fn a_scatter_by_a_list_is_a_scatter() {
     let dir = scratch();

@@ -1,7 +1,6 @@
-//! Properties of the schedules over random trees and lengths, nulls included:
-//! what the state machines do in lock step against formulas worked out here on
-//! their own. The simulator itself fails on any collision, torn message, early
-//! send or stall.
+//! Properties of the schedules on random trees and lengths, including null messages: the state
+//! machines in lock step are compared with formulas that are derived independently here. The
+//! simulator itself fails on any collision, torn message, early send or stall.
 
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -12,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{path_and_flits, tree_and_flits};
 use proptest::prelude::*;
 
-/// Every message arrives, in one piece, no earlier than its way allows.
+/// Checks that every message arrives in one piece, and not earlier than its path permits.
 fn assert_complete(tree: &Tree, flits: &[u64], run: &Simulated) {
     for pe in tree.pes() {
         let crossed = run
@@ -27,7 +26,7 @@ fn assert_complete(tree: &Tree, flits: &[u64], run: &Simulated) {
     }
 }
 
-/// Section 4 and 5 of the specification, for the whole round: when P0 has the
+/// Returns the steps of the whole round by sections 4 and 5 of the specification: until P0 has the
 /// last certificate, then its streams one after the other.
 fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     fn b(tree: &Tree, pe: PeId) -> u64 {
@@ -43,7 +42,7 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
         children.sort_by_key(|&c| (std::cmp::Reverse(b(tree, c)), c));
         children
     }
-    /// (place, c, n) of the children that get an order.
+    /// Returns (place, c, n) of the children that get an order.
     fn promises(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> Vec<(u64, u64, u64)> {
         let order = match sync {
             Sync::Serial | Sync::Parallel => tree.children(pe).to_vec(),
@@ -147,7 +146,7 @@ proptest! {
     }
 }
 
-/// The bound itself, on the paper's two examples: figures 2 and 3.
+/// The bound on the paper's two examples: figures 2 and 3.
 #[test]
 fn bound_7_on_the_papers_examples() {
     assert_eq!(shoulder_tap::bound_steps(&[0, 2, 3, 0, 2, 1]), 11);

@@ -1,5 +1,5 @@
-//! `deploy/cluster.schema.json`, which editors check cluster files with, against the parser:
-//! the same keys in every table, and the same word on every file whose fault is one of form.
+//! `deploy/cluster.schema.json`, with which editors check cluster files, compared with the parser:
+//! both have the same keys in every table, and agree on every file with a fault of form.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ fn schema() -> Value {
     serde_json::from_str(text).expect("the schema is JSON")
 }
 
-/// A folder with certificates for two PEs and a file to be named, in which files are checked.
+/// Creates a folder with certificates for two PEs and a file to be named, in which files are
+/// checked.
 fn with_certificates() -> TempDir {
     let dir = scratch();
     let folder = dir.path().join("keys");
@@ -28,8 +29,8 @@ fn checked(dir: &TempDir, text: &str) -> Finished {
     run(["check", path.to_str().expect("its path is UTF-8")])
 }
 
-/// Where `value` is not what `schema` asks for; the words that our schema uses are all that
-/// is understood, and any other is a failure.
+/// Returns the positions where `value` violates `schema`. Only the keywords that the project's
+/// schema uses are supported; any other is a failure.
 #[track_caller]
 fn misfits(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut all = Vec::new();
@@ -106,7 +107,7 @@ fn misfits_of(text: &str) -> Vec<String> {
 const PAIR: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
                     [[pe]]\nname = 'b'\naddress = '127.0.0.2'\n";
 
-/// `PAIR` with `a` above `b`, below what `top` says.
+/// Returns `PAIR` with `a` above `b`, after the top-level text `top`.
 fn tree(top: &str) -> String {
     format!("{top}\n{PAIR}parent = 'a'\n")
 }
@@ -216,7 +217,7 @@ fn both_refuse_what_is_badly_formed() {
     }
 }
 
-/// No schema sees these; that is why it names the command.
+/// A schema cannot detect these errors; that is why it names the command.
 #[test]
 fn the_command_finds_more() {
     let dir = with_certificates();
@@ -243,7 +244,7 @@ fn the_command_finds_more() {
     }
 }
 
-/// What the parser says is known in a table is what the schema has there.
+/// The keys that the parser accepts in a table are those of the schema.
 #[test]
 fn both_know_the_same_keys() {
     let dir = scratch();

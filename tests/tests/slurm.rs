@@ -1,6 +1,6 @@
-//! Jobs of a real Slurm, on nodes with an address each (`deploy/lab/slurm`): what
-//! `deploy/slurm.sbatch` brings home, and what is told when a task dies. Not part of the
-//! suite, which needs no Slurm:
+//! Jobs of a real Slurm, on nodes with an address each (`deploy/lab/slurm`): the results of
+//! `deploy/slurm.sbatch`, and the reports when a task dies. Not part of the suite, because it needs
+//! Slurm:
 //!
 //!     cargo test -p flitcast-tests --test suite slurm:: -- --ignored
 
@@ -47,13 +47,13 @@ fn outside_of_slurm_what_is_missing_is_named() {
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_job_scatters_runs_a_command_and_gathers() {
     let slurm = Slurm::up(4);
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000), (4, 0)] {
         fill(&slurm.path(&format!("shards/p{pe}")), bytes);
     }
-    // Twice: nothing of the first is in the way of the second.
+    // Twice: nothing of the first job prevents the second.
     for round in ["first", "second"] {
         let line = format!("--nodes=4 --ntasks=5 {} shards {round} cat", script());
         let (code, output) = slurm.submit(&line).finish();
@@ -75,9 +75,9 @@ fn a_job_scatters_runs_a_command_and_gathers() {
     assert!(!interfaces().iter().any(ours));
 }
 
-/// What another user of the node could have prepared, who knows the next job's number.
+/// Another user of the node could have prepared these, knowing the next job's number.
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
     let slurm = Slurm::up(2);
     fill(&slurm.path("shards/p1"), 1000);
@@ -92,7 +92,7 @@ fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
     }
     let line = format!("--nodes=2 --ntasks=2 {} shards results", script());
     let mut spying = slurm.job(&format!("{line} {}/spy", slurm.path("").display()));
-    // What it finds: a folder that nobody else can look into.
+    // It finds a folder that no other user can read.
     let spy = "#!/bin/sh\nstat --format='%a %u %n' \"$LOCAL\"\n";
     fs::write(slurm.path("spy"), spy).expect("it can be written");
     set_mode(&slurm.path("spy"), 0o755);
@@ -103,18 +103,18 @@ fn a_job_writes_nowhere_where_others_have_put_a_link_or_a_folder() {
     let own = format!("700 0 {}/flitcast-", tmp.display());
     assert!(found.starts_with(&own), "{found}");
     assert_eq!(names(&theirs), Vec::<String>::new());
-    // What was its own is gone.
+    // The job's own folder is gone.
     assert_eq!(names(&tmp), ["flitcast-1", "flitcast-2"]);
     slurm.down();
 }
 
-/// PEs that do not leave when they are told to do not keep the job.
+/// PEs that do not react to the request to leave do not delay the end of the job.
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_job_whose_pes_are_stuck_comes_to_its_end() {
     let slurm = Slurm::up(2);
     fill(&slurm.path("shards/p1"), 1000);
-    // In place of the binary: its PEs are deaf.
+    // In place of the binary: its PEs ignore requests.
     let deaf = "#!/bin/sh\ncase $1 in node) trap '' TERM; while :; do sleep 1; done;; esac\n\
         [ \"$1\" = ca ] || exit 3\n";
     fs::write(slurm.path("deaf"), deaf).expect("it can be written");
@@ -132,7 +132,7 @@ fn a_job_whose_pes_are_stuck_comes_to_its_end() {
     slurm.down();
 }
 
-/// A job in mid-round, each task of which has left its process's number.
+/// Starts a job and waits until its round runs and each task has left its process number.
 #[track_caller]
 fn in_mid_round(slurm: &Slurm) -> Job<'_> {
     let text = "#!/bin/bash\n\
@@ -148,7 +148,7 @@ fn in_mid_round(slurm: &Slurm) -> Job<'_> {
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_task_that_is_killed_is_named_and_ends_the_job() {
     let slurm = Slurm::up(4);
     let job = in_mid_round(&slurm);
@@ -160,7 +160,7 @@ fn a_task_that_is_killed_is_named_and_ends_the_job() {
     let took = began.elapsed();
     assert_eq!(code, Some(1), "{output}");
     for part in [
-        "error: P1 is gone: its channel ",
+        "error: P1 is gone: its ",
         "where: P1, joined from 10.119.0.2:",
         "cut off with it: P3",
     ] {
@@ -171,7 +171,7 @@ fn a_task_that_is_killed_is_named_and_ends_the_job() {
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_step_that_is_cancelled_ends_the_job() {
     let slurm = Slurm::up(4);
     let job = in_mid_round(&slurm);
@@ -181,13 +181,13 @@ fn a_step_that_is_cancelled_ends_the_job() {
     let (code, output) = job.finish();
     let took = began.elapsed();
     assert_eq!(code, Some(1), "{output}");
-    assert!(output.contains(" is gone: its channel "), "{output}");
+    assert!(output.contains(" is gone: its "), "{output}");
     assert!(took < BOUND, "{took:?}: {output}");
     slurm.down();
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_task_whose_keys_are_not_there_says_so() {
     let slurm = Slurm::up(1);
     let mut srun = slurm.command("srun", "--ntasks=1");
@@ -198,8 +198,8 @@ fn a_task_whose_keys_are_not_there_says_so() {
     slurm.down();
 }
 
-/// A cluster file that has Slurm start four PEs, with these further lines of `[launch]` and
-/// whatever stands below it; and their keys.
+/// Creates a cluster file that lets Slurm start four PEs, with these further lines of `[launch]`
+/// and below it; and their keys.
 fn cluster(slurm: &Slurm, below: &str) -> String {
     if !slurm.path("keys").exists() {
         let keys = said(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4"));
@@ -214,25 +214,26 @@ fn cluster(slurm: &Slurm, below: &str) -> String {
     format!("--cluster {}", file.display())
 }
 
-/// A PE on a node.
+/// Returns the description of a PE on a node.
 fn pe(node: u32, parent: Option<u32>) -> String {
     let parent = parent.map(|parent| format!("parent = 'n{parent}'\n"));
     let parent = parent.unwrap_or_default();
     format!("[[pe]]\nname = 'n{node}'\naddress = '10.119.0.{node}'\n{parent}")
 }
 
-/// P0 is on the last node, with the others in a line behind it: where they are says that
-/// Slurm was told.
+/// P0 is on the last node, and the others follow in a line: their places show that Slurm received
+/// the list.
 fn line_of_nodes() -> String {
     [pe(4, None), pe(2, Some(4)), pe(3, Some(2)), pe(1, Some(3))].concat()
 }
 
-/// A command of ours, outside of any job.
+/// Starts `flitcast`, outside of any job.
 fn command(slurm: &Slurm, line: &str) -> Running {
     begin(slurm.command(flitcast_tests::flitcast(), line))
 }
 
-/// Waits for its end, and that nobody is left; srun's own helpers go just after it.
+/// Waits for the end of a command, and until no process is left; srun's own helpers end just after
+/// it.
 #[track_caller]
 fn over(mut running: Running) -> Finished {
     let finished = running.coordinator_ends();
@@ -243,7 +244,7 @@ fn over(mut running: Running) -> Finished {
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_cluster_file_has_slurm_start_the_pes() {
     let slurm = Slurm::up(4);
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 0)] {
@@ -270,7 +271,7 @@ fn a_cluster_file_has_slurm_start_the_pes() {
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
     let slurm = Slurm::up(4);
     let star = [pe(1, None), pe(2, Some(1)), pe(3, Some(1)), pe(4, Some(1))];
@@ -279,7 +280,7 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
     let mut running = command(&slurm, &line);
     running.wait_for(&["joined", "pe=P2", "address=10.119.0.3:"]);
     running.wait_for(&["triggered"]);
-    // All of the tasks are told the same; which one it is, its environment says.
+    // All of the tasks have the same command line; the environment contains the number.
     let p2 = eventually("P2 is found", || {
         let environment = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let is_p2 = |pid: i32| {
@@ -303,7 +304,7 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
 }
 
 #[test]
-#[ignore = "needs root, and Slurm"]
+#[ignore = "needs root, iproute2, slurm-wlm and munge"]
 fn what_srun_refuses_is_told() {
     let slurm = Slurm::up(4);
     let below = format!("options = ['--partition=none']\n{}", line_of_nodes());

@@ -1,18 +1,18 @@
-//! Simulated clusters on which things go wrong: what is promised holds in every run, a
-//! run is its seed, and mistakes made on purpose are found.
+//! Simulated clusters with faults: all guarantees hold in every run, a seed defines a run, and
+//! intended errors are found.
 //!
-//! `cargo run -p flitcast-tests --release --bin storm -- --seeds 100000` runs more of
-//! them, `-- --seed N --trace` shows one.
+//! `cargo run -p flitcast-tests --release --bin storm -- --seeds 100000` runs more of them, `--
+//! --seed N --trace` shows one.
 
 use flitcast_tests::storm::{self, Finding, Kind, Plant, Scenario, Tally};
 
 /// Enough to meet every fault in every operation.
 const SEEDS: std::ops::Range<u64> = 0..200;
 
-/// The hash of their traces, as it was printed once: a seed is the same run on every machine, in
-/// every build and with every version of a library. It changes with what a round does and with
-/// what a seed stands for, and with nothing else: who means that types the new one in.
-const TRACE: &str = "c64c467f2e557c1c7be2e147323189e0";
+/// The printed hash of their traces: a seed is the same run on every machine, in every build and
+/// with every version of a library. It changes only with the behaviour of a round and with the
+/// definition of scenarios; an intended change requires the new value here.
+const TRACE: &str = "4696027a3385e3c5cba0befc64e48e4d";
 
 #[test]
 fn every_promise_holds_in_two_hundred_runs() {
@@ -28,6 +28,8 @@ fn every_promise_holds_in_two_hundred_runs() {
         tally.delivered,
         tally.doubled_frames,
         tally.late_frames,
+        tally.damaged_payloads,
+        tally.on_several_trees,
     ];
     assert!(came_about.iter().all(|&figure| figure > 0), "{tally}");
     assert_eq!(format!("{:032x}", tally.trace), TRACE, "{tally}");
@@ -44,21 +46,21 @@ fn a_run_is_its_seed_bit_for_bit() {
     assert_eq!(different.len(), first.len(), "no two seeds are one run");
 }
 
-/// Seeds that were findings once: an order went, in the prediction alone, while a write
-/// waited for room.
+/// Seeds that had findings before: an order went, in the prediction only, while a write waited for
+/// room; a round began while a port was busy with the end of the previous one.
 #[test]
 fn what_was_found_does_not_come_back() {
-    for seed in [24_767, 74_397, 88_948, 156_754, 234_929, 422_759] {
+    for seed in [23_905, 24_767, 74_397, 88_948, 156_754, 234_929, 422_759] {
         assert_eq!(storm::run(seed, None, false).findings, [], "seed {seed}");
     }
 }
 
-/// On the same links and by the same machines the driver here and the prediction's come
-/// to the same, to the nanosecond.
+/// With the same links and state machines, this driver and the prediction's have equal times, to
+/// the nanosecond.
 #[test]
 fn a_faultless_round_takes_what_is_predicted() {
-    let mut compared = 0;
-    for seed in SEEDS {
+    let mut compared = [0; 2];
+    for seed in 0..5 * SEEDS.end {
         let scenario = Scenario::of(seed);
         if !scenario.faults.is_empty() || scenario.commit_ns > 0 {
             continue;
@@ -66,13 +68,13 @@ fn a_faultless_round_takes_what_is_predicted() {
         let outcome = storm::run(seed, None, false);
         let first = outcome.rounds_ns.first();
         assert_eq!(first, Some(&scenario.predicted_ns), "seed {seed}");
-        compared += 1;
+        compared[usize::from(scenario.lanes.len() > 1)] += 1;
     }
-    assert!(compared > 10, "{compared}");
+    let enough = compared.iter().all(|&compared| compared > 0);
+    assert!(enough, "on one tree and on several: {compared:?}");
 }
 
-/// Whatever a connection doubles, no round fails of it: where nothing else goes wrong, a
-/// round that is given up is a finding.
+/// Duplicate frames never fail a round: if nothing else goes wrong, an aborted round is a finding.
 #[test]
 fn doubled_frames_change_no_message() {
     let (mut doubled, mut dropped) = (0, 0);
@@ -89,14 +91,14 @@ fn doubled_frames_change_no_message() {
     assert!(dropped > 50 && dropped <= doubled, "{dropped} of {doubled}");
 }
 
-/// What a mistake has to be found by: anything else would be found by accident, or by a judge who
-/// errs.
+/// Returns whether a mistake has the expected finding: any other would be an accident, or an error
+/// of the judge.
 fn is_found_by(plant: Plant, finding: &Finding) -> bool {
     match plant {
-        // Those who live wait for ever, and are not asked; ...
+        // The remaining PEs wait forever, and are not asked.
         Plant::ForgetsToAbort => matches!(finding, Finding::Waits(_) | Finding::Unasked(_)),
         Plant::WritesOtherBytes => matches!(finding, Finding::WrongBytes(_)),
-        // ... or what is there is sent again, unless it is found.
+        // Delivered messages are sent again, unless they are found.
         Plant::ForgetsDeliveries => matches!(finding, Finding::Unlisted(_)),
         Plant::DeliversTwice => matches!(finding, Finding::DeliveredTwice(_)),
     }

@@ -1,10 +1,11 @@
-//! The tests of the whole as one program, so that what they test is linked once: a module for
-//! each subject. The table of faults is a program of its own, since its bounds are measured
-//! while nothing else runs.
+//! The end-to-end tests as one program, so that the code under test is linked once: a module for
+//! each subject. The table of faults is a separate program, since its bounds are measured while
+//! nothing else runs.
 //!
-//! Tests that are asked for, since not every machine has what they need, are `#[ignore]`d:
+//! Tests that need more than README's test command promises are `#[ignore]`d, and run by the name
+//! of their module:
 //!
-//!     cargo test -p flitcast-tests --test suite ssh:: -- --ignored
+//!     cargo test --workspace --test suite ssh:: -- --ignored
 
 mod architecture;
 mod bad_input;
@@ -20,6 +21,7 @@ mod cluster_file;
 mod compare;
 mod containers;
 mod documents;
+mod dry_run;
 mod examples;
 mod exchange;
 mod exhaustive;
@@ -30,17 +32,20 @@ mod files;
 mod fuzz;
 mod gossip;
 mod gossip_on_network;
+mod growth;
 mod join;
 mod kept;
 mod kubernetes;
 mod lab;
 mod lanes;
+mod leftovers;
 mod limits;
 mod links;
 mod manual;
 mod map;
 mod metrics;
 mod otel;
+mod output;
 mod pacing;
 mod packets;
 mod pictures;
@@ -61,6 +66,7 @@ mod schema;
 mod security;
 mod slurm;
 mod ssh;
+mod standstill;
 mod storm;
 mod trees;
 mod watch;

@@ -1,5 +1,5 @@
-//! `--network` with `--root` and `--spanning`, and `flitcast tree`: what they print
-//! reads back, fits together, and runs.
+//! `--network` with `--root` and `--spanning`, and `flitcast tree`: their output can be parsed, is
+//! consistent, and can be run.
 
 use std::fs;
 use std::path::Path;

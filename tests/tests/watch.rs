@@ -1,5 +1,4 @@
-//! `flitcast watch`: what a command tells of itself while it runs, and that it is gone with
-//! the command.
+//! `flitcast watch`: the state that a command publishes while it runs, and its removal at the end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,7 +29,7 @@ impl Place {
         self.start(line).finish()
     }
 
-    /// A gather that takes some twelve seconds: it is interrupted before.
+    /// Starts a gather that takes some twelve seconds; it is interrupted before.
     fn long(&self) -> Running {
         self.start("gather --tree path:4 --size 5MiB --link rate=10mbit -v")
     }
@@ -117,7 +116,10 @@ fn without_a_command_there_is_nothing_to_watch() {
     let place = Place::new();
     for (line, why) in [
         ("watch", "no command is running"),
-        ("watch --pid 1", "process 1 is no running flitcast command"),
+        (
+            "watch --pid 1",
+            "process 1 is not a running flitcast command",
+        ),
         ("watch --wait 5", "has no unit"),
         ("watch --wait 10ms", "no command is running"),
     ] {
@@ -170,7 +172,7 @@ fn of_several_commands_one_is_chosen() {
             shown.stdout
         );
     }
-    // Killed, it leaves its file, which is not taken for a command.
+    // A killed command leaves its file, which does not count as a running command.
     one.kill();
     let shown = place.run("watch --once").ok();
     assert!(shown.stdout.contains(&format!("process {}\n", other.pid())));
@@ -192,7 +194,7 @@ fn a_command_runs_where_nobody_can_watch_it() {
     );
 }
 
-/// The file of its picture is a pipe here, which nobody reads: opening it takes for ever.
+/// The file of its state is a pipe without a reader, so opening it never returns.
 #[test]
 fn a_disk_that_hangs_does_not_keep_a_command_from_ending() {
     let place = Place::new();

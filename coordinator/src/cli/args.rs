@@ -1,5 +1,5 @@
-//! The command line: which commands there are, and what all of them share. What each takes is
-//! its own.
+//! The command line: the list of commands, and the options that all of them share. Each command defines
+//! its own arguments.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -51,10 +51,10 @@ Examples:
 #[derive(Debug, Parser)]
 #[command(name = "flitcast", version, max_term_width = 100, after_help = after_help())]
 pub struct Cli {
-    /// Say more on stderr; twice, still more. RUST_LOG overrides it.
+    /// Log more on stderr; twice, still more. RUST_LOG overrides it.
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Logging")]
     pub verbose: u8,
-    /// How log lines look.
+    /// Format of log lines.
     #[arg(
         long,
         global = true,
@@ -63,82 +63,82 @@ pub struct Cli {
         help_heading = "Logging"
     )]
     pub log_format: LogFormat,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For eyes.
+    /// Human-readable lines.
     Text,
     /// One JSON object a line.
     Json,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Send every PE its own message from P0.
     Scatter(ScatterArgs),
     /// Bring every PE's message to P0.
     Gather(GatherArgs),
-    /// Send every PE a copy of one file or folder of P0's.
+    /// Send every PE a copy of one file or folder of P0.
     Broadcast(BroadcastArgs),
     /// Bring every PE's message to all others.
     #[command(visible_alias = "allgather")]
     Gossip(GossipArgs),
-    /// Send from every PE a message of its own to each other.
+    /// Send a different message from every PE to each other PE.
     #[command(visible_alias = "alltoall")]
     Exchange(ExchangeArgs),
     /// Scatter shards, run a command on each where it arrives, and gather what it writes.
     Map(MapArgs),
-    /// Go on with a scatter or gather that failed: what is missing, without the dead.
+    /// Continue a scatter or gather that failed: send what is missing, without the dead PEs.
     Resume(ResumeArgs),
-    /// Measure a cluster, and keep what was found in a profile for --profile.
+    /// Measure a cluster, and write the results to a profile for --profile.
     Calibrate(CalibrateArgs),
     /// Work out a round step by step, without running it.
     Plan(PlanArgs),
-    /// Compare the algorithms, and what users know, on a tree.
+    /// Compare the algorithms and the baselines on a tree.
     Compare(CompareArgs),
-    /// Time the algorithms, and what users know, against what is predicted.
+    /// Time the algorithms and the baselines, and compare them with their predictions.
     Bench(BenchArgs),
-    /// Print a tree, or the one that spans a network, with what its shape costs.
+    /// Print a tree, or a spanning tree of a network, with the costs of its shape.
     Tree(PrintTreeArgs),
-    /// Watch a command that runs: the tree, what crosses its edges, how far each PE is.
+    /// Watch a running command: the tree, the traffic on its edges, the progress of each PE.
     Watch(WatchArgs),
     /// Check a cluster file, and show the cluster that it describes.
     Check(CheckArgs),
-    /// Start the PEs of a cluster file, and keep them for the commands that follow.
+    /// Start the PEs of a cluster file, and keep them running for later commands.
     Up(UpArgs),
-    /// Say which clusters are up, and how the PEs of one fare.
+    /// List the running clusters, and show the state of the PEs of one.
     Status(StatusArgs),
-    /// Stop a cluster that is up.
+    /// Stop a running cluster.
     Down(DownArgs),
     /// Keep a cluster: `flitcast up` runs this in the background.
     #[command(hide = true)]
     Keep(KeepArgs),
-    /// Print what a shell needs to complete command lines.
+    /// Print the shell script that completes command lines.
     Completions(CompletionsArgs),
-    /// Write the pages of the manual, one for each command.
+    /// Write the manual pages, one for each command.
     Man(ManArgs),
-    /// Make the certificates by which the processes of a cluster know each other.
+    /// Make the certificates by which the processes of a cluster authenticate each other.
     Ca(CaArgs),
-    /// Play one PE of a cluster: the other commands start these themselves, unless the
-    /// cluster file says that they join.
+    /// Run one PE of a cluster: the other commands start these themselves, unless the cluster file says
+    /// that they join.
     Node(NodeArgs),
-    /// Print the hash of this program, for who has copied it to a host.
+    /// Print the hash of this program, to verify a copy of it on a host.
     #[command(hide = true)]
     SelfHash,
-    /// Hand this program out to other hosts until standard input ends.
+    /// Serve this program to other hosts until standard input ends.
     #[command(hide = true)]
     SelfServe {
-        /// Where they come; which port, standard output says.
+        /// The address to listen on; standard output names the port.
         #[arg(value_name = "ADDRESS")]
         listen: IpAddr,
     },
-    /// Tell whether a PE lives, by the file of its --health.
+    /// Report whether a PE is alive, by the file of its --health.
     Health(HealthArgs),
     /// Run a command for a PE, and end it with that.
     #[command(hide = true)]
@@ -148,17 +148,17 @@ pub enum Command {
     Stage(StageArgs),
 }
 
-/// How a command that conducts rounds is seen from outside.
+/// The name of a command that runs rounds, and its metrics address.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
-    /// Its name.
+    /// The command's name.
     pub name: &'static str,
-    /// Where it tells what it counts.
+    /// Address that serves metrics.
     pub metrics: Option<SocketAddr>,
 }
 
 impl Command {
-    /// How it is seen from outside, if it conducts rounds.
+    /// Returns the command's name and its metrics address.
     pub fn observed(&self) -> Observed {
         let (name, metrics) = match self {
             Command::Scatter(args) => ("scatter", args.round.transfer.metrics),

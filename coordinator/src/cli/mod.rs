@@ -1,7 +1,8 @@
-//! The command line, understood and done: each command by its module below `commands`.
+//! The entry point: parses the command line and runs the command's module below `commands`.
 
 mod args;
 
+use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
@@ -24,13 +25,42 @@ use crate::observe::metrics::Metrics;
 use crate::observe::tell::tell;
 use crate::render::ending::{FAILED, REFUSED, print_with, refuse, told};
 use crate::retry::Undertaking;
-use crate::text::printable::printable;
+use crate::text::stderr::{self, LogLines};
+use crate::text::stdout::unless_closed;
 use args::{Cli, Command, LogFormat, Observed};
 
-/// Does what the command line says.
+/// Runs the command line.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    if let Err(fault) = start_logging(&cli) {
+    let code = match Cli::try_parse() {
+        Ok(cli) => run(cli),
+        Err(error) => not_parsed(&error),
+    };
+    stderr::finish();
+    code
+}
+
+/// Prints the requested help, or the error in the command line.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || !names_json(std::env::args_os()) {
+        error.exit();
+    }
+    if let Err(fault) = start_logging(LogFormat::Json, 0) {
+        stderr::error(fault);
+    }
+    let text = error.render().to_string();
+    refuse(&[text.strip_prefix("error: ").unwrap_or(&text).trim_end()])
+}
+
+/// Returns whether a command line that cannot be parsed asks for `--log-format json`.
+fn names_json(args: impl Iterator<Item = OsString>) -> bool {
+    // The rest is a command of the user.
+    let args: Vec<OsString> = args.take_while(|arg| arg != "--").collect();
+    let is_pair = |pair: &[OsString]| pair[0] == "--log-format" && pair[1] == "json";
+    args.windows(2).any(is_pair) || args.iter().any(|arg| arg == "--log-format=json")
+}
+
+fn run(cli: Cli) -> ExitCode {
+    if let Err(fault) = start_logging(cli.log_format, cli.verbose) {
         return refuse(&[fault]);
     }
     let logs = log_args(&cli);
@@ -83,50 +113,61 @@ pub fn main() -> ExitCode {
         Command::Resume(args) => understood(Undertaking::resume(args), logs, seen),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("error: {}", printable(told(&error)));
+        stderr::error(told(&error));
         ExitCode::from(FAILED)
     })
 }
 
-fn start_logging(cli: &Cli) -> Result<(), String> {
-    let by_flag = ["warn", "info", "debug", "trace"][usize::from(cli.verbose.min(3))];
+/// Starts to write log lines and messages.
+///
+/// # Errors
+///
+/// Returns an error if `RUST_LOG` is not a filter. The error can be written as all others are.
+fn start_logging(format: LogFormat, verbose: u8) -> Result<(), String> {
+    stderr::set_json(format == LogFormat::Json);
+    let by_flag = ["warn", "info", "debug", "trace"][usize::from(verbose.min(3))];
     let by_user = std::env::var("RUST_LOG")
         .ok()
         .filter(|filter| !filter.is_empty());
+    let text = by_user.as_deref().unwrap_or(by_flag);
     let filter = EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
-        .parse(by_user.as_deref().unwrap_or(by_flag))
-        .map_err(|error| {
-            format!(
-                "RUST_LOG {}: {error}",
-                by_user.as_deref().unwrap_or(by_flag)
-            )
-        })?;
+        .parse(text)
+        .map_err(|error| format!("RUST_LOG {text}: {error}"));
+    let (filter, result) = match filter {
+        Ok(filter) => (filter, Ok(())),
+        Err(fault) => (EnvFilter::default(), Err(fault)),
+    };
+    let messages = format!("{}=trace", stderr::MESSAGES).parse();
+    let filter = filter.add_directive(messages.map_err(|error| format!("{error}"))?);
     let subscriber = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
+        .with_writer(LogLines)
         .with_env_filter(filter);
-    match cli.log_format {
+    match format {
         LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).init(),
-        LogFormat::Json => subscriber.json().init(),
+        LogFormat::Json => {
+            subscriber.json().init();
+            std::panic::set_hook(Box::new(|panic| stderr::error(panic)));
+        }
     }
-    Ok(())
+    result
 }
 
-/// The PEs log as their coordinator does.
+/// Returns the log options of PEs, which are those of their coordinator.
 fn log_args(cli: &Cli) -> LogArgs {
     let json = cli.log_format == LogFormat::Json;
     let mut args = vec!["-v".to_owned(); cli.verbose.into()];
     if json {
         args.extend(["--log-format".to_owned(), "json".to_owned()]);
     }
-    LogArgs { args, json }
+    LogArgs { args }
 }
 
-/// `flitcast check`.
+/// Runs `flitcast check`.
 fn looked_at(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let is_good = check::run(args, &mut out);
-    let is_good = is_good.and_then(|is_good| out.flush().map(|()| is_good));
+    let is_good = is_good.and_then(|is_good| unless_closed(out.flush()).map(|()| is_good));
     Ok(match is_good.context("cannot print the result")? {
         true => ExitCode::SUCCESS,
         false => ExitCode::from(REFUSED),
@@ -144,7 +185,7 @@ fn understood<E: std::fmt::Display>(
     }
 }
 
-/// `flitcast map`.
+/// Runs `flitcast map`.
 fn mapped(args: MapArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitCode> {
     match Map::understand(args) {
         Ok(map) => observed(seen, map::run(&map, logs)),
@@ -152,8 +193,8 @@ fn mapped(args: MapArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitC
     }
 }
 
-/// Conducts, seen by `flitcast watch` and by who scrapes metrics meanwhile, and by who reads
-/// its traces afterwards.
+/// Runs a command that `flitcast watch` and metrics clients can observe meanwhile, and whose traces
+/// are exported at the end.
 fn observed(
     seen: Observed,
     what: impl Future<Output = anyhow::Result<ExitCode>>,
@@ -177,7 +218,7 @@ fn observed(
     result
 }
 
-/// `flitcast bench`.
+/// Runs `flitcast bench`.
 fn time(args: BenchArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitCode> {
     match Bench::new(args) {
         Ok(bench) => observed(seen, bench::time_and_report(bench, logs)),

@@ -1,4 +1,4 @@
-//! `flitcast ca`: founds an authority in a folder, and issues and revokes certificates there.
+//! `flitcast ca`: creates an authority in a folder, and issues and revokes certificates there.
 
 mod revoke;
 
@@ -31,52 +31,52 @@ pub struct CaArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Found an authority in a new folder, and issue certificates for a cluster.
+    /// Create an authority in a new folder, and certificates for a cluster
     Init(InitArgs),
-    /// Issue certificates, anew for those that have some: the old ones stay good until
-    /// they expire or are revoked.
+    /// Issue certificates. Older certificates of the same names stay valid until they expire or are
+    /// revoked
     Issue(IssueArgs),
-    /// Revoke all certificates that somebody has had until now.
+    /// Revoke all certificates of these names
     Revoke(RevokeArgs),
 }
 
 #[derive(Debug, Args)]
 struct InitArgs {
-    /// The folder, which is not there yet or is empty.
+    /// Folder that does not exist or is empty
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Issue certificates for the coordinator and for P0 and so on, so many PEs.
+    /// Issue certificates for the coordinator and N PEs from P0 on
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
-    /// How long the authority is good for, and with it all that it issues.
+    /// Validity of the authority, and with it of all certificates that it issues
     #[arg(long, value_name = "DAYS", default_value_t = 3650)]
     authority_days: u32,
-    /// How long the certificates are good for: at most as long as the authority.
+    /// Validity of the certificates: at most that of the authority
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
 }
 
 #[derive(Debug, Args)]
 struct IssueArgs {
-    /// The authority's folder.
+    /// Folder of the authority
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// For whom: coordinator, p0, p1 and so on.
+    /// Names of the certificates: coordinator, p0, p1 and so on
     #[arg(value_name = "NAME", required_unless_present = "pes")]
     names: Vec<String>,
-    /// For the coordinator and for P0 and so on, so many PEs.
+    /// Issue certificates for the coordinator and N PEs from P0 on
     #[arg(long, value_name = "N", conflicts_with = "names")]
     pes: Option<u32>,
-    /// How long the certificates are good for: at most as long as the authority.
+    /// Validity of the certificates: at most that of the authority
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
 }
 
-/// Does it, and says on `out` what was done.
+/// Runs the command and prints what was done.
 ///
 /// # Errors
 ///
-/// All that is wrong with the command line, or what went wrong.
+/// Returns all faults of the command line, or the failure.
 pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaError>> {
     match args.what {
         What::Init(args) => init(&args, out),
@@ -136,7 +136,7 @@ fn check_days(option: &'static str, days: u32, faults: &mut Vec<CaError>) {
     }
 }
 
-/// The coordinator and so many PEs.
+/// Returns the names of the coordinator and of `pes` PEs.
 fn all(pes: u32, faults: &mut Vec<CaError>) -> Vec<Name> {
     if pes == 0 || pes as usize > MAX_PES {
         faults.push(CaError::Pes(pes));

@@ -1,7 +1,7 @@
-//! `flitcast calibrate`: measures the edges and the clocks of a cluster, then runs
-//! rounds on it and learns what its processes cost from what they took, and keeps all of it
-//! in a profile. The order of things lives here; the command line, how the host is
-//! learned, what is run and how the result is printed are files of their own.
+//! `flitcast calibrate`: measures the edges and the clocks of a cluster, then runs rounds on it,
+//! learns the costs of its processes from their durations, and writes a profile. This file defines
+//! the order of the steps; the submodules contain the command line, the learning, the workloads and
+//! the output.
 
 mod args;
 mod ended;
@@ -13,6 +13,7 @@ mod workloads;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
@@ -32,11 +33,13 @@ use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
 use crate::options::names::pacing_name;
+use crate::options::order::MessageOrder;
 use crate::options::pictures::Pictures;
 use crate::options::workload::Lengths;
-use crate::rounds::run::{self, Ended, Interrupts};
+use crate::rounds::run::{self, Ended, Interrupted};
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
+use crate::system::interrupts::Interrupts;
 use crate::ways::way::Way;
 use learn::{Run, learned, would_take_later};
 use workloads::{PACED, WORKLOADS};
@@ -46,26 +49,28 @@ pub use ended::{calibrate_and_report, measure_host_and_report};
 use report::{json, table};
 use this_host::measure_host;
 
-/// The part of the time that the edges get; the rounds get the rest.
+/// Fraction of the time for measuring edges; the rest is for rounds.
 const EDGES_SHARE: f64 = 0.4;
-/// For one edge: less gives too few bursts, and more nothing new.
+/// Minimum time for one edge: less gives too few bursts.
 const EDGE_LEAST: Duration = Duration::from_millis(15);
+/// Maximum time for one edge: more gives no new information.
 const EDGE_MOST: Duration = Duration::from_secs(1);
-/// Rounds of a workload: for a median to mean something, and no more than help.
+/// Minimum number of rounds of a workload, so that the median is meaningful.
 const LEAST_ROUNDS: u64 = 5;
+/// Maximum number of rounds of a workload: more do not help.
 const MOST_ROUNDS: u64 = 25;
-/// A workload whose least rounds take no longer is run whatever time is left: launching its
-/// processes takes most of it, and a fit that lacks it is a worse one.
+/// A workload whose minimum number of rounds takes at most this long is run even if the time is
+/// over: most of its time is the launch, and the fit would be worse without it.
 const SHORT: Duration = Duration::from_millis(100);
-/// To stop a cluster and start the next, beside launching its processes.
+/// Time to stop a cluster and start the next, besides launching its processes.
 const BETWEEN: Duration = Duration::from_millis(40);
-/// Of the rounds' time, the part that learning from them gets.
+/// Fraction of the rounds' time for learning from them.
 const FIT_SHARE: f64 = 0.15;
-/// What one pacing has to be quicker than another to be preferred: 1 % in each of the three
-/// workloads that decide.
+/// Minimum advantage of one pacing over another to be preferred, as a difference of logarithms: 1 %
+/// in each of the three workloads that decide.
 const NOTICEABLE: f64 = 0.03;
 
-/// A calibration that can be done.
+/// A valid calibration.
 #[derive(Debug)]
 pub struct Calibration {
     topology: Topology,
@@ -74,46 +79,46 @@ pub struct Calibration {
     output: Option<PathBuf>,
     seconds: f64,
     guard: Guard,
-    /// How the result is printed.
+    /// Output format.
     pub format: Format,
 }
 
-/// What a calibration came to.
+/// The result of a calibration.
 #[derive(Debug)]
 pub struct Calibrated {
-    /// All that was found.
+    /// The profile.
     pub profile: Profile,
-    /// What was run: its name, what the rounds took, what they are predicted to take.
+    /// Workloads that were run.
     pub workloads: Vec<Ran>,
-    /// What was not run, for want of time.
+    /// Names of the workloads that were not run because time was short.
     pub left_out: Vec<String>,
-    /// How long it was to take, and took.
+    /// Announced duration.
     pub announced: Duration,
-    /// The same, as it was.
+    /// Actual duration.
     pub took: Duration,
-    /// How connections were guarded.
+    /// Security of connections.
     pub guard: Guard,
-    /// Where the profile is.
+    /// Path of the written profile.
     pub written: Option<PathBuf>,
 }
 
 /// One workload of a calibration.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// `gather equal:1031`.
+    /// Name, such as `gather equal:1031`.
     pub name: String,
-    /// How often.
+    /// Number of rounds.
     pub rounds: u64,
-    /// The median.
+    /// Median of the measured durations.
     pub measured_ns: u64,
-    /// With the fitted host.
+    /// Predicted duration with the fitted costs.
     pub predicted_ns: u64,
-    /// How far off that is, in percent.
+    /// Error of the prediction, in percent.
     pub error_pct: f64,
 }
 
 impl Calibration {
-    /// What is going to be done, for a user who waits.
+    /// Describes the work ahead, for a user who waits.
     pub fn announcement(&self) -> String {
         let edges = self.topology.tree.len() - 1;
         format!(
@@ -124,11 +129,11 @@ impl Calibration {
         )
     }
 
-    /// Does it.
+    /// Runs the calibration.
     ///
     /// # Errors
     ///
-    /// A cluster did not come up, or the profile cannot be written.
+    /// Returns an error if a cluster did not start or the profile cannot be written.
     pub async fn run(
         &self,
         logs: &LogArgs,
@@ -143,7 +148,7 @@ impl Calibration {
         let measured = match run::measure(&request, logs, interrupts, budget).await? {
             Ended::Done(measured) => measured,
             Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-            Ended::Interrupted => return Ok(Ended::Interrupted),
+            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
         };
         let mut profile = self.profile(measured, &request);
         let tree = request.site.tree.clone();
@@ -151,7 +156,7 @@ impl Calibration {
         let mut ran: Vec<Run> = Vec::new();
         let mut left_out = Vec::new();
         let mut launching = Duration::ZERO;
-        // How much slower than foreseen the last rounds were.
+        // The slowdown of the previous rounds against their prediction.
         let mut slower = 1.0;
         let gather = self.gather(&tree);
         let all = runs(gather);
@@ -169,7 +174,7 @@ impl Calibration {
             let rounds_end = announced.mul_f64(1.0 - (1.0 - EDGES_SHARE) * FIT_SHARE);
             let slot = rounds_end.saturating_sub(began.elapsed()) / left;
             left -= 1;
-            // The first two are run in any case: without them there is no profile.
+            // The first two are always run: without them there is no profile.
             let time = slot.saturating_sub(launching + BETWEEN);
             let time = time.div_f64(slower).max(SHORT);
             let rounds = match rounds_in(time, &request) {
@@ -180,10 +185,10 @@ impl Calibration {
                 rounds => rounds.max(LEAST_ROUNDS),
             };
             request.rounds = rounds;
-            let outcome = match run::run(&request, logs, interrupts, |_| true).await? {
+            let outcome = match run::run(&request, logs, interrupts, &|_| None, |_| true).await? {
                 Ended::Done(outcome) => outcome,
                 Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-                Ended::Interrupted => return Ok(Ended::Interrupted),
+                Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
             };
             launching = outcome.launching;
             let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
@@ -194,8 +199,9 @@ impl Calibration {
         profile.pacing = best_pacing(&ran);
         let time = announced.mul_f64((1.0 - EDGES_SHARE) * FIT_SHARE);
         let workloads = self.fit(&mut profile, names, &ran, time);
-        if interrupts.next().now_or_never().is_some() {
-            return Ok(Ended::Interrupted);
+        if let Some(signal) = interrupts.next().now_or_never() {
+            let interrupted = Interrupted::new(&request, signal, None);
+            return Ok(Ended::Interrupted(interrupted));
         }
         if let Some(output) = &self.output {
             let text = profile.text();
@@ -233,7 +239,7 @@ impl Calibration {
                 pacing: operation.gives_orders().then_some(pacing),
                 flit_bytes: Some(self.flit_bytes),
                 packets: None,
-                searches_order: false,
+                order: MessageOrder::Tail,
                 covers: false,
             },
             choice: None,
@@ -249,7 +255,7 @@ impl Calibration {
         }
     }
 
-    /// What is known once the edges are measured.
+    /// Returns the profile after the edges have been measured.
     fn profile(&self, measured: Measurement, request: &Request) -> Profile {
         let Measurement {
             edges,
@@ -280,7 +286,7 @@ impl Calibration {
         }
     }
 
-    /// Learns what the host costs from what was run.
+    /// Learns the costs of the host from the runs.
     fn fit(
         &self,
         profile: &mut Profile,
@@ -316,8 +322,8 @@ impl Calibration {
     }
 }
 
-/// What is run: each workload scattered and gathered; where PEs are given orders, some
-/// of them gathered with every pacing.
+/// Returns the workloads: each is scattered and gathered. If PEs receive orders, some are gathered
+/// with every pacing.
 fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
     let mut all = Vec::new();
     for lengths in WORKLOADS {
@@ -331,7 +337,8 @@ fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
     all
 }
 
-/// The pacing that was quickest where all were run; of equals, the first.
+/// Returns the pacing that was fastest in the workloads that all were run with; the first of
+/// equals.
 fn best_pacing(ran: &[Run]) -> Pacing {
     let pacings = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
     let gathers = |pacing: Pacing| {
@@ -339,7 +346,7 @@ fn best_pacing(ran: &[Run]) -> Pacing {
         gathers.filter(move |(request, _)| request.way.pacing == Some(pacing))
     };
     let slowness = |pacing: Pacing| -> f64 {
-        // Of the workloads that were run with all three.
+        // Only workloads that were run with all three pacings count.
         let paced = gathers(pacing).filter(|(_, outcome)| {
             let bytes = &outcome.rounds.bytes;
             let has = |pacing| gathers(pacing).any(|(_, other)| other.rounds.bytes == *bytes);
@@ -349,7 +356,7 @@ fn best_pacing(ran: &[Run]) -> Pacing {
     };
     let mut best = Pacing::default();
     for pacing in pacings {
-        // Less than that is noise.
+        // A smaller difference is noise.
         if slowness(pacing) < slowness(best) - NOTICEABLE {
             best = pacing;
         }
@@ -357,12 +364,12 @@ fn best_pacing(ran: &[Run]) -> Pacing {
     best
 }
 
-/// When the last message of a run's rounds arrived, in the median.
+/// Returns the median arrival time of the last message in the rounds of a run.
 fn round_ns((_, outcome): &Run) -> u64 {
     outcome.measured.map_or(0, |spread| spread.median)
 }
 
-/// How many rounds fit into a time; 0 if not the least number.
+/// Returns the number of rounds that fit into a time; 0 if the minimum number does not fit.
 fn rounds_in(time: Duration, request: &Request) -> u64 {
     let (Payload::Synthetic { lengths }, Some(profile)) =
         (&request.messages.payload, &request.profile)
@@ -383,6 +390,7 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
         &bytes,
         flit_bytes,
         &profile.model(),
+        &AtomicBool::new(false),
     );
     let round_ns = foreseen
         .map_or(0, |(_, prediction)| prediction.round_ns())
@@ -394,12 +402,12 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
     }
 }
 
-/// What a relay adds, in the median of all relays and both ways through each.
+/// Returns the cost of a relay: the median over all relays and both directions through each.
 ///
-/// The latency is what its process spends on a flit at either end, and the time until
-/// it runs. It keeps its receive port busy for as long as the one link needs for a
-/// flit, its send port for as long as the other, and its thread for as long as it needs
-/// itself; the longest of the three is what a flit takes in a long stream.
+/// The latency is the time of its process for a flit at both ends, and the time until the process
+/// runs. The receive port is busy as long as one link takes for a flit, the send port as long as
+/// the other, and the thread as long as it computes; the maximum of the three is the time per flit
+/// in a long stream.
 fn relay(tree: &Tree, profile: &Profile) -> Option<Relay> {
     let host = &profile.host;
     let flit = f64::from(profile.flit_bytes);

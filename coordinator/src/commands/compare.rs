@@ -1,5 +1,4 @@
-//! `flitcast compare`: what the algorithms, and the baselines that users know, would
-//! take on a tree, side by side.
+//! `flitcast compare`: times of the algorithms and of the baselines on a tree, side by side.
 
 mod broadcast;
 mod crossings;
@@ -39,30 +38,30 @@ use exchange::CompareExchangeArgs;
 use gossip::{CompareGossipArgs, GossipFault};
 use trees::{Named, spanning};
 
-/// Flits times PEs: the baselines are carried flit by flit.
+/// Limit of flits times PEs: the baselines are computed flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
 
 /// Arguments of `flitcast compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// What to compare.
+    /// Operation to compare.
     #[command(subcommand)]
     pub operation: CompareOperation,
 }
 
-/// What to compare.
+/// The operation of a comparison.
 #[derive(Debug, Subcommand)]
 pub enum CompareOperation {
-    /// Compare ways to scatter.
+    /// Compare algorithms of a scatter.
     Scatter(CompareRoundArgs),
-    /// Compare ways to gather.
+    /// Compare algorithms of a gather.
     Gather(CompareRoundArgs),
-    /// Compare ways to broadcast.
+    /// Compare algorithms of a broadcast.
     Broadcast(CompareBroadcastArgs),
-    /// Compare ways to gossip, on networks with what the paper's tables print.
+    /// Compare algorithms of a gossip, on networks with the figures in the paper's tables.
     #[command(visible_alias = "allgather")]
     Gossip(CompareGossipArgs),
-    /// Compare ways to exchange.
+    /// Compare algorithms of an exchange.
     #[command(visible_alias = "alltoall")]
     Exchange(CompareExchangeArgs),
 }
@@ -70,48 +69,47 @@ pub enum CompareOperation {
 /// Arguments of scatters and gathers.
 #[derive(Debug, Args)]
 pub struct CompareRoundArgs {
-    /// Who is connected to whom; a network is compared over both kinds of spanning
-    /// tree, unless one is named.
+    /// The tree; a network is compared over both kinds of spanning tree, unless one is named.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_1..L_n in flits, as for plan.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
-    /// How the comparison is printed on stdout.
+    /// Format of the comparison on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }
 
-/// Something that is wrong with the command line of a comparison.
+/// An error in the command line of a comparison.
 #[derive(Debug, Error)]
 pub enum CompareError {
-    /// There is no tree.
+    /// The tree is invalid.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The lengths are none, or do not fit the tree.
+    /// The lengths are invalid, or do not fit the tree.
     #[error(transparent)]
     Flits(#[from] FlitsError),
     /// A gossip that cannot be compared.
     #[error(transparent)]
     Gossip(#[from] GossipFault),
-    /// Nothing that could be exchanged.
+    /// The lengths of an exchange are invalid.
     #[error(transparent)]
     Exchange(#[from] ExchangeFlitsError),
     /// More than can be planned.
     #[error(transparent)]
     Planned(#[from] TooMuch),
-    /// Nobody is there to start from.
+    /// The source does not exist.
     #[error(transparent)]
     NoSuchPe(#[from] NoSuchPe),
-    /// Many ports, where all reach each other.
+    /// Many ports in a complete network.
     #[error(transparent)]
     PortsOfAll(#[from] PortsOfAll),
     /// More than can be carried flit by flit.
     #[error("the baselines are carried flit by flit: {flits} flits over {pes} PEs are too many")]
     TooMuch {
-        /// How many flits.
+        /// The number of flits.
         flits: u64,
-        /// Over how many PEs.
+        /// The number of PEs.
         pes: usize,
     },
 }
@@ -122,14 +120,13 @@ impl From<PriceError> for CompareError {
     }
 }
 
-/// What came of it.
 #[derive(Serialize)]
 struct Comparison {
     operation: &'static str,
-    /// No way takes less.
+    /// A lower bound of the steps of any algorithm.
     lower_bound_steps: u64,
     results: Vec<Row>,
-    /// Why the best one is the best.
+    /// The reason why the best row is the best.
     why: Option<String>,
 }
 
@@ -139,16 +136,16 @@ struct Row {
     tree: String,
     algorithm: String,
     time_steps: u64,
-    /// Its time by the least that there can be.
+    /// Time divided by the lower bound.
     over_lower_bound: f64,
     control_steps: u64,
     largest_buffer_flits: u64,
-    /// Otherwise its PEs start on their own, without word from P0.
+    /// Whether its PEs wait for P0; otherwise they start on their own.
     waits_for_root: bool,
     best: bool,
 }
 
-/// Compares and prints; all that is wrong with the command line, if something is.
+/// Prints the comparison, or returns all errors in the command line.
 pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CompareError>> {
     let (asked, args) = match args.operation {
         CompareOperation::Scatter(args) => (Operation::Scatter, args),
@@ -173,8 +170,7 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     if total.saturating_mul(pes as u64) > MAX_WORK {
         return Err(vec![CompareError::TooMuch { flits: total, pes }]);
     }
-    // Where all PEs can reach each other, the combining ones need nobody's tree but
-    // their own.
+    // In a complete network the combining algorithms use their own trees.
     let network = args.tree.network.as_deref().unwrap_or_default();
     let complete = network.starts_with("complete:");
     let mut rows: Vec<Row> = Vec::new();
@@ -194,8 +190,8 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
             direction,
         ));
     }
-    // By time reversal no gather beats the best scatter: the same flits cross the same
-    // edges into P0's one port.
+    // By time reversal no gather is faster than the best scatter: the same flits cross the same
+    // edges to P0's single port.
     let bounds = trees
         .iter()
         .map(|named| scatter::optimal_steps(&named.tree, &flits));
@@ -208,7 +204,7 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     Ok(out.write_all(printed.as_bytes()))
 }
 
-/// The schedules on a tree.
+/// Returns the rows of the schedules on a tree.
 fn scheduled(operation: &str, name: &str, tree: &Arc<Tree>, flits: &[u64]) -> Vec<Row> {
     let planned = |algorithm: String, plan: Plan| {
         // A relay holds the flit that it sends on in the next step.
@@ -242,7 +238,7 @@ fn scheduled(operation: &str, name: &str, tree: &Arc<Tree>, flits: &[u64]) -> Ve
     rows
 }
 
-/// The linear baselines along a tree.
+/// Returns the rows of the linear baselines along a tree.
 fn linear(name: &str, tree: &Tree, flits: &[u64], direction: Direction) -> Vec<Row> {
     let window = ("linear, window of 4", Baseline::Window(WINDOW));
     // A scatter has no requests to keep in a window.
@@ -253,7 +249,7 @@ fn linear(name: &str, tree: &Tree, flits: &[u64], direction: Direction) -> Vec<R
         .collect()
 }
 
-/// The combining baselines, along a tree each.
+/// Returns the rows of the combining baselines, each along its tree.
 fn combining(name: &str, trees: [&Tree; 2], flits: &[u64], direction: Direction) -> [Row; 2] {
     let row = |algorithm, baseline, tree| Row {
         waits_for_root: direction == Direction::Down,
@@ -281,7 +277,7 @@ fn carried(
 }
 
 impl Row {
-    /// One of which it is not known yet how it compares.
+    /// Creates a row that is not compared with the others yet.
     fn new(tree: &str, algorithm: String, flow: Flow) -> Row {
         Row {
             tree: tree.to_owned(),
@@ -314,7 +310,7 @@ impl Comparison {
     }
 }
 
-/// The best row: least time, then least control, then least buffer.
+/// Returns the best row: least time, then least control, then least buffer.
 fn best(rows: &[Row]) -> Option<usize> {
     let key = |row: &Row| (row.time_steps, row.control_steps, row.largest_buffer_flits);
     (0..rows.len()).min_by_key(|&place| key(&rows[place]))
@@ -359,7 +355,7 @@ fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
     out
 }
 
-/// Why a row is the best, in one line.
+/// Explains in one line why a row is the best.
 fn why(rows: &[Row], place: usize, bound: u64) -> String {
     let row = &rows[place];
     let name = format!("{} on {}", row.algorithm, row.tree);

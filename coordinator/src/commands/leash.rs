@@ -1,5 +1,5 @@
-//! `flitcast leash` and `flitcast stage`: what a PE starts to run a command, so that this ends
-//! with it. They are not for people; how they work is the node crate's business.
+//! `flitcast leash` and `flitcast stage`: the processes that a PE starts to run a command, so that the
+//! command ends with the PE. They are not for users; the node crate describes how they work.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,19 +7,20 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use flitcast_node::system::process::survive_file_size_limit;
 use flitcast_node::task::leash::{Lower, Stage, hold};
 use flitcast_proto::PeId;
 
-/// What the shell says of a command that cannot be started.
+/// The exit status by which a shell reports a command that it cannot start.
 const NOT_STARTED: u8 = 127;
 
-/// Arguments of `flitcast leash`. What is run is said on standard input.
+/// Arguments of `flitcast leash`. The command itself is sent on standard input.
 #[derive(Debug, Args)]
 pub struct LeashArgs {
-    /// For which PE.
+    /// The number of the PE.
     #[arg(long, value_name = "I")]
     pe: u32,
-    /// Whether it is the one that starts the command.
+    /// Whether this is the supervisor that starts the command.
     #[arg(long)]
     lower: bool,
 }
@@ -27,32 +28,33 @@ pub struct LeashArgs {
 /// Arguments of `flitcast stage`.
 #[derive(Debug, Args)]
 pub struct StageArgs {
-    /// The process that is to be its parent.
+    /// The process ID that its parent must have.
     #[arg(long, value_name = "PID")]
     parent: i32,
     /// The command's standard input [default: empty].
     #[arg(long, value_name = "FILE")]
     stdin: Option<PathBuf>,
-    /// Its standard output.
+    /// The command's standard output.
     #[arg(long, value_name = "FILE")]
     stdout: PathBuf,
-    /// What is run.
+    /// The command and its arguments.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     words: Vec<OsString>,
 }
 
 impl LeashArgs {
-    /// Has the command run, and ends it when standard input ends.
+    /// Runs the command, and ends it when standard input ends.
     ///
     /// # Errors
     ///
-    /// The operating system refuses something basic.
+    /// Returns an error if the operating system refuses a basic request.
     pub fn hold(self) -> anyhow::Result<ExitCode> {
         let pe = PeId(self.pe);
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_all().build();
         let runtime = runtime.context("cannot start the runtime")?;
         runtime.block_on(async {
+            survive_file_size_limit()?;
             match self.lower {
                 true => Lower::told(pe)?.hold().await,
                 false => hold(pe).await,
@@ -63,11 +65,11 @@ impl LeashArgs {
 }
 
 impl StageArgs {
-    /// Becomes the command.
+    /// Replaces this process by the command.
     ///
     /// # Errors
     ///
-    /// It cannot even say why not.
+    /// Returns an error if the reason for a failure cannot be reported either.
     pub fn enter(self) -> anyhow::Result<ExitCode> {
         let stage = Stage {
             parent: self.parent,

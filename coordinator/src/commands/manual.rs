@@ -1,5 +1,5 @@
-//! What shells and `man` know of the command line: `flitcast completions` and
-//! `flitcast man`, both made of the very definition that reads it.
+//! `flitcast completions` and `flitcast man`: shell completions and man pages, generated from the
+//! definition of the command line.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = SHELLS)]
 pub struct CompletionsArgs {
-    /// The shell.
+    /// Name of the shell
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -35,7 +35,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = PAGES)]
 pub struct ManArgs {
-    /// The folder, which is made if it is not there.
+    /// Folder, which is created if it is missing
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -48,27 +48,27 @@ pub struct ManError {
     source: io::Error,
 }
 
-/// Prints what a shell has to know to complete the lines of `command`.
+/// Prints the completion script for `command`.
 ///
 /// # Errors
 ///
-/// It cannot be printed.
+/// Returns an error if the output cannot be written.
 pub fn completions(
     args: &CompletionsArgs,
     mut command: Command,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // It would panic where it cannot write.
+    // `generate` would panic if writing failed, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "flitcast", &mut script);
     out.write_all(&script)
 }
 
-/// Writes a page for each command of `command`, and says on `out` how many.
+/// Writes a page for each subcommand of `command`, and prints their number.
 ///
 /// # Errors
 ///
-/// The first page that cannot be written.
+/// Returns an error for the first page that cannot be written.
 pub fn man(
     args: &ManArgs,
     command: Command,
@@ -93,7 +93,6 @@ pub fn man(
     Ok(writeln!(out, "{pages} pages in {}", folder.display()))
 }
 
-/// The page of a command, and those of the commands below it.
 fn collect(command: Command, pages: &mut Vec<(String, Vec<u8>)>) {
     for below in command
         .get_subcommands()
@@ -108,7 +107,7 @@ fn collect(command: Command, pages: &mut Vec<(String, Vec<u8>)>) {
 fn page(command: Command, name: &str) -> Vec<u8> {
     let help = command.get_after_help().map(ToString::to_string);
     let version = env!("CARGO_PKG_VERSION");
-    // What stands behind the help has sections of its own here.
+    // The text after the help becomes separate sections.
     let man = Man::new(command.version(version).after_help(None::<&str>))
         .title(name)
         .source(format!("flitcast {version}"))
@@ -130,7 +129,7 @@ fn page(command: Command, name: &str) -> Vec<u8> {
         more.control("fi", []);
     }
     let mut page = Vec::new();
-    // Nothing that is written to a Vec fails.
+    // Writing to a Vec does not fail.
     let _ = man.render(&mut page);
     let _ = more.to_writer(&mut page);
     page

@@ -1,4 +1,4 @@
-//! A module for each command: its arguments, and what it does.
+//! The commands: a module for each, with its arguments and its execution.
 
 pub mod bench;
 pub mod ca;

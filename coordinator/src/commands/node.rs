@@ -1,22 +1,25 @@
-//! `flitcast node`: one PE in a process of its own, started by a coordinator or joining one;
-//! and `flitcast health`. How a PE is played is the node crate's business.
+//! `flitcast node`: one PE in its own process, started by a coordinator or joining one; and `flitcast
+//! health`. The node crate implements the PE.
 
 mod args;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use flitcast_node::allowed::Allowed;
+use flitcast_node::allowed::{Allowed, FileAccess};
 use flitcast_node::door::listen;
 use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::limits;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::system::children;
+use flitcast_node::system::lent::LentFolder;
+use flitcast_node::system::process::survive_file_size_limit;
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::admission::Admission;
@@ -29,16 +32,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::observe::metrics::Metrics;
 use crate::site::slurm::{self, Slurm, SlurmFault};
+use crate::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
+use crate::text::printable::printable;
+use crate::text::stdout::print;
 use crate::text::units::{UnitError, parse_time};
 
 pub use args::{HealthArgs, NodeArgs};
 
-/// For a PE's disk to finish what it is doing when the PE is told to end.
+/// Time for a PE's disk to finish its writes after the PE has been asked to end.
 const LAST_WRITES: Duration = Duration::from_secs(2);
-/// Without `--wait`: a person types the other command in that time.
+/// Default of `--wait`: enough for a user to type the other command.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// What is wrong with the command line of a PE that joins.
+/// An error in the command line of a PE that joins.
 #[derive(Debug, Error)]
 enum JoinFault {
     #[error("say which PE to play: --pe I")]
@@ -61,13 +67,19 @@ enum JoinFault {
         "--commands: with --insecure, anybody who listens at {0} could run commands here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
     )]
     CommandsForAnybody(String),
+    #[error(
+        "--files: with --insecure, anybody who listens at {0} could read and write files here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
+    )]
+    FilesForAnybody(String),
+    #[error("--files {}: {why}; name a folder that exists", path.display())]
+    Files { path: PathBuf, why: io::Error },
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
     #[error("{0:#}")]
     Unkept(anyhow::Error),
 }
 
-/// `flitcast node`.
+/// Runs `flitcast node`.
 pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     let config = match args.join.clone() {
         Some(at) => match understood(&args, at) {
@@ -86,23 +98,21 @@ pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// `flitcast health`.
+/// Runs `flitcast health`.
 pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
-    println!(
-        "{}",
-        crate::text::printable::printable(health::check(&args.file)?)
-    );
+    let healthy = printable(health::check(&args.file)?);
+    print(format!("{healthy}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// `flitcast self-hash`.
+/// Runs `flitcast self-hash`.
 pub fn self_hash() -> anyhow::Result<ExitCode> {
     let hash = crate::launch::ssh::own_hash().context("cannot read this program")?;
-    println!("{hash}");
+    print(format!("{hash}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// `flitcast self-serve`.
+/// Runs `flitcast self-serve`.
 pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     let unwanted = CancellationToken::new();
     leashed(unwanted.clone(), Arc::default());
@@ -115,21 +125,24 @@ pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One thread does everything, so that a PE that answers pings is not stuck.
+/// Creates a runtime with one thread, so that a PE that answers pings cannot be stuck elsewhere.
 fn playing() -> anyhow::Result<Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
+    let runtime = builder.enable_all().build();
+    let runtime = runtime.context("cannot start the runtime")?;
+    let survives = runtime.block_on(async { survive_file_size_limit() });
+    survives.context("cannot listen to signals")?;
+    Ok(runtime)
 }
 
-/// Is cancelled when one of these signals comes; of one that tells an orphan so, not before it
-/// had the time to do as the end of its channel tells it.
-fn cancelled_by(signals: &[SignalKind]) -> std::io::Result<CancellationToken> {
+/// Returns a token that these signals cancel. The signal of a parent's death cancels it only after a
+/// delay in which the end of the channel can be handled first.
+fn cancelled_by(
+    signals: impl IntoIterator<Item = SignalKind>,
+) -> std::io::Result<CancellationToken> {
     let shutdown = CancellationToken::new();
     let parent = children::parent();
-    for &kind in signals {
+    for kind in signals {
         let mut signal = signal(kind)?;
         let cancel = shutdown.clone();
         tokio::spawn(async move {
@@ -143,20 +156,32 @@ fn cancelled_by(signals: &[SignalKind]) -> std::io::Result<CancellationToken> {
     Ok(shutdown)
 }
 
-/// Cancels it some time after the signal that the parent has died, of which the end of the
-/// channel tells as well: that is to do its work, and may come behind the signal.
-fn cancel_for_orphan(shutdown: &CancellationToken) -> std::io::Result<()> {
-    let mut signal = signal(SignalKind::hangup())?;
+/// Cancels the token some time after the parent has died. Its control channel ends then as well, and
+/// that is to end the PE, but may be noticed after the signal. `parent` is the process that started
+/// this one.
+fn cancel_for_orphan(shutdown: &CancellationToken, parent: Option<i32>) -> std::io::Result<()> {
+    let mut hung_up = signal(SignalKind::hangup())?;
+    let mut continued = signal(SignalKind::from_raw(SIGCONT))?;
     let cancel = shutdown.clone();
     tokio::spawn(async move {
-        signal.recv().await;
+        // A user may stop and continue a PE.
+        let orphaned = async {
+            while children::parent() == parent {
+                continued.recv().await;
+            }
+        };
+        tokio::select! {
+            // The system sends it to stopped orphans.
+            _ = hung_up.recv() => {}
+            () = orphaned => {}
+        }
         tokio::time::sleep(limits::ORPHANED).await;
         cancel.cancel();
     });
     Ok(())
 }
 
-/// What makes this process one of a cluster: who starts it says it on standard input.
+/// Reads the credentials of this process, which its launcher writes to standard input.
 fn admitted() -> anyhow::Result<Admission> {
     let mut frame = Vec::new();
     let input = std::io::stdin().lock();
@@ -171,7 +196,7 @@ fn admitted() -> anyhow::Result<Admission> {
     Admission::parse(&frame).context("standard input does not admit this process to a cluster")
 }
 
-/// The same of a PE that is kept, whose standard input goes on.
+/// Reads the credentials of a PE under a daemon, whose standard input stays open.
 fn admitted_and_kept() -> anyhow::Result<Admission> {
     let mut frame = vec![0; LENGTH_BYTES];
     let mut input = io::stdin().lock();
@@ -185,10 +210,10 @@ fn admitted_and_kept() -> anyhow::Result<Admission> {
     Admission::parse(&frame).context("standard input does not admit this process to a cluster")
 }
 
-/// Cancels it when standard input ends: who keeps this process is gone, or wants it gone. Each
-/// byte there until then says that somebody listens whom this process may join.
+/// Cancels the token when standard input ends: the daemon has ended, or wants this process to end. Each
+/// byte before that reports a coordinator that this process may join.
 fn leashed(shutdown: CancellationToken, called: Arc<Notify>) {
-    // A thread of its own: a read of standard input cannot be called off.
+    // On a separate thread: a read of standard input cannot be cancelled.
     std::thread::spawn(move || {
         for _ in io::stdin().lock().bytes().map_while(Result::ok) {
             called.notify_one();
@@ -197,11 +222,12 @@ fn leashed(shutdown: CancellationToken, called: Arc<Notify>) {
     });
 }
 
-/// Plays a PE that a coordinator has started.
+/// Runs a PE that a coordinator has started.
 fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode> {
-    // If the launcher dies, even by SIGKILL, the end of its channel tells us; this
-    // tells us should that not come. Nobody else sends this signal, so it means just that.
-    children::be_told_of_parents_end().context("prctl")?;
+    // If the coordinator dies, even by SIGKILL, the channel ends. The signal continues a stopped PE,
+    // so that it notices that, and ends a PE whose channel does not end.
+    let parent = children::parent();
+    children::continue_when_parent_ends().context("prctl")?;
     let pe = PeId(args.pe.context("--pe is missing")?);
     let coordinator = args.coordinator.context("--coordinator is missing")?;
     let admission = admitted()?;
@@ -213,8 +239,8 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
     let security = identity.map_or(Security::Plain, Security::Tls);
     let runtime = playing()?;
     let result = runtime.block_on(async {
-        let shutdown = cancelled_by(&[SignalKind::terminate()])?;
-        cancel_for_orphan(&shutdown)?;
+        let shutdown = cancelled_by([SignalKind::terminate()])?;
+        cancel_for_orphan(&shutdown, parent)?;
         let address = args.listen.unwrap_or(([127, 0, 0, 1], 0).into());
         let listener = listen(address);
         let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
@@ -237,11 +263,24 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// All that can be known to be wrong before anybody is called.
+/// Checks the command line completely before any connection is made.
 fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>> {
     let mut faults = Vec::new();
     if args.commands && args.insecure {
         faults.push(JoinFault::CommandsForAnybody(at.clone()));
+    }
+    if !args.files.is_empty() && args.insecure {
+        faults.push(JoinFault::FilesForAnybody(at.clone()));
+    }
+    let mut folders = Vec::new();
+    for path in &args.files {
+        match LentFolder::open(path) {
+            Ok(folder) => folders.push(folder),
+            Err(why) => faults.push(JoinFault::Files {
+                path: path.clone(),
+                why,
+            }),
+        }
     }
     let place = place(args.pe, &args.pes, at)
         .map_err(|all| faults.extend(all))
@@ -266,8 +305,12 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
                 wait: wait.map_or(WAIT, Duration::from_nanos),
                 stays: args.stay,
                 called: Arc::default(),
-                // Whose keeper it is may have it run what it could run itself.
+                // The PE's daemon may let it run anything that the daemon could run itself.
                 commands: args.commands || args.kept,
+                files: match args.kept {
+                    true => FileAccess::All,
+                    false => FileAccess::Below(folders.into()),
+                },
                 tally: Tally::default(),
             })
         }
@@ -275,7 +318,7 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
     }
 }
 
-/// What who joins shows.
+/// Returns the credentials that the joining PE shows.
 fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
     let admission = match args.kept {
         true => Some(admitted_and_kept().map_err(JoinFault::Unkept)?),
@@ -285,16 +328,16 @@ fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
     let credentials = match (&args.credentials, issued) {
         (Some(folder), _) => Credentials::Folder(folder.clone()),
         (None, Some(issued)) => Credentials::Issued(Identity::issued(issued, Name::Pe(pe))?),
-        // Who keeps it has said so.
+        // The daemon permits it.
         (None, None) if args.insecure || args.kept => Credentials::None,
         (None, None) => return Err(JoinFault::Unguarded),
     };
-    // What is wrong with it is told before anybody is called.
+    // Invalid credentials are reported before any connection is made.
     credentials.security(pe)?;
     Ok(credentials)
 }
 
-/// Which PE is to be played, and where it joins.
+/// Returns the PE to run, and the address to join.
 fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<JoinFault>> {
     if let Some(slurm) = Slurm::asked(&at) {
         let task = slurm.task(slurm::environment, pes);
@@ -322,7 +365,7 @@ fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec
     }
 }
 
-/// Plays a PE that joins whoever listens.
+/// Runs a PE that joins a coordinator.
 fn joined(
     config: JoinConfig,
     args: NodeArgs,
@@ -330,7 +373,9 @@ fn joined(
 ) -> anyhow::Result<ExitCode> {
     let runtime = playing()?;
     let result = runtime.block_on(async {
-        let shutdown = cancelled_by(&[SignalKind::terminate(), SignalKind::interrupt()])?;
+        let both = [SignalKind::terminate(), SignalKind::interrupt()];
+        let signals = both.into_iter().chain(if_not_ignored(HANGUP_AND_QUIT));
+        let shutdown = cancelled_by(signals)?;
         if args.kept {
             leashed(shutdown.clone(), config.called.clone());
         }

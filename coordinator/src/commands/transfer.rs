@@ -1,5 +1,4 @@
-//! `flitcast scatter`, `gather` and `resume`: an undertaking, from its first run to what is
-//! printed of it.
+//! `flitcast scatter`, `gather` and `resume`: runs a job, with its retries, and prints the result.
 
 use std::process::ExitCode;
 
@@ -8,13 +7,14 @@ use crate::options::format::Format;
 use crate::render::ending::{FAILED, report_end};
 use crate::render::{pictures, report};
 use crate::retry::{self, Undertaking};
-use crate::rounds::run::Interrupts;
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
 
-/// Does it, and prints what came of it.
+/// Runs the job and prints the result.
 ///
 /// # Errors
 ///
-/// What was half written could not be removed, or the result not printed.
+/// Returns an error if partial output could not be removed or the result could not be printed.
 pub async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let concluded = retry::run(undertaking, logs, &mut interrupts).await?;
@@ -42,7 +42,7 @@ pub async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow:
                 }
             }
             Err(error) => {
-                eprintln!("error: {error}");
+                stderr::error(error);
                 ExitCode::from(FAILED)
             }
         };

@@ -1,4 +1,4 @@
-//! The file of edges: a network, written by people and programs.
+//! The edge file: a network, written by users and programs.
 //!
 //! ```text
 //! # a triangle with a tail
@@ -8,10 +8,9 @@
 //! 2 3   # the tail
 //! ```
 //!
-//! One edge on a line, as the numbers of its two nodes; the nodes are 0 to the
-//! greatest number. An edge may stand there twice, or in both directions. All faults
-//! are reported at once, each with its line. Whether the network is connected is not
-//! asked here.
+//! Each line has one edge, as the numbers of its two nodes; the nodes are 0 to the greatest number. An
+//! edge may occur twice, or in both directions. All errors are reported at once, each with its line.
+//! The file is not checked for a connected network.
 
 use std::path::Path;
 
@@ -30,7 +29,7 @@ const FILE: FileKind = FileKind {
 ///
 /// # Errors
 ///
-/// That the file cannot be read, or all that is wrong in it.
+/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load(path: &Path) -> Result<Network, FileError> {
     user_file::load(FILE, path, |text| {
         let edges = parse(text)?;
@@ -46,7 +45,7 @@ pub fn load(path: &Path) -> Result<Network, FileError> {
 /// Each edge's two nodes.
 type Pairs = Vec<(u32, u32)>;
 
-/// The edges in `text`, at least one, or at least one fault.
+/// Parses the edges in `text`, at least one; returns at least one error otherwise.
 pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();
@@ -76,7 +75,7 @@ fn on_line(line: usize, fault: String) -> SpotFault {
     SpotFault { spot, fault }
 }
 
-/// The edge that a line says, without its comment.
+/// Parses the edge on a line, without its comment.
 fn edge(said: &str) -> Result<(u32, u32), Vec<String>> {
     let mut words = said.split_whitespace();
     let (Some(a), Some(b), None) = (words.next(), words.next(), words.next()) else {
@@ -95,7 +94,7 @@ fn edge(said: &str) -> Result<(u32, u32), Vec<String>> {
 }
 
 fn node(word: &str) -> Result<u32, String> {
-    // `parse` alone would also take `+5`.
+    // `parse` alone would also accept `+5`.
     let digits = word.bytes().all(|b| b.is_ascii_digit());
     let number = word
         .parse()
@@ -107,7 +106,7 @@ fn node(word: &str) -> Result<u32, String> {
     })
 }
 
-/// Enough of it to find it by.
+/// Returns enough of the text to find it by.
 fn beginning(text: &str) -> String {
     text.chars().take(24).collect()
 }

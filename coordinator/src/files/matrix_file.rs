@@ -1,4 +1,5 @@
-//! The matrix of a total exchange: a row for each PE, what it has for each, in flits or bytes.
+//! The matrix of a total exchange: a row for each sender and a column for each receiver, in flits or
+//! bytes.
 //!
 //! ```text
 //! 0,3,0,5
@@ -7,8 +8,8 @@
 //! 0,0,7,0
 //! ```
 //!
-//! Nobody has anything for itself. Blank lines are skipped. All faults are reported at once, each
-//! with its row and column.
+//! The diagonal is 0. Blank lines are skipped. All errors are reported at once, each with its row and
+//! column.
 
 use std::path::Path;
 
@@ -20,12 +21,12 @@ const FILE: FileKind = FileKind {
     max_bytes: 16 << 20,
 };
 
-/// What cells count.
+/// The unit and the limit of a matrix's cells.
 #[derive(Clone, Copy)]
 pub struct Cells {
     /// "flits" or "bytes".
     pub unit: &'static str,
-    /// The most in a cell.
+    /// The largest permitted value.
     pub most: u64,
 }
 
@@ -33,7 +34,7 @@ pub struct Cells {
 ///
 /// # Errors
 ///
-/// That the file cannot be read, or all that is wrong in it.
+/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load(path: &Path, cells: Cells) -> Result<Vec<Vec<u64>>, FileError> {
     user_file::load(FILE, path, |text| parse(text, cells))
 }
@@ -82,7 +83,7 @@ fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
 
 fn cell(word: &str, is_own: bool, of: Cells) -> Result<u64, String> {
     let Cells { unit, most } = of;
-    // `parse` alone would also take `+5`.
+    // `parse` alone would also accept `+5`.
     let digits = word.bytes().all(|b| b.is_ascii_digit());
     let count = word.parse().ok().filter(|count| digits && *count <= most);
     match count {

@@ -1,4 +1,4 @@
-//! The files that people and programs write: what stands in them, and all that is wrong with it.
+//! The formats of files that users and programs write, and the errors in them.
 
 pub mod edge_file;
 pub mod matrix_file;

@@ -1,9 +1,8 @@
-//! The profile: what `flitcast calibrate` has measured of a cluster, kept in a file
-//! for later commands.
+//! The profile: the measurements of a cluster by `flitcast calibrate`, stored in a file for later
+//! commands.
 //!
-//! It holds what was seen from outside, wire and software together, and the host's
-//! share beside it; which model that makes is `model`'s business. How the file is
-//! written is in `write`, how it is read and what can be wrong with it in `read`.
+//! It contains the times of wire and software together, and separately the host's share; `model` builds
+//! a model from them. `write` writes the file, `read` reads and checks it.
 
 mod read;
 mod write;
@@ -28,7 +27,7 @@ const FILE: FileKind = FileKind {
     max_bytes: 1024 * 1024,
 };
 
-/// What the costs of a host are called, in the order of [`Host::costs`].
+/// The names of a host's costs, in the order of [`Host::costs`].
 pub const HOST_COSTS: [&str; COSTS] = [
     "wake_ns",
     "control_ns",
@@ -40,79 +39,77 @@ pub const HOST_COSTS: [&str; COSTS] = [
     "first_ns",
 ];
 
-/// What is known of a cluster.
+/// The measurements of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// When it was measured, as TOML writes a date and time.
+    /// The time of the measurement, as TOML writes a date and time.
     pub measured: String,
     /// The tree's name at that time.
     pub tree_name: String,
     /// Parents of P1, P2, ..
     pub parents: Vec<u32>,
-    /// The links that were asked for, as typed, where they were shaped.
+    /// The requested shapes of links, as typed, if they were shaped.
     pub links: Option<String>,
-    /// Whether what was sent was encrypted.
+    /// Whether connections were encrypted.
     pub encrypted: bool,
-    /// The quickest way to obey orders.
+    /// The quickest pacing.
     pub pacing: Pacing,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// What the processes spend.
+    /// The costs of processes.
     pub host: Host,
     /// Whether a PE's edges share a port.
     pub ports: Ports,
-    /// Bytes that a link holds.
+    /// Bytes that a link buffers.
     pub buffer_bytes: u64,
-    /// What a relay adds; `None` in a tree without relays.
+    /// The costs of a relay; `None` in a tree without relays.
     pub relay: Option<Relay>,
-    /// What the host was fitted on.
+    /// The data of the host's fit.
     pub fit: Fit,
-    /// By PE index; `[0]` is all zeros.
+    /// The edges by PE index; `[0]` is all zeros.
     pub edges: Vec<MeasuredEdge>,
     /// Offsets to P0's clock, by PE index; `[0]` is shared.
     pub clocks: Vec<ClockOffset>,
 }
 
-/// A PE that passes messages on.
+/// The costs of a PE that forwards messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Relay {
-    /// What it adds to the way of a flit, beside its two links.
+    /// Latency that it adds to a flit, in addition to its two links.
     pub added_latency_ns: f64,
-    /// The part of the shorter of receiving and sending that it does during the
-    /// longer: 1 where a stream passes at its slower link's rate, 0 where each flit is
-    /// received and then sent.
+    /// The part of the shorter of receiving and sending that overlaps the longer: 1 if a stream passes
+    /// at its slower link's rate, 0 if each flit is received and then sent.
     pub overlap: f64,
 }
 
-/// What the host's costs were fitted on, and how well.
+/// The data that the host's costs were fitted to, and the quality of the fit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fit {
     /// The calibration's rounds, like `scatter 1000 B each`.
     pub workloads: Vec<String>,
-    /// How far predictions were off there, in percent.
+    /// Median error of its predictions, in percent.
     pub median_residual_pct: f64,
-    /// The same, of the worst.
+    /// Largest error of its predictions, in percent.
     pub worst_residual_pct: f64,
 }
 
 impl Profile {
-    /// Reads the profile in the file at `path`. With a tree, it must be the tree that
-    /// was measured.
+    /// Reads the profile in the file at `path`. With a tree, it must be the tree that was measured.
     ///
     /// # Errors
     ///
-    /// That the file cannot be read, or all that is wrong in it.
+    /// Returns an error if the file cannot be read, or all errors in it.
     pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, FileError> {
         user_file::load(FILE, path, |text| Profile::parse(text, tree))
     }
 
-    /// Reads the profile in `text`; otherwise, at least one fault, in the order of the file.
+    /// Parses the profile in `text`; returns at least one error otherwise, in the order of the file.
     pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault>> {
         read::profile(text, tree)
     }
 
-    /// The profile of another tree over the same PEs: what is not known of its edges is
-    /// what the measured ones are like in the median.
+    /// Returns the profile of another tree over the same PEs. Edges that were not measured have the
+    /// medians of the measured ones.
     pub fn for_tree(&self, tree: &Tree, name: &str) -> Profile {
         let parents = parents(tree);
         if parents == self.parents {
@@ -151,7 +148,7 @@ impl Profile {
         }
     }
 
-    /// The profile of the same edges, seen from another PE than P0; `tree` is the one that was
+    /// Returns the profile of the same edges, seen from another PE than P0; `tree` is the one that was
     /// measured.
     pub fn rerooted(self, tree: &Tree, root: PeId) -> Profile {
         let mut edges = self.edges.clone();
@@ -169,13 +166,13 @@ impl Profile {
         }
     }
 
-    /// The profile as a file's text.
+    /// Returns the profile as a file's text.
     pub fn text(&self) -> String {
         write::text(self)
     }
 }
 
-/// The parents of all but the root of a tree, by index.
+/// Returns the parents of all but the root of a tree, by index.
 pub fn parents(tree: &Tree) -> Vec<u32> {
     let parents = tree.pes().filter_map(|pe| tree.parent(pe));
     parents.map(|PeId(parent)| parent).collect()

@@ -1,5 +1,5 @@
-//! The directory for what commands of one user tell each other while they run. Only that
-//! user can read it.
+//! The directory through which running commands of one user find each other. Only that user can
+//! read it.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io;
@@ -10,39 +10,40 @@ use thiserror::Error;
 
 use crate::system::process;
 
-/// Why there is no such directory.
+/// A reason why there is no such directory.
 #[derive(Debug, Error)]
 pub enum RuntimeDirError {
-    /// It cannot be made or looked at.
+    /// The directory cannot be created or examined.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// A link, or no directory at all: somebody may have put it there.
+    /// A symbolic link, or not a directory: another user may have created it.
     #[error("{} is no directory: remove it", .0.display())]
     NoDirectory(PathBuf),
-    /// It is somebody else's.
+    /// The directory belongs to another user.
     #[error("{} belongs to user {owner}: set XDG_RUNTIME_DIR to a directory of your own", path.display())]
     Foreign {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Whose.
+        /// The owner.
         owner: u32,
     },
-    /// Others can look into it.
+    /// Other users can read the directory.
     #[error("{} can be read by others: chmod 700 {}", .0.display(), .0.display())]
     Open(PathBuf),
 }
 
-/// `$XDG_RUNTIME_DIR/flitcast`, or `/tmp/flitcast-UID` where that is not set. It is made if
-/// it is not there.
+/// Returns `$XDG_RUNTIME_DIR/flitcast`, or `/tmp/flitcast-UID` if that variable is not set. The
+/// directory is created if it does not exist.
 ///
 /// # Errors
 ///
-/// It cannot be made, or what is there is not this user's alone.
+/// Returns an error if the directory cannot be created, or if others than this user have access to
+/// it.
 pub fn runtime_dir() -> Result<PathBuf, RuntimeDirError> {
     let user = process::user();
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -54,7 +55,7 @@ pub fn runtime_dir() -> Result<PathBuf, RuntimeDirError> {
     Ok(path)
 }
 
-/// Makes a directory that only `user` can read, or sees that it is one.
+/// Creates a directory that only `user` can read, or checks that an existing one is.
 fn make_own(path: &Path, user: u32) -> Result<(), RuntimeDirError> {
     let io = |source| RuntimeDirError::Io {
         path: path.to_owned(),
@@ -65,7 +66,7 @@ fn make_own(path: &Path, user: u32) -> Result<(), RuntimeDirError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(io(error)),
     }
-    // Of the link itself, if it is one.
+    // Metadata of the link itself, if it is one.
     let found: Metadata = fs::symlink_metadata(path).map_err(io)?;
     if !found.is_dir() {
         return Err(RuntimeDirError::NoDirectory(path.to_owned()));

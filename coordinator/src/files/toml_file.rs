@@ -1,6 +1,6 @@
-//! What the TOML files that people write have in common: how they are read, and what can be
-//! wrong with any of them. No file's keys live here. What is wrong is a sentence, written where
-//! it is found: nobody does anything with it but print it beside its place.
+//! Helpers for all TOML files that users write: how they are read, and errors that any of them can
+//! have. No file's keys are defined here. An error is a sentence, written where it is found, because it
+//! is only printed beside its position.
 
 mod table;
 
@@ -14,11 +14,11 @@ pub use table::{Field, Table};
 
 use super::user_file::{Spot, SpotFault};
 
-/// A value and where it stands.
+/// A value and its position.
 type Value<'t> = Spanned<DeValue<'t>>;
 
-/// What `read` makes of the document in `text`; otherwise at least one fault, in
-/// the order of the file. `read` returns `None` only after it has reported one.
+/// Reads the document in `text` with `read`; returns at least one error otherwise, in the order of the
+/// file. `read` returns `None` only after it has reported one.
 pub fn parse<T>(
     text: &str,
     read: impl FnOnce(&Reader<'_>, &Table<'_, '_>) -> Option<T>,
@@ -29,7 +29,7 @@ pub fn parse<T>(
         let spot = error.span().map(|span| reader.spot(span.start));
         reader.fault(spot, error.message());
     }
-    // After a syntax error it is anybody's guess what belongs where.
+    // After a syntax error the structure of the rest is unknown.
     let said = match errors.is_empty() {
         true => read(&reader, &Table::top_level(&reader, document.get_ref())),
         false => None,
@@ -44,20 +44,20 @@ pub fn parse<T>(
     }
 }
 
-/// Bytes that are counted through to find a column, at most twice: a million values may
-/// stand on one line.
+/// Number of bytes that are searched at most twice to find a column: one line may contain a million
+/// values.
 const BLOCK: usize = 256;
 
-/// How many characters begin in `bytes`: of a character's, all but the first are 10xxxxxx.
+/// Returns how many characters begin in `bytes`: all bytes of a character but the first are 10xxxxxx.
 fn beginning(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
-/// Collects faults on the way from text to what it means.
+/// Collects errors while a text is read.
 pub struct Reader<'t> {
     text: &'t str,
     line_starts: Vec<usize>,
-    /// Characters that begin before each block of [`BLOCK`] bytes.
+    /// Number of characters that begin before each block of [`BLOCK`] bytes.
     characters: Vec<usize>,
     faults: RefCell<Vec<SpotFault>>,
 }
@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Where the byte at `offset` stands.
+    /// Returns the position of the byte at `offset`.
     fn spot(&self, offset: usize) -> Spot {
         let line = self.line_starts.partition_point(|&start| start <= offset);
         let characters = |offset: usize| {
@@ -89,23 +89,23 @@ impl<'t> Reader<'t> {
         Spot { line, column }
     }
 
-    /// Where something begins.
+    /// Returns the position where a value begins.
     fn spot_of<T>(&self, spanned: &Spanned<T>) -> Spot {
         self.spot(spanned.span().start)
     }
 
-    /// Reports a fault.
+    /// Reports an error.
     pub fn fault(&self, spot: impl Into<Option<Spot>>, fault: impl Display) {
         let (spot, fault) = (spot.into(), fault.to_string());
         self.faults.borrow_mut().push(SpotFault { spot, fault });
     }
 
-    /// How many there are so far.
+    /// Returns the number of errors so far.
     pub fn fault_count(&self) -> usize {
         self.faults.borrow().len()
     }
 
-    /// A value as the file writes it, for messages.
+    /// Returns a value as the file writes it, for messages.
     fn found(&self, value: &Value<'_>) -> String {
         let text = self.text.get(value.span()).unwrap_or_default();
         let first_line = text.lines().next().unwrap_or_default();
@@ -113,7 +113,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A text as TOML's basic strings want it, which is as JSON does but for one character.
+/// Quotes a text as a TOML basic string, which is JSON's form except for one character.
 pub fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007f")

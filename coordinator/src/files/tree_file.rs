@@ -1,4 +1,4 @@
-//! The tree file: a tree in TOML, written by people.
+//! The tree file: a tree in TOML, written by users.
 //!
 //! ```toml
 //! [[pe]]
@@ -8,12 +8,10 @@
 //! parent = 0
 //! ```
 //!
-//! or in short `parents = [0, 0, 1]`, the parents of P1, P2, P3. `root = 0` may
-//! stand at the top of either, and `[[edges]]` (see `edges`) may say what certain links
-//! are to be like. All faults are reported at once, each with its
-//! line, and one mistake is one fault. What a tree is, and which lists of
-//! parents are none, is [`Tree::from_parents`]'s business; here it is only found
-//! out which line says so.
+//! A short form is `parents = [0, 0, 1]`, the parents of P1, P2, P3. Both forms may have `root = 0` at
+//! the top, and `[[edges]]` (see `edges`) with the shapes of certain links. All errors are reported at
+//! once, each with its line, and one mistake is one error. [`Tree::from_parents`] checks the tree; this
+//! module finds the line of each error.
 
 mod edges;
 mod fault;
@@ -32,17 +30,16 @@ use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
 
 const FILE: FileKind = FileKind {
     name: "tree file",
-    // 64 for each of MAX_PES PEs, which is half as much again as the long form needs
-    // for a million.
+    // 64 for each of MAX_PES PEs, which is half as much again as the long form needs for a million.
     max_bytes: 64 * MAX_PES as u64,
 };
 
-/// What a tree file says.
+/// The content of a tree file.
 #[derive(Clone, Debug)]
 pub struct TreeFile {
     /// The tree.
     pub tree: Tree,
-    /// The links that it says something of.
+    /// The links that it describes.
     pub links: Links,
 }
 
@@ -50,12 +47,12 @@ pub struct TreeFile {
 ///
 /// # Errors
 ///
-/// That the file cannot be read, or all that is wrong in it.
+/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load(path: &Path) -> Result<TreeFile, FileError> {
     user_file::load(FILE, path, parse)
 }
 
-/// Reads the tree in `text`; otherwise, at least one fault, in the order of the file.
+/// Parses the tree in `text`; returns at least one error otherwise, in the order of the file.
 pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault>> {
     toml_file::parse(text, |reader, top| {
         let (nodes, links) = document(reader, top);
@@ -64,11 +61,11 @@ pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault>> {
     })
 }
 
-/// What the file says of a PE's parent.
+/// The parent of a PE in the file.
 #[derive(Clone, Copy)]
 enum Parent {
     Absent,
-    /// Something that was reported already.
+    /// A value with an error that was reported already.
     Unreadable,
     Is {
         id: u32,
@@ -76,25 +73,24 @@ enum Parent {
     },
 }
 
-/// What the file says of a PE.
+/// A PE in the file.
 struct Node {
     spot: Spot,
     parent: Parent,
 }
 
-/// A `[[pe]]` that has no id, or one that it should not have.
+/// A `[[pe]]` without an id, or with an invalid one.
 #[derive(Clone, Copy)]
 enum Misnamed {
     NoId,
-    /// The id, and the line where it was given before.
+    /// The id, and the line of its first use.
     Twice(u32, usize),
     TooHigh(u32),
 }
 
-/// By id. The ids may have gaps where that was reported.
+/// The PEs by id. Ids may have gaps if that was reported.
 type Nodes = BTreeMap<u32, Node>;
 
-/// The index of a PE.
 fn read_index(field: &Field<'_, '_>) -> Option<u32> {
     let in_range = |integer: &DeInteger<'_>| {
         let index = u32::from_str_radix(integer.as_str(), integer.radix()).ok();
@@ -118,7 +114,7 @@ fn read_parent(field: &Field<'_, '_>) -> Parent {
     }
 }
 
-/// `parents = [0, 0, 1]`. An empty list is P0 alone.
+/// Reads `parents = [0, 0, 1]`. An empty list is P0 alone.
 fn parent_list(field: &Field<'_, '_>) -> Option<Nodes> {
     let list = field.list_of("a list of indices")?;
     let root = Node {
@@ -136,7 +132,7 @@ fn parent_list(field: &Field<'_, '_>) -> Option<Nodes> {
     Some(nodes)
 }
 
-/// Refuses more PEs than allowed, before anything is made of them.
+/// Refuses more PEs than allowed, before memory is allocated for them.
 fn bounded(count: usize, field: &Field<'_, '_>) -> Option<()> {
     if count > MAX_PES {
         field.fault(format!(
@@ -147,10 +143,10 @@ fn bounded(count: usize, field: &Field<'_, '_>) -> Option<()> {
     Some(())
 }
 
-/// Nothing says what PEs there are.
+/// The message for a file that names no PEs.
 const NO_PES: &str = "no PEs: give a [[pe]] table for each, or parents = [...]";
 
-/// The PEs of the file, `None` if it is not said what they are; and its links.
+/// Reads the PEs of the file, or `None` if they are unknown, and its links.
 fn document(reader: &Reader<'_>, top: &Table<'_, '_>) -> (Option<Nodes>, Links) {
     if let Some(root) = top.optional("root")
         && read_index(&root).is_some_and(|root| root != 0)
@@ -179,7 +175,7 @@ fn document(reader: &Reader<'_>, top: &Table<'_, '_>) -> (Option<Nodes>, Links) 
     (nodes, links.unwrap_or_default())
 }
 
-/// `[[pe]]`.
+/// Reads `[[pe]]`.
 fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
     let list = field.list_of("[[pe]] tables, in double brackets")?;
     let count = field.count_values();
@@ -190,7 +186,7 @@ fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
     bounded(count, field)?;
 
     let mut nodes = Nodes::new();
-    // Their messages name the ids that are left over, known only after all.
+    // Their messages name the unused ids, which are only known after all tables.
     let mut misnamed = Vec::new();
     for pe in list {
         let Some(table) = pe.table_of("a table with id and parent") else {
@@ -210,7 +206,7 @@ fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
             } else if id as usize >= count {
                 misnamed.push((spot, Misnamed::TooHigh(id)));
             }
-            // Also where it is too high: its children are not at fault.
+            // Even if it is too high: its children are not at fault.
             nodes.entry(id).or_insert(Node { spot, parent });
         }
     }
@@ -218,8 +214,8 @@ fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
     Some(nodes)
 }
 
-/// Reports the tables that have no id, or one that they should not have.
-/// There are as many ids without a table, so those need no reports.
+/// Reports the tables without an id, or with an invalid one. As many ids have no table, so those
+/// need no reports.
 fn report_misnamed(
     reader: &Reader<'_>,
     misnamed: &[(Spot, Misnamed)],
@@ -247,15 +243,15 @@ fn report_misnamed(
     }
 }
 
-/// The tree of `nodes`. Where ids have gaps it is checked as if they had
-/// none, to find what else is wrong.
+/// Returns the tree of `nodes`. If ids have gaps, the tree is checked as if they had none, to find
+/// further errors.
 fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
     let without_p0 = (!nodes.contains_key(&0)).then_some(0);
     let ids: Vec<u32> = without_p0
         .into_iter()
         .chain(nodes.keys().copied())
         .collect();
-    // Stands for a parent that there is not.
+    // Represents a missing parent.
     const NOBODY: PeId = PeId(u32::MAX);
     let parents = ids.iter().map(|id| match nodes.get(id)?.parent {
         Parent::Absent => None,

@@ -1,65 +1,65 @@
-//! What the files that people write have in common: they are read up to a bound, and all that
-//! is wrong in one is reported at once, each fault with its place. What stands in a file is
-//! not known here.
+//! Helpers for all files that users write: they are read up to a limit, and all errors in one are
+//! reported at once, each with its position. The content of a file is not known here.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many faults are printed: in a file that is something else, every line is one.
+use flitcast_node::system::regular;
+
+/// Number of errors that are printed: in a file of another kind, every line has one.
 const LISTED: usize = 100;
 
-/// What a file is called in messages, and the longest that is read.
+/// The name of a kind of file in messages, and the maximum length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileKind {
-    /// "tree file".
+    /// Name, such as "tree file".
     pub name: &'static str,
-    /// In bytes.
+    /// Length in bytes.
     pub max_bytes: u64,
 }
 
-/// Why a file says nothing.
+/// A reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The system does not give it to us, or it is not text.
+    /// The file cannot be read, or is not text.
     #[error("cannot read the {} {}: {error}", kind.name, path.display())]
     Unreadable {
-        /// What it should be.
+        /// The expected kind.
         kind: FileKind,
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// Not such a file, in all likelihood.
+    /// The file is too long, so it is most likely of another kind.
     #[error("the {} {} has more than {} bytes", kind.name, path.display(), kind.max_bytes)]
     TooLong {
-        /// What it should be.
+        /// The expected kind.
         kind: FileKind,
         /// The file.
         path: PathBuf,
     },
-    /// It can be read, and is wrong.
+    /// The content has errors.
     #[error("{}", Listed { path, faults })]
     Faults {
         /// The file.
         path: PathBuf,
-        /// All that is wrong, in the order of the file.
+        /// All errors, in the order of the file.
         faults: Vec<SpotFault>,
     },
 }
 
-/// Where something begins in a file; both are counted from 1.
+/// A position in a file; both numbers start at 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Spot {
     /// The line.
     pub line: usize,
-    /// In characters, as editors count them; 0 where only the line is known.
+    /// The column in characters, as editors count them; 0 if only the line is known.
     pub column: usize,
 }
 
-/// As compilers print it: `7:12`.
+/// Prints the position as compilers do: `7:12`.
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.column {
@@ -69,12 +69,12 @@ impl fmt::Display for Spot {
     }
 }
 
-/// A fault and where it is.
+/// An error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpotFault {
-    /// `None` if it is the file as a whole.
+    /// The position; `None` for the file as a whole.
     pub spot: Option<Spot>,
-    /// What is wrong there, as it is told.
+    /// The message.
     pub fault: String,
 }
 
@@ -82,24 +82,23 @@ pub struct SpotFault {
 ///
 /// # Errors
 ///
-/// That it cannot be read, or all that is wrong in it.
+/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load<T>(
     kind: FileKind,
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, Vec<SpotFault>>,
 ) -> Result<T, FileError> {
     let path = path.to_owned();
-    let mut text = String::new();
-    let read =
-        File::open(&path).and_then(|file| file.take(kind.max_bytes + 1).read_to_string(&mut text));
-    match read {
+    match regular::read_text(&path, kind.max_bytes) {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            Err(FileError::TooLong { kind, path })
+        }
         Err(error) => Err(FileError::Unreadable { kind, path, error }),
-        Ok(bytes) if bytes as u64 > kind.max_bytes => Err(FileError::TooLong { kind, path }),
-        Ok(_) => parse(&text).map_err(|faults| FileError::Faults { path, faults }),
+        Ok(text) => parse(&text).map_err(|faults| FileError::Faults { path, faults }),
     }
 }
 
-/// One fault a line, each as compilers print it: `tree.toml:7:1: P3: ...`.
+/// Prints one error per line, as compilers do: `tree.toml:7:1: P3: ...`.
 struct Listed<'a> {
     path: &'a Path,
     faults: &'a [SpotFault],

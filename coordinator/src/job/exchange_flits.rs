@@ -1,5 +1,5 @@
-//! What every PE has for every other in an exchange, in flits: the same for all, or a file with a row
-//! for each.
+//! The lengths of a planned exchange in flits: one length for all pairs, or a file with a row for each
+//! PE.
 
 use clap::Args;
 use thiserror::Error;
@@ -8,43 +8,43 @@ use crate::files::matrix_file::{self, Cells};
 use crate::files::user_file::FileError;
 use crate::ways::plan_limits::{MAX_FLITS, TooMuch, check_flits, check_pes};
 
-/// What is exchanged, as it is typed.
+/// The options that give the lengths of an exchange in flits.
 #[derive(Clone, Debug, Args)]
 pub struct ExchangeFlitsArgs {
     /// Flits from each PE to each other: each:F.
     #[arg(long, value_name = "each:F", conflicts_with = "matrix")]
     pub lengths: Option<String>,
-    /// A file with a row for each PE: what it has for each, in flits; its own is 0.
+    /// A file with a row for each sender and a column for each receiver, in flits; the diagonal is 0.
     #[arg(long, value_name = "FILE.csv")]
     pub matrix: Option<std::path::PathBuf>,
 }
 
-/// What is wrong with it.
+/// An error in the lengths of an exchange.
 #[derive(Debug, Error)]
 pub enum ExchangeFlitsError {
-    /// Nothing says what an exchange exchanges.
+    /// No option gives the lengths.
     #[error(
         "say what every PE has for every other: --lengths each:F, F flits, or --matrix FILE.csv"
     )]
     NothingToExchange,
-    /// Not the same length for all.
+    /// A list or pattern of lengths instead of one length.
     #[error(
         "--lengths {given}: of an exchange write each:F, F flits from every PE to every other, a \
          whole number; --matrix FILE.csv has a length for each"
     )]
     NotEach {
-        /// As typed.
+        /// The value as typed.
         given: String,
     },
-    /// The matrix is none.
+    /// The matrix cannot be read.
     #[error("--matrix: {0}")]
     Matrix(#[from] FileError),
-    /// The matrix is not for so many PEs.
+    /// The matrix is for another number of PEs.
     #[error("--matrix: {rows} rows and columns, but there are {pes} PEs")]
     MatrixOfOthers {
-        /// How many rows there are.
+        /// The number of rows.
         rows: usize,
-        /// How many PEs.
+        /// The number of PEs.
         pes: usize,
     },
     /// More than can be planned.
@@ -52,20 +52,20 @@ pub enum ExchangeFlitsError {
     TooMuch(#[from] TooMuch),
 }
 
-/// What every PE has for every other.
+/// The lengths of all messages.
 pub enum ExchangeFlits {
-    /// So many flits.
+    /// This number of flits for each pair.
     Each(u64),
-    /// A row for each PE.
+    /// A row for each sender.
     Matrix(Vec<Vec<u64>>),
 }
 
 impl ExchangeFlitsArgs {
-    /// What was typed, and what the file says.
+    /// Reads the option or the file.
     ///
     /// # Errors
     ///
-    /// That it is none of the two, or that the file is no matrix.
+    /// Returns an error if there is no option, or if the value or the file is invalid.
     pub fn read(&self) -> Result<ExchangeFlits, ExchangeFlitsError> {
         if let Some(path) = &self.matrix {
             let flits = Cells {
@@ -78,7 +78,7 @@ impl ExchangeFlitsArgs {
             return Err(ExchangeFlitsError::NothingToExchange);
         };
         let number = given.strip_prefix("each:");
-        // `parse` alone would also take `+5`.
+        // `parse` alone would also accept `+5`.
         let number = number.filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
         let flits = number.and_then(|number| number.parse().ok());
         let not_each = || ExchangeFlitsError::NotEach {
@@ -89,11 +89,12 @@ impl ExchangeFlitsArgs {
 }
 
 impl ExchangeFlits {
-    /// A row for each of so many PEs.
+    /// Returns a row for each of `pes` PEs.
     ///
     /// # Errors
     ///
-    /// That they are for others, or too much.
+    /// Returns an error if the matrix is for another number of PEs, or if the exchange is too large to
+    /// plan.
     pub fn of_pes(self, pes: usize) -> Result<Vec<Vec<u64>>, ExchangeFlitsError> {
         check_pes(pes)?;
         let (option, flits) = match self {

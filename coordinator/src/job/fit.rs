@@ -1,35 +1,35 @@
-//! What a link's parameters were fitted from, as the page shows it.
+//! The measurements that a link's parameters were fitted to, for the report page.
 
 use flitcast_proto::PeId;
 use flitcast_proto::cost::Link;
 use serde_json::{Value, json};
 
-/// One direction of an edge, fitted.
+/// The fit of one direction of an edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EdgeFit {
     /// The edge between this PE and its parent.
     pub edge: PeId,
     /// From parent to child; else from child to parent.
     pub down: bool,
-    /// What was measured.
+    /// The measurements.
     pub points: Vec<FitPoint>,
-    /// What came of it.
+    /// The fitted parameters.
     pub link: Link,
 }
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitPoint {
-    /// So many bytes
+    /// Bytes sent.
     pub bytes: u64,
-    /// took so long.
+    /// Time they took.
     pub ns: f64,
-    /// False for what was taken for an outlier.
+    /// Whether the fit used it; false for an outlier.
     pub used: bool,
 }
 
 impl EdgeFit {
-    /// As the page's code reads it.
+    /// Returns the fit as JSON for the page's script.
     pub fn data(&self) -> Value {
         let point = |p: &FitPoint| json!({ "bytes": p.bytes, "ns": p.ns, "used": p.used });
         json!({

@@ -1,16 +1,18 @@
-//! How large a flit is to be, where nobody has asked for a size.
+//! The choice of a flit size, where no option gives one.
 //!
-//! A relay passes a flit on when it has all of it, so short flits fill a deep tree sooner, and
-//! each costs its software once more. The best even split of one stream (paper 003, Lemma 12,
-//! solved exactly in `flitcast_proto::packets`) says where to look; what a round then takes is
-//! what the prediction of that very round says, since only it knows of cores that are shared, of
-//! disks, and of what goes on at the same time.
+//! A relay forwards a flit when it has all of it, so short flits fill a deep tree sooner, and each has
+//! its own software costs. The best even split of one stream (paper 003, Lemma 12, solved exactly in
+//! `flitcast_proto::packets`) is the start of the search. Each candidate is then predicted in the same
+//! way as the round itself, because only that prediction includes shared cores, disks, and concurrent
+//! transfers.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model};
+use flitcast_proto::ops::blocks::MOST_CROSSINGS;
 use flitcast_proto::ops::{Brief, Broadcast, Direction, Fits, Operation};
 use flitcast_proto::packets::count::best_count;
 use flitcast_proto::packets::model::Ticks;
@@ -27,50 +29,52 @@ use crate::job::packets::PacketChoice;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 
-/// Long enough that software costs little, short enough to fill a pipe soon: what is taken
-/// unless another size is worth it.
+/// Default payload of a flit: long enough that software costs little, short enough to fill a pipe soon.
 pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
-/// The same over a hypercube's trees behind a switch, where each flit comes from another sender than
-/// the one before it: little enough for the switch to hold where one is late.
+/// Default payload over a hypercube's trees behind a switch, where consecutive flits come from
+/// different senders: small enough for the switch to buffer when one is late.
 const SWITCHED_FLIT_BYTES: u32 = 16 << 10;
-/// Below this a flit's prefix and seal are more than a tenth of it, and a system call is made for
-/// next to nothing.
+/// Smallest chosen payload: below this a flit's prefix and seal are more than a tenth of it, and a
+/// system call moves too little.
 const LEAST: u64 = 1 << 10;
-/// Another size is taken if its round is predicted to take at most so much of that in flits of
-/// the usual size. Rounds are predicted to some 15 % (`rounds/learning.rs`): what is said to gain
-/// less could be a loss.
+/// Greatest ratio of predicted times, against the default size, at which another size is chosen.
+/// Predictions are accurate to some 15 % (`rounds/learning.rs`), so a smaller predicted gain could be a
+/// loss.
 const WORTH: f64 = 0.8;
-/// The same of a broadcast, for which there is a formula (spec of exchanges, section 10): shorter
-/// flits gained more than was predicted in what was measured, since every delay at a relay holds up
-/// all behind it by a flit.
+/// The corresponding ratio for a broadcast, for which there is a formula (spec of exchanges, section
+/// 10). In measurements shorter flits gained more than was predicted, since every delay at a relay
+/// delays all later data by a flit.
 const WORTH_IN_A_STREAM: f64 = 0.999;
-/// A link is to be so many times slower than the software at its ends. Between processes of one
-/// machine nothing but software takes time, on cores that they share, and predictions there are a
-/// third off at times, more than any size gains; so the usual one stays.
+/// Least ratio of a link's time per byte to that of the software at its ends; below it the default size
+/// stays. Between processes of one machine only software takes time, on shared cores, and predictions
+/// are sometimes off by a third, which is more than any size gains.
 const SLOWER: f64 = 4.0;
-/// Going on to the next power of two must gain so much of what is left: the larger flit costs
-/// less of what predictions do not know.
+/// Greatest ratio of predicted times at which the search continues with the next power of two: larger
+/// flits have lower costs that predictions do not include.
 const NEXT: f64 = 0.98;
-/// Predicting a flit over an edge takes about so long, ...
+/// Estimated time to predict one flit on one edge, and to plan one of a list that is planned in blocks.
 const CROSSING_NS: u64 = 500;
-/// ... and all predictions together this part of the round at most, ...
+const LISTED_NS: u64 = 2_500;
+/// All predictions together may take at most one `PART`-th of the predicted round.
 const PART: u64 = 10;
-/// ... or this time, which nobody notices.
+/// Time that predictions may always take: no user notices it.
 const UNNOTICED_NS: u64 = 5_000_000;
+/// Time that predictions may take at most: nothing is sent meanwhile.
+const LONGEST_NS: u64 = 250_000_000;
 
-/// The payload of a full flit, and why.
+/// The chosen payload of a full flit, and the predictions for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FlitSize {
     /// Bytes.
     #[serde(skip)]
     pub bytes: u32,
-    /// What a round was predicted to take with it, in nanoseconds.
+    /// Predicted duration of a round with this size, in nanoseconds.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
-    /// What it was predicted to take in flits of the usual size.
+    /// Predicted duration of a round with the default size.
     #[serde(rename = "usual_us", serialize_with = "as_micros")]
     pub usual_ns: u64,
-    /// That size.
+    /// The default size.
     #[serde(skip)]
     pub usual_bytes: u32,
 }
@@ -88,24 +92,24 @@ impl fmt::Display for FlitSize {
     }
 }
 
-/// A round as it was foreseen.
+/// The decisions for a round, and its prediction.
 #[derive(Debug)]
 pub struct Foreseen {
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// Why, if it was chosen and is not the usual size.
+    /// The choice of the size, if it was chosen and is not the default.
     pub chosen: Option<FlitSize>,
-    /// How messages were cut, if packets were asked for.
+    /// How messages are cut, if packets were requested.
     pub packets: Option<PacketChoice>,
-    /// In which order messages leave, if one was searched for.
+    /// The order of messages, if one was searched for.
     pub order: Option<OrderChoice>,
-    /// How they go, where there could be several trees.
+    /// The choice of trees, if several were possible.
     pub trees: Option<LaneChoice>,
-    /// What each PE is told, by PE index.
+    /// The schedule of each PE, by PE index.
     pub briefs: Vec<Brief>,
-    /// By tree, what each PE is told instead, if messages go on several trees.
+    /// The schedules of each PE on each tree, if messages are sent on several trees.
     pub lanes: Vec<Vec<Brief>>,
-    /// What the round is expected to take.
+    /// The predicted duration.
     pub prediction: Prediction,
 }
 
@@ -115,12 +119,12 @@ impl Foreseen {
     }
 }
 
-/// Foresees a round in flits of the size that was asked for, or else of the one that is best;
-/// `bytes` is by delivery.
+/// Plans and predicts a round with the requested flit size, or else with the best one; `bytes` is by
+/// delivery.
 ///
 /// # Errors
 ///
-/// What a state machine refused: a bug of the schedule.
+/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_best(
     tree: &Arc<Tree>,
     operation: Operation,
@@ -128,9 +132,11 @@ pub fn foresee_best(
     bytes: &[u64],
     asked: Option<u32>,
     model: &Model,
+    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
     let of = |flit_bytes: u32| -> Result<Foreseen, RoundFault> {
-        let (briefs, prediction) = foresee(tree, operation, pacing, bytes, flit_bytes, model)?;
+        let (briefs, prediction) =
+            foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
         Ok(Foreseen {
             flit_bytes,
             chosen: None,
@@ -158,8 +164,8 @@ pub fn foresee_best(
     let Some(first) = first else {
         return Ok(usual);
     };
-    let mut left_ns = (usual_ns / PART).max(UNNOTICED_NS);
-    // `None` where there is no time to look.
+    let mut left_ns = (usual_ns / PART).clamp(UNNOTICED_NS, LONGEST_NS);
+    // `None` if there is no time for the prediction.
     let mut within = |flit_bytes: u32| -> Result<Option<Foreseen>, RoundFault> {
         if flit_bytes == usual_bytes {
             return Ok(None);
@@ -187,8 +193,8 @@ pub fn foresee_best(
     Ok(best)
 }
 
-/// The best of this size and the powers of two around it, as far as they gain; `within` foresees a
-/// size if there is time to. `None` if there was none at all.
+/// Returns the best of this size and the powers of two around it, as far as they gain. `within` plans
+/// and predicts with a size if there is time. Returns `None` if there was no time at all.
 pub(super) fn best_around(
     first: u32,
     mut within: impl FnMut(u32) -> Result<Option<Foreseen>, RoundFault>,
@@ -214,11 +220,11 @@ pub(super) fn best_around(
     Ok(Some(best))
 }
 
-/// Edges that a message crosses one after the other, at most.
+/// Returns the largest number of edges that a message crosses.
 fn hops(tree: &Tree, operation: Operation) -> u64 {
     let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
     match (operation.direction(), operation.fits()) {
-        // All around, or from one to the other.
+        // Around the ring, or from one PE to the other.
         (Direction::Across, Fits::Complete) => tree.count() as u64 - 1,
         (Direction::Across, _) => 2 * u64::from(depth()),
         (_, Fits::Cubes) => u64::from(tree.len().ilog2()) + 1,
@@ -226,18 +232,26 @@ fn hops(tree: &Tree, operation: Operation) -> u64 {
     }
 }
 
-/// What a prediction takes in flits of this size, at most.
+/// Returns an upper bound of the time of a prediction with flits of this size.
 pub(super) fn looking_ns(tree: &Tree, briefs: &[Brief], flit_bytes: u32) -> u64 {
-    // It moves the longest messages in pieces.
-    let most = most_pieces(tree, briefs);
-    let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(most);
-    let takes = briefs.iter().flat_map(|brief| &brief.takes);
-    let crossings = takes.map(|message| pieces(message.bytes) * predict::hops(tree, message));
-    CROSSING_NS.saturating_mul(crossings.sum())
+    // The prediction moves the longest messages in pieces.
+    let crossings = |most: u64| -> u64 {
+        let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(most);
+        let takes = briefs.iter().flat_map(|brief| &brief.takes);
+        let crossings = takes.map(|it| pieces(it.bytes).saturating_mul(predict::hops(tree, it)));
+        crossings.fold(0, u64::saturating_add)
+    };
+    // The blocks of longer lists are planned again for each size. Two PEs have each.
+    let listed = match crossings(u64::MAX) > MOST_CROSSINGS {
+        true => briefs.iter().map(|brief| brief.legs.len() as u64 / 2).sum(),
+        false => 0,
+    };
+    let predicted = CROSSING_NS.saturating_mul(crossings(most_pieces(tree, briefs)));
+    predicted.saturating_add(LISTED_NS * listed)
 }
 
-/// What a flit costs on the dearest of the links that messages cross, and what a byte on the
-/// slowest, in nanoseconds.
+/// Returns the largest set-up time and the largest time per byte of all links that messages cross, in
+/// nanoseconds.
 pub(super) fn dearest(tree: &Tree, operation: Operation, model: &Model) -> Link {
     let links = tree.below_root().flat_map(|pe| {
         let edge = &model.edges[pe.index()];
@@ -254,7 +268,7 @@ pub(super) fn dearest(tree: &Tree, operation: Operation, model: &Model) -> Link 
     })
 }
 
-/// The same with what software adds at a relay: a packet's beta and g.
+/// Returns a packet's beta and g: the costs of [`dearest`] and the software costs of a relay.
 pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> [f64; 2] {
     let link = dearest(tree, operation, model);
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
@@ -263,16 +277,16 @@ pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> 
     [a_packet, a_byte]
 }
 
-/// Whether links are that much slower than the software at their ends.
+/// Returns whether links are slower than the software at their ends by the factor [`SLOWER`].
 fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
     dearest(tree, operation, model).ns_per_byte >= SLOWER * software
 }
 
-/// The best flit size of the busiest port's stream, if that went down the tree alone: a hop
-/// takes it a + g F for each flit of F bytes, and what it sends before the last hop begins is
-/// `r (a + g F) + (hops - 1)(a + g F)`. `None` if there is nothing to send.
+/// Returns the best flit size for the stream of the busiest port, if it used the tree alone. A hop
+/// takes a + g F for each flit of F bytes; for r flits the last hop begins after `r (a + g F) + (hops -
+/// 1)(a + g F)`. Returns `None` if there is nothing to send.
 pub(super) fn best_alone(
     tree: &Arc<Tree>,
     operation: Operation,

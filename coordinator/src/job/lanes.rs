@@ -1,11 +1,12 @@
-//! Messages on several trees at once: over the rails of hosts that have several network cards each,
-//! or over a cover of a network in which neighbours have links of their own (paper 000, section IV).
+//! Messages on several trees at once: over the rails of hosts that have several network cards each, or
+//! over a cover of a network in which neighbours have separate links (paper 000, section IV).
 //!
-//! Each tree has connections of its own and plays a round of its own, with the parts of the messages
-//! that are dealt to it. How they are dealt is what the prediction finds best.
+//! Each tree has its own connections and runs its own round, with the parts of messages that are
+//! distributed to it. The prediction chooses the distribution.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::{Edge, Host, Hosts, Model};
 use flitcast_proto::network::cover::Cover;
@@ -25,32 +26,32 @@ use crate::text::figures::as_micros;
 use crate::text::units::Nanos;
 use crate::ways::way::Way;
 
-/// The trees that the messages of a request may go on at once.
+/// The trees on which the messages of a request may be sent at once.
 #[derive(Clone, Debug)]
 pub struct Lanes {
-    /// Those beside the site's own.
+    /// The trees in addition to the site's.
     pub further: Vec<Arc<Tree>>,
-    /// Whether messages go on those alone: a cover has no place for another tree.
+    /// Whether these trees replace the site's: a cover has no room for another tree.
     pub alone: bool,
-    /// Why there are none, where somebody could expect some.
+    /// The reason why there are none, where a user could expect some.
     pub why_none: Option<&'static str>,
 }
 
-/// How messages went where there could be several trees.
+/// The choice of trees, where there could be several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LaneChoice {
-    /// On how many trees.
+    /// The number of trees.
     pub count: usize,
-    /// How messages were dealt to them; `None` on one tree.
+    /// How messages are distributed over the trees; `None` on one tree.
     #[serde(serialize_with = "as_named")]
     pub dealt: Option<Deal>,
-    /// What a round was predicted to take so, in nanoseconds.
+    /// The predicted duration of a round, in nanoseconds.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
-    /// What it was predicted to take on one tree.
+    /// The predicted duration on one tree.
     #[serde(rename = "one_us", serialize_with = "as_micros")]
     pub one_ns: u64,
-    /// Why one tree was taken.
+    /// The reason why one tree was chosen.
     pub why_one: Option<&'static str>,
 }
 
@@ -80,18 +81,20 @@ impl fmt::Display for LaneChoice {
 }
 
 impl Lanes {
-    /// A round by this way on these trees, if that is predicted to be quicker than `one`, which is
-    /// foreseen on the first; how it goes is said in it, where several trees could be expected.
+    /// Plans a round by this algorithm on these trees, if that is predicted to be quicker than `one`,
+    /// the plan on the first tree. The result records the choice, where several trees could be
+    /// expected.
     ///
     /// # Errors
     ///
-    /// What a state machine refused: a bug of the schedule.
+    /// Returns the error of a state machine, which is a bug in the schedule.
     pub fn foresee(
         &self,
         (first, way, pacing): (&Arc<Tree>, &Way, Pacing),
         bytes: &[u64],
         one: Foreseen,
         model: &Model,
+        given_up: &AtomicBool,
     ) -> Result<Foreseen, RoundFault> {
         let one_ns = one.ns();
         let on_one = |why| LaneChoice {
@@ -118,7 +121,7 @@ impl Lanes {
             ..model.clone()
         };
         let asked = way.flit_bytes;
-        let sized = foresee_best(first, operation, pacing, &shares, asked, &wires)?;
+        let sized = foresee_best(first, operation, pacing, &shares, asked, &wires, given_up)?;
         let flit_bytes = sized.flit_bytes;
         let models: Vec<Model> = trees
             .iter()
@@ -145,7 +148,7 @@ impl Lanes {
             for (lane, (tree, model)) in trees.iter().zip(&models).enumerate() {
                 let on_it: Vec<u64> = parts.iter().map(|parts| parts[lane]).collect();
                 let (told, prediction) =
-                    foresee(tree, operation, pacing, &on_it, flit_bytes, model)?;
+                    foresee(tree, operation, pacing, &on_it, flit_bytes, model, given_up)?;
                 briefs.push(told);
                 together = Some(match together {
                     Some(others) => others.beside(prediction),
@@ -161,7 +164,7 @@ impl Lanes {
         let Some((_, dealt, lanes, together)) = best else {
             return Ok(one);
         };
-        // The disks have the same to do.
+        // The disks have the same work.
         let prediction = together.with_files_of(&one.prediction);
         let predicted_ns = prediction.round_ns() + prediction.commit_ns();
         if predicted_ns >= one_ns {
@@ -188,8 +191,8 @@ impl Lanes {
     }
 }
 
-/// Whether an operation's messages can be cut each in its own way, and go in parts: they go over a
-/// tree and over nothing else, and their sources alone need to know, or there is one message.
+/// Returns whether an operation's messages can each be cut differently and sent in parts. They must use
+/// only a tree, and either their sources alone need the lengths or there is one message.
 pub fn has_parts(operation: Operation) -> bool {
     matches!(
         operation,
@@ -200,7 +203,7 @@ pub fn has_parts(operation: Operation) -> bool {
     )
 }
 
-/// By tree, then by delivery: the flits that go on it; `None` where that way is not for these.
+/// Returns the flits on each tree, by delivery; `None` if this distribution is not possible.
 fn dealt(
     operation: Operation,
     trees: &[&Arc<Tree>],
@@ -209,7 +212,7 @@ fn dealt(
 ) -> Option<Vec<Vec<u64>>> {
     let count = trees.len() as u64;
     if let Operation::Broadcast(_) = operation {
-        // One message for all: flit x goes down tree x mod k.
+        // One message for all PEs: flit x is sent down tree x mod k.
         let on_tree = |at: u64| {
             let share = flits
                 .iter()
@@ -225,9 +228,9 @@ fn dealt(
     Some(deal(&cover, flits, how))
 }
 
-/// The model of one of so many trees of the same PEs. Of an edge that is none of the first tree's
-/// nothing is measured: it is taken to be like the middling one of those. A PE plays on all of them by
-/// one thread, so on each everything takes as many times longer as there are trees.
+/// Returns the model of one of `lanes` trees of the same PEs. An edge that is not in the first tree was
+/// not measured; it is assumed to be like the median of the measured edges. A PE serves all trees with
+/// one thread, so on each everything takes `lanes` times as long.
 fn seen_on(model: &Model, first: &Tree, tree: &Tree, lanes: usize) -> Model {
     let mut known: Vec<Edge> = first
         .below_root()
@@ -252,7 +255,8 @@ fn seen_on(model: &Model, first: &Tree, tree: &Tree, lanes: usize) -> Model {
     }
 }
 
-/// What a process costs on one of so many trees; it wakes up once for all, and has one first round.
+/// Returns the costs of a process on one of `lanes` trees. It wakes up once for all of them, and has
+/// one first round.
 fn shared_by(host: Host, lanes: usize) -> Host {
     let times = lanes as f64;
     Host {

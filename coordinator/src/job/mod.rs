@@ -1,5 +1,5 @@
-//! What is to be done, where and in which way: understood as a whole before anything is
-//! started, and what it is predicted to take.
+//! The work of a command: the request, checked as a whole before anything is started, the choices that
+//! it leaves open, and its prediction.
 
 pub mod exchange_flits;
 pub mod fit;

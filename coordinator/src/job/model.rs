@@ -1,13 +1,13 @@
-//! The model of a cluster: what was measured of it, or what a profile says; and what it
-//! foresees.
+//! The model of a cluster, from measurements or a profile, and its predictions.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Edge, Host, Hosts, Model, Ports};
 use flitcast_proto::ops::{Brief, Operation};
-use flitcast_proto::predict::{Prediction, predict};
+use flitcast_proto::predict::{Prediction, predict_unless};
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
@@ -19,47 +19,47 @@ use crate::files::profile::Profile;
 use crate::job::fit::EdgeFit;
 use crate::job::request::Site;
 
-/// What Linux lets a connection hold when nobody reads, by its defaults.
+/// The number of bytes that Linux buffers for a connection that is not read, by default.
 pub const BUFFER_BYTES: u64 = 4 << 20;
 
-/// Of each byte that comes over a network, TCP sends back so much: an acknowledgement for every second
-/// full segment, of 20 bytes, as many of IP and 12 of options, both in Ethernet frames of 1514
+/// The bytes that TCP sends back for each byte received over a network: an acknowledgement for every
+/// second full segment, of 20 bytes, as many of IP and 12 of options, both in Ethernet frames of 1514
 /// bytes at most.
 const ACKNOWLEDGED: f64 = 66.0 / (2.0 * 1514.0);
 
-/// What is known of a cluster's edges and clocks.
+/// A measurement of a cluster's edges and clocks.
 #[derive(Clone, Debug)]
 pub struct Measurement {
-    /// By PE index; `[0]` is not looked at.
+    /// The edges by PE index; `[0]` is unused.
     pub edges: Vec<MeasuredEdge>,
-    /// By PE index: what an edge was taken to be like, if it was not measured whole.
+    /// The inferred values of edges that were not completely measured, by PE index.
     pub alike: Vec<Option<Alike>>,
     /// Offsets to P0's clock, by PE index.
     pub clocks: Vec<ClockOffset>,
-    /// What the edges were fitted to, if they were measured just now.
+    /// The measurements that the edges were fitted to, if they were measured just now.
     pub fits: Vec<EdgeFit>,
     /// Cores that all PEs share, if they are on one machine.
     pub shared_cores: Option<u32>,
 }
 
-/// Of an edge that was not measured whole.
+/// The inferred values of an edge that was not completely measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alike {
-    /// The PE whose edge's rate and burst it is taken to have.
+    /// The PE whose edge has the same rate and burst.
     pub other: PeId,
-    /// Whether its latencies were measured; else they are taken to be the other's, too.
+    /// Whether its latencies were measured; otherwise they are the other edge's, too.
     pub asked: bool,
 }
 
-/// From P0's start to a reading of another PE's clock. Where the clocks are not sure
-/// enough, the reading may seem to be before it.
+/// Returns the time from P0's start to a reading of another PE's clock; 0 if the uncertainty of the
+/// clocks puts the reading before the start.
 pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
     let since = clock.on_the_other(at_ns) - i128::from(started_ns);
     u64::try_from(since.max(0)).unwrap_or(u64::MAX)
 }
 
-/// What processes are assumed to cost where nobody could measure it, and what nothing that is
-/// learned leaves too far: about what `flitcast calibrate` finds on a machine of two cores.
+/// Returns the assumed costs of processes that could not be measured, which also limit what is learned:
+/// about the results of `flitcast calibrate` on a machine of two cores.
 pub fn assumed_host() -> Host {
     Host {
         shared_cores: None,
@@ -74,12 +74,12 @@ pub fn assumed_host() -> Host {
     }
 }
 
-/// What encrypting a byte is assumed to cost, and decrypting it: `deploy/runs/2026-11-20-tls`.
+/// The assumed cost of encrypting or decrypting a byte: `deploy/runs/2026-11-20-tls`.
 pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
 
-/// Whether the edges of a site's PEs share ports: shaped links do, unless they were asked for
-/// otherwise, and the network card of a host that has one address; processes of one machine share
-/// nothing but its cores.
+/// Returns whether the edges of a site's PEs share ports. Shaped links do, unless the user requested
+/// otherwise, and so does the network card of a host with one address; processes of one machine share
+/// only its cores.
 pub fn ports(site: &Site) -> Ports {
     let one_card = site.placement.is_spread() && site.placement.has_any_edge();
     match (site.is_shaped() || one_card) && !site.own_links {
@@ -88,7 +88,7 @@ pub fn ports(site: &Site) -> Ports {
     }
 }
 
-/// A model of these edges, the wires alone.
+/// Creates a model of these edges, without other effects.
 fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped: bool) -> Model {
     Model {
         edges,
@@ -97,7 +97,7 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
         own_links: false,
         acknowledged: 0.0,
         buffer_bytes,
-        // A socket takes what it has room for, however slow the wire is.
+        // A socket accepts as much as it has room for, however slow the wire is.
         ahead_ns: match shaped {
             true => RUN_AHEAD_NS as f64,
             false => f64::INFINITY,
@@ -109,8 +109,8 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
     }
 }
 
-/// On links that stand for themselves acknowledgements cost what data does; a shaped one carries data
-/// alone, and within a machine they are part of what processes cost.
+/// Returns the cost of acknowledgements for each byte. On real links they cost as much as data; a
+/// shaped link carries data alone, and within a machine they are part of the costs of processes.
 fn acknowledged(site: &Site) -> f64 {
     match site.placement.is_spread() && !site.is_shaped() {
         true => ACKNOWLEDGED,
@@ -118,13 +118,13 @@ fn acknowledged(site: &Site) -> f64 {
     }
 }
 
-/// A model of a site's edges by what was measured just now, on hosts that cost so much.
+/// Creates a model of a site's edges from a new measurement, on hosts with these costs.
 pub fn measured_model(edges: &[MeasuredEdge], hosts: Hosts, site: &Site) -> Model {
     model_of(wires(edges, &hosts, site), hosts, site)
 }
 
-/// A site's wires by what was measured. On one machine a shaped link does what was asked for, however
-/// busy the machine was meanwhile.
+/// Returns a site's wires from a measurement. On one machine a shaped link has the requested values,
+/// however busy the machine was meanwhile.
 pub fn wires(edges: &[MeasuredEdge], hosts: &Hosts, site: &Site) -> Vec<Edge> {
     let mut wires = edges_from_measurements(edges, hosts);
     if !site.placement.is_spread() {
@@ -135,7 +135,7 @@ pub fn wires(edges: &[MeasuredEdge], hosts: &Hosts, site: &Site) -> Vec<Edge> {
     wires
 }
 
-/// A model of a site, if these are its wires and its hosts cost so much.
+/// Creates a model of a site from wires and hosts' costs.
 pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     let shaped = site.is_shaped();
     Model {
@@ -145,7 +145,7 @@ pub fn model_of(edges: Vec<Edge>, hosts: Hosts, site: &Site) -> Model {
     }
 }
 
-/// The model of a site that a profile makes.
+/// Creates the model of a site from a profile.
 pub fn model_by(profile: &Profile, site: &Site) -> Model {
     let model = Model {
         acknowledged: acknowledged(site),
@@ -162,7 +162,7 @@ pub fn model_by(profile: &Profile, site: &Site) -> Model {
 }
 
 impl Profile {
-    /// The model that the profile makes.
+    /// Creates the model of the profile.
     pub fn model(&self) -> Model {
         let shaped = self.links.is_some();
         let hosts = Hosts::one(self.host);
@@ -171,12 +171,12 @@ impl Profile {
     }
 }
 
-/// The schedule of a round, as each PE is told it, and what it will take; `bytes[i]` is
-/// the length of M_i. All predictions of this program come from here.
+/// Returns the schedule of a round as each PE receives it, and its prediction; `bytes[i]` is the length
+/// of M_i. All predictions of this program are made here.
 ///
 /// # Errors
 ///
-/// What a state machine refused: a bug of the schedule.
+/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee(
     tree: &Arc<Tree>,
     operation: Operation,
@@ -184,6 +184,7 @@ pub fn foresee(
     bytes: &[u64],
     flit_bytes: u32,
     model: &Model,
+    given_up: &AtomicBool,
 ) -> Result<(Vec<Brief>, Prediction), RoundFault> {
     foresee_in(
         tree,
@@ -191,14 +192,16 @@ pub fn foresee(
         bytes,
         &Timing::of(model, flit_bytes, pacing),
         model,
+        given_up,
     )
 }
 
-/// The same where messages go in full flits of these sizes each, by message id.
+/// Returns the schedule and the prediction of a round whose messages have full flits of these sizes, by
+/// message id.
 ///
 /// # Errors
 ///
-/// As [`foresee`].
+/// Returns the same errors as [`foresee`].
 pub fn foresee_cut(
     tree: &Arc<Tree>,
     operation: Operation,
@@ -206,11 +209,12 @@ pub fn foresee_cut(
     bytes: &[u64],
     packet_bytes: Vec<u32>,
     model: &Model,
+    given_up: &AtomicBool,
 ) -> Result<(Vec<Brief>, Prediction), RoundFault> {
     let largest = packet_bytes.iter().copied().max();
     let timing = Timing::of(model, largest.unwrap_or(MIN_FLIT_BYTES), pacing);
     let timing = timing.in_packets(packet_bytes);
-    foresee_in(tree, operation, bytes, &timing, model)
+    foresee_in(tree, operation, bytes, &timing, model, given_up)
 }
 
 fn foresee_in(
@@ -219,8 +223,9 @@ fn foresee_in(
     bytes: &[u64],
     timing: &Timing,
     model: &Model,
+    given_up: &AtomicBool,
 ) -> Result<(Vec<Brief>, Prediction), RoundFault> {
     let briefs = Brief::all(tree, operation, bytes, timing);
-    let prediction = predict(tree, &briefs, model)?;
+    let prediction = predict_unless(given_up, tree, &briefs, model)?;
     Ok((briefs, prediction))
 }

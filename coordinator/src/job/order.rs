@@ -1,18 +1,19 @@
-//! The messages of a scatter in a better order than farthest first (`--order search`). That is the
-//! best there is where links are alike (spec, section 2); elsewhere it keeps a relay waiting whose
-//! links are slow.
+//! A better order of a scatter's messages than farthest first (`--order search`). Farthest first is
+//! optimal on equal links (spec, section 2); on others it may keep a relay with slow links waiting.
 //!
-//! What the search finds (`schedule/order_search`) is predicted as every round is. What bounds a port's
-//! streams from below (Jackson's rule, 1955) bounds the round.
+//! The result of the search (`schedule/order_search`) is predicted like every round. The lower
+//! bound of a port's streams (Jackson's rule, 1955) bounds the round.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::{Link, Model, Ports};
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::Brief;
-use flitcast_proto::predict::predict;
+use flitcast_proto::predict::predict_unless;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::order_search::{self, Hop};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -23,24 +24,24 @@ use crate::job::flit_size::Foreseen;
 use crate::text::figures::as_micros;
 use crate::text::units::Nanos;
 
-/// Nodes that the search looks at, some tenths of a second's work.
+/// Number of nodes that the search visits, in some tenths of a second.
 const MOST_NODES: u64 = 50_000;
-/// What differs by less than this part is as long: times are whole nanoseconds.
+/// Relative difference below which durations are equal: times are whole nanoseconds.
 const ALIKE: f64 = 1e-6;
 
-/// What a search for an order came to.
+/// The result of a search for an order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OrderChoice {
-    /// What a round was predicted to take in the order that was found, in nanoseconds, ...
+    /// The predicted duration of a round in the order found, in nanoseconds.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
-    /// ... farthest destination first, ...
+    /// The predicted duration with the largest tail first.
     #[serde(rename = "farthest_first_us", serialize_with = "as_micros")]
     pub farthest_first_ns: u64,
-    /// ... and no less than this in any order.
+    /// A lower bound of the duration in any order of flits of this size.
     #[serde(rename = "bound_us", serialize_with = "as_micros")]
     pub bound_ns: u64,
-    /// How far the order is from the bound, in percent; 0: it is optimal.
+    /// Distance of the order from the bound, in percent; 0 if it is optimal.
     pub gap_pct: f64,
 }
 
@@ -48,7 +49,7 @@ impl fmt::Display for OrderChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "searched for: {} instead of {} farthest first; these links allow no less than {}, ",
+            "searched for: {} instead of {} largest tail first; flits of this size take no less than {}, ",
             Nanos(self.predicted_ns),
             Nanos(self.farthest_first_ns),
             Nanos(self.bound_ns),
@@ -60,15 +61,41 @@ impl fmt::Display for OrderChoice {
     }
 }
 
-/// A scatter in the best order that is found, which farthest first may be.
+/// Predicts a scatter whose messages leave farthest destination first, whatever links and flits
+/// cost.
 ///
 /// # Errors
 ///
-/// What a state machine refused: a bug of the schedule.
+/// Returns the fault of a state machine, which is a bug of the schedule.
+pub fn farthest_first(
+    tree: &Arc<Tree>,
+    mut foreseen: Foreseen,
+    model: &Model,
+    given_up: &AtomicBool,
+) -> Result<Foreseen, RoundFault> {
+    let root = &mut foreseen.briefs[tree.root().index()];
+    let mut order: Vec<usize> = (0..root.sends.len()).collect();
+    order.sort_by_key(|&place| {
+        let pe = root.sends[place].id.pe();
+        (Reverse(tree.depth(pe)), pe)
+    });
+    if !order.is_sorted() {
+        reorder(root, &order);
+        foreseen.prediction = predict_unless(given_up, tree, &foreseen.briefs, model)?;
+    }
+    Ok(foreseen)
+}
+
+/// Predicts a scatter in the best order found, which may be the order it has.
+///
+/// # Errors
+///
+/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn search(
     tree: &Arc<Tree>,
     mut foreseen: Foreseen,
     model: &Model,
+    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
     let root = tree.root().index();
     let brief = &foreseen.briefs[root];
@@ -82,7 +109,7 @@ pub fn search(
     if !order.is_sorted() {
         let mut briefs = foreseen.briefs.clone();
         reorder(&mut briefs[root], &order);
-        let prediction = predict(tree, &briefs, model)?;
+        let prediction = predict_unless(given_up, tree, &briefs, model)?;
         if prediction.round_ns() + prediction.commit_ns() < farthest_first_ns {
             (foreseen.briefs, foreseen.prediction) = (briefs, prediction);
         }
@@ -98,7 +125,7 @@ pub fn search(
     Ok(foreseen)
 }
 
-/// Has a source send its messages in this order of their places.
+/// Puts the messages of a source into this order of their indices.
 fn reorder(brief: &mut Brief, order: &[usize]) {
     brief.sends = order.iter().map(|&place| brief.sends[place]).collect();
     if !brief.packet_bytes.is_empty() {
@@ -107,24 +134,24 @@ fn reorder(brief: &mut Brief, order: &[usize]) {
     }
 }
 
-/// A message on its way through one port after the other.
+/// A message that passes one port after the other.
 struct Stream {
     crossings: Vec<Crossing>,
 }
 
 /// A stream at a port.
 struct Crossing {
-    /// Which, by the index of its PE, or of the edge that has it for itself.
+    /// The port, as the index of its PE, or of the edge if the edge has its own port.
     port: usize,
     /// The PE at the lower end of the edge.
     edge: PeId,
-    /// For which it has the port, in nanoseconds.
+    /// Time for which the stream occupies the port, in nanoseconds.
     takes: f64,
-    /// From its start at the port until its first flit can go on from the next one.
+    /// Time from its start at the port until the next port can forward its first flit.
     head: f64,
-    /// What the link lets through at once, in nanoseconds of the port.
+    /// The burst of the link, in nanoseconds of the port.
     burst: f64,
-    /// From a byte's departure to its arrival.
+    /// Time from a byte's departure to its arrival.
     latency: f64,
 }
 
@@ -156,7 +183,7 @@ impl Stream {
     }
 }
 
-/// The places of messages in the order that the search finds, on links as relays use them.
+/// Returns the indices of messages in the order that the search finds, on links as relays use them.
 fn better(tree: &Tree, model: &Model, brief: &Brief) -> Vec<usize> {
     let given = 0..brief.sends.len();
     let full = brief.flit_bytes;
@@ -189,19 +216,20 @@ fn better(tree: &Tree, model: &Model, brief: &Brief) -> Vec<usize> {
         .collect()
 }
 
-/// All that goes through a port.
+/// All streams through a port.
 #[derive(Clone)]
 struct Load {
-    /// When the first of it can be there, in nanoseconds.
+    /// Earliest time at which the first of them can be at the port, in nanoseconds.
     soonest: f64,
-    /// By edge, what that lets through at once.
     bursts: BTreeMap<PeId, f64>,
-    /// For which each stream has the port, and what follows at least until it has come.
+    /// For each stream the time for which it occupies the port, and the least time from then to its
+    /// arrival.
     streams: Vec<[f64; 2]>,
 }
 
-/// What no order takes less than, on the wires alone. At a port, streams that are there from the
-/// soonest of their times on go one after the other, the one with the longest way behind it first.
+/// Returns a lower bound of the duration in any order, on the wires alone. At each port the streams
+/// start at the earliest of their times and follow each other, the one with the longest remaining
+/// way first.
 fn bound(streams: &[Stream], ports: usize) -> f64 {
     let idle = Load {
         soonest: f64::INFINITY,

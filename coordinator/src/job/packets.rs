@@ -1,11 +1,12 @@
-//! A round whose messages are cut into packets as somebody has asked for (`--packets`).
+//! A round whose messages are cut into requested packets (`--packets`).
 //!
-//! A relay passes a flit on when it has all of it, so a packet of paper 003 is a flit, and how a
-//! message is cut is how large its flits are. Its source alone needs to know: all flits but the
-//! last are full, which takes no longer than even ones where the largest is no larger (Lemma 12).
+//! A relay forwards a flit when it has all of it, so a packet of paper 003 is a flit, and the cut of a
+//! message is the size of its flits. Only its source needs to know it: all flits but the last are full,
+//! which takes no longer than even ones whose largest is no larger (Lemma 12).
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Model;
@@ -27,26 +28,29 @@ use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 
-/// Who asks for the best packets waits so long for them.
+/// Time that a search for the best packets may take.
 const LOOKING_NS: u64 = 200_000_000;
 
-/// Parts of the longest message in which its packets are planned: as fine as anybody could tell.
+/// Number of packet counts that are tried one by one.
+const FEW: u64 = 16;
+
+/// Resolution of planned packets: parts of the longest message.
 const GRAINS: u64 = 4096;
 
-/// How messages were cut, and what that was predicted to do.
+/// The requested packets, and their predicted effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct PacketChoice {
-    /// What was asked for.
+    /// The requested packets.
     #[serde(serialize_with = "as_typed")]
     pub asked: Packets,
-    /// Of all messages together.
+    /// The number of packets of all messages.
     pub count: u64,
     /// The largest one, in bytes.
     pub largest_bytes: u32,
-    /// What a round was predicted to take with them, in nanoseconds.
+    /// The predicted duration of a round with these packets, in nanoseconds.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
-    /// What it was predicted to take in flits of the usual size.
+    /// The predicted duration with flits of the default size.
     #[serde(rename = "usual_us", serialize_with = "as_micros")]
     pub usual_ns: u64,
 }
@@ -75,11 +79,11 @@ impl fmt::Display for PacketChoice {
     }
 }
 
-/// Foresees a round whose messages are cut so; `bytes` is by delivery.
+/// Plans and predicts a round whose messages are cut as requested; `bytes` is by delivery.
 ///
 /// # Errors
 ///
-/// What a state machine refused: a bug of the schedule.
+/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_in_packets(
     tree: &Arc<Tree>,
     operation: Operation,
@@ -87,12 +91,29 @@ pub fn foresee_in_packets(
     bytes: &[u64],
     asked: Packets,
     model: &Model,
+    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
     let cut = |packet_bytes: Vec<u32>| -> Result<Foreseen, RoundFault> {
-        let foreseen = foresee_cut(tree, operation, pacing, bytes, packet_bytes, model)?;
+        let foreseen = foresee_cut(
+            tree,
+            operation,
+            pacing,
+            bytes,
+            packet_bytes,
+            model,
+            given_up,
+        )?;
         Ok(foreseen_of(foreseen))
     };
-    let usual = foresee(tree, operation, pacing, bytes, USUAL_FLIT_BYTES, model)?;
+    let usual = foresee(
+        tree,
+        operation,
+        pacing,
+        bytes,
+        USUAL_FLIT_BYTES,
+        model,
+        given_up,
+    )?;
     let usual = foreseen_of(usual);
     let usual_ns = usual.ns();
     let sizes = sizes(tree, operation, bytes, |bytes| asked.of(bytes));
@@ -100,13 +121,15 @@ pub fn foresee_in_packets(
         Some(sizes) => cut(sizes)?,
         None => {
             let best = best_of_one_size(tree, operation, &usual, model, |flit_bytes| {
-                let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, model)?;
+                let foreseen =
+                    foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
                 Ok(foreseen_of(foreseen))
             })?;
             let planned = planned(tree, operation, bytes, model)
-                .map(cut)
+                .map(&cut)
                 .transpose()?;
-            let all = [Some(usual), best, planned].into_iter().flatten();
+            let few = few_packets(tree, operation, bytes, &usual, cut)?;
+            let all = [Some(usual), best, few, planned].into_iter().flatten();
             match all.min_by_key(Foreseen::ns) {
                 Some(best) => best,
                 None => unreachable!("the usual size is one of them"),
@@ -114,8 +137,8 @@ pub fn foresee_in_packets(
         }
     };
     let sent = best.briefs.iter().flat_map(|brief| {
-        let sent = brief.sends.iter();
-        sent.map(|message| (message.bytes, u64::from(brief.flit_bytes_of(message.id))))
+        let sent = brief.cut_sends();
+        sent.map(|(message, flit_bytes)| (message.bytes, u64::from(flit_bytes)))
     });
     let largest = sent.clone().map(|(bytes, packet)| packet.min(bytes)).max();
     best.packets = Some(PacketChoice {
@@ -143,7 +166,7 @@ fn foreseen_of((briefs, prediction): (Vec<Brief>, Prediction)) -> Foreseen {
     }
 }
 
-/// By message id, the largest packet of each message; `None` if nobody says it.
+/// Returns the largest packet of each message, by message id; `None` if it is to be chosen.
 fn sizes(
     tree: &Tree,
     operation: Operation,
@@ -158,7 +181,7 @@ fn sizes(
     Some(sizes)
 }
 
-/// All messages in packets of one size, the best that is found in time.
+/// Plans all messages in packets of one size, the best that is found in time.
 fn best_of_one_size(
     tree: &Arc<Tree>,
     operation: Operation,
@@ -180,8 +203,40 @@ fn best_of_one_size(
     })
 }
 
-/// Of a scatter whose messages lie on one way from the root, packets of a size of its own for each,
-/// which are the best there are where links are alike; `None` of all others.
+/// Predicts each message in one packet, in two, and so on, and returns the quickest; `None` if
+/// there is no time for a prediction.
+fn few_packets(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    bytes: &[u64],
+    usual: &Foreseen,
+    cut: impl Fn(Vec<u32>) -> Result<Foreseen, RoundFault>,
+) -> Result<Option<Foreseen>, RoundFault> {
+    let longest = bytes.iter().copied().max().unwrap_or(0);
+    let least = longest.div_ceil(MAX_FLIT_BYTES.into()).max(1);
+    let mut left_ns = LOOKING_NS;
+    let mut best: Option<Foreseen> = None;
+    for count in least..least + FEW {
+        let of = |bytes| Packets::Count(count).of(bytes);
+        let Some(sizes) = sizes(tree, operation, bytes, of) else {
+            break;
+        };
+        let largest = sizes.iter().copied().max().unwrap_or(MIN_FLIT_BYTES);
+        let takes = looking_ns(tree, &usual.briefs, largest);
+        let Some(left) = left_ns.checked_sub(takes.max(1)) else {
+            break;
+        };
+        left_ns = left;
+        let next = cut(sizes)?;
+        if best.as_ref().is_none_or(|best| next.ns() < best.ns()) {
+            best = Some(next);
+        }
+    }
+    Ok(best)
+}
+
+/// Returns the packet size of each message of a scatter whose messages are all on one way from the
+/// root. These sizes are optimal on equal links. Returns `None` for all other rounds.
 fn planned(tree: &Tree, operation: Operation, bytes: &[u64], model: &Model) -> Option<Vec<u32>> {
     if operation != Operation::Scatter {
         return None;
@@ -205,4 +260,76 @@ fn planned(tree: &Tree, operation: Operation, bytes: &[u64], model: &Model) -> O
         sizes[pe.index()] = sizes[pe.index()].max(packet as u32);
     }
     Some(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::cost::{Edge, Host, Hosts, Link, Ports};
+    use flitcast_proto::seeded::SplitMix64;
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+    use crate::job::model::BUFFER_BYTES;
+
+    /// Alike wires whose packets have a set-up cost, and processes that cost nothing.
+    fn model(random: &mut SplitMix64, pes: usize) -> Model {
+        let link = Link {
+            latency_ns: random.below(100_000) as f64,
+            ns_per_byte: 1.0,
+            burst_bytes: 0.0,
+            setup_ns: random.below(200_000) as f64,
+        };
+        let edge = Edge {
+            down: link,
+            up: link,
+        };
+        Model {
+            edges: vec![edge; pes],
+            hosts: Hosts::one(Host::NONE),
+            ports: Ports::Single,
+            buffer_bytes: BUFFER_BYTES,
+            ahead_ns: f64::INFINITY,
+            ..Model::unit(pes)
+        }
+    }
+
+    #[test]
+    fn auto_is_no_slower_than_a_count_or_the_usual_size() {
+        let mut random = SplitMix64::new(34);
+        for _ in 0..30 {
+            let pes = 3 + random.below(8);
+            let specs = [
+                format!("path:{pes}"),
+                format!("kary:2:{pes}"),
+                format!("random:{pes}:{}", random.below(1_000)),
+            ];
+            let spec: TreeSpec = specs[random.below(3) as usize].parse().expect("a tree");
+            let tree = Arc::new(spec.build().expect("a tree"));
+            let model = model(&mut random, tree.len());
+            let length = |pe: usize| {
+                if pe == 0 {
+                    0
+                } else {
+                    1 + random.below(300_000)
+                }
+            };
+            let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
+            let given_up = AtomicBool::new(false);
+            let packets = |asked: Packets| {
+                let (operation, pacing) = (Operation::Scatter, Pacing::Scheduled);
+                let found =
+                    foresee_in_packets(&tree, operation, pacing, &bytes, asked, &model, &given_up);
+                found.expect("a schedule").packets.expect("a choice")
+            };
+            let auto = packets(Packets::Auto);
+            assert!(auto.predicted_ns <= auto.usual_ns, "{auto:?}");
+            for count in 1..=8 {
+                let by_count = packets(Packets::Count(count));
+                assert!(
+                    auto.predicted_ns <= by_count.predicted_ns,
+                    "{auto:?} {by_count:?}"
+                );
+            }
+        }
+    }
 }

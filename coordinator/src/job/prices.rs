@@ -1,5 +1,4 @@
-//! What steps of wormhole packets take on hosts and links that were calibrated
-//! (spec of gossip, section 8).
+//! The prices of steps of wormhole packets on calibrated hosts and links (spec of gossip, section 8).
 
 use std::path::Path;
 
@@ -11,11 +10,11 @@ use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::request::flit_size;
 use crate::options::prices::{PriceArgs, PriceError};
 
-/// The prices as if they had been typed: those of a profile in microseconds, where one was given.
+/// Returns the prices as typed, or those of a profile in microseconds.
 ///
 /// # Errors
 ///
-/// What is wrong with the profile, or the size of a flit.
+/// Returns all errors in the profile or in the size of a flit.
 pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<PriceError>> {
     let Some(path) = &args.profile else {
         return Ok(args.clone());
@@ -40,8 +39,8 @@ pub fn typed(args: &PriceArgs) -> Result<PriceArgs, Vec<PriceError>> {
     }
 }
 
-/// What a packet takes to be set up, each hop and a flit of so many bytes, in nanoseconds: of all
-/// edges, both ways, where it takes longest.
+/// Returns the set-up time of a packet, the time of a hop and that of a flit of `flit_bytes` bytes, in
+/// nanoseconds: each the largest over all edges and directions.
 fn calibrated(model: &Model, flit_bytes: u32) -> [u64; 3] {
     let edges = model.edges.iter().enumerate().skip(1);
     let passages = edges.flat_map(|(edge, links)| {
@@ -89,7 +88,7 @@ mod tests {
             hosts: Hosts::one(host),
             ..Model::unit(3)
         };
-        // Sent, taken by a process that wakes up, and on the slowest wire.
+        // Sent, received by a process that wakes up, and on the slowest wire.
         assert_eq!(calibrated(&model, 1000), [2000, 30 + 7 + 200, 9000]);
     }
 }

@@ -1,12 +1,12 @@
-//! A command line that has been understood: everything that can be known to be
-//! wrong is known here, all of it at once, before a socket is bound, a process
-//! started or a byte written.
+//! A checked command line: all errors that can be detected are detected here, at once, before a
+//! socket is bound, a process started or a byte written.
 
 mod choose;
 mod fault;
 mod gossip_ways;
 mod links;
 mod messages;
+mod places;
 mod roots;
 mod site;
 mod ways;
@@ -26,12 +26,13 @@ use crate::files::profile::Profile;
 use crate::job::lanes::has_parts;
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
-    OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
+    RoundArgs, ScatterAlgorithm, ScatterArgs, SyncArg,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
 use crate::options::link_spec::LinkSpec;
 use crate::options::names::typed;
+use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
 use crate::options::pictures::Pictures;
@@ -62,37 +63,37 @@ use links::links_name;
 /// The gather that works on any tree.
 const GATHER: Operation = Operation::Certification(Sync::Pipelined);
 
-/// What is to be done.
+/// A checked request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// On which PEs.
+    /// The PEs, their tree and their links.
     pub site: Site,
-    /// By which way.
+    /// The algorithm and its settings.
     pub way: Way,
-    /// If the way to do it was chosen: from what.
+    /// The alternatives, if the algorithm was chosen.
     pub choice: Option<Choice>,
-    /// What is moved.
+    /// The messages.
     pub messages: Messages,
-    /// How often it goes on without a PE that fails.
+    /// The number of times that the run may continue without a PE that fails.
     pub retries: u32,
     /// Whether another cluster may follow this one: to retry, or to measure more.
     pub again: bool,
     /// Whether the PEs are to run commands, in this cluster or one that follows.
     pub commands: bool,
-    /// How long to wait for what.
+    /// The time limits.
     pub timeouts: Timeouts,
-    /// How many rounds.
+    /// The number of rounds; 0 for a dry run, in which one round is predicted and prepared.
     pub rounds: u64,
-    /// What is known of the cluster beforehand.
+    /// The measurements of the cluster from a profile.
     pub profile: Option<Arc<Profile>>,
-    /// How the result is printed.
+    /// The format of the result.
     pub format: Format,
-    /// Pictures of it.
+    /// The pictures of the run.
     pub pictures: Pictures,
 }
 
 impl Request {
-    /// Understands `flitcast scatter`.
+    /// Checks the command line of `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
         let name = Operation::Scatter.name();
         let algorithm = typed(&args.algorithm);
@@ -101,8 +102,8 @@ impl Request {
         let operation = |topology: &Topology| fitting(asked, &topology.tree, &topology.name);
         let root = args.from.map(|pe| ("--from", pe));
         let (round, spread) = (args.round, args.spread);
-        let searches_order = args.order == OrderArg::Search;
-        let unordered = searches_order && args.algorithm != ScatterAlgorithm::Fdf;
+        let order = args.order;
+        let unordered = order != MessageOrder::Tail && args.algorithm != ScatterAlgorithm::Fdf;
         let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
         let ways = choosing.then(|| Ways {
             candidates: ours(candidates::all(name)),
@@ -122,18 +123,18 @@ impl Request {
         let request = Request::new(asked, operation);
         match (unordered, request) {
             (false, request) => request.map(|mut request| {
-                request.way.searches_order = searches_order;
+                request.way.order = order;
                 request
             }),
             (true, request) => {
                 let mut faults = request.err().unwrap_or_default();
-                faults.push(RequestError::OrderOfOther(algorithm));
+                faults.push(RequestError::OrderOfOther(typed(&order), algorithm));
                 Err(faults)
             }
         }
     }
 
-    /// Understands `flitcast gather`.
+    /// Checks the command line of `flitcast gather`.
     pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
         let GatherArgs {
             round,
@@ -144,7 +145,7 @@ impl Request {
         } = args;
         let pacing = pacing.map(Pacing::from);
         let baseline = algorithm.and_then(|one| Baseline::named(&typed(&one)));
-        // A baseline asks who can reach whom; only a star says that of a network.
+        // A baseline needs a complete network, which only a star expresses for a network.
         let spanning = match baseline {
             Some(_) => SpanningArg::Bfs,
             None => SpanningArg::Broadcast,
@@ -177,7 +178,7 @@ impl Request {
         Ok(request)
     }
 
-    /// Understands `flitcast broadcast`.
+    /// Checks the command line of `flitcast broadcast`.
     pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
         let auto = args.algorithm == BroadcastAlgorithm::Auto;
         let operation = args.algorithm.operation();
@@ -203,7 +204,7 @@ impl Request {
         Request::new(asked, |_| Ok(operation))
     }
 
-    /// Understands `flitcast gossip`.
+    /// Checks the command line of `flitcast gossip`.
     pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
         let algorithm = args.algorithm;
         let auto = algorithm.as_deref() == Some("auto");
@@ -219,7 +220,7 @@ impl Request {
         )
     }
 
-    /// Understands `flitcast exchange`.
+    /// Checks the command line of `flitcast exchange`.
     pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
         let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
@@ -233,9 +234,9 @@ impl Request {
         )
     }
 
-    /// Messages between any two PEs, in the best of the ways that are to be chosen from, or as it
-    /// is asked for by name. Else it is done in the first of `usual` ways where all reach each
-    /// other, and in the second, over the tree, where they do not.
+    /// Creates a request for messages between any two PEs, by the best algorithm or by the named
+    /// one. The default is the first of `usual` in a complete network, and else the second, which
+    /// uses the tree.
     fn across(
         round: RoundArgs,
         any_of: Option<Vec<Candidate>>,
@@ -372,7 +373,7 @@ impl Request {
         let asked = AskedMessages::of(&args, of.layout(), spread)
             .map_err(|all| faults.extend(all))
             .ok();
-        // Of PEs that run elsewhere, the files do, too.
+        // PEs on other hosts have their files there.
         let placement = topology.as_ref().map(Topology::places);
         let elsewhere = placement.as_ref().is_some_and(Placement::is_elsewhere);
         match &args.output {
@@ -381,7 +382,10 @@ impl Request {
                 faults.extend(relative("--output", args.output.as_ref()));
             }
             Some(output) => {
-                faults.extend(output_fault(output, args.input.as_deref(), args.force));
+                let pes = topology.as_ref().map_or(usize::MAX, |it| it.tree.len());
+                let input = args.input.as_deref();
+                let entries = (of.is_of_pairs(), pes);
+                faults.extend(output_fault(output, entries, input, args.force));
             }
             None => {}
         }
@@ -398,7 +402,7 @@ impl Request {
             .ok();
         let payload = match (&topology, asked) {
             (Some(Topology { tree, .. }), Some(asked)) => {
-                // Who is kept works in another folder.
+                // A PE under a daemon has another working folder.
                 let is_kept = placement.as_ref().is_some_and(|all| all.kept.is_some());
                 let asked = if is_kept { asked.absolute() } else { asked };
                 let apart = placement.as_ref().is_some_and(Placement::is_apart);
@@ -417,7 +421,7 @@ impl Request {
             let longest = bytes.iter().copied().max().unwrap_or(0);
             faults.extend(packets.check(longest).err().map(RequestError::from));
         }
-        // A baseline lays its tree by the messages' lengths.
+        // A baseline builds its tree from the messages' lengths.
         let topology = match (topology, &payload, baseline) {
             (Some(topology), Some((_, bytes)), Some(baseline)) => {
                 Some(baseline.lay(topology, bytes))
@@ -426,7 +430,7 @@ impl Request {
         };
         let profile = args.transfer.profile.as_deref().and_then(|path| {
             let tree = described_tree.as_ref();
-            // A tree that is to be chosen is none that was measured.
+            // A tree that is to be chosen is not the measured one.
             let measured = tree.filter(|_| !args.transfer.tree.is_auto());
             let profile = Profile::load(path, measured);
             let profile = profile.map_err(|fault| faults.push(fault.into())).ok();
@@ -482,8 +486,9 @@ impl Request {
             let measured = profile.encrypted;
             faults.push(RequestError::ProfileEncryption { measured });
         }
-        // Last of all, and the first thing that is written.
-        if let (true, Some(output)) = (faults.is_empty() && !elsewhere, &args.output)
+        // Created last of all, as the first thing that is written.
+        let writes_here = !elsewhere && !args.dry_run;
+        if let (true, Some(output)) = (faults.is_empty() && writes_here, &args.output)
             && let Err(error) = flitcast_node::payload::create_durable(output)
         {
             let (path, why) = (output.clone(), format!("cannot be created: {error}"));
@@ -524,7 +529,7 @@ impl Request {
                         pacing: None,
                         flit_bytes,
                         packets,
-                        searches_order: false,
+                        order: MessageOrder::Tail,
                         covers: args.cover,
                     },
                     choice: None,
@@ -533,7 +538,7 @@ impl Request {
                     again: retries > 0,
                     commands: false,
                     timeouts,
-                    rounds: args.rounds,
+                    rounds: if args.dry_run { 0 } else { args.rounds },
                     profile: profile.map(Arc::new),
                     format: args.format,
                     pictures,
@@ -559,32 +564,37 @@ impl Request {
     }
 }
 
-/// What the commands understand each by itself.
+/// The parts of a request that each command computes itself.
 struct Asked {
     round: RoundArgs,
-    /// The option that says who the root is, and who is.
+    /// The option that names the root, and the root.
     root: Option<(&'static str, PeId)>,
     spread: bool,
     spanning: SpanningArg,
-    /// The algorithm, where it may lay a tree of its own.
+    /// The algorithm, if it may build its own tree.
     lays: Option<BroadcastAlgorithm>,
-    /// How many ports a PE has, where somebody says it.
     ports: Option<Ports>,
     baseline: Option<Baseline>,
     ways: Option<Ways>,
-    /// What has messages like this: they are looked at even where no operation can be done.
+    /// An operation with messages of this kind, so that they can be checked without a valid
+    /// operation.
     like: Operation,
 }
 
-/// A path that is not the same from wherever somebody looks.
+/// Returns an error for a relative path, which depends on the directory.
 fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError> {
     let path = path.filter(|path| path.is_relative())?.clone();
     Some(RequestError::Relative { option, path })
 }
 
 impl Request {
-    /// How orders are obeyed: as it was asked for, else as the profile found best, else in turns
-    /// over a network, which may have a switch that drops what comes too fast.
+    /// Returns whether the request is only predicted: nothing is sent, and no output is changed.
+    pub fn is_dry_run(&self) -> bool {
+        self.rounds == 0
+    }
+
+    /// Returns how orders are obeyed: as requested, else by the profile's best pacing, else in
+    /// turns over a network, which may have a switch that drops packets under load.
     pub fn pacing(&self) -> Pacing {
         let measured_best = self.profile.as_ref().map(|profile| profile.pacing);
         let usual = match self.site.placement.is_spread() {
@@ -592,14 +602,14 @@ impl Request {
             false => Pacing::Scheduled,
         };
         match self.way.pacing.or(measured_best).unwrap_or(usual) {
-            // A list has no clock.
+            // A static schedule has no clock.
             Pacing::Scheduled if self.way.operation.is_duplex() => Pacing::Eager,
             pacing => pacing,
         }
     }
 }
 
-/// Trees of which each PE can be a process on this machine, all of one size.
+/// Returns trees whose PEs can all be processes on this machine, all of one size.
 fn local_topologies(
     args: &TreeArgs,
     spanning: SpanningArg,
@@ -612,7 +622,7 @@ fn local_topologies(
     Ok(offered)
 }
 
-/// A tree of which each PE can be a process on this machine.
+/// Returns a tree whose PEs can all be processes on this machine.
 pub fn local_topology(
     args: &TreeArgs,
     spanning: SpanningArg,
@@ -625,7 +635,7 @@ pub fn local_topology(
     Ok(topology)
 }
 
-/// That a machine is good for so many processes.
+/// Checks that one machine may run this number of processes.
 pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
     let pes = topology.tree.len();
     if pes > MAX_LOCAL_PES {
@@ -643,7 +653,7 @@ pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
     }
 }
 
-/// How to gather on a tree.
+/// Returns the algorithm of a gather on a tree.
 pub fn gather_operation(
     tree: &Tree,
     name: &impl std::fmt::Display,
@@ -674,7 +684,7 @@ pub fn gather_operation(
     }
 }
 
-/// An operation, where it works on the tree.
+/// Returns the operation if it supports the tree.
 fn fitting(
     operation: Operation,
     tree: &Tree,
@@ -686,7 +696,7 @@ fn fitting(
     Ok(operation)
 }
 
-/// The payload of a flit, from what was typed.
+/// Parses the payload of a flit.
 pub fn flit_size(text: &str) -> Result<u32, RequestError> {
     let option = "--flit-size";
     let bytes = parse_bytes(text).map_err(|source| RequestError::Size { option, source })?;

@@ -1,7 +1,6 @@
-//! A cluster: one process per PE, started where its placement says, heard, and
-//! stopped. Nothing started here outlives the [`Cluster`]. Processes that others start join
-//! (`joining.rs`): they are told to stop, and their channel's end is all that is known of
-//! theirs.
+//! A cluster: one process per PE, started on the PE's host. No process started here outlives the
+//! [`Cluster`]. Processes that others start join it (`joining.rs`): they receive a request to stop,
+//! and only the end of their channel is observed.
 
 mod conversation;
 mod error;
@@ -36,49 +35,49 @@ pub use exit::Exit;
 pub use launching::LaunchPlan;
 pub use process::command;
 
-/// For a process that was told to stop to be gone; then it is killed.
+/// Time for a process to end after a request to stop; then it is killed.
 const STOP: Duration = Duration::from_secs(3);
-/// For the operating system to report a death that a neighbour already noticed.
+/// Time for the operating system to report a death that a neighbour has already noticed.
 pub const DEATH_NOTICE: Duration = Duration::from_millis(500);
-/// What is heard of a PE.
+/// An event of one PE.
 #[derive(Debug)]
 pub enum Heard {
-    /// It says something.
+    /// A message of the PE.
     Word(FromPe),
-    /// Its channel ended, or broke.
+    /// The PE's channel ended, or failed with an error.
     ChannelEnded(Option<ChannelError>),
-    /// Its process ended, having said this on stderr last.
+    /// The PE's process ended; with its last lines on stderr.
     Exited(Exit, Vec<String>),
 }
 
 /// One PE's process and its channel.
 #[derive(Debug)]
 struct Member {
-    /// `None` of one that has joined.
+    /// The process; `None` if it has joined.
     process: Option<Process>,
-    /// What it said of itself, and from where; `None` until it registers.
+    /// Registration and address; `None` until the process registers.
     register: Option<(Register, SocketAddr)>,
     queue: Option<mpsc::Sender<ToPe>>,
     /// Whether a process that has joined will join the next cluster as well.
     stays: bool,
     /// Whether it runs commands.
     commands: bool,
-    /// Its process has ended; of one that has joined, its channel.
+    /// Whether its process has ended; if it has joined, whether its channel has.
     exited: bool,
-    /// Nothing more is expected of it, whether its process has ended or not.
+    /// Whether no more events are expected from it, even if its process still runs.
     given_up: bool,
-    /// Owns the channel: ending the task closes it.
+    /// The task that owns the channel: aborting it closes the channel.
     conversation: Option<AbortHandle>,
 }
 
-/// A process that was started here, or by an ssh that was.
+/// A process that was started here, locally or over ssh.
 #[derive(Debug)]
 struct Process {
-    /// `None` if it runs on another host.
+    /// Process id; `None` if it runs on another host.
     pid: Option<u32>,
-    /// Tells its keeper to kill it.
+    /// Token that makes the keeper task kill the process.
     kill: CancellationToken,
-    /// Owns the process: ending the task kills it.
+    /// The task that owns the process: aborting it kills the process.
     keeper: JoinHandle<()>,
 }
 
@@ -96,48 +95,48 @@ impl Member {
         }
     }
 
-    /// Whether it is yet to be gone once it was told to leave. Nobody waits for one that
-    /// has joined and cannot be heard any more, or that never has.
+    /// Returns whether [`Cluster::stop`] waits for this member to end. It does not wait for a
+    /// joined process whose channel is lost, or that never registered.
     fn is_waited_for(&self) -> bool {
         let expected = self.process.is_some() || (self.register.is_some() && !self.given_up);
         !self.exited && expected
     }
 }
 
-/// All processes of a cluster, registered.
+/// The registered processes of a cluster.
 #[derive(Debug)]
 pub struct Cluster {
     id: u64,
     members: BTreeMap<PeId, Member>,
     events: mpsc::Receiver<(PeId, Heard)>,
-    /// Tells the keepers to kill what they keep.
+    /// Token that makes the keeper tasks kill their processes.
     kill: CancellationToken,
     timeouts: Timeouts,
-    /// Whether the PEs are to look for neighbours that cannot be reached.
+    /// Whether the PEs should look for unreachable neighbours.
     look: Arc<AtomicBool>,
-    /// What has had those started that joined.
+    /// The starter of the PEs that joined, if there is one.
     started: Option<Started>,
 }
 
 impl Cluster {
-    /// Names the cluster, and the staging of its files.
+    /// Returns the cluster's id, which is also part of the names of staged files.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// The PEs.
+    /// Returns the PEs.
     pub fn pes(&self) -> impl Iterator<Item = PeId> + use<> {
         let pes: Vec<PeId> = self.members.keys().copied().collect();
         pes.into_iter()
     }
 
-    /// What a PE said of itself.
+    /// Returns the registration of a PE.
     pub fn register(&self, pe: PeId) -> Option<&Register> {
         let registered = self.members.get(&pe)?.register.as_ref();
         registered.map(|(register, _)| register)
     }
 
-    /// How many strangers may be asked at once who they are.
+    /// Returns the maximum number of connections that may be unauthenticated at the same time.
     fn places(&self, over_ssh: bool) -> usize {
         let pes = self.members.len();
         let more = if over_ssh { DESCRIPTORS_PER_SSH } else { 0 };
@@ -148,13 +147,13 @@ impl Cluster {
         self.members[&pe].queue.is_some()
     }
 
-    /// The process that plays a PE, if it is one of this host that was started here.
+    /// Returns the process id of a PE, if it was started on this host.
     pub fn pid(&self, pe: PeId) -> Option<u32> {
         let process = self.members[&pe].process.as_ref();
         process.and_then(|process| process.pid)
     }
 
-    /// From where a PE has joined; `None` of one that was started here.
+    /// Returns the address from which a PE joined; `None` if it was started here.
     pub fn joined_from(&self, pe: PeId) -> Option<SocketAddr> {
         let member = &self.members[&pe];
         match (&member.process, &member.register) {
@@ -163,7 +162,7 @@ impl Cluster {
         }
     }
 
-    /// Says something to a PE. If it is gone, that is heard soon.
+    /// Queues a message to a PE. If the PE is gone, an event reports that soon.
     pub async fn say(&mut self, pe: PeId, word: ToPe) {
         if let Some(queue) = &self.members[&pe].queue
             && queue.send(word).await.is_err()
@@ -172,14 +171,14 @@ impl Cluster {
         }
     }
 
-    /// Says the same to all.
+    /// Queues the same message to all PEs.
     pub async fn say_to_all(&mut self, word: &ToPe) {
         for pe in self.pes() {
             self.say(pe, word.clone()).await;
         }
     }
 
-    /// What is heard next, from whomever; `None` at the deadline, and when nobody is left.
+    /// Waits for the next event of any PE; returns `None` at the deadline, or if no PE is left.
     pub async fn hear(&mut self, deadline: Instant) -> Option<(PeId, Heard)> {
         let heard = timeout_at(deadline, self.events.recv()).await.ok()?;
         if let Some((pe, heard)) = &heard
@@ -187,7 +186,7 @@ impl Cluster {
         {
             member.exited |= match heard {
                 Heard::Exited(..) => true,
-                // Nothing else will be heard of a process that has joined.
+                // A process that has joined causes no further events.
                 Heard::ChannelEnded(_) => member.process.is_none(),
                 Heard::Word(_) => false,
             };
@@ -195,14 +194,16 @@ impl Cluster {
         heard
     }
 
-    /// Whether the PE's process still runs, as far as is known, and can be heard.
+    /// Returns whether the PE's process still runs, as far as is known, and its events are
+    /// expected.
     pub fn is_alive(&self, pe: PeId) -> bool {
         let member = &self.members[&pe];
         !member.exited && !member.given_up
     }
 
-    /// Expects nothing more of a PE, and kills its process: stopped, it would not leave
-    /// by itself. One that has joined, or that another host plays, is left to notice.
+    /// Expects no more events of a PE and kills its process, which would not end by itself if it
+    /// was suspended. A process on another host, or one that has joined, has to notice its lost
+    /// channel.
     pub fn give_up_on(&mut self, pe: PeId) {
         if let Some(member) = self.members.get_mut(&pe) {
             member.given_up = true;
@@ -212,14 +213,14 @@ impl Cluster {
         }
     }
 
-    /// Whether the PEs are to look, from now on, for neighbours that cannot be reached.
+    /// Sets whether the PEs should look for unreachable neighbours.
     pub fn look(&self, is_wanted: bool) {
         self.look.store(is_wanted, Relaxed);
     }
 
-    /// Tells every process to leave, and whether the undertaking is over, so that receipts are
-    /// of no more use; kills those that have not left when it is enough or after some seconds. When this returns, none is left, but for those that joined: the
-    /// channels of these are closed.
+    /// Asks every process to stop, and kills those that still run after some seconds or once
+    /// `enough` is done. `over` reports that the job is over, so that its receipts can be removed.
+    /// When this returns, no process is left except those that joined, whose channels are closed.
     pub async fn stop(mut self, over: bool, enough: impl Future<Output = ()>) {
         let deadline = Instant::now() + STOP;
         let leaving = async {
@@ -251,9 +252,9 @@ impl Cluster {
     /// Kills every process that still runs. When this returns, none is left.
     async fn kill(mut self) {
         self.kill.cancel();
-        // Nobody hears of their ends any more, or waits until somebody does.
+        // The end of a process is not reported any more, and no task waits to report it.
         self.events.close();
-        // On another host, the end of its channel is what ends a process.
+        // A process on another host ends because its channel does.
         for conversation in self
             .members
             .values()
@@ -264,7 +265,7 @@ impl Cluster {
         let deadline = Instant::now() + STOP;
         for member in std::mem::take(&mut self.members).into_values() {
             if let Some(process) = member.process
-                // Whom even SIGKILL does not end hangs in the system, at its disk say.
+                // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
                 && timeout_at(deadline, process.keeper).await.is_err()
             {
                 tracing::warn!(pid = process.pid, "cannot be killed");

@@ -1,10 +1,8 @@
-//! How the processes that are started here log: as the command line says.
+//! Logging of child processes, as the command line requests it.
 
-/// How child processes log.
+/// Logging of child processes.
 #[derive(Clone, Debug)]
 pub struct LogArgs {
     /// Arguments for `flitcast node`.
     pub args: Vec<String>,
-    /// Whether their lines are JSON, and so are passed on as they are.
-    pub json: bool,
 }

@@ -1,5 +1,4 @@
-//! A cluster from its first process to its last: started here, over ssh or by others, heard and
-//! stopped.
+//! The life of a cluster: its processes are started here, over ssh or by others, and stopped.
 
 pub mod cluster;
 pub mod log_args;

@@ -1,10 +1,9 @@
-//! Hosts that are reached by `ssh`: how a command is run there, and how this program gets
-//! there. The user's own `ssh` does the connecting, with the user's own configuration; who is
-//! to run what, and what becomes of it, is `cluster`'s business.
+//! Access to hosts by `ssh`: running a command and copying this program there. The user's own `ssh`
+//! connects, with the user's configuration. `cluster` decides what each host runs and observes it.
 //!
-//! What a host is told goes over standard input, the program's script first (`script.rs`):
-//! so no login shell has to understand it, no list of processes shows it, and an admission
-//! to the cluster, which is a secret, goes the same way behind it.
+//! All data for a host goes over standard input, first the script (`script.rs`). So no login shell
+//! has to interpret it, no process list shows it, and an admission to the cluster, which is secret,
+//! follows on the same stream.
 
 mod binary;
 mod call;

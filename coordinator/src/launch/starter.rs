@@ -1,10 +1,10 @@
-//! What has the PEs of a cluster started that then join: `srun` inside Slurm, or compose. It
-//! is begun with the cluster and ends with it; where PEs join and who may is `cluster`'s
-//! business.
+//! Starters of PEs that then join: `srun` inside Slurm, or compose. A starter begins and ends with
+//! its cluster; `cluster` defines where PEs join and which may.
 //!
-//! Each cluster has its own, so nobody needs to stay. It begins before the coordinator listens: the
-//! address may be of a network that compose makes. A task of Slurm learns its PE from its number and the
-//! list that all tasks are given, since a repaired round lacks some.
+//! Each cluster has its own starter, so PEs need not stay. The starter begins before the
+//! coordinator listens, because the address may belong to a network that compose creates. A Slurm
+//! task derives its PE from its task number and the list of PEs, because a repaired round lacks
+//! some PEs.
 
 mod compose;
 mod external_command;
@@ -27,60 +27,61 @@ use crate::site::guard::Guard;
 use crate::site::placement::Place;
 use crate::site::starter::Starter;
 
-/// What it is begun with.
+/// The parameters of a starter.
 #[derive(Debug)]
 pub struct Orders {
-    /// What plays a PE.
+    /// Program that runs a PE.
     pub program: PathBuf,
-    /// Who is to be played, and where.
+    /// PEs to start, with their hosts and addresses.
     pub pes: Vec<(PeId, Place)>,
-    /// Where the coordinator listens for them.
+    /// Address where the coordinator listens for them.
     pub coordinator: SocketAddr,
-    /// How connections are guarded.
+    /// Security of connections.
     pub guard: Guard,
-    /// Whether they are to run commands.
+    /// Whether the PEs must run commands.
     pub commands: bool,
-    /// How long they may take to join.
+    /// Time for the PEs to join.
     pub wait: Duration,
-    /// How they log.
+    /// Logging of the PEs.
     pub logs: LogArgs,
-    /// Where what they say is told.
+    /// Console for the lines of the PEs.
     pub console: Console,
 }
 
-/// Why nobody was started, or nobody is any more.
+/// A starter failed, or ended too early.
 #[derive(Debug, Error)]
 #[error("{what} {why}{}", match last_words.is_empty() {
     true => String::new(),
     false => format!(": {}", last_words.iter().cloned().collect::<Vec<_>>().join(" / ")),
 })]
 pub struct StarterError {
-    /// What was run.
+    /// Command that was run.
     what: String,
-    /// What became of it.
+    /// Failure of the command.
     why: String,
-    /// What it had said last.
+    /// Last lines of output.
     last_words: VecDeque<String>,
 }
 
-/// What has begun.
+/// A running starter.
 #[derive(Debug)]
 pub struct Started {
     end: CancellationToken,
     keeper: JoinHandle<()>,
 }
 
-/// What is heard of it.
+/// Notifications of a starter.
 #[derive(Debug)]
 pub struct Hearing {
-    /// It has done its part, and PEs may join.
+    /// Sent when the starter has done its part, so that PEs may join.
     pub begun: oneshot::Receiver<()>,
-    /// It failed, or ended before it was told to.
+    /// Sent if the starter fails or ends too early.
     pub failed: oneshot::Receiver<StarterError>,
 }
 
 impl Starter {
-    /// Begins to have them started. Dropped instead of ended, it leaves them to notice.
+    /// Starts the starter. If `Started` is dropped without `end`, the PEs have to notice the end of
+    /// the cluster themselves.
     pub(in crate::launch) fn start(&self, orders: Orders) -> (Started, Hearing) {
         let (say_begun, begun) = oneshot::channel();
         let (say_failed, failed) = oneshot::channel();
@@ -92,7 +93,8 @@ impl Starter {
                 Starter::Compose(compose) => compose.keep(orders, say_begun, told).await,
             };
             if let Err(error) = kept {
-                // Once all are there, nobody asks: their channels tell.
+                // Once all PEs have joined, the receiver is gone; their channels report failures
+                // then.
                 let _ = say_failed.send(error);
             }
         });
@@ -101,10 +103,10 @@ impl Starter {
 }
 
 impl Started {
-    /// Ends what is left of it, and waits until that is done.
+    /// Ends the starter and waits until that is done.
     pub async fn end(self) {
         self.end.cancel();
-        // Everything that it waits for has a limit of its own.
+        // Each step of the keeper task has its own time limit.
         let _ = self.keeper.await;
     }
 }

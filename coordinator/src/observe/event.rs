@@ -1,5 +1,4 @@
-//! What happens in a command that conducts rounds, said once (`tell`) for all who
-//! show it.
+//! The events of a command that conducts rounds. `tell` reports each event once to all observers.
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::predict::Prediction;
@@ -10,77 +9,77 @@ use flitcast_proto::{PeId, RoundId};
 use crate::job::request::Request;
 use crate::observe::phase::Phase;
 
-/// Something that happens.
+/// An event of a command that conducts rounds.
 #[cfg_attr(
     not(feature = "otel"),
     expect(dead_code, reason = "some of it is for traces alone")
 )]
 pub enum Event<'a> {
-    /// A command begins to conduct.
+    /// A command starts.
     Begins {
-        /// Its name.
+        /// Name of the command.
         command: &'a str,
     },
     /// A cluster is being launched for a request.
     Launching(&'a Request),
-    /// Its processes have registered.
+    /// The processes of the cluster have registered.
     Launched {
-        /// Each PE's process, as it said.
+        /// Process id of each PE, as the PE reported it.
         pid: &'a dyn Fn(PeId) -> Option<u32>,
     },
-    /// Something else is being done.
+    /// The command enters another phase.
     Enters(Phase),
-    /// What the rounds are to be like.
+    /// The rounds are planned and predicted.
     Foreseen {
         /// Bytes of M_i, by PE index.
         bytes: &'a [u64],
-        /// How orders are obeyed, where there are any.
+        /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
         pacing: Option<Pacing>,
-        /// What a round is expected to take.
+        /// Prediction for one round.
         prediction: &'a Prediction,
     },
     /// A round is triggered.
     RoundBegins {
-        /// Which.
+        /// Id of the round.
         round: RoundId,
         /// Bytes of M_i, by PE index.
         bytes: &'a [u64],
-        /// What it is expected to take.
+        /// Predicted duration of the round.
         predicted_ns: u64,
     },
-    /// P0 is done with the round that is under way.
+    /// P0 has completed the round under way.
     RoundDone,
-    /// All PEs have told how it was.
+    /// All PEs have reported the round.
     RoundReported {
-        /// Their reports, by PE index.
+        /// Reports by PE index.
         reports: &'a [Report],
-        /// Their clocks, by PE index.
+        /// Clock offsets by PE index.
         clocks: &'a [ClockOffset],
     },
     /// A PE has answered a ping.
     Heard(PeId, &'a Pong),
-    /// A PE has reported a round, with what it has counted.
+    /// A PE has reported a round, with its counters.
     Reported(PeId, &'a Counts),
-    /// What was being done has failed, and the run with it.
+    /// The current step has failed, and the run with it.
     Failed {
-        /// What kind of trouble it was.
+        /// Kind of the failure.
         kind: &'static str,
-        /// With whom.
+        /// PE that the failure concerns, if any.
         pe: Option<PeId>,
-        /// What failed first.
+        /// Cause of the first failure.
         cause: &'a str,
     },
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
     /// The cluster's processes are being stopped.
     Stopping,
-    /// They are, and what an interrupted run was doing stays undone.
+    /// The processes are stopped, and the round of the interrupted run is given up.
     Abandoned,
-    /// A cluster is gone.
+    /// The run on a cluster is over.
     RunEnds,
-    /// The command has ended, and printed what it had to.
+    /// The command has ended and printed its result.
     Ends {
-        /// Whether all went well.
+        /// Whether the command succeeded.
         went_well: bool,
     },
 }

@@ -1,5 +1,5 @@
-//! How a command that runs is seen from outside: on the terminal, by `flitcast watch`, in
-//! metrics and traces.
+//! Views of a running command from outside: on the terminal, by `flitcast watch`, in metrics and in
+//! traces.
 
 pub mod console;
 pub mod event;

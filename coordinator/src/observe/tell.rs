@@ -1,4 +1,4 @@
-//! Tells what happens to all who show it: `flitcast watch` and the metrics (`live`), and traces
+//! Distribution of events to all observers: `flitcast watch` and metrics (`live`), and traces
 //! (`otel`).
 
 use crate::job::request::Request;
@@ -7,19 +7,19 @@ use crate::observe::live;
 #[cfg(feature = "otel")]
 use crate::observe::otel;
 
-/// Tells all who show it. Of [`Event::Ends`], a collector of traces may take some time to hear.
+/// Passes an event to all observers. [`Event::Ends`] may wait some time for a collector of traces.
 pub fn tell(event: Event<'_>) {
     live::NOW.hear(&event);
     #[cfg(feature = "otel")]
     otel::NOW.hear(&event);
 }
 
-/// A run on one cluster, which ends when this is gone.
+/// A run on one cluster. Dropping the guard ends the run.
 #[derive(Debug)]
 pub struct RunGuard(());
 
 impl RunGuard {
-    /// A cluster is being launched for a request.
+    /// Reports that a cluster is being launched for a request.
     #[must_use]
     pub fn launching(request: &Request) -> RunGuard {
         tell(Event::Launching(request));

@@ -1,6 +1,5 @@
-//! What is typed of a scatter or a gather, and shared by the commands that run them. What it
-//! means, and whether that can be done, is `request`'s to say: values are texts here, so that
-//! what is wrong with several of them is told at once.
+//! Arguments of the operations that move messages, shared by the commands that run them. Values are
+//! texts here: `request` parses and checks them, so that all errors are reported at once.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,6 +11,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
+use crate::options::order::MessageOrder;
 use crate::options::pes::parse_pe;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
@@ -26,26 +26,16 @@ pub struct ScatterArgs {
     /// How to scatter.
     #[arg(long, value_enum, default_value_t = ScatterAlgorithm::Fdf)]
     pub algorithm: ScatterAlgorithm,
-    /// In which order the messages leave: fdf (farthest destination first, the best where links are
-    /// alike) or search (the quickest that is found for the links and hosts that are there).
-    #[arg(long, value_enum, default_value_t = OrderArg::Fdf)]
-    pub order: OrderArg,
+    /// The order in which messages leave.
+    #[arg(long, value_enum, default_value_t = MessageOrder::Tail)]
+    pub order: MessageOrder,
     /// Deal all files below the input over all other PEs, balanced by size.
     #[arg(long)]
     pub spread: bool,
-    /// The PE that has the messages, 3 or P3; the lengths are those of all other PEs
-    /// [default: P0].
+    /// The PE that holds the messages, as 3 or P3; the lengths are those of all other PEs [default:
+    /// P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
-}
-
-/// In which order a scatter's messages leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OrderArg {
-    /// Farthest destination first.
-    Fdf,
-    /// The quickest that is found.
-    Search,
 }
 
 /// Arguments of `flitcast gather`.
@@ -64,8 +54,8 @@ pub struct GatherArgs {
     /// and scheduled on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
-    /// The PE that gets the messages, 3 or P3; the lengths are those of all other PEs
-    /// [default: P0].
+    /// The PE that receives the messages, as 3 or P3; the lengths are those of all other PEs [default:
+    /// P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub to: Option<PeId>,
 }
@@ -81,10 +71,10 @@ pub struct BroadcastArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to broadcast: over the given tree by rounds (flit after flit), urgent (in each step to
-    /// the child that is most behind) or, to measure against, child-by-child; path or kary:K,
-    /// over a tree of its own where all PEs reach each other; or auto, what is predicted to take
-    /// the least time, flit size included.
+    /// How to broadcast: over the given tree by rounds (flit after flit), urgent (in each step to the
+    /// child that lags most) or, as a baseline, child-by-child; in a complete network path or kary:K,
+    /// which build their own tree; or auto, the algorithm and flit size with the shortest predicted
+    /// time.
     #[arg(long, default_value = "rounds")]
     pub algorithm: BroadcastAlgorithm,
     /// The PE that has the message, 3 or P3 [default: P0].
@@ -105,23 +95,23 @@ pub struct GossipArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to gossip: flood (over the edges of the tree, by the better of two orders) or, to measure
-    /// against, ring-emulation (around the tree). Where all
-    /// PEs reach each other circulate (in a ring of all), dissemination[:K] (in as few steps as
-    /// there can be: Bruck et al., 1997), direct (each sends its own to all others), neighbour
-    /// (pairs swap what came from the pair before). On a --network of lines or rings approach1,
-    /// approach2[:A], circgos:A,a,b, torgos:A;b0,..;x0,.., cubgos, phases:A,a,b/.. or halves, as
-    /// `flitcast plan gossip` plans them. Or auto, what is predicted to take the least time, flit
-    /// size included [default: circulate where all PEs reach each other, else flood].
+    /// How to gossip: flood (over the edges of the tree, by the better of two orders) or, as a
+    /// baseline, ring-emulation (around the tree). In a complete network circulate (in a ring of all
+    /// PEs), dissemination[:K] (in the fewest possible steps: Bruck et al., 1997), direct (each PE
+    /// sends its message to all others), neighbour (pairs swap what the pair before sent them). On a
+    /// --network of lines or rings approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,..;x0,..,
+    /// cubgos, phases:A,a,b/.. or halves, as `flitcast plan gossip` plans them. Or auto, the algorithm
+    /// and flit size with the shortest predicted time [default: circulate in a complete network, else
+    /// flood].
     #[arg(long, value_name = "ALGORITHM")]
     pub algorithm: Option<String>,
-    /// Whether a PE sends when its receiver calls (turns) or as soon as it can (eager)
+    /// Whether a PE sends when its receiver asks for data (turns) or as soon as it can (eager)
     /// [default: the profile's, else turns with --cluster and eager on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
-    /// Whether a PE sends to all its neighbours at once, and takes from all (multi), or does one thing
-    /// each way at a time (single); with --link, whether its links share what it has, too [default:
-    /// multi where a cluster file says that neighbours have links of their own, else single].
+    /// Whether a PE sends to all its neighbours at once and receives from all of them (multi), or does
+    /// one thing in each direction at a time (single); with --link, also whether its links share their
+    /// rate [default: multi where a cluster file gives each neighbour its own link, else single].
     #[arg(long, value_enum)]
     pub ports: Option<Ports>,
 }
@@ -139,16 +129,16 @@ pub struct ExchangeArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to exchange [default: rounds where all PEs reach each other, else tree].
+    /// How to exchange [default: rounds in a complete network, else tree].
     #[arg(long, value_enum)]
     pub algorithm: Option<ExchangeAlgorithm>,
-    /// Whether a PE sends when its receiver calls (turns) or as soon as it can (eager)
+    /// Whether a PE sends when its receiver asks for data (turns) or as soon as it can (eager)
     /// [default: the profile's, else turns with --cluster and eager on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
-    /// Whether a PE sends to all its neighbours at once, and takes from all (multi), or does one thing
-    /// each way at a time (single); with --link, whether its links share what it has, too [default:
-    /// multi where a cluster file says that neighbours have links of their own, else single].
+    /// Whether a PE sends to all its neighbours at once and receives from all of them (multi), or does
+    /// one thing in each direction at a time (single); with --link, also whether its links share their
+    /// rate [default: multi where a cluster file gives each neighbour its own link, else single].
     #[arg(long, value_enum)]
     pub ports: Option<Ports>,
 }
@@ -156,35 +146,34 @@ pub struct ExchangeArgs {
 /// How to exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExchangeAlgorithm {
-    /// Where all PEs reach each other, in rounds of pairs, so that nobody gets two streams at
-    /// once: as long as the busiest PE has to send or to take.
+    /// In a complete network, rounds of pairs in which no PE receives two streams at once; the time is
+    /// what the busiest PE needs to send or to receive.
     Rounds,
-    /// To measure against: in round k everybody sends to the k-th PE behind it.
+    /// Baseline: in round k each PE sends to the PE k places after it.
     Shifts,
     /// Over the edges of the tree.
     Tree,
-    /// To measure against: everybody sends to all others at the same time.
+    /// Baseline: each PE sends to all others at the same time.
     AtOnce,
-    /// What is predicted to take the least time, flit size included.
+    /// The shortest predicted time, flit size included.
     Auto,
 }
 
 /// How to scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ScatterAlgorithm {
-    /// Farthest destination first: any tree, and none is faster.
+    /// Farthest destination first: works on any tree, and no order is faster.
     Fdf,
-    /// What is predicted to take the least time, flit size included.
+    /// The shortest predicted time, flit size included.
     Auto,
-    /// To measure against, on complete:N: one PE after the other.
+    /// Baseline on complete:N: one PE after the other.
     Linear,
-    /// To measure against, on complete:N: a binomial tree of PEs that hold what they
-    /// send on.
+    /// Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on.
     Binomial,
-    /// To measure against, on complete:N: the same on a tree that spares long messages
-    /// detours (Träff, arXiv 1702.05967).
+    /// Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv
+    /// 1702.05967).
     Adaptive,
-    /// What fdf does, by a list of what each PE sends and takes: to hold one against the other.
+    /// The schedule of fdf as a static list of what each PE sends and receives, to compare the two.
     #[value(hide = true)]
     Listed,
 }
@@ -196,26 +185,25 @@ pub enum GatherAlgorithm {
     ShoulderTap,
     /// Transmission-Certification: any tree.
     Certification,
-    /// What is predicted to take the least time, pacing and flit size included.
+    /// The shortest predicted time, pacing and flit size included.
     Auto,
-    /// To measure against, on complete:N: one PE after the other.
+    /// Baseline on complete:N: one PE after the other.
     Linear,
-    /// To measure against, on complete:N: four PEs under way at once.
+    /// Baseline on complete:N: four PEs at a time.
     Window,
-    /// To measure against, on complete:N: a binomial tree of PEs that hold what they
-    /// send on.
+    /// Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on.
     Binomial,
-    /// To measure against, on complete:N: the same on a tree that spares long messages
-    /// detours (Träff, arXiv 1702.05967).
+    /// Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv
+    /// 1702.05967).
     Adaptive,
 }
 
 /// How TRANSMIT AFTER is obeyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PacingArg {
-    /// By the clock: orders go out at once and say how long to wait.
+    /// Clock-based: orders are sent at once and carry the time to wait.
     Scheduled,
-    /// In turns: an order goes out when the stream before it is about to end.
+    /// In turns: an order is sent when the stream before it is about to end.
     Turns,
     /// At once: streams wait in the network until they are read.
     Eager,
@@ -240,43 +228,41 @@ pub enum SyncArg {
     Pipelined,
 }
 
-/// Arguments of whatever moves messages for real, over what, once or to measure it.
+/// Arguments of all commands that move messages: the tree, the messages, the links.
 #[derive(Clone, Debug, Args)]
 pub struct TransferArgs {
-    /// Who is connected to whom.
+    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Synthetic messages of this size for everyone, like 1MiB.
+    /// Synthetic messages of this size for every PE, like 1MiB.
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
     /// Synthetic messages: a list for P1..Pn (64KiB,0,3MiB), or equal:MEAN,
     /// ramp:MEAN, onebig:MEAN, halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<String>,
-    /// Payload of a flit, the unit that a relay holds [default: 64KiB, or what is predicted to
-    /// be quicker by a fifth or more].
+    /// Payload of a flit, the unit that a relay holds [default: 64KiB, or another size that is
+    /// predicted to be at least a fifth quicker].
     #[arg(long, value_name = "SIZE")]
     pub flit_size: Option<String>,
-    /// What the links are to be like: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us,
-    /// ms, s) or both, as in rate=200mbit,latency=1ms, and setup=TIME, for which each flit has the
-    /// link besides. A tree file may say it of single
-    /// edges [default: as fast as the machine].
+    /// Emulate links: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us, ms, s) or both, as in
+    /// rate=200mbit,latency=1ms, and setup=TIME, which each flit occupies the link in addition. A tree
+    /// file may set these for single edges [default: as fast as the machine].
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
-    /// What `flitcast calibrate` has measured on this tree: instead of a short
-    /// measurement before the rounds.
+    /// Use the measurements of this profile of `flitcast calibrate`, made on this tree, instead of a
+    /// short measurement before the rounds.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
-    /// How long to wait for what before somebody is taken for dead: any of
-    /// heartbeat=0.5s,silence=3s,handshake=2s,connect=5s,write=10s,disk=300s, which are
-    /// the defaults.
+    /// Time limits after which a PE or a client is considered dead: any of
+    /// heartbeat=0.5s,silence=3s,handshake=2s,connect=5s,write=10s,disk=300s, which are the defaults.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     pub timeouts: Option<String>,
-    /// How connections are guarded.
+    /// How connections are protected.
     #[command(flatten)]
     pub guard: GuardArgs,
-    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
-    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    /// Serve Prometheus metrics at http://ADDR/metrics while the command runs, for example at
+    /// 127.0.0.1:9464; unencrypted, without authentication.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
 }
@@ -284,38 +270,42 @@ pub struct TransferArgs {
 /// Arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct RoundArgs {
-    /// What is moved, over what.
+    /// The messages and the tree.
     #[command(flatten)]
     pub transfer: TransferArgs,
-    /// Into how many packets each message is cut: auto (what is predicted to take the least time),
-    /// a COUNT, or the SIZE that none exceeds, like 64KiB. A packet is one flit, which a relay has
-    /// whole before it sends any of it on.
+    /// Number of packets per message: auto (the shortest predicted time), a COUNT, or the largest SIZE
+    /// of a packet, like 64KiB. A packet is one flit, which a relay receives as a whole before it sends
+    /// any of it on.
     #[arg(long, value_name = "auto|COUNT|SIZE")]
     pub packets: Option<String>,
-    /// Sends on all trees of a cover of the network at once, which share no link, where each PE has
-    /// a network card for each neighbour (reached_by in the cluster file).
+    /// Send on all trees of a cover of the network at once. The trees share no link; each PE has a
+    /// network card for each neighbour (reached_by in the cluster file).
     #[arg(long)]
     pub cover: bool,
-    /// Where the messages lie: entry p3, a file or a folder, is P3's.
+    /// Folder of the messages: entry p3, a file or a folder, is P3's.
     #[arg(long, value_name = "DIR")]
     pub input: Option<PathBuf>,
-    /// Where they arrive: P3's becomes visible as p3, whole or not at all.
+    /// Folder for the messages: P3's becomes visible as p3, whole or not at all.
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Let the output hold files already, and replace those that arrive anew.
+    /// Accept an output that holds files, and replace those that arrive again.
     #[arg(long)]
     pub force: bool,
-    /// When a PE fails, go on without it, N times at most (up to 16): those below it move to
-    /// another parent, and only what is missing is sent.
+    /// Continue without a PE that fails, N times at most (up to 16): the PEs below it move to another
+    /// parent, and only what is missing is sent.
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub retry: Option<String>,
-    /// How often to do it; the report gives median and spread.
+    /// Number of rounds; the report gives median and spread.
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
+    /// Connect, measure and predict as for a run, and report what would go where and how long it would
+    /// take; send no message, and write no file.
+    #[arg(long, conflicts_with_all = ["rounds", "retry", "report", "trace"])]
+    pub dry_run: bool,
     /// How the result is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
-    /// What is drawn of it.
+    /// Pictures to draw of the run.
     #[command(flatten)]
     pub pictures: PictureArgs,
 }
@@ -323,26 +313,27 @@ pub struct RoundArgs {
 /// Arguments of `flitcast resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The record that the failed round left in its output directory, as it said.
+    /// The record that the failed round left in its output directory.
     #[arg(value_name = "ROUND")]
     pub record: PathBuf,
-    /// Try those again that were left out as dead: their hosts may be mended.
+    /// Include the PEs that were excluded as dead, for example because their hosts were repaired.
     #[arg(long, help_heading = "Faults")]
     pub revive: bool,
-    /// When a PE fails, go on without it, N times at most (up to 16).
+    /// Continue without a PE that fails, N times at most (up to 16).
     #[arg(long, value_name = "N", help_heading = "Faults")]
     pub retry: Option<String>,
-    /// How long to wait for what, as in `flitcast scatter --timeouts` [default: as it was].
+    /// Time limits, as in `flitcast scatter --timeouts` [default: those of the failed round].
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     pub timeouts: Option<String>,
-    /// How connections are guarded: as they were, but for --insecure, which is typed anew.
+    /// How connections are protected: as in the failed round, except that --insecure must be given
+    /// again.
     #[command(flatten)]
     pub guard: GuardArgs,
-    /// Replace what stands in the output where a message is missing.
+    /// Replace existing files in the output where a message is missing.
     #[arg(long)]
     pub force: bool,
-    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
-    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    /// Serve Prometheus metrics at http://ADDR/metrics while the command runs, for example at
+    /// 127.0.0.1:9464; unencrypted, without authentication.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.

@@ -1,4 +1,4 @@
-//! The algorithms of a broadcast, as they are typed.
+//! The algorithms of a broadcast, as values of `--algorithm`.
 
 use std::str::FromStr;
 
@@ -7,19 +7,19 @@ use flitcast_proto::ops::{Broadcast, Operation};
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadcastAlgorithm {
-    /// Whichever takes the fewest steps.
+    /// The algorithm with the fewest steps.
     Auto,
-    /// Flit after flit as the token goes, on the given tree.
+    /// Flit after flit along the token's path, on the given tree.
     Rounds,
     /// The most urgent child first, on the given tree.
     Urgent,
     /// The whole message to one child after the other, on the given tree.
     ChildByChild,
-    /// Along all PEs, where all reach each other.
+    /// Along a path of all PEs, in a complete network.
     Path,
-    /// Over a tree of so many children for each PE, where all reach each other.
+    /// Over a tree in which each PE has at most this number of children, in a complete network.
     Kary(u32),
-    /// Over the trees of a hypercube, where all reach each other.
+    /// Over the trees of a hypercube, in a complete network.
     Hypercube,
 }
 
@@ -47,7 +47,7 @@ impl FromStr for BroadcastAlgorithm {
 }
 
 impl BroadcastAlgorithm {
-    /// As it is typed.
+    /// Returns the algorithm as `--algorithm` accepts it.
     pub fn name(self) -> String {
         match self {
             BroadcastAlgorithm::Auto => "auto".to_owned(),
@@ -60,13 +60,13 @@ impl BroadcastAlgorithm {
         }
     }
 
-    /// Whether it goes over the tree that is given.
+    /// Returns whether the algorithm uses the given tree.
     pub fn is_for_trees(self) -> bool {
         use BroadcastAlgorithm::{ChildByChild, Rounds, Urgent};
         matches!(self, Rounds | Urgent | ChildByChild)
     }
 
-    /// What PEs do, where it is run: over the given tree, or one that it lays.
+    /// Returns the operation that PEs run, over the given tree or over one that the algorithm builds.
     pub fn operation(self) -> Operation {
         Operation::Broadcast(match self {
             BroadcastAlgorithm::Urgent => Broadcast::Urgent,
@@ -76,7 +76,8 @@ impl BroadcastAlgorithm {
         })
     }
 
-    /// The tree that it lays over so many PEs that all reach each other, if it lays one.
+    /// Returns the specification of the tree that the algorithm builds in a complete network of `pes`
+    /// PEs, if it builds one.
     pub fn tree(self, pes: usize) -> Option<String> {
         match self {
             BroadcastAlgorithm::Path => Some(format!("path:{pes}")),

@@ -1,4 +1,4 @@
-//! How many flits each message has, where steps are counted and not bytes.
+//! The number of flits of each message, where commands count steps and not bytes.
 
 use flitcast_proto::Tree;
 use thiserror::Error;
@@ -6,10 +6,10 @@ use thiserror::Error;
 use crate::options::workload::{DealError, Lengths, LengthsError};
 use crate::text::units::{UnitError, parse_bytes};
 
-/// What is wrong with `--lengths` in flits.
+/// An error in `--lengths` given in flits.
 #[derive(Debug, Error)]
 pub enum FlitsError {
-    /// The lengths are none.
+    /// The lengths cannot be parsed.
     #[error("--lengths: {0}")]
     Lengths(#[from] LengthsError),
     /// The lengths do not fit the tree.
@@ -18,29 +18,29 @@ pub enum FlitsError {
     /// Bytes where flits are counted.
     #[error("--lengths {0}: a plan counts flits: write plain numbers, without a unit")]
     Unit(String),
-    /// A length in a list that is none, where P0 has one as well.
+    /// An invalid length in a list that has one for P0 as well.
     #[error("--lengths: the length of P{pe}: {error}")]
     Length {
-        /// Whose.
+        /// The PE of this length.
         pe: usize,
-        /// What is wrong with it.
+        /// The reason why the length is invalid.
         error: UnitError,
     },
 }
 
-/// L_i by PE index; the root's is 0.
+/// Returns L_i by PE index; the root's is 0.
 pub fn deal_flits(lengths: &Lengths, tree: &Tree) -> Result<Vec<u64>, FlitsError> {
     let mut dealt = lengths.deal(tree.len() - 1)?;
     dealt.insert(tree.root().index(), 0);
     Ok(dealt)
 }
 
-/// L_i by PE index, where P0 has a message as well.
+/// Returns L_i by PE index, where P0 has a message as well.
 pub fn deal_flits_to_all(lengths: &Lengths, pes: usize) -> Result<Vec<u64>, FlitsError> {
     Ok(lengths.deal_to_all(pes)?)
 }
 
-/// As [`lengths_in_flits`], where the first length of a list is P0's.
+/// Parses lengths as [`lengths_in_flits`] does, except that the first length of a list is P0's.
 pub fn lengths_of_all_in_flits(text: &str) -> Result<Lengths, FlitsError> {
     lengths_in_flits(text).map_err(|fault| {
         let mut read = (0..).zip(text.split(',').map(parse_bytes));
@@ -54,7 +54,7 @@ pub fn lengths_of_all_in_flits(text: &str) -> Result<Lengths, FlitsError> {
     })
 }
 
-/// Lengths in flits: plain numbers.
+/// Parses lengths in flits: plain numbers.
 pub fn lengths_in_flits(text: &str) -> Result<Lengths, FlitsError> {
     let amounts = text.split_once(':').map_or(text, |(_, amounts)| amounts);
     let lengths = text.parse::<Lengths>()?;

@@ -9,19 +9,19 @@ use clap::{Arg, Command, Error};
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Rows and columns for eyes.
+    /// Human-readable rows and columns.
     Table,
     /// A drawing for terminals.
     Text,
-    /// For programs.
+    /// Machine-readable JSON.
     Json,
-    /// For spreadsheets.
+    /// Values for spreadsheets.
     Csv,
     /// A drawing.
     Svg,
     /// For Graphviz.
     Dot,
-    /// For Flitcast itself.
+    /// A tree file for Flitcast.
     Toml,
 }
 
@@ -39,11 +39,11 @@ impl Format {
     }
 }
 
-/// The formats that a command offers, each with what its help says of it.
+/// The formats that a command offers, each with its help text.
 #[derive(Clone, Copy, Debug)]
 pub struct Formats(pub &'static [(Format, &'static str)]);
 
-/// What most commands offer.
+/// The formats of most commands.
 pub const TABLE_OR_JSON: Formats =
     Formats(&[(Format::Table, "For eyes"), (Format::Json, "For programs")]);
 
@@ -66,7 +66,7 @@ impl TypedValueParser for Formats {
         let names = PossibleValuesParser::new(self.possible());
         let name = names.parse_ref(command, arg, value)?;
         let named = self.0.iter().find(|(format, _)| format.name() == name);
-        // The parser of names takes no other.
+        // The parser of names accepts no other value.
         Ok(named.map_or(Format::Table, |(format, _)| *format))
     }
 

@@ -1,31 +1,31 @@
-//! Networks that a gossip is planned on, as they are typed.
+//! The networks of `flitcast plan gossip`, as values of `--network`.
 
 use flitcast_proto::gossip::{Arena, ArenaError};
 use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
 use thiserror::Error;
 
-/// Why there is no gossip on what `--network` says.
+/// An error in a `--network` of a gossip.
 #[derive(Debug, Error)]
 pub enum GossipNetworkError {
-    /// It names no network.
+    /// The text names no network.
     #[error("--network {spec}: {fault}")]
     Name {
         /// As typed.
         spec: String,
-        /// Why not.
+        /// The reason why it does not.
         fault: NetworkSpecError,
     },
-    /// No gossip is planned there.
+    /// The network has no planned gossip.
     #[error("--network {spec}: {fault}")]
     Arena {
         /// As typed.
         spec: String,
-        /// Why not.
+        /// The reason why it has none.
         fault: ArenaError,
     },
 }
 
-/// The network, however large.
+/// Parses a network of any size.
 pub fn gossip_network(text: &str) -> Result<Arena, GossipNetworkError> {
     let spec = || text.to_owned();
     let network: NetworkSpec = text.parse().map_err(|fault| GossipNetworkError::Name {

@@ -1,15 +1,15 @@
-//! How connections are to be guarded, as it is typed.
+//! The options for the protection of connections.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// How connections are to be guarded.
+/// Security options of connections.
 #[derive(Clone, Debug, Default, Args)]
 pub struct GuardArgs {
-    /// Authenticate and encrypt with the certificates in this folder (see `flitcast ca`),
-    /// which each PE has at the same path: on its host, too [default: certificates made
-    /// for this run, or on loopback addresses, where nobody can listen in, a secret].
+    /// Authenticate and encrypt with the certificates in this folder (see `flitcast ca`), which
+    /// must exist at the same path on each PE's host [default: certificates made for this run, or a
+    /// secret on loopback addresses, where no other host can listen in].
     #[arg(
         long,
         value_name = "DIR",
@@ -17,7 +17,8 @@ pub struct GuardArgs {
         conflicts_with = "insecure"
     )]
     pub credentials: Option<PathBuf>,
-    /// Send everything in the clear, for anybody on the network to read and to change.
+    /// Send everything unencrypted and unauthenticated: any host on the network can read and change
+    /// it.
     #[arg(long, help_heading = "Security")]
     pub insecure: bool,
 }

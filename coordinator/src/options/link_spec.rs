@@ -1,6 +1,5 @@
-//! Links one can choose, as people write them: `rate=200mbit,latency=1ms` behind
-//! `--link`, and the same words in a tree file. What a shaped link does is
-//! `flitcast_proto::shape`'s business.
+//! Emulated links as users write them: `rate=200mbit,latency=1ms` after `--link`, and the same words in
+//! a tree file. [`flitcast_proto::shape`] defines the behaviour of a shaped link.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,21 +11,21 @@ use thiserror::Error;
 
 use crate::text::units::{BitRate, ExactTime, UnitError, parse_rate, parse_time};
 
-/// As a rate, [`MAX_NS_PER_BYTE`].
+/// The lowest rate, [`MAX_NS_PER_BYTE`] as a rate.
 const LOWEST: BitRate = BitRate((8e9 / MAX_NS_PER_BYTE) as u64);
-/// The highest rate: beyond what the memory of one machine moves, so that whoever
-/// wants no limit should say so.
+/// The highest rate, beyond the memory bandwidth of one machine; a user without a limit should write
+/// `unlimited`.
 const HIGHEST: BitRate = BitRate(100_000_000_000);
 const LONGEST: ExactTime = ExactTime(MAX_LATENCY_NS as u64);
 
 /// One direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// `None`: as fast as it goes.
+    /// The rate; `None` for no limit.
     pub rate: Option<BitRate>,
-    /// Beyond what the machine itself takes.
+    /// The latency added to the machine's own.
     pub latency: Option<ExactTime>,
-    /// For which a flit has the ports at both ends, whatever its length.
+    /// The time for which a flit occupies the ports at both ends, whatever its length.
     pub setup: Option<ExactTime>,
 }
 
@@ -42,35 +41,35 @@ pub struct EdgeSpec {
 /// Links to the parents of certain PEs.
 pub type Links = BTreeMap<PeId, EdgeSpec>;
 
-/// What is wrong with a link.
+/// An error in the description of a link.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum LinkFault {
     /// A value that cannot be read.
     #[error("{key}: {source}")]
     Unit {
-        /// Whose value.
+        /// The key of this value.
         key: &'static str,
-        /// Why not.
+        /// The reason why the value is invalid.
         source: UnitError,
     },
-    /// A rate that no link is given.
+    /// A rate out of range.
     #[error("rate: {0} is not from {LOWEST} to {HIGHEST}, nor `unlimited`")]
     Rate(BitRate),
-    /// A latency that no link is given.
+    /// A latency out of range.
     #[error("latency: {0} is more than {LONGEST}")]
     Latency(ExactTime),
-    /// A set-up time that no link is given.
+    /// A set-up time out of range.
     #[error("setup: {0} is more than {LONGEST}")]
     Setup(ExactTime),
-    /// Values that do not go together.
+    /// Values that exclude each other.
     #[error("{link}: {fault}")]
     Together {
         /// The link.
         link: LinkSpec,
-        /// Why not.
+        /// The reason why they exclude each other.
         fault: ShapeFault,
     },
-    /// A word that means nothing.
+    /// An unknown word.
     #[error(
         "`{0}`: write rate=RATE, latency=TIME or both, like rate=200mbit,latency=1ms, and setup=TIME for what each flit takes besides"
     )]
@@ -80,7 +79,7 @@ pub enum LinkFault {
     Twice(&'static str),
 }
 
-/// A rate within bounds, or `unlimited`.
+/// Parses a rate within bounds, or `unlimited`.
 pub fn rate(text: &str) -> Result<Option<BitRate>, LinkFault> {
     if text.trim().eq_ignore_ascii_case("unlimited") {
         return Ok(None);
@@ -93,7 +92,7 @@ pub fn rate(text: &str) -> Result<Option<BitRate>, LinkFault> {
     }
 }
 
-/// A latency within bounds.
+/// Parses a latency within bounds.
 pub fn latency(text: &str) -> Result<ExactTime, LinkFault> {
     let key = "latency";
     let latency = parse_time(text).map_err(|source| LinkFault::Unit { key, source })?;
@@ -103,7 +102,7 @@ pub fn latency(text: &str) -> Result<ExactTime, LinkFault> {
     }
 }
 
-/// A set-up time within bounds.
+/// Parses a set-up time within bounds.
 fn setup(text: &str) -> Result<ExactTime, LinkFault> {
     let key = "setup";
     let setup = parse_time(text).map_err(|source| LinkFault::Unit { key, source })?;
@@ -114,7 +113,7 @@ fn setup(text: &str) -> Result<ExactTime, LinkFault> {
 }
 
 impl LinkSpec {
-    /// Reads what stands behind `--link`; all that is wrong, if something is.
+    /// Parses the value of `--link`; returns all errors in it.
     pub fn parse(text: &str) -> Result<LinkSpec, Vec<LinkFault>> {
         let mut faults = Vec::new();
         let mut link = LinkSpec::default();
@@ -150,7 +149,7 @@ impl LinkSpec {
         }
     }
 
-    /// As [`LinkSpec::parse`] reads it.
+    /// Returns the text that [`LinkSpec::parse`] reads.
     pub fn written(&self) -> String {
         let rate = self.rate.map_or("unlimited".to_owned(), |r| r.to_string());
         let latency = self.latency.map(|latency| format!(",latency={latency}"));
@@ -159,12 +158,12 @@ impl LinkSpec {
         format!("rate={rate}{latency}{setup}")
     }
 
-    /// Whether rate and latency go together.
+    /// Checks that rate and latency fit together.
     pub fn check(&self) -> Result<(), LinkFault> {
         shape::check(&self.link()).map_err(|fault| LinkFault::Together { link: *self, fault })
     }
 
-    /// For the PEs.
+    /// Returns the link as PEs receive it.
     pub fn link(&self) -> Link {
         Link {
             latency_ns: self.latency.map_or(0.0, |latency| latency.0 as f64),
@@ -176,7 +175,7 @@ impl LinkSpec {
 }
 
 impl EdgeSpec {
-    /// The same in both directions.
+    /// Returns an edge with this link in both directions.
     pub fn alike(link: LinkSpec) -> EdgeSpec {
         EdgeSpec {
             down: link,
@@ -184,7 +183,7 @@ impl EdgeSpec {
         }
     }
 
-    /// For the PEs.
+    /// Returns the edge as PEs receive it.
     pub fn edge(&self) -> Edge {
         Edge {
             down: self.down.link(),

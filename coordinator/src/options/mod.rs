@@ -1,4 +1,4 @@
-//! What is typed, as it is typed, and the values in it that files share with the command line.
+//! The options of commands, and the types of their values that files share with the command line.
 
 pub mod args;
 pub mod broadcast;
@@ -8,6 +8,7 @@ pub mod gossip_network;
 pub mod guard;
 pub mod link_spec;
 pub mod names;
+pub mod order;
 pub mod packets;
 pub mod pes;
 pub mod pictures;

@@ -1,23 +1,22 @@
-//! What pacings and the values of options are called: on the command line, in files and in
-//! results.
+//! The names of pacings and of option values on the command line, in files and in results.
 
 use clap::ValueEnum;
 use flitcast_proto::schedule::pace::Pacing;
 
-/// A value of an option, as it is typed.
+/// Returns a value of an option as users type it.
 pub fn typed(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// The pacing of this name.
+/// Returns the pacing of this name.
 pub fn pacing_named(name: &str) -> Option<Pacing> {
     let all = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
     all.into_iter()
         .find(|pacing| pacing_name(Some(*pacing)) == Some(name))
 }
 
-/// How orders were obeyed, where there were any.
+/// Returns the name of a pacing, if the algorithm has one.
 pub fn pacing_name(pacing: Option<Pacing>) -> Option<&'static str> {
     pacing.map(|pacing| match pacing {
         Pacing::Scheduled => "scheduled",

@@ -1,4 +1,4 @@
-//! How messages are to be cut into packets, as people write it behind `--packets`.
+//! The value of `--packets`: how messages are cut into packets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,60 +8,60 @@ use thiserror::Error;
 
 use crate::text::units::{Bytes, UnitError, parse_bytes};
 
-/// How messages are cut. A packet is one flit: a relay has all of it before it sends any of it.
+/// How messages are cut. A packet is one flit: a relay receives all of it before it sends any of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packets {
-    /// As it is predicted to take the least time.
+    /// The number with the shortest predicted time.
     Auto,
-    /// Each message into so many equal ones, at least 1.
+    /// Each message into this number of equal packets, at least 1.
     Count(u64),
-    /// Each into as few equal ones as there can be of at most so many bytes.
+    /// Each message into as few equal packets as possible of at most this number of bytes.
     Size(u32),
 }
 
-/// What is wrong with it.
+/// An error in `--packets`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PacketsFault {
-    /// Neither of the three.
+    /// Not one of the three forms.
     #[error("`{text}` is neither auto, nor a COUNT of packets, nor the SIZE of one: {source}")]
     Form {
         /// As typed.
         text: String,
-        /// Why it is no size.
+        /// The reason why the text is not a size either.
         source: UnitError,
     },
-    /// No packets at all.
+    /// A count of 0.
     #[error("0: a message goes in one packet at least")]
     None,
-    /// A packet that is no flit.
+    /// A size that a flit cannot have.
     #[error("{}: a packet is one flit, of {} to {}, which a relay holds whole",
         Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
     Size(u64),
-    /// Too few for a message.
+    /// Too few packets for a message.
     #[error(
         "{count}: the message of {} would go in packets of {}, and a relay holds one of at most {}: \
          at least {least} packets, or a SIZE",
         Bytes(*bytes), Bytes(bytes.div_ceil(*count)), Bytes(MAX_FLIT_BYTES.into())
     )]
     TooFew {
-        /// How many.
+        /// The requested number of packets.
         count: u64,
         /// The longest message.
         bytes: u64,
-        /// How many it needs.
+        /// The smallest possible number of packets.
         least: u64,
     },
-    /// Too many for all messages.
+    /// Too many packets for all messages.
     #[error(
         "{count}: a packet has at least {}, so the longest message, of {}, can go in at most {most}",
         Bytes(MIN_FLIT_BYTES.into()), Bytes(*bytes)
     )]
     TooMany {
-        /// How many.
+        /// The requested number of packets.
         count: u64,
         /// The longest message.
         bytes: u64,
-        /// How many it can have.
+        /// The largest possible number of packets.
         most: u64,
     },
 }
@@ -75,7 +75,7 @@ impl FromStr for Packets {
             return Ok(Packets::Auto);
         }
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
-            // Of digits alone there can only be too many.
+            // A text of digits alone fails to parse only if the number is too large.
             return match text.parse().unwrap_or(u64::MAX) {
                 0 => Err(PacketsFault::None),
                 count => Ok(Packets::Count(count)),
@@ -94,7 +94,7 @@ impl FromStr for Packets {
     }
 }
 
-/// As it is read.
+/// Writes the text that the parser reads.
 impl fmt::Display for Packets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -106,11 +106,11 @@ impl fmt::Display for Packets {
 }
 
 impl Packets {
-    /// Whether messages can be cut so, the longest being so long.
+    /// Checks that messages can be cut this way if the longest has `longest` bytes.
     ///
     /// # Errors
     ///
-    /// How many packets it can have.
+    /// Returns an error if the longest message needs more packets or cannot have as many.
     pub fn check(self, longest: u64) -> Result<(), PacketsFault> {
         let Packets::Count(count) = self else {
             return Ok(());
@@ -128,8 +128,8 @@ impl Packets {
         }
     }
 
-    /// The largest packet of a message of so many bytes, all others but its last being as large;
-    /// `None` if that is to be found out.
+    /// Returns the largest packet of a message of `bytes` bytes, or `None` if it is to be chosen by
+    /// prediction. All packets but the last have this size.
     pub fn of(self, bytes: u64) -> Option<u32> {
         let packets = match self {
             Packets::Auto => return None,

@@ -1,5 +1,4 @@
-//! Which pictures of a run are asked for, and whether they can be written where they are to
-//! stand. How they are drawn is not said here.
+//! The pictures of a run that a user asks for, and checks that their files can be written.
 
 use std::path::PathBuf;
 
@@ -11,8 +10,8 @@ use crate::text::whole_file::{check_place, resolved};
 /// Pictures of a run.
 #[derive(Debug, Default, Args)]
 pub struct PictureArgs {
-    /// Write a page that shows the run beside its prediction: who sent what when, when
-    /// each message arrived, how the rounds differ. Opens in any browser, from disk.
+    /// Write a page that shows the run beside its prediction: each PE's sends over time, when each
+    /// message arrived, and how the rounds differ. Opens in any browser, from disk.
     #[arg(long, value_name = "FILE.html", help_heading = "Pictures")]
     pub report: Option<PathBuf>,
     /// Write the same round as a trace for ui.perfetto.dev or chrome://tracing, with a
@@ -21,26 +20,26 @@ pub struct PictureArgs {
     pub trace: Option<PathBuf>,
 }
 
-/// The pictures that are asked for.
+/// The requested pictures.
 #[derive(Clone, Debug, Default)]
 pub struct Pictures {
-    /// Where the Chrome trace goes.
+    /// Path of the Chrome trace.
     pub trace: Option<PathBuf>,
-    /// Where the page goes.
+    /// Path of the page.
     pub report: Option<PathBuf>,
 }
 
-/// Why a picture cannot be written where it is asked for.
+/// A reason why a picture cannot be written.
 #[derive(Debug, Error)]
 pub enum PictureError {
-    /// The file can be known to be unwritable.
+    /// The file cannot be written.
     #[error("{option} {}: {why}", path.display())]
     Unwritable {
         /// `--trace` or `--report`.
         option: &'static str,
         /// As typed.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// Two pictures in one file.
@@ -49,7 +48,7 @@ pub enum PictureError {
 }
 
 impl Pictures {
-    /// Checks the places, without writing to them; all that is wrong, if something is.
+    /// Checks the paths without writing to them; returns all errors.
     pub fn of(args: &PictureArgs) -> Result<Pictures, Vec<PictureError>> {
         let mut faults = Vec::new();
         for (option, path) in [("--trace", &args.trace), ("--report", &args.report)] {
@@ -73,7 +72,7 @@ impl Pictures {
         }
     }
 
-    /// Whether there is any: the PEs have to record for it.
+    /// Returns whether there is any picture: PEs have to record events for it.
     pub fn wanted(&self) -> bool {
         self.trace.is_some() || self.report.is_some()
     }

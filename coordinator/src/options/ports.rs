@@ -1,4 +1,4 @@
-//! How many ports a PE has, as users say it.
+//! The value of `--ports`: the number of ports of a PE.
 
 use clap::ValueEnum;
 use thiserror::Error;
@@ -8,12 +8,12 @@ use thiserror::Error;
 pub enum Ports {
     /// One to send and one to receive.
     Single,
-    /// One for each neighbour.
+    /// One port for each neighbour.
     Multi,
 }
 
 impl Ports {
-    /// As it is typed.
+    /// Returns the name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Ports::Single => "single",
@@ -21,11 +21,11 @@ impl Ports {
         }
     }
 
-    /// Whether PEs can have them, who all reach each other or do not.
+    /// Checks that PEs can have these ports; `reach_all` stands for a complete network.
     ///
     /// # Errors
     ///
-    /// They are many, and all reach each other.
+    /// Returns an error for many ports in a complete network.
     pub fn fit(self, reach_all: bool) -> Result<(), PortsOfAll> {
         match self == Ports::Multi && reach_all {
             true => Err(PortsOfAll),
@@ -34,7 +34,7 @@ impl Ports {
     }
 }
 
-/// Many ports where all reach each other.
+/// Many ports in a complete network.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("--ports multi: with --network complete:N a PE has one port for all others: leave it out")]
 pub struct PortsOfAll;

@@ -1,54 +1,54 @@
-//! What a step, a hop and a flit take, as it is typed: exact numbers in any one unit.
+//! The prices of a step, a hop and a flit: exact numbers in any common unit.
 
 use clap::Args;
 use flitcast_proto::exact::greatest_common_divisor;
 use flitcast_proto::gossip::Prices;
 use thiserror::Error;
 
-/// What steps of wormhole packets take.
+/// Prices of steps of wormhole packets.
 #[derive(Clone, Debug, Default, Args)]
 pub struct PriceArgs {
-    /// t_s, what a step takes whatever is sent: a number like 10, 0.25 or 3/2, in any unit that
-    /// the other two have as well [default: 1].
+    /// t_s, the fixed cost of a step: a number like 10, 0.25 or 3/2, in any unit, the same for all
+    /// three prices [default: 1].
     #[arg(long, value_name = "TIME")]
     pub ts: Option<String>,
-    /// t_d, what each hop adds [default: 0].
+    /// t_d, the cost of each hop [default: 0].
     #[arg(long, value_name = "TIME")]
     pub td: Option<String>,
-    /// t_l, what each flit adds [default: 1].
+    /// t_l, the cost of each flit [default: 1].
     #[arg(long, value_name = "TIME")]
     pub tl: Option<String>,
-    /// Take all three from a profile of `flitcast calibrate`, in microseconds, each where it takes
-    /// longest.
+    /// Take all three from a profile of `flitcast calibrate`, in microseconds, each the largest that
+    /// was measured.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ts", "td", "tl"])]
     pub profile: Option<String>,
-    /// How long a flit is then [default: 64KiB].
+    /// Size of a flit with --profile [default: 64KiB].
     #[arg(long, value_name = "SIZE", requires = "profile")]
     pub flit_size: Option<String>,
 }
 
-/// Why there are no such prices.
+/// An error in the prices.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PriceError {
     /// Not a number.
     #[error("{option} {given}: write a number from 0 to 1000000000, like 10, 0.25 or 3/2")]
     Number {
-        /// Which option.
+        /// The option's name.
         option: &'static str,
         /// As typed.
         given: String,
     },
-    /// No unit that all are whole numbers of.
+    /// No common unit in which all prices are integers.
     #[error(
         "--ts, --td and --tl have no common denominator up to {MOST_UNIT}, with numerators up to \
          {}: take a smaller unit, or fewer decimals",
         Prices::MAX
     )]
     Unit,
-    /// Those of a profile cannot be had.
+    /// The prices of a profile are not available.
     #[error("{0}")]
     Calibrated(String),
-    /// Where there are no such steps.
+    /// A price where no steps have prices.
     #[error("{0} is for a gossip on a --network")]
     WithoutNetwork(&'static str),
 }
@@ -62,11 +62,11 @@ const MOST_UNIT: u64 = 1_000_000_000;
 type Fraction = (u64, u64);
 
 impl PriceArgs {
-    /// The prices.
+    /// Parses the prices.
     ///
     /// # Errors
     ///
-    /// All that are none.
+    /// Returns all errors in them.
     pub fn prices(&self) -> Result<Prices, Vec<PriceError>> {
         let options = [
             ("--ts", &self.ts, 1),
@@ -88,11 +88,11 @@ impl PriceArgs {
         }
     }
 
-    /// That none is given, where none is of use.
+    /// Checks that no price is given where none has an effect.
     ///
     /// # Errors
     ///
-    /// [`PriceError::WithoutNetwork`] of each.
+    /// Returns [`PriceError::WithoutNetwork`] for each price.
     pub fn check_absent<E: From<PriceError>>(&self) -> Result<(), Vec<E>> {
         let given = [
             ("--ts", &self.ts),
@@ -110,7 +110,7 @@ impl PriceArgs {
     }
 }
 
-/// `10`, `0.25` or `3/2`.
+/// Parses `10`, `0.25` or `3/2`.
 fn fraction(text: &str) -> Option<Fraction> {
     let whole = |text: &str| {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -151,7 +151,8 @@ fn in_one_unit(all: [Fraction; 3]) -> Option<Prices> {
     })
 }
 
-/// Of two numbers that are not both 0. What divides them is no greater than they are.
+/// Returns the greatest common divisor of two numbers that are not both 0; it is not greater than
+/// either.
 fn common_divisor(a: u64, b: u64) -> u64 {
     greatest_common_divisor(a.into(), b.into()) as u64
 }

@@ -1,17 +1,17 @@
-//! `--retry N`: how often a round goes on without a PE that fails.
+//! `--retry N`: how often a round continues without a PE that fails.
 
 use thiserror::Error;
 
-/// How often a round may go on without a PE: who loses more has something else to mend.
+/// Limit of retries: a user who loses more PEs has another problem to solve.
 pub const MOST: u32 = 16;
 
-/// Why nothing is retried.
+/// An error in `--retry`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RetryFault {
     /// Not a number in its range.
     #[error("`{0}` is no whole number from 0 to {MOST}")]
     Number(String),
-    /// Rounds are repeated to be timed.
+    /// A retry combined with repeated rounds, which are timed.
     #[error(
         "it does not go with --rounds {0}: a round that lost a PE is on another tree, and not to be compared with the others"
     )]

@@ -1,5 +1,5 @@
-//! `--timeouts heartbeat=0.5s,silence=3s`: how long the processes of a cluster wait for
-//! what, as people write it. What each is for stands in [`Timeouts`].
+//! `--timeouts heartbeat=0.5s,silence=3s`: time limits of the processes of a cluster, as users write
+//! them. [`Timeouts`] describes each.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::text::units::{ExactTime, UnitError, parse_time};
 
 /// Below this, a busy machine's own pauses would look like silence.
 const SHORTEST: Duration = Duration::from_millis(10);
-/// Above this, nobody is waiting any more.
+/// Above this, no user waits any more.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
-/// Pings that may be lost before a PE is taken for dead, at least.
+/// Minimum number of pings that may be lost before a PE is considered dead.
 const LOST_PINGS: u32 = 3;
 
-/// What is wrong with timeouts.
+/// An error in timeouts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TimeoutFault {
-    /// A word that means nothing.
+    /// An unknown word.
     #[error("`{0}`: write NAME=TIME, the name one of {names}", names = names())]
     Word(String),
     /// A name with two values.
@@ -27,20 +27,20 @@ pub enum TimeoutFault {
     /// A value that cannot be read.
     #[error("{name}: {source}")]
     Unit {
-        /// Whose value.
+        /// The name of the timeout.
         name: &'static str,
-        /// Why not.
+        /// The reason why the value is invalid.
         source: UnitError,
     },
     /// A time that is too short or too long.
     #[error("{name}: {time} is not from {} to {}", exact(SHORTEST), exact(LONGEST))]
     Range {
-        /// Whose.
+        /// The name of the timeout.
         name: &'static str,
         /// The time.
         time: ExactTime,
     },
-    /// A pause would be taken for the end.
+    /// A silence limit so short that a lost ping would count as a death.
     #[error(
         "silence: {silence} is less than {LOST_PINGS} heartbeats of {heartbeat}, so that a lost one would look like a death"
     )]
@@ -55,12 +55,12 @@ pub enum TimeoutFault {
 /// One of the timeouts.
 #[derive(Clone, Copy)]
 pub struct Timeout {
-    /// What people call it.
+    /// The name on the command line.
     pub name: &'static str,
     field: fn(&mut Timeouts) -> &mut Duration,
 }
 
-/// The names, and where each value lives.
+/// All timeouts, with the field of each.
 pub const ALL: [Timeout; 6] = [
     timeout("heartbeat", |timeouts| &mut timeouts.heartbeat),
     timeout("silence", |timeouts| &mut timeouts.silence),
@@ -75,12 +75,12 @@ const fn timeout(name: &'static str, field: fn(&mut Timeouts) -> &mut Duration) 
 }
 
 impl Timeout {
-    /// The one of that name.
+    /// Returns the timeout of that name.
     pub fn named(name: &str) -> Option<Timeout> {
         ALL.into_iter().find(|timeout| timeout.name == name)
     }
 
-    /// Sets it to the time in `text`.
+    /// Sets this timeout to the time in `text`.
     pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), TimeoutFault> {
         let Timeout { name, field } = self;
         let time = parse_time(text).map_err(|source| TimeoutFault::Unit { name, source })?;
@@ -92,13 +92,13 @@ impl Timeout {
         Ok(())
     }
 
-    /// What it is.
+    /// Returns the value of this timeout.
     pub fn of(self, timeouts: &Timeouts) -> ExactTime {
         exact(*(self.field)(&mut timeouts.clone()))
     }
 }
 
-/// All names, for messages.
+/// Lists all names for messages.
 pub fn names() -> String {
     ALL.map(|timeout| timeout.name).join(", ")
 }
@@ -107,7 +107,7 @@ fn exact(time: Duration) -> ExactTime {
     ExactTime(time.as_nanos() as u64)
 }
 
-/// That a pause is not taken for the end.
+/// Checks that a few lost pings do not count as a death.
 pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutFault> {
     let Timeouts {
         heartbeat, silence, ..
@@ -119,12 +119,12 @@ pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutFault> {
     Ok(())
 }
 
-/// Reads them; what is not named keeps its default. All that is wrong, if something is.
+/// Parses timeouts; those not named keep their defaults. Returns all errors in the text.
 pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
     over(Timeouts::default(), text)
 }
 
-/// Reads them; what is not named is as it was before. All that is wrong, if something is.
+/// Parses timeouts; those not named keep their values in `before`. Returns all errors in the text.
 pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
     let mut timeouts = before;
     let mut faults = Vec::new();
@@ -148,7 +148,7 @@ pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutFault>>
     }
 }
 
-/// All of them, as [`parse`] reads them.
+/// Returns all timeouts in the form that [`parse`] reads.
 pub fn written(timeouts: &Timeouts) -> String {
     let words = ALL.map(|timeout| format!("{}={}", timeout.name, timeout.of(timeouts)));
     words.join(",")

@@ -1,4 +1,4 @@
-//! Which tree a command is to work on, as it is typed.
+//! The options that choose a command's tree.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 /// Arguments of every command that works on a tree.
 #[derive(Clone, Debug, Args)]
 pub struct TreeArgs {
-    /// Who is connected to whom: path:N, star:N, kary:K:N, binomial:N,
-    /// random:N:SEED, parents:p1,p2,.. (of P1..Pn) or file:PATH (TOML). N counts
-    /// every PE, P0 included.
+    /// The tree: path:N, star:N, kary:K:N, binomial:N, random:N:SEED, parents:p1,p2,.. (of P1..Pn) or
+    /// file:PATH (TOML). N counts every PE, P0 included.
     #[arg(long, value_name = "TREE")]
     pub tree: Option<String>,
     /// A tree that spans this network, instead of --tree: mesh:AxBx.., torus:AxBx..,
@@ -25,8 +24,8 @@ pub struct TreeArgs {
     /// the --tree that is given; slurm:PORT at both ends chooses the port.
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
-    /// The network's node that P0 stands on; of a cluster file's network, a PE's name or
-    /// its number in the file [default: 0].
+    /// The network's node that becomes P0; of a cluster file's network, a PE's name or its number in
+    /// the file [default: 0].
     #[arg(long, value_name = "R")]
     pub root: Option<String>,
     /// How the tree spans the network [default: broadcast where single-port PEs
@@ -41,17 +40,17 @@ pub struct ClusterArgs {
     /// The cluster file (TOML).
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Of a file with [network]: the PE that is to be P0, by its name or its number in the
-    /// file [default: 0].
+    /// With [network] in the file: the PE that becomes P0, by its name or its number in the file
+    /// [default: 0].
     #[arg(long, value_name = "R")]
     pub root: Option<String>,
-    /// Of a file with [network]: how the tree spans it [default: bfs].
+    /// With [network] in the file: how the tree spans it [default: bfs].
     #[arg(long, value_enum)]
     pub spanning: Option<SpanningArg>,
 }
 
 impl TreeArgs {
-    /// Whether the tree is to be chosen.
+    /// Returns whether the tree is to be chosen.
     pub fn is_auto(&self) -> bool {
         self.tree.as_deref() == Some("auto")
     }
@@ -75,7 +74,7 @@ impl From<ClusterArgs> for TreeArgs {
 pub enum SpanningArg {
     /// Breadth first: every PE as near to P0 as the network allows.
     Bfs,
-    /// Near a minimum broadcast tree: the token is soon with everybody.
+    /// Near a minimum broadcast tree: the token soon reaches all PEs.
     Broadcast,
 }
 

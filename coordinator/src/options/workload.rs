@@ -1,6 +1,6 @@
-//! How many bytes each message has: what `--lengths` and `--size` mean.
+//! The number of bytes of each message: the values of `--lengths` and `--size`.
 //!
-//! Only lengths live here; the payload's bytes are made where it is sent.
+//! Only lengths are computed here; the source of a message makes its payload.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use flitcast_proto::seeded::SplitMix64;
 
 use crate::text::units::{MAX_TOTAL_BYTES, UnitError, parse_bytes};
 
-/// The lengths of M_1..M_n, before it is known how many there are.
+/// The lengths of M_1..M_n, before `n` is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lengths {
     /// `64KiB,0,3MiB`: one by one.
@@ -34,8 +34,8 @@ pub enum Lengths {
     },
 }
 
-/// How lengths differ from their mean. These are the patterns of the MPI
-/// program that we are measured against, to the byte.
+/// How lengths differ from their mean. These are the patterns of the MPI program that serves as a
+/// baseline, to the byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// All have the mean length.
@@ -63,13 +63,12 @@ impl Pattern {
             .map_or("", |(_, name)| name)
     }
 
-    /// The length of M_i, i = 1..n.
+    /// Returns the length of M_i, i = 1..n.
     ///
-    /// The MPI program computes `mean * f` in doubles and truncates. Now and then
-    /// that is one byte short of the true quotient (for M_102 of 124 and a mean
-    /// of 10000 it gives 16319, not 16320), so integers would not deal what it
-    /// deals. Rust's `f64` is the same IEEE type, so the same expression is used;
-    /// only means that a double cannot hold (above 2^53) lose digits by it.
+    /// The MPI program computes `mean * f` in doubles and truncates. Now and then that is one byte
+    /// short of the true quotient (for M_102 of 124 and a mean of 10000 it gives 16319, not 16320), so
+    /// integers would give other lengths. Rust's `f64` is the same IEEE type, so the same expression is
+    /// used; only means that a double cannot hold (above 2^53) lose digits by it.
     fn length(self, i: usize, n: usize, mean: u64) -> u64 {
         let ranks = (n + 1) as f64;
         match self {
@@ -77,14 +76,14 @@ impl Pattern {
             Pattern::Ramp => (mean as f64 * (2.0 * i as f64 / ranks)) as u64,
             Pattern::OneBig if i == n => (mean as f64 * (n as f64 * 0.9)) as u64,
             Pattern::OneBig => (mean as f64 * 0.1) as u64,
-            // Saturates, and is then refused with the total.
+            // Saturates; the total is refused afterwards.
             Pattern::HalfNull if i % 2 == 1 => mean.saturating_mul(2),
             Pattern::HalfNull => 0,
         }
     }
 }
 
-/// Why a text does not describe lengths.
+/// An error in the description of lengths.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LengthsError {
     /// Nothing but blanks.
@@ -93,7 +92,7 @@ pub enum LengthsError {
     /// Neither a size nor a pattern's name.
     #[error("`{given}` is neither a size nor a pattern; {FORMS}")]
     UnknownPattern {
-        /// What stood there.
+        /// The text in its place.
         given: String,
     },
     /// Not LO..HI:SEED behind `uniform:`.
@@ -110,12 +109,12 @@ pub enum LengthsError {
         /// HI.
         high: u64,
     },
-    /// A size that is none, and where it stands.
+    /// An invalid size, and its place.
     #[error("{place}: {error}")]
     Size {
         /// Like `the mean length`.
         place: String,
-        /// What is wrong with it.
+        /// The reason why it is invalid.
         error: UnitError,
     },
 }
@@ -123,7 +122,7 @@ pub enum LengthsError {
 const FORMS: &str = "write a list like 64KiB,0,3MiB, or equal:MEAN, ramp:MEAN, onebig:MEAN, \
                      halfnull:MEAN, uniform:LO..HI:SEED";
 
-/// Why lengths do not suit a tree.
+/// A reason why lengths do not fit a tree.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DealError {
     /// A list with too few or too many entries.
@@ -132,33 +131,33 @@ pub enum DealError {
          (for the same length everywhere, write equal:LENGTH)"
     )]
     WrongCount {
-        /// How many the list has.
+        /// The number of lengths in the list.
         given: usize,
-        /// How many there must be.
+        /// The number of lengths needed.
         needed: usize,
     },
-    /// The same where P0 has a message as well.
+    /// A list with too few or too many entries, where P0 has a message as well.
     #[error(
         "{given} length(s) given, but {pes} needed: one for each PE from P0 to P{} \
          (for the same length everywhere, write equal:LENGTH)",
         pes - 1
     )]
     WrongCountOfAll {
-        /// How many the list has.
+        /// The number of lengths in the list.
         given: usize,
-        /// How many PEs there are.
+        /// The number of PEs.
         pes: usize,
     },
-    /// All together do not fit.
-    #[error("the messages have {total} bytes together, more than the {MAX_TOTAL_BYTES} allowed")]
+    /// The sum of all lengths is too large.
+    #[error("the lengths add up to {total}, more than the {MAX_TOTAL_BYTES} allowed; ask for less")]
     TotalTooLarge {
-        /// Their sum.
+        /// The sum.
         total: u128,
     },
 }
 
 impl Lengths {
-    /// What `--size` says: the same length for all.
+    /// Returns the lengths of `--size`: the same for all messages.
     pub fn of_size(bytes: u64) -> Self {
         Lengths::Dealt {
             pattern: Pattern::Equal,
@@ -166,7 +165,7 @@ impl Lengths {
         }
     }
 
-    /// The bytes of M_1..M_n.
+    /// Computes the bytes of M_1..M_n.
     pub fn deal(&self, n: usize) -> Result<Vec<u64>, DealError> {
         let lengths: Vec<u64> = match self {
             Lengths::List(list) if list.len() != n => {
@@ -195,7 +194,7 @@ impl Lengths {
         Ok(lengths)
     }
 
-    /// The bytes of M_0..M_n, where P0 has a message as well.
+    /// Computes the bytes of M_0..M_n, where P0 has a message as well.
     pub fn deal_to_all(&self, pes: usize) -> Result<Vec<u64>, DealError> {
         self.deal(pes).map_err(|fault| match fault {
             DealError::WrongCount { given, .. } => DealError::WrongCountOfAll { given, pes },
@@ -245,7 +244,7 @@ impl FromStr for Lengths {
                 Err(unknown(text))
             }
             None => {
-                // Whose it is, an operation says, and where its root is.
+                // The operation and its root determine the PE of each length.
                 let entry = |(i, given)| size(given, &format!("length {i} of the list"));
                 let list: Result<_, _> = (1..).zip(text.split(',')).map(entry).collect();
                 list.map(Lengths::List)
@@ -254,7 +253,7 @@ impl FromStr for Lengths {
     }
 }
 
-/// Reads back to the same lengths.
+/// Writes a text that parses to the same lengths.
 impl fmt::Display for Lengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

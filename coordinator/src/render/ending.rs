@@ -1,4 +1,4 @@
-//! How a command ends: what it prints of that, and its exit status.
+//! The end of a command: its last messages and its exit status.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -8,18 +8,16 @@ use anyhow::Context as _;
 use crate::options::format::Format;
 use crate::render::report;
 use crate::retry::Story;
-use crate::rounds::outcome::Failure;
-use crate::rounds::run::Ended;
-use crate::text::printable::printable;
+use crate::rounds::outcome::{AftermathOf, Failure};
+use crate::rounds::run::{Ended, Interrupted};
+use crate::text::stderr;
+use crate::text::stdout::{self, unless_closed};
 
-/// A run failed.
+/// Exit status of a run that failed.
 pub const FAILED: u8 = 1;
-/// The command line or its input is wrong.
+/// Exit status if the command line or its input is invalid.
 pub const REFUSED: u8 = 2;
-/// Ctrl-C, as shells tell it.
-pub const INTERRUPTED: u8 = 130;
-
-/// What `flitcast` returns, for the help and the pages of the manual.
+/// The exit statuses of `flitcast` and their meanings, for the help and the man pages.
 pub const EXIT_STATUS: &[(&str, &str)] = &[
     (
         "0",
@@ -31,13 +29,19 @@ pub const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "2",
-        "the command line or a file is wrong, all faults listed; nothing was started",
+        "the command line or a file is wrong, all faults listed; nothing was sent",
     ),
-    ("130", "Ctrl-C: every process was stopped"),
+    (
+        "130",
+        "Ctrl-C: the run was given up; what had arrived is kept, and can be gone on with",
+    ),
+    ("129", "SIGHUP, as when a terminal is closed: likewise"),
+    ("131", "SIGQUIT: likewise"),
+    ("143", "SIGTERM: likewise"),
 ];
 
-/// Prints how a run ended: what `print` makes of what it came to, or why it came to
-/// nothing.
+/// Prints the end of a run: on success the output of `print`, otherwise the cause of the failure.
+/// Returns the exit status.
 pub fn report_end<T>(
     ended: Ended<Box<T>>,
     format: Format,
@@ -45,22 +49,20 @@ pub fn report_end<T>(
     print: impl FnOnce(&T) -> (String, ExitCode),
 ) -> anyhow::Result<ExitCode> {
     let (printed, code) = match ended {
-        Ended::Interrupted => {
-            eprintln!(
-                "interrupted: every process was stopped; what had not fully arrived was removed"
-            );
-            (String::new(), ExitCode::from(INTERRUPTED))
+        Ended::Interrupted(interrupted) => {
+            stderr::note(interrupted_note(&interrupted));
+            (String::new(), interrupted.signal.exit_code())
         }
         Ended::Done(done) => {
             match story.undelivered.len() {
                 0 => {}
-                1 => eprintln!("error: a message was not delivered"),
-                left => eprintln!("error: {left} messages were not delivered"),
+                1 => stderr::error("a message was not delivered"),
+                left => stderr::error(format_args!("{left} messages were not delivered")),
             }
             print(&done)
         }
         Ended::Failed(failure) => {
-            eprintln!("error: {}", printable(&failure));
+            stderr::error(&failure);
             let printed = match format {
                 Format::Json => report::failure_json(&failure, None, story),
                 _ => String::new(),
@@ -69,13 +71,21 @@ pub fn report_end<T>(
         }
     };
     for line in story.last_words() {
-        eprintln!("{}", printable(line));
+        stderr::note(line);
     }
     write_out(printed.as_bytes())?;
     Ok(code)
 }
 
-/// A request that cannot be met is refused, whenever that shows.
+/// Describes the processes and the messages after a run that a signal ended.
+pub fn interrupted_note(interrupted: &Interrupted) -> String {
+    let failure = interrupted.failure.as_deref();
+    let aftermath = failure.map_or_else(String::new, |it| AftermathOf(it).to_string());
+    format!("{interrupted}; what had not fully arrived was removed{aftermath}")
+}
+
+/// Returns the exit status of a failed run: `REFUSED` if the request was refused, even after the
+/// launch, `FAILED` otherwise.
 pub fn failed(failure: &Failure) -> ExitCode {
     ExitCode::from(match failure.refused {
         true => REFUSED,
@@ -83,31 +93,29 @@ pub fn failed(failure: &Failure) -> ExitCode {
     })
 }
 
-/// Prints what a command works out, or says what is wrong with its command line.
+/// Prints the result of a command, or all faults of its command line.
 pub fn print_with<E: std::fmt::Display>(
     command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Vec<E>>,
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     match command(&mut out) {
         Ok(printed) => {
-            printed
-                .and_then(|()| out.flush())
-                .context("cannot print the result")?;
+            unless_closed(printed.and_then(|()| out.flush())).context("cannot print the result")?;
             Ok(ExitCode::SUCCESS)
         }
         Err(faults) => Ok(refuse(&faults)),
     }
 }
 
-/// Says all that is wrong with a command line.
+/// Prints all faults of a command line and returns the exit status `REFUSED`.
 pub fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
     for fault in faults {
-        eprintln!("error: {}", printable(fault));
+        stderr::error(fault);
     }
     ExitCode::from(REFUSED)
 }
 
-/// An error and its causes, but for those that it tells itself.
+/// Joins an error and its causes; leaves out a cause whose text ends the text before it.
 pub fn told(error: &anyhow::Error) -> String {
     let mut told = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -121,6 +129,5 @@ pub fn told(error: &anyhow::Error) -> String {
 
 /// Prints a result.
 pub fn write_out(printed: &[u8]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
-    out.write_all(printed).context("cannot print the result")
+    stdout::print(printed).context("cannot print the result")
 }

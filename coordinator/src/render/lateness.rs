@@ -1,5 +1,5 @@
-//! What a report says of a round that was late, and of packets that TCP had to send again: where
-//! there were any, they are why.
+//! The parts of a report about a late round and about packets that TCP retransmitted, which are the
+//! usual reason.
 
 use std::cmp::Reverse;
 
@@ -7,9 +7,9 @@ use flitcast_proto::PeId;
 
 use crate::text::words::counted;
 
-/// The end of the line with a round's times, and a line below it if there is more to say. `times`
-/// is how many times longer it took than predicted, if that is worth a word; `resent` how many
-/// packets each PE's TCP has sent again.
+/// Returns the end of the line with a round's times, and a line below it if there is more to
+/// report. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is
+/// the number of packets that TCP retransmitted at each PE.
 pub fn lateness(times: Option<f64>, resent: impl Iterator<Item = (PeId, u64)> + Clone) -> String {
     match (times, retransmissions(resent)) {
         (None, None) => String::new(),
@@ -21,7 +21,8 @@ pub fn lateness(times: Option<f64>, resent: impl Iterator<Item = (PeId, u64)> + 
     }
 }
 
-/// How many they were, and from which PE most of them came; `None` if there were none.
+/// Describes the retransmitted packets: their number and the PE with most of them; `None` if there
+/// were none.
 fn retransmissions(resent: impl Iterator<Item = (PeId, u64)> + Clone) -> Option<String> {
     let all: u64 = resent.clone().map(|(_, packets)| packets).sum();
     let (pe, most) = resent.max_by_key(|(pe, packets)| (*packets, Reverse(*pe)))?;

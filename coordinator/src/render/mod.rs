@@ -1,4 +1,4 @@
-//! What came of a job, for eyes and for programs.
+//! Output of a command's results: tables, JSON, pages and pictures.
 
 pub mod ending;
 mod lateness;

@@ -1,4 +1,4 @@
-//! The result on stdout: a table for eyes, or JSON for programs.
+//! The result on stdout: a human-readable table, or machine-readable JSON.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
 use crate::retry::Story;
-use crate::rounds::outcome::{Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
+use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
 use crate::text::deliveries;
 use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
 
-/// The table and the summary under it.
+/// Returns the table and the summary below it.
 pub fn table(request: &Request, outcome: &Outcome) -> String {
-    let rounds = request.rounds > 1;
-    let mut header = vec!["PE", "parent", "depth", "bytes", "predicted", "measured"];
+    let mut header = vec!["PE", "parent", "depth", "bytes", "predicted"];
     if request.site.nodes.is_some() {
         header.insert(1, "node");
     }
-    if rounds {
-        header.extend(["min", "max"]);
-    }
-    header.push("peak memory");
+    header.extend(match request.rounds {
+        0 => &[][..],
+        1 => &["measured", "peak memory"],
+        _ => &["measured", "min", "max", "peak memory"],
+    });
     let mut table = figures::table(header);
     for pe in &outcome.pes {
-        table.add_row(row(request, pe, rounds));
+        table.add_row(row(request, pe));
     }
     let names = if request.site.nodes.is_some() { 1 } else { 2 };
     let mut out = heading(request, outcome);
@@ -42,6 +42,9 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     }
     out.push_str(&lines(table, names));
     out.push_str(&summary(request, outcome));
+    if request.is_dry_run() {
+        out.push_str("  dry run      nothing was sent (--dry-run)\n");
+    }
     out
 }
 
@@ -68,14 +71,14 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
     )
 }
 
-/// Whether PEs send to all their neighbours at once.
+/// Returns whether PEs send to all their neighbours at once.
 fn uses_all_ports(request: &Request) -> bool {
     let operation = request.way.operation;
     operation.has_all_ports() && request.site.own_links
         || operation == Operation::Exchange(Exchange::AtOnce)
 }
 
-fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
+fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
     let spread = |pick: fn(Spread) -> u64| nanos(pe.measured.map(pick));
     let parent = request.site.tree.parent(pe.pe);
@@ -88,47 +91,80 @@ fn row(request: &Request, pe: &PeOutcome, rounds: bool) -> Vec<String> {
             false => "-".to_owned(),
         },
         nanos(pe.predicted_ns),
-        spread(|s| s.median),
     ];
     if let Some(nodes) = &request.site.nodes {
         let name = request.site.placement.places[pe.pe.index()].name.clone();
         row.insert(1, name.unwrap_or_else(|| nodes[pe.pe.index()].to_string()));
     }
-    if rounds {
+    if !request.is_dry_run() {
+        row.push(spread(|s| s.median));
+    }
+    if request.rounds > 1 {
         row.extend([spread(|s| s.min), spread(|s| s.max)]);
     }
-    row.push(Bytes(pe.peak_resident_bytes).to_string());
+    row.extend(pe.peak_resident_bytes.map(|peak| Bytes(peak).to_string()));
     row
 }
 
 fn summary(request: &Request, outcome: &Outcome) -> String {
-    let mut out = String::from("\n");
-    let Some(measured) = outcome.measured else {
-        out.push_str("  round        nothing to send: every message is null\n");
-        return out;
-    };
-    // What the round was for: messages that are there, or files that can be seen.
-    let (predicted_ns, took, what) = match outcome.phases {
-        Some(Phases { whole, .. }) => (
-            whole.predicted_ns,
-            whole.measured,
-            " until every file was visible",
-        ),
-        None => (outcome.predicted_ns, measured, ""),
-    };
-    out.push_str(&format!(
-        "  round        predicted {}, measured {}{what}",
-        Nanos(predicted_ns),
-        Nanos(took.median)
-    ));
-    if request.rounds > 1 {
-        let (min, max) = (Nanos(took.min), Nanos(took.max));
-        out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
+    if outcome.messages == 0 {
+        return "\n  round        nothing to send: every message is null\n".to_owned();
     }
-    if took.median > 0 {
-        let error = error_pct(predicted_ns, took.median);
-        let side = if error < 0.0 { "low" } else { "high" };
-        out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
+    let mut out = format!("\n{}", times(request, outcome));
+    if let Some(flit_size) = outcome.rounds.flit_size {
+        out.push_str(&format!("  flits        {flit_size}\n"));
+    }
+    if let Some(packets) = outcome.rounds.packets {
+        out.push_str(&format!("  packets      {packets}\n"));
+    }
+    if let Some(order) = outcome.rounds.order {
+        out.push_str(&format!("  order        {order}\n"));
+    }
+    if let Some(trees) = &outcome.rounds.trees {
+        out.push_str(&format!("  trees        {trees}\n"));
+    }
+    if request.is_dry_run() {
+        out.push_str(&preparation(request, outcome));
+        return out;
+    }
+    out.push_str(&waiting(request, outcome));
+    out.push_str(&preparation(request, outcome));
+    out.push_str(&match &request.messages.payload {
+        Payload::Files { output, .. } => {
+            format!(
+                "  verified     every digest matched; files are in {}\n",
+                output.display()
+            )
+        }
+        Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),
+    });
+    out
+}
+
+/// Returns the lines with the times of a round, predicted and measured.
+fn times(request: &Request, outcome: &Outcome) -> String {
+    // The round's purpose: delivered messages or visible files.
+    let (round, what) = match outcome.phases {
+        Some(Phases { whole, .. }) => (whole, " until every file was visible"),
+        None => (
+            Beside {
+                predicted_ns: outcome.predicted_ns,
+                measured: outcome.measured,
+            },
+            "",
+        ),
+    };
+    let mut out = format!("  round        {}{what}", beside(&round));
+    if let Some(took) = round.measured {
+        if request.rounds > 1 {
+            let (min, max) = (Nanos(took.min), Nanos(took.max));
+            out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
+        }
+        if took.median > 0 {
+            let error = error_pct(round.predicted_ns, took.median);
+            let side = if error < 0.0 { "low" } else { "high" };
+            out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
+        }
     }
     let resent = outcome.pes.iter();
     let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
@@ -149,12 +185,8 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             ),
             ("commit", commit, "more, until all was durable and visible"),
         ];
-        for (label, beside, what) in lines {
-            out.push_str(&format!(
-                "\n  {label:<12} predicted {}, measured {} {what}",
-                Nanos(beside.predicted_ns),
-                Nanos(beside.measured.median),
-            ));
+        for (label, phase, what) in lines {
+            out.push_str(&format!("\n  {label:<12} {} {what}", beside(phase)));
         }
     }
     let dropped = [
@@ -174,28 +206,32 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
     for (label, frames, one, many) in dropped.into_iter().filter(|(_, frames, ..)| *frames > 0) {
         out.push_str(&format!("\n  {label:<12} {}", counted(frames, one, many)));
     }
-    out.push_str(&format!(
-        "\n  goodput      {}\n",
-        Rate {
-            bytes: outcome.bytes,
-            nanos: measured.median
-        },
-    ));
-    if let Some(flit_size) = outcome.rounds.flit_size {
-        out.push_str(&format!("  flits        {flit_size}\n"));
+    if let Some(measured) = outcome.measured {
+        out.push_str(&format!(
+            "\n  goodput      {}",
+            Rate {
+                bytes: outcome.bytes,
+                nanos: measured.median
+            },
+        ));
     }
-    if let Some(packets) = outcome.rounds.packets {
-        out.push_str(&format!("  packets      {packets}\n"));
+    out.push('\n');
+    out
+}
+
+fn beside(both: &Beside) -> String {
+    let predicted = format!("predicted {}", Nanos(both.predicted_ns));
+    match both.measured {
+        Some(took) => format!("{predicted}, measured {}", Nanos(took.median)),
+        None => predicted,
     }
-    if let Some(order) = outcome.rounds.order {
-        out.push_str(&format!("  order        {order}\n"));
-    }
-    if let Some(trees) = &outcome.rounds.trees {
-        out.push_str(&format!("  trees        {trees}\n"));
-    }
+}
+
+/// Returns the lines about flits that waited in a PE or for a port.
+fn waiting(request: &Request, outcome: &Outcome) -> String {
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
-    out.push_str(&match request.way.operation.is_duplex() {
-        // Who takes one stream after the other lets the next one wait.
+    match request.way.operation.is_duplex() {
+        // In duplex operations, one stream waits in memory while another one is received.
         true => format!("  held         at most {buffered} of others' messages in a PE\n"),
         false => format!(
             "  collisions   {}\n  buffered     at most {buffered} of a passing message in a PE\n",
@@ -205,9 +241,13 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
                 "flits that waited for a busy port"
             ),
         ),
-    });
+    }
+}
+
+/// Returns the lines about the time before the round, and the inputs of the prediction.
+fn preparation(request: &Request, outcome: &Outcome) -> String {
     let probing = outcome.rounds.probing.map(|time| time.as_nanos() as u64);
-    out.push_str(&format!(
+    let mut out = format!(
         "  before it    {} up in {}, edges {}\n",
         counted(request.site.tree.count() as u64, "process", "processes"),
         Nanos(outcome.launching.as_nanos() as u64),
@@ -215,7 +255,7 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             Some(time) => format!("measured in {}", Nanos(time)),
             None => "as the profile has them".to_owned(),
         },
-    ));
+    );
     let alike = || outcome.rounds.measured.alike.iter().flatten();
     if let Some(first) = alike().next() {
         let edges = request.site.tree.count() - 1;
@@ -251,19 +291,10 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
             Nanos(outcome.clock_uncertainty_ns)
         ));
     }
-    out.push_str(&match &request.messages.payload {
-        Payload::Files { output, .. } => {
-            format!(
-                "  verified     every digest matched; files are in {}\n",
-                output.display()
-            )
-        }
-        Payload::Synthetic { .. } => "  verified     every byte and digest matched\n".to_owned(),
-    });
     out
 }
 
-/// Where it comes from what something costs.
+/// Describes where the costs in the prediction come from.
 fn costs_line(source: CostSource, of_what: &str) -> String {
     let ago = |age: Duration| humantime::format_duration(Duration::from_secs(age.as_secs()));
     match source {
@@ -279,7 +310,7 @@ fn costs_line(source: CostSource, of_what: &str) -> String {
     }
 }
 
-/// The line under the summary that names the pictures.
+/// Returns the summary line that names the picture files.
 pub fn pictures_line(files: &[&Path]) -> String {
     match files {
         [] => String::new(),
@@ -290,18 +321,18 @@ pub fn pictures_line(files: &[&Path]) -> String {
     }
 }
 
-/// One JSON object, as it is printed.
+/// Returns the result as JSON text.
 pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
     let mut result = json_value(request, outcome);
     story.add_to(&mut result);
     format!("{result:#}\n")
 }
 
-/// One JSON object.
+/// Returns the result as a JSON value.
 pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let tree = &request.site.tree;
     let (algorithm, sync) = (request.way.algorithm(), request.way.sync());
-    // By PE index, so null for who is absent, too.
+    // The list has an element for every PE index; it is null for the root and for absent PEs.
     let parents: Vec<_> = tree
         .ids()
         .map(|pe| tree.parent(pe).map(|parent| parent.0))
@@ -337,7 +368,12 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     });
     let goodput = outcome.measured.filter(|m| m.median > 0);
     let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
-    let resident = outcome.pes.iter().map(|pe| pe.peak_resident_bytes).max();
+    let resident = outcome
+        .pes
+        .iter()
+        .map(|pe| pe.peak_resident_bytes)
+        .max()
+        .flatten();
     json!({
         "operation": request.way.operation.name(),
         "algorithm": algorithm,
@@ -355,6 +391,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         "trees": outcome.rounds.trees,
         "security": request.site.guard.name(),
         "rounds": request.rounds,
+        "dry_run": request.is_dry_run(),
         "pes": pes.collect::<Vec<_>>(),
         "edges": edges.collect::<Vec<_>>(),
         "round": {
@@ -380,7 +417,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     })
 }
 
-/// What the processes were taken to cost, and why.
+/// Returns the costs of the processes that the prediction used, and their source.
 fn costs(outcome: &Outcome, tree: &Tree) -> Value {
     let costs = &outcome.rounds.costs;
     let machine = |(place, host): (usize, &Host)| {
@@ -401,7 +438,7 @@ fn costs(outcome: &Outcome, tree: &Tree) -> Value {
     })
 }
 
-/// What processes cost on a machine, and which PEs those are.
+/// Returns the costs of processes on one machine, and its PEs.
 fn machine_json(host: &Host, pes: Vec<u32>) -> Value {
     json!({
         "pes": pes,
@@ -417,8 +454,8 @@ fn machine_json(host: &Host, pes: Vec<u32>) -> Value {
     })
 }
 
-/// A failure as one JSON object, with what was done about it; of one algorithm among
-/// others, its name as well.
+/// Returns a failure as JSON text, with the retries after it, and with `algorithm` if several
+/// algorithms were run.
 pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -> String {
     let aftermath = &failure.aftermath;
     let at = failure.at.as_ref();

@@ -1,4 +1,4 @@
-//! A tree for terminals: a drawing with box characters, and the figures.
+//! A tree for terminals: a drawing with box characters, and the figures of the tree.
 
 use std::io::{self, Write};
 
@@ -7,18 +7,18 @@ use flitcast_proto::{PeId, Tree};
 use crate::site::topology::Topology;
 use crate::text::printable::printable;
 
-/// PEs of a drawing that fits into a few screens.
+/// Maximum number of PEs of a tree that is drawn, so that it fits into a few screens.
 const MAX_DRAWN: usize = 200;
-/// Numbers of children that the line about them names; the rest are counted together.
+/// Maximum number of classes of PEs, by number of children, that the summary lists one by one.
 const MAX_NAMED: usize = 8;
 
-/// Prints the drawing, if it is not too large, and the figures.
+/// Prints the name, the drawing if the tree is not too large, and the figures.
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}\n", topology.name)?;
     draw(topology, out)
 }
 
-/// The same without the name.
+/// Prints the drawing if the tree is not too large, and the figures.
 pub fn draw(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let pes = topology.tree.len();
     match pes <= MAX_DRAWN {
@@ -32,7 +32,8 @@ pub fn draw(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     summary(topology, out)
 }
 
-/// Each PE on a line, below its parent; of a cluster with its name and address, in columns.
+/// Prints each PE on a line below its parent, in a cluster also the PE's name and address in
+/// columns.
 fn drawing(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let drawn = branches(|pe| topology.tree.children(pe));
     let names = |pe: PeId| {
@@ -59,7 +60,7 @@ fn drawing(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Parents ahead of their children, each with all below it.
+/// Returns the PEs in depth-first order: each parent before its children.
 pub fn in_tree_order(tree: &Tree) -> Vec<PeId> {
     let mut order = Vec::new();
     let mut next = vec![tree.root()];
@@ -70,10 +71,10 @@ pub fn in_tree_order(tree: &Tree) -> Vec<PeId> {
     order
 }
 
-/// Each PE, in the order of the drawing, and what is drawn before it.
+/// Returns each PE in the order of the drawing, with the text that is drawn before it.
 pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)> {
     let mut drawn = Vec::new();
-    // PEs to draw, the next one last, and what stands before their children.
+    // PEs to draw, the next one last, each with the text before its children.
     let mut waiting: Vec<(PeId, String, &str)> = vec![(PeId::ROOT, "  ".to_owned(), "")];
     while let Some((pe, before, branch)) = waiting.pop() {
         drawn.push((pe, format!("{before}{branch}")));
@@ -127,18 +128,19 @@ fn counted(pes: usize) -> String {
     format!("{pes} {}", if pes == 1 { "PE" } else { "PEs" })
 }
 
-/// What a tree's shape costs.
+/// Figures of the shape of a tree.
 pub struct TreeFigures {
-    /// Edges between P0 and the farthest PE.
+    /// Number of edges between P0 and the farthest PE.
     pub depth: u32,
-    /// How many PEs have 0, 1, 2, ... children.
+    /// Number of PEs with 0, 1, 2, ... children, by number of children.
     pub pes_by_children: Vec<usize>,
-    /// B: the steps in which a token reaches everybody, one neighbour a step.
+    /// B: the number of steps in which a token reaches all PEs if a PE sends it to one neighbour
+    /// per step.
     pub broadcast_steps: u64,
 }
 
 impl TreeFigures {
-    /// Of a tree.
+    /// Computes the figures of a tree.
     pub fn of(tree: &Tree) -> TreeFigures {
         let mut pes_by_children = vec![0];
         for pe in tree.pes() {
@@ -155,12 +157,12 @@ impl TreeFigures {
         }
     }
 
-    /// PEs without children.
+    /// Returns the number of PEs without children.
     pub fn leaves(&self) -> usize {
         self.pes_by_children[0]
     }
 
-    /// d_i of the PE that has most children.
+    /// Returns the largest number of children of a PE: the maximum of d_i.
     pub fn max_degree(&self) -> usize {
         self.pes_by_children.len() - 1
     }

@@ -1,15 +1,17 @@
-//! Going on after a failure: a request is run, and when a PE fails that is not P0, run
-//! again on the tree repaired around it, with what is missing only. `--retry` does it at
-//! once, `flitcast resume` later; both are one loop, here.
+//! Retries: a request is run and, if a PE other than P0 fails, run again on the tree repaired
+//! around that PE, with the missing messages only. `--retry` does this at once and
+//! `flitcast resume` later; this module has the loop of both.
 //!
-//! What is known between two runs, and what follows from that, is `progress`; `undertaking` makes
-//! the next request of it, and looks at what lies on the disk. How it is kept in a file is told in
-//! `record`, how a request is made of such a file in `resumed`, what the user is told of it in
-//! `story`. Nothing here starts a process.
+//! `progress` has the state between two runs and derives the next run from it; `undertaking`
+//! creates the request of that run, and examines the files on the disk. `record` writes the state
+//! to a file, `resumed` creates a request from such a file, and `story` describes the runs to
+//! the user. Nothing here starts a process.
 //!
-//! Nobody is moved while a cluster runs: a new one starts in some 10 ms, and has no connection,
-//! word or staged file of a round that failed.
+//! A running cluster is never rearranged: a new one starts in some 10 ms, and has no connection or
+//! frame of a round that failed. Of its files it has only those of messages that it continues.
 
+mod held;
+mod kept_record;
 mod progress;
 mod record;
 mod resumed;
@@ -21,60 +23,95 @@ use flitcast_proto::PeId;
 
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
-use crate::rounds::outcome::Outcome;
-use crate::rounds::run::{self, Conducted, Ended, Interrupts};
-use crate::text::printable::printable;
+use crate::rounds::outcome::{Aftermath, Outcome};
+use crate::rounds::run::{self, Conducted, Ended};
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
+use crate::text::words::counted;
 
 pub use progress::{Next, Progress};
 pub use record::{Record, parse as parse_record};
 pub use story::Story;
 pub use undertaking::Undertaking;
 
-/// How it all ended.
+/// Result of all runs of a request.
 #[derive(Debug)]
 pub struct Concluded {
-    /// The last run.
+    /// Result of the last run.
     pub ended: Ended<Box<Outcome>>,
-    /// What it was.
+    /// Request of the last run.
     pub request: Request,
-    /// What was done, and what is left.
+    /// Description of the runs, and of the missing messages.
     pub story: Story,
-    /// In whose rows what was delivered stands, and how long each is.
+    /// Complete deliveries, as the PE of the row and the length in bytes.
     pub delivered: Vec<(PeId, u64)>,
 }
 
-/// Runs a request, and goes on without whom it loses for as often as it is allowed to.
+/// Runs a request, and retries it without the PEs that fail as often as it permits.
 ///
 /// # Errors
 ///
-/// What was half written could not be removed.
+/// Returns an error if the output cannot be locked, or if leftovers of a run cannot be removed.
 pub async fn run(
     mut undertaking: Undertaking,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Concluded> {
     undertaking.begin().context("cannot name what is begun")?;
+    let _lock = undertaking.lock_output()?;
+    if let Some(record) = undertaking.go_on_from_record() {
+        let record = record.display();
+        stderr::note(format_args!("going on from the record {record}"));
+    }
     let mut story = Story::default();
     let mut left = undertaking.retries();
     loop {
         let attempt = undertaking.attempt();
         if let Some(retry) = attempt.retry {
-            eprintln!("{}", printable(&retry));
-            story.retries.push(retry);
+            stderr::note(&retry);
+            if !undertaking.is_dry_run() {
+                story.retries.push(retry);
+            }
         }
         let request = attempt.request;
         let is_over = |conducted: Conducted<'_, _>| undertaking.is_over(conducted, left);
-        let ended = run::run(&request, logs, interrupts, is_over).await?;
-        match &ended {
+        let recorder = |known: &Aftermath| undertaking.recorder(known);
+        let mut ended = run::run(&request, logs, interrupts, &recorder, is_over).await?;
+        match &mut ended {
             Ended::Done(outcome) => {
                 undertaking.learn_done(outcome);
+                story.continued = undertaking.continued(outcome);
                 if let Some(retry) = story.retries.last_mut() {
                     retry.learn_found(undertaking.names(&outcome.rounds.found));
                 }
             }
-            Ended::Interrupted => undertaking.learn_receipts(),
+            Ended::Interrupted(interrupted) => match &mut interrupted.failure {
+                Some(failure) => {
+                    undertaking.learn(failure);
+                    failure
+                        .aftermath
+                        .learn_delivered(undertaking.all_delivered());
+                }
+                None => undertaking.learn_receipts(),
+            },
+            Ended::Failed(failure) if undertaking.skip_held(failure) => {
+                story.retries.pop();
+                continue;
+            }
+            Ended::Failed(failure) if undertaking.take_changed(failure)? => {
+                let count = counted(failure.changed.len() as u64, "message", "messages");
+                stderr::note(format!(
+                    "{count} changed since the run began; --force sends the new version to all"
+                ));
+                story.retries.pop();
+                continue;
+            }
             Ended::Failed(failure) => {
+                undertaking.explain_held(failure);
                 undertaking.learn(failure);
+                failure
+                    .aftermath
+                    .learn_delivered(undertaking.all_delivered());
                 if let Some(retry) = story.retries.last_mut() {
                     retry.learn_found(undertaking.names(&failure.aftermath.found));
                 }

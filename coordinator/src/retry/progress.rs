@@ -1,48 +1,53 @@
-//! How far an undertaking has come, and what follows from that: whom the next run leaves out, on
-//! which tree it is, what it sends, and whether there is one. Nothing here looks at a file.
+//! The state of a job between two runs, and the next run that follows from it: the excluded PEs,
+//! the tree, the messages, and whether there is a next run. This module reads no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use flitcast_proto::ops::Operation;
 use flitcast_proto::tree::Repair;
-use flitcast_proto::{DeliveryId, PeId, Tree};
+use flitcast_proto::wire::control::Version;
+use flitcast_proto::wire::flit::Digest;
+use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
 use crate::rounds::outcome::Aftermath;
+use crate::rounds::versions::SeenVersions;
 
-/// What is known between two runs.
+/// The state of a job between two runs.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// The whole tree, the dead too.
+    /// The whole tree, dead PEs included.
     tree: Arc<Tree>,
-    /// What is done, which says how deliveries are numbered.
+    /// The operation, which numbers the deliveries.
     operation: Operation,
-    /// Lengths by delivery, as far as they are known.
+    /// The known lengths by delivery, in bytes; 0 for an unknown length.
     bytes: Vec<u64>,
-    /// Who is left out, and why.
+    /// The excluded PEs, each with a reason.
     dead: BTreeMap<PeId, String>,
-    /// What was delivered.
+    /// The complete deliveries.
     delivered: BTreeSet<DeliveryId>,
+    /// The known version of each message that consists of files.
+    versions: BTreeMap<MessageId, Version>,
 }
 
-/// The run that comes next.
+/// The next run.
 #[derive(Clone, Debug)]
 pub struct Next {
-    /// On which tree, and who moves for it.
+    /// The repaired tree, and the PEs with a new parent.
     pub repair: Repair,
-    /// What it does.
+    /// The operation.
     pub operation: Operation,
-    /// What was delivered, and is null now; in increasing order.
+    /// The complete deliveries, whose messages are null in this run, in increasing order.
     pub left_out: Vec<DeliveryId>,
-    /// What is missing, be its ends dead or not; in increasing order.
+    /// The missing deliveries, also those of dead PEs, in increasing order.
     pub missing: Vec<DeliveryId>,
-    /// Of that, what can be sent, since both ends are there.
+    /// The missing deliveries whose source and destination are both alive.
     pub sendable: Vec<DeliveryId>,
 }
 
 impl Progress {
-    /// Of an undertaking that begins; `bytes` are the lengths by delivery, 0 where that is yet to
-    /// be known.
+    /// Returns the state at the beginning. `bytes` has the lengths by delivery, 0 for an unknown
+    /// length.
     pub fn new(tree: Arc<Tree>, operation: Operation, bytes: Vec<u64>) -> Progress {
         Progress {
             tree,
@@ -50,11 +55,11 @@ impl Progress {
             bytes,
             dead: BTreeMap::new(),
             delivered: BTreeSet::new(),
+            versions: BTreeMap::new(),
         }
     }
 
-    /// Takes note of lengths by delivery, where they are not 0: what was delivered is null in later
-    /// runs.
+    /// Stores lengths by delivery, except zeros: delivered messages are null in later runs.
     pub fn learn_bytes(&mut self, bytes: &[u64]) {
         let known = self.bytes.iter_mut().zip(bytes);
         for (known, bytes) in known.filter(|(_, bytes)| **bytes > 0) {
@@ -62,7 +67,7 @@ impl Progress {
         }
     }
 
-    /// Takes note of a run that failed, by the fault of these, each for its reason.
+    /// Stores the result of a failed run, and the PEs that caused the failure, each with a reason.
     pub fn learn(
         &mut self,
         aftermath: &Aftermath,
@@ -70,53 +75,119 @@ impl Progress {
     ) {
         self.learn_bytes(&aftermath.bytes);
         let delivered = aftermath.delivered.iter().chain(&aftermath.found);
-        self.learn_delivered(delivered.copied());
+        self.learn_versions(delivered.copied(), &aftermath.seen);
         for (pe, why) in culprits {
             self.learn_dead(pe, why);
         }
     }
 
-    /// Takes note of what was delivered.
+    /// Stores complete deliveries.
     pub fn learn_delivered(&mut self, deliveries: impl IntoIterator<Item = DeliveryId>) {
         self.delivered.extend(deliveries);
     }
 
-    /// Leaves a PE out from now on. The root cannot be left out.
+    /// Stores the versions that a run has seen, and their complete deliveries. The first known
+    /// digest of a message is the version of the job; a delivery with another digest is still
+    /// missing.
+    pub fn learn_versions(
+        &mut self,
+        delivered: impl IntoIterator<Item = DeliveryId>,
+        seen: &SeenVersions,
+    ) {
+        for measured in &seen.measured {
+            let known = self.versions.get(&measured.message);
+            let digest = known.and_then(|known| known.digest);
+            let version = Version {
+                digest,
+                ..*measured
+            };
+            self.versions.insert(measured.message, version);
+        }
+        for delivery in delivered {
+            if self.learn_digest(delivery, seen.digests.get(&delivery)) {
+                self.delivered.insert(delivery);
+            }
+        }
+    }
+
+    /// Stores the digest of a delivery. Returns whether it is the version of the job.
+    pub fn learn_digest(&mut self, delivery: DeliveryId, digest: Option<&Digest>) -> bool {
+        let message = self.operation.delivered(&self.tree, delivery);
+        let version = message.and_then(|(message, _)| self.versions.get_mut(&message.id));
+        match (version, digest) {
+            (Some(version), Some(digest)) => *version.digest.get_or_insert(*digest) == *digest,
+            _ => true,
+        }
+    }
+
+    /// Stores the versions of a record.
+    pub fn recall_versions(&mut self, versions: &[Version]) {
+        let by_message = versions.iter().map(|version| (version.message, *version));
+        self.versions.extend(by_message);
+    }
+
+    /// Stores a delivery that is complete if its source turns out to have this version.
+    pub fn hold(&mut self, delivery: DeliveryId, version: &Version) {
+        let known = self.versions.get(&version.message);
+        // A version with a digest has been compared with the source.
+        if known.is_none_or(|known| known.digest.is_none()) {
+            self.versions.insert(version.message, *version);
+        }
+        self.delivered.insert(delivery);
+    }
+
+    /// Removes the version and the deliveries of a message, so that another version can be sent.
+    pub fn forget(&mut self, message: MessageId) {
+        self.versions.remove(&message);
+        let (operation, tree) = (self.operation, self.tree.clone());
+        self.delivered.retain(|delivery| {
+            let of = operation.delivered(&tree, *delivery);
+            of.is_none_or(|(of, _)| of.id != message)
+        });
+    }
+
+    /// Returns the known versions, by message.
+    pub fn versions(&self) -> Vec<Version> {
+        self.versions.values().copied().collect()
+    }
+
+    /// Excludes a PE from the following runs. The root cannot be excluded.
     pub fn learn_dead(&mut self, pe: PeId, why: String) {
         if pe != self.tree.root() {
             self.dead.insert(pe, why);
         }
     }
 
-    /// Lengths by delivery, as far as they are known.
+    /// Returns the known lengths by delivery, in bytes; 0 for an unknown length.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
 
-    /// Who is left out, and why.
+    /// Returns the excluded PEs, each with a reason.
     pub fn dead(&self) -> &BTreeMap<PeId, String> {
         &self.dead
     }
 
-    /// What was delivered.
+    /// Returns the complete deliveries.
     pub fn delivered(&self) -> &BTreeSet<DeliveryId> {
         &self.delivered
     }
 
-    /// What is missing, be its ends dead or not; in increasing order.
+    /// Returns the missing deliveries, also those of dead PEs, in increasing order.
     pub fn missing(&self) -> Vec<DeliveryId> {
         let all = self.operation.all_deliveries(&self.tree);
         let nonnull = all.filter(|it| self.bytes[it.index()] > 0);
         nonnull.filter(|it| !self.delivered.contains(it)).collect()
     }
 
-    /// The tree without the dead; `can_reach(orphan, ancestor)` says who may be whose parent.
+    /// Returns the tree without the dead PEs. `can_reach(orphan, ancestor)` returns whether the
+    /// second may become the parent of the first.
     pub fn repair(&self, can_reach: impl Fn(PeId, PeId) -> bool) -> Repair {
         let dead: Vec<PeId> = self.dead.keys().copied().collect();
         self.tree.without(&dead, can_reach)
     }
 
-    /// The next run of an operation.
+    /// Returns the next run of an operation.
     pub fn next(&self, operation: Operation, can_reach: impl Fn(PeId, PeId) -> bool) -> Next {
         let repair = self.repair(can_reach);
         let tree = &repair.tree;
@@ -124,7 +195,7 @@ impl Progress {
         let is_there = |it: &DeliveryId| operation.can_deliver(tree, *it);
         let sendable = missing.iter().copied().filter(is_there).collect();
         Next {
-            // A path may be none any more.
+            // The repaired tree of a path need not be a path.
             operation: operation.on(tree),
             left_out: self.delivered.iter().copied().collect(),
             missing,
@@ -133,12 +204,12 @@ impl Progress {
         }
     }
 
-    /// Whether there is another run after one that failed by the fault of these, of which so many
-    /// are left of those that were asked for; if not, why not, where any was.
+    /// Checks that another run follows a failure that these PEs caused, if `left` of the requested
+    /// retries are left.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// Returns the reason why no run follows; `None` if no retry was requested.
     pub fn goes_on(
         &self,
         culprits: &[PeId],
@@ -216,7 +287,7 @@ mod tests {
         assert!(stranded.sendable.is_empty());
     }
 
-    /// Nothing can be sent by the dead, or to them.
+    /// Dead PEs can neither send nor receive.
     #[test]
     fn what_has_a_dead_end_is_missing_for_good() {
         let tree: TreeSpec = "star:4".parse().unwrap();

@@ -1,8 +1,10 @@
-//! A request from the record of a round that failed: checked as a command line is, all
-//! of it at once, before anything is started. What has happened since is not known here.
+//! The request that results from the record of a failed round. It is checked completely before
+//! anything is started, as a command line is. Later changes are not known here.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flitcast_node::payload::delivered_at;
 use flitcast_proto::network::Network;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId};
@@ -25,13 +27,15 @@ use crate::site::settings::Settings;
 use crate::site::slurm::{self, Slurm};
 use crate::site::topology::{Topology, TopologyError, build_network};
 
-/// What a record asks for, on the whole tree; `delivered`, in increasing order, are not sent.
+/// Returns the request of a record on the whole tree, without the messages in `delivered`, which
+/// must be in increasing order.
 pub fn request(
     record: &Record,
     delivered: &[DeliveryId],
     args: &ResumeArgs,
 ) -> Result<Request, Vec<RequestError>> {
     let mut faults = Vec::new();
+    let path = &args.record;
     let tree = &record.tree;
     let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
     let retries = retries.map_err(|fault| faults.push(fault.into()));
@@ -43,19 +47,35 @@ pub fn request(
     };
     let placement = placement(record).map_err(|fault| faults.push(fault));
     let network = network(record).map_err(|fault| faults.push(fault));
-    // The files of PEs that run elsewhere lie elsewhere, too.
+    // PEs on other hosts have their files there.
     let elsewhere = match &placement {
         Ok(Some((placement, _))) => placement.is_elsewhere(),
         Ok(None) => false,
-        // Where the PEs run is not known.
+        // The hosts of the PEs are unknown.
         Err(()) => true,
+    };
+    let moved;
+    let record = match elsewhere || record.apart {
+        true => record,
+        false => {
+            moved = Record {
+                output: beside(record, path, delivered).unwrap_or_else(|fault| {
+                    faults.push(fault);
+                    record.output.clone()
+                }),
+                ..record.clone()
+            };
+            &moved
+        }
     };
     let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
     let bytes = match elsewhere {
         true => Ok(record.bytes.clone()),
         false => {
-            faults.extend(output_fault(&record.output, Some(&record.input), true));
             let operation = record.way.operation;
+            let entries = (operation.is_of_pairs(), tree.len());
+            let fault = output_fault(&record.output, entries, Some(&record.input), true);
+            faults.extend(fault);
             measure_input(&record.input, operation, record.spread, tree, left_out)
         }
     };
@@ -90,12 +110,12 @@ pub fn request(
     let guard = Guard::choose(&asked, &placement);
     let checked = guard.check(&placement).and(guard.check_files(&placement));
     faults.extend(checked.err().map(RequestError::from));
-    // Of what was delivered, the source may be gone. Dealt, all was measured.
+    // The sources of delivered messages may be gone. If messages are dealt, all were measured.
     let mut known = bytes;
     for it in delivered.iter().filter(|_| !record.spread) {
         known[it.index()] = known[it.index()].max(record.bytes[it.index()]);
     }
-    // The last thing that is checked, and the first that is written.
+    // Checked last and created first.
     if faults.is_empty()
         && !elsewhere
         && let Err(error) = flitcast_node::payload::create_durable(&record.output)
@@ -140,9 +160,38 @@ pub fn request(
     })
 }
 
-/// Where the PEs run, by the cluster file, which must have the same PEs still. If they only reach
-/// each other along the edges of its tree, these must be the same, too; and a network must have the
-/// edges of the tree that spans it. Where all reach each other, the tree need not be the file's.
+/// Returns the output of a record: the folder that the record is in, which may have been moved.
+///
+/// # Errors
+///
+/// Returns an error if the record is not in its output, since the folder has no delivered entry.
+fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<PathBuf, RequestError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let (operation, tree) = (record.way.operation, &record.tree);
+    let is_there = |it: &DeliveryId| {
+        let name = operation.delivery_name(tree, *it);
+        delivered_at(&folder, name, false)
+            .symlink_metadata()
+            .is_ok()
+    };
+    if folder == record.output || delivered.is_empty() || delivered.iter().any(is_there) {
+        return Ok(folder);
+    }
+    Err(RequestError::Output {
+        why: format!(
+            "nothing that {} says was delivered is beside it; \
+             put it back into the output that it was left in, which was {}",
+            path.display(),
+            record.output.display()
+        ),
+        path: folder,
+    })
+}
+
+/// Returns the places of the PEs by the cluster file, which must still have the same PEs. If these
+/// can only connect along the edges of its tree, the tree must be the same, and a network must have
+/// the edges of the tree that spans it. In a complete network the tree may differ.
 fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     let Some(path) = &record.cluster else {
         return Ok(None);
@@ -198,10 +247,10 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     })
 }
 
-/// Places, and the network if the file has one.
+/// The places, and the network if the file has one.
 type FoundPlacement = (Placement, Option<Arc<Spanned>>);
 
-/// Who stands now where another PE did, if anybody does.
+/// Returns a description of the first PE with another name than before, if there is one.
 fn renamed(record: &Record, placement: &Placement) -> Option<String> {
     let is = placement.places.iter().map(|place| place.name.as_ref());
     let mut pairs = (0..).map(PeId).zip(record.pes.iter().zip(is));
@@ -211,7 +260,7 @@ fn renamed(record: &Record, placement: &Placement) -> Option<String> {
     })
 }
 
-/// What became of a network that the tree spanned, if it does so no more.
+/// Returns the reason why the tree no longer spans a network, if it does not.
 fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> {
     if let Some(node) = nodes.iter().find(|node| !network.contains(**node)) {
         return Some(format!("there is no node {node}"));
@@ -226,7 +275,7 @@ fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> 
     apart.map(|(a, b)| format!("nodes {a} and {b} are no neighbours"))
 }
 
-/// The network that the tree spans, which must do so still.
+/// Returns the network that the tree spans, and checks that it still does.
 fn network(record: &Record) -> Result<Option<Arc<Spanned>>, RequestError> {
     let Some((Some(spec), nodes)) = &record.network else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! What the user is told of retries: who was left out, who moved where, what was sent
-//! again, what is left and where it lies.
+//! The part of a report that describes retries: the excluded PEs, the PEs with a new parent, the
+//! messages that were sent again, and those that are missing, with their paths.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,67 +15,84 @@ use crate::text::words::counted;
 use crate::text::words::names;
 use crate::text::words::shell_word;
 
-/// What was done beyond a first run, and what is left.
+/// The runs after the first one, and the messages that are missing.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// The runs after a failure, in their order.
+    /// The runs after a failure, in order.
     pub retries: Vec<Retry>,
-    /// Messages that have not been delivered, by row; empty where nobody keeps count.
+    /// The undelivered messages, by row; empty if the run does not count them.
     pub undelivered: Vec<Undelivered>,
-    /// The record that stands on the disk.
+    /// The messages that were skipped because they are in the output.
+    pub skipped: Vec<DeliveryName>,
+    /// The messages that the last run continued.
+    pub continued: Vec<Continued>,
+    /// The path of the record, if there is one.
     pub record: Option<PathBuf>,
-    /// Why it was not retried, or not recorded.
+    /// The options that `flitcast resume` needs with this record.
+    pub resume_options: Vec<&'static str>,
+    /// The reason why there was no retry, or why there is no record.
     pub note: Option<String>,
 }
 
 /// A run after a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// By `flitcast resume`.
+    /// Whether `flitcast resume` started the run.
     pub resumed: bool,
-    /// Who is left out, and why.
+    /// The excluded PEs, each with a reason.
     pub left_out: Vec<(PeId, String)>,
-    /// Who has another parent.
+    /// The PEs with a new parent.
     pub moves: Vec<Move>,
-    /// Who lives, and cannot be reached.
+    /// The running PEs that cannot be reached.
     pub stranded: Vec<PeId>,
-    /// What is missing, by row.
+    /// The missing messages, by row.
     pub missing: Vec<DeliveryName>,
-    /// How many messages there are, each counted wherever it ends.
+    /// The number of messages, each counted once per destination.
     pub messages: usize,
-    /// Of those that are missing, the ones that are sent.
+    /// The missing messages that are sent.
     pub sent: Vec<DeliveryName>,
-    /// The ones that need not be: each is there, with a receipt.
+    /// The missing messages that have a receipt at their destination, and are not sent.
     pub found: Vec<DeliveryName>,
-    /// The algorithm that took over, since the repaired tree is not for the one before.
+    /// The new algorithm, if the previous one does not run on the repaired tree.
     pub algorithm: Option<&'static str>,
-    /// The profile is of another tree.
+    /// Whether the profile is left out because it describes another tree.
     pub without_profile: bool,
+}
+
+/// A message that was continued behind the prefix of an earlier run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Continued {
+    /// The message and its destination.
+    pub delivery: DeliveryName,
+    /// The length of the prefix in bytes.
+    pub there: u64,
+    /// The length of the message in bytes.
+    pub bytes: u64,
 }
 
 /// A message that has not been delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undelivered {
-    /// Which, and at whom.
+    /// The message and its destination.
     pub delivery: DeliveryName,
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
-    /// Why.
+    /// The reason.
     pub fate: Fate,
-    /// Where it lies, if it is made of files.
+    /// The path of the message, if it consists of files.
     pub kept: Option<PathBuf>,
-    /// At whom, if not at the root.
+    /// The PE that has the message, if that is not the root.
     pub kept_at: Option<PeId>,
 }
 
-/// Why a message has not been delivered.
+/// The reason why a message has not been delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// One of its ends is dead.
+    /// The source or the destination is dead.
     Dead,
-    /// One of them cannot be reached.
+    /// The source or the destination cannot be reached.
     Stranded,
-    /// The last run failed before.
+    /// The last run failed before the message was delivered.
     Missing,
 }
 
@@ -90,13 +107,13 @@ impl Fate {
 }
 
 impl Retry {
-    /// Takes note of those that were there already, as the PEs have told.
+    /// Adds the messages that PEs found at their destinations.
     pub fn learn_found(&mut self, found: Vec<DeliveryName>) {
         self.sent.retain(|name| !found.contains(name));
         self.found = found;
     }
 
-    /// "P5, P6 move to P0", for each new parent.
+    /// Returns a clause for each new parent, such as "P5, P6 move to P0".
     fn moved(&self, verb: [&str; 2]) -> Vec<String> {
         let mut parents: Vec<PeId> = self.moves.iter().map(|moved| moved.to).collect();
         parents.sort_unstable();
@@ -131,7 +148,7 @@ impl Retry {
     }
 }
 
-/// As it is said when it begins.
+/// Formats the run as it is reported when it begins.
 impl fmt::Display for Retry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dead = self.left_out.iter();
@@ -158,7 +175,7 @@ impl fmt::Display for Retry {
     }
 }
 
-/// "P2's message stays in shards/p2".
+/// Formats the message, for example "P2's message stays in shards/p2".
 impl fmt::Display for Undelivered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&deliveries::message(self.delivery))?;
@@ -172,7 +189,7 @@ impl fmt::Display for Undelivered {
 }
 
 impl Story {
-    /// Says why one more thing is not as it should be.
+    /// Adds a reason to the note.
     pub fn add_note(&mut self, why: String) {
         self.note = Some(match self.note.take() {
             Some(note) => format!("{note}; {why}"),
@@ -180,8 +197,8 @@ impl Story {
         });
     }
 
-    /// What was not delivered and why, in a line each; of pairs, in a line for each PE that lacks
-    /// some.
+    /// Returns a line for each undelivered message, with its reason; for messages between pairs, a
+    /// line for each PE that lacks some.
     fn left(&self) -> Vec<(Fate, String)> {
         let mut lines = Vec::new();
         let mut by_pe: BTreeMap<(Fate, PeId), Vec<&Undelivered>> = BTreeMap::new();
@@ -208,7 +225,7 @@ impl Story {
         lines
     }
 
-    /// Lines under the table of a run that ended well.
+    /// Returns the lines below the table of a successful run.
     pub fn lines(&self) -> String {
         let mut out = String::new();
         for retry in &self.retries {
@@ -236,13 +253,31 @@ impl Story {
             }
             out.push_str(&format!("  {label:<12} {without}: {}\n", what.join(", ")));
         }
+        if !self.continued.is_empty() {
+            let there = Bytes(self.continued.iter().map(|it| it.there).sum());
+            let bytes = Bytes(self.continued.iter().map(|it| it.bytes).sum());
+            let names: Vec<DeliveryName> = self.continued.iter().map(|it| it.delivery).collect();
+            let names = deliveries::names(&names);
+            out.push_str(&format!(
+                "  {:<12} {names}: {there} of {bytes} had arrived before, and were not sent again\n",
+                "continued"
+            ));
+        }
+        if !self.skipped.is_empty() {
+            let count = counted(self.skipped.len() as u64, "message", "messages");
+            let names = deliveries::names(&self.skipped);
+            out.push_str(&format!(
+                "  {:<12} {count} in the output already: {names}\n",
+                "skipped"
+            ));
+        }
         for (_, left) in self.left() {
             out.push_str(&format!("  {:<12} {left}\n", "left out"));
         }
         out
     }
 
-    /// What is said on stderr in the end, if not all went well.
+    /// Returns the last lines on stderr of a run that was not successful.
     pub fn last_words(&self) -> Vec<String> {
         let mut out = Vec::new();
         out.extend(self.note.as_ref().map(|note| format!("  retry: {note}")));
@@ -251,11 +286,16 @@ impl Story {
             out.extend(left.map(|(fate, left)| format!("  {}: {left}", fate.name())));
         }
         let record = self.record.as_deref();
-        out.extend(record.map(|path| format!("to go on: {}", resume_command(path))));
+        let options = &self.resume_options;
+        let purpose = match options[..] {
+            [] | ["--revive"] => "to go on",
+            _ => "to send the present version to all",
+        };
+        out.extend(record.map(|path| format!("{purpose}: {}", resume_command(path, options))));
         out
     }
 
-    /// Says the same to programs, in the object that a run prints.
+    /// Adds the same information to the JSON object of a run.
     pub fn add_to(&self, result: &mut Value) {
         let numbers = |pes: &[PeId]| json!(pes.iter().map(|pe| pe.0).collect::<Vec<_>>());
         let retry = |retry: &Retry| {
@@ -285,16 +325,30 @@ impl Story {
             told
         };
         result["retries"] = self.retries.iter().map(retry).collect();
+        let continued = |it: &Continued| {
+            let mut told = json!({
+                "pe": it.delivery.row.0,
+                "arrived_before": it.there,
+                "bytes": it.bytes,
+            });
+            if let Some(source) = it.delivery.source {
+                told["source"] = source.0.into();
+            }
+            told
+        };
+        result["continued"] = self.continued.iter().map(continued).collect();
+        result["skipped"] = deliveries::values(&self.skipped);
         result["undelivered"] = self.undelivered.iter().map(undelivered).collect();
         let record = self.record.as_ref();
         result["record"] = json!(record.map(|path| path.display().to_string()));
     }
 }
 
-/// As it may be typed.
-fn resume_command(record: &Path) -> String {
+/// Returns the `flitcast resume` command as a user types it.
+fn resume_command(record: &Path, options: &[&str]) -> String {
     let record = shell_word(record.display().to_string());
-    format!("flitcast resume {record}")
+    let options: String = options.iter().map(|option| format!(" {option}")).collect();
+    format!("flitcast resume {record}{options}")
 }
 
 #[cfg(test)]
@@ -365,7 +419,10 @@ mod tests {
 
     #[test]
     fn the_command_can_be_typed() {
-        let command = resume_command(Path::new("my out/.flitcast-round-07.toml"));
-        assert_eq!(command, "flitcast resume 'my out/.flitcast-round-07.toml'");
+        let command = resume_command(Path::new("my out/.flitcast-round-07.toml"), &["--revive"]);
+        assert_eq!(
+            command,
+            "flitcast resume 'my out/.flitcast-round-07.toml' --revive"
+        );
     }
 }

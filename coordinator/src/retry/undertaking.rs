@@ -1,12 +1,14 @@
-//! What is known of a request that may need several runs: who is dead, what was
-//! delivered, and the request that follows from it.
+//! A job: a request that may need several runs, its state, and the request of the next run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use flitcast_node::payload::{PayloadError, Receipt, Standing, delivered_at, destination};
+use anyhow::Context as _;
+use flitcast_node::payload::{
+    OutputLock, Receipt, Standing, Sweep, delivered_at, destination, sweep_output,
+};
 use flitcast_proto::ops::Layout;
 use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Payload;
@@ -16,7 +18,7 @@ use thiserror::Error;
 use super::progress::{Next, Progress};
 use super::record::{self, Record};
 use super::resumed;
-use super::story::{Fate, Retry, Story, Undelivered};
+use super::story::{Continued, Fate, Retry, Story, Undelivered};
 use crate::files::user_file::FileError;
 use crate::job::request::{Request, RequestError, Site};
 use crate::options::args::ResumeArgs;
@@ -26,84 +28,91 @@ use crate::site::guard::random_id;
 use crate::text::deliveries;
 use crate::text::words::names;
 
-/// What is wrong with going on.
+/// The reason why `flitcast resume` is refused.
 #[derive(Debug, Error)]
 pub enum ResumeError {
-    /// The record is none.
+    /// An invalid record.
     #[error(transparent)]
     Record(#[from] FileError),
-    /// What it asks for cannot be done now.
+    /// A request that cannot be carried out.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A message that is said to be missing is there.
+    /// An entry at the place of a message that the record lists as missing.
     #[error(
         "--output: {} is there, and by the record {} is missing: take it away, or replace it with --force", path.display(), deliveries::message(*.delivery)
     )]
     Stands {
-        /// Which.
+        /// The message and its destination.
         delivery: DeliveryName,
-        /// Where.
+        /// The path of the entry.
         path: PathBuf,
     },
-    /// A message that is missing has no source any more.
+    /// A missing message without a source.
     #[error("--input: {}, of {bytes} bytes by the record, is not in {} any more", deliveries::message(*.delivery), input.display())]
     Gone {
-        /// Which.
+        /// The message and its destination.
         delivery: DeliveryName,
-        /// How long it was.
+        /// The length of the message by the record, in bytes.
         bytes: u64,
-        /// Where it should be.
+        /// The input that lacks the message.
         input: PathBuf,
     },
-    /// Dealt anew, files would go to others, twice or never.
+    /// Files that are dealt differently than before, so that some would arrive twice or never.
     #[error(
         "--input: {} is not what it was, so that its files would be dealt otherwise: {pe}'s message was {was} bytes long and is {is} now", input.display()
     )]
     DealtOtherwise {
-        /// The first whose message differs.
+        /// The first PE whose message differs.
         pe: PeId,
-        /// Its length by the record.
+        /// The length of the message by the record, in bytes.
         was: u64,
-        /// Its length now.
+        /// The present length of the message, in bytes.
         is: u64,
-        /// What is dealt.
+        /// The folder whose files are dealt.
         input: PathBuf,
     },
-    /// All that is missing is of those who are left out.
+    /// Missing messages that all belong to excluded PEs.
     #[error("nothing can be sent: what is missing is of {}; --revive tries them again", deliveries::names(.0))]
     NothingToSend(Vec<DeliveryName>),
 }
 
-/// A request, and how far it has come.
+/// A job: a request and its state.
 #[derive(Clone, Debug)]
 pub struct Undertaking {
-    /// On the whole tree; its lengths are those that were known when it began.
-    whole: Request,
-    progress: Progress,
-    /// The record, if there is one.
-    record: Option<PathBuf>,
+    /// The request on the whole tree, with the lengths known at the beginning.
+    pub(super) whole: Request,
+    pub(super) progress: Progress,
+    /// The path of the record, if it was written. Clones share it, since a clone writes the record
+    /// before a round.
+    pub(super) record: Arc<OnceLock<PathBuf>>,
+    /// The topmost folder that was created for the record.
+    pub(super) made: Arc<OnceLock<PathBuf>>,
     /// Whether a round has failed.
     began: bool,
-    /// Runs that have failed.
+    /// The number of failed runs.
     runs: u32,
-    resumed: bool,
-    /// Whether it may be resumed, should it fail.
+    pub(super) resumed: bool,
+    /// Whether a failed run can be resumed.
     keeps_record: bool,
+    /// The messages that were not sent because the output has them already.
+    pub(super) skipped: BTreeSet<DeliveryId>,
+    /// Whether changed messages are sent again to all PEs (`--force`).
+    sends_changed: bool,
 }
 
-/// How a run ended: well, or with a failure; `None` if it was interrupted.
+/// The end of a run: success or a failure; `None` if it was interrupted.
 type End<'a> = Option<Option<&'a Failure>>;
 
-/// One run of it.
+/// One run of a job.
 pub struct Attempt {
-    /// What is run.
+    /// The request of this run.
     pub request: Request,
-    /// What is said of it; nothing of a first run.
+    /// The description of the retry; `None` for the first run.
     pub retry: Option<Retry>,
 }
 
 impl Undertaking {
-    /// A request that begins.
+    /// Returns the job before its first run.
     pub fn new(whole: Request) -> Undertaking {
         Undertaking {
             progress: Progress::new(
@@ -112,15 +121,18 @@ impl Undertaking {
                 whole.messages.bytes.clone(),
             ),
             whole,
-            record: None,
+            record: Arc::default(),
+            made: Arc::default(),
             began: false,
             runs: 0,
             resumed: false,
             keeps_record: true,
+            sends_changed: false,
+            skipped: BTreeSet::new(),
         }
     }
 
-    /// Gives it a name of its own, unless it has one.
+    /// Chooses a random id, unless the job has one.
     pub fn begin(&mut self) -> io::Result<()> {
         if self.whole.messages.undertaking == 0 {
             self.whole.messages.undertaking = random_id()?;
@@ -128,13 +140,48 @@ impl Undertaking {
         Ok(())
     }
 
-    /// One that cannot be resumed, since what it moves does not stay.
+    /// Locks the output, if that is on this host, until the result is dropped, and removes what
+    /// runs that have ended left in it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if another run has locked the output, or it cannot be listed.
+    pub fn lock_output(&self) -> anyhow::Result<Option<OutputLock>> {
+        let Some(output) = self.own_output() else {
+            return Ok(None);
+        };
+        let lock = OutputLock::take(output).context("cannot lock the output")?;
+        self.sweep_output(lock.is_exclusive())?;
+        Ok(Some(lock))
+    }
+
+    /// Removes what runs that have ended left in the output, if that is on this host.
+    pub(super) fn sweep_output(&self, is_exclusive: bool) -> anyhow::Result<()> {
+        let whole = &self.whole;
+        let Some(output) = self.own_output() else {
+            return Ok(());
+        };
+        let how = Sweep {
+            // The runs of this job have no ids yet.
+            run: 0,
+            run_has_ended: true,
+            job: whole.messages.undertaking,
+            is_exclusive,
+        };
+        Ok(sweep_output(
+            output,
+            whole.way.operation.is_of_pairs(),
+            &how,
+        )?)
+    }
+
+    /// Returns the job without a record, since its messages are temporary.
     pub fn unrecorded(mut self) -> Undertaking {
         self.keeps_record = false;
         self
     }
 
-    /// One that leaves these out from the start, each for its reason.
+    /// Returns the job without these PEs, each excluded for a reason.
     pub fn without(mut self, dead: BTreeMap<PeId, String>) -> Undertaking {
         for (pe, why) in dead {
             self.progress.learn_dead(pe, why);
@@ -142,7 +189,7 @@ impl Undertaking {
         self
     }
 
-    /// Understands `flitcast resume`.
+    /// Checks the command line of `flitcast resume`, and reads the record.
     pub fn resume(args: ResumeArgs) -> Result<Undertaking, Vec<ResumeError>> {
         let mut faults = Vec::new();
         let record = record::load(&args.record).map_err(|error| vec![error.into()])?;
@@ -160,13 +207,15 @@ impl Undertaking {
         };
         let local = !whole.site.placement.is_spread();
         let mut undertaking = Undertaking {
-            record: Some(args.record),
+            record: Arc::new(OnceLock::from(args.record)),
             resumed: true,
+            sends_changed: args.force,
             ..Undertaking::new(whole)
         };
         if !args.revive {
             undertaking = undertaking.without(dead);
         }
+        undertaking.progress.recall_versions(&record.versions);
         undertaking.progress.learn_delivered(delivered);
         undertaking.learn_receipts();
         let whole = &undertaking.whole;
@@ -176,12 +225,12 @@ impl Undertaking {
             let (was, is) = (record.bytes[it.index()], whole.messages.bytes[it.index()]);
             let input = record.input.clone();
             let delivery = operation.delivery_name(tree, it);
-            if record.spread && was != is {
+            if record.spread && was != is && !args.force {
                 let pe = delivery.row;
                 faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
                 break;
             }
-            // Nobody here can look at the files of other hosts.
+            // Files on other hosts cannot be examined here.
             if !local || was == 0 || undertaking.progress.delivered().contains(&it) {
                 continue;
             }
@@ -194,12 +243,12 @@ impl Undertaking {
                 });
             }
             if !replaces && undertaking.standing(it) == Some(Standing::Another) {
-                let path = delivered_at(&record.output, delivery, record.apart);
+                let path = undertaking.destination_of(it).unwrap_or_default();
                 faults.push(ResumeError::Stands { delivery, path });
             }
         }
         if !local {
-            // By the record these are missing; elsewhere nobody here can tell.
+            // The record lists these as missing; on other hosts this cannot be checked here.
             let known = undertaking.whole.messages.bytes.iter().zip(&record.bytes);
             let bytes: Vec<u64> = known.map(|(known, of)| *known.max(of)).collect();
             undertaking.progress.learn_bytes(&bytes);
@@ -214,17 +263,28 @@ impl Undertaking {
         }
     }
 
-    /// How often it goes on without a PE that fails.
+    /// Returns the number of requested retries.
     pub fn retries(&self) -> u32 {
         self.whole.retries
     }
 
-    /// Where the messages made of files arrive.
-    fn output(&self) -> Option<&Path> {
+    /// Returns the output of messages that consist of files.
+    pub(super) fn output(&self) -> Option<&Path> {
         self.whole.messages.payload.output()
     }
 
-    /// What users call deliveries, in the order of their rows.
+    /// Returns the output, if it is on this host and may be changed.
+    fn own_output(&self) -> Option<&Path> {
+        let is_own = !self.whole.site.placement.is_elsewhere() && !self.is_dry_run();
+        self.output().filter(|_| is_own)
+    }
+
+    /// Returns whether nothing is sent or written.
+    pub fn is_dry_run(&self) -> bool {
+        self.whole.is_dry_run()
+    }
+
+    /// Returns the names of deliveries, in the order of their rows.
     pub fn names(&self, deliveries: &[DeliveryId]) -> Vec<DeliveryName> {
         let names = deliveries.iter().map(|it| self.name(*it));
         let mut names: Vec<DeliveryName> = names.collect();
@@ -232,37 +292,45 @@ impl Undertaking {
         names
     }
 
-    fn name(&self, delivery: DeliveryId) -> DeliveryName {
+    pub(super) fn name(&self, delivery: DeliveryId) -> DeliveryName {
         let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
         operation.delivery_name(tree, delivery)
     }
 
-    /// The receipt of a delivery, where it can be seen from here. Where each host has files of its
-    /// own, a path is a place on all of them: what stands on this one says nothing of the others.
-    fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
+    /// Returns the path of a delivered message that consists of files.
+    pub(super) fn destination_of(&self, delivery: DeliveryId) -> Option<PathBuf> {
+        let is_apart = self.whole.messages.payload.is_apart();
+        Some(delivered_at(self.output()?, self.name(delivery), is_apart))
+    }
+
+    /// Returns the receipt of a delivery on this host; `None` if each PE has separate files, since
+    /// a path on this host shows nothing about other hosts.
+    pub(super) fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
         if self.whole.messages.payload.is_apart() {
             return None;
         }
-        let destination = delivered_at(self.output()?, self.name(delivery), false);
+        let destination = self.destination_of(delivery)?;
         Some(Receipt::of(&destination, self.whole.messages.undertaking))
     }
 
-    /// What stands where a message is to arrive, as far as that can be seen from here.
+    /// Returns the entry at the place of a delivery on this host.
     fn standing(&self, delivery: DeliveryId) -> Option<Standing> {
         self.receipt(delivery)?.look().ok()
     }
 
-    /// Takes for delivered what has a receipt: a PE that died after it had its message cannot
-    /// tell any more. What another host has is not seen from here; there, the PE of the next
-    /// run tells.
+    /// Marks deliveries with a receipt on this host as complete: a PE that died after its delivery
+    /// cannot report it. On other hosts the PEs of the next run report their receipts.
     pub fn learn_receipts(&mut self) {
-        let is_there = |it: &DeliveryId| self.standing(*it) == Some(Standing::Delivered);
-        let missing = self.progress.missing().into_iter();
-        let there: Vec<DeliveryId> = missing.filter(is_there).collect();
-        self.progress.learn_delivered(there);
+        for it in self.progress.missing() {
+            if let Some(Standing::Delivered(digest)) = self.standing(it)
+                && self.progress.learn_digest(it, Some(&digest))
+            {
+                self.progress.learn_delivered([it]);
+            }
+        }
     }
 
-    /// Takes note of a run that failed.
+    /// Stores the result of a failed run.
     pub fn learn(&mut self, failure: &Failure) {
         self.runs += 1;
         let culprits = failure.culprits.iter();
@@ -272,24 +340,70 @@ impl Undertaking {
         self.began |= failure.round.is_some();
     }
 
-    /// Takes note of a run that ended well.
+    /// Returns whether a run failed before it sent anything because messages have changed, and
+    /// whether these are to be sent again.
+    fn takes_changed(&self, failure: &Failure) -> bool {
+        self.sends_changed && failure.round.is_none() && !failure.changed.is_empty()
+    }
+
+    /// Removes the deliveries and receipts of changed messages, if these are to be sent again.
+    /// Returns whether they are.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system gives no random number, or receipts cannot be removed.
+    pub fn take_changed(&mut self, failure: &Failure) -> anyhow::Result<bool> {
+        if !self.takes_changed(failure) {
+            return Ok(false);
+        }
+        self.remove_receipts(false)?;
+        for message in &failure.changed {
+            self.progress.forget(*message);
+        }
+        self.whole.messages.undertaking = random_id()?;
+        self.sends_changed = false;
+        Ok(true)
+    }
+
+    /// Stores the result of a successful run.
     pub fn learn_done(&mut self, outcome: &Outcome) {
         let rounds = &outcome.rounds;
-        self.progress.learn_bytes(&rounds.bytes);
-        let nonnull = (0..).map(DeliveryId).zip(&rounds.bytes);
+        self.progress.learn_bytes(&rounds.whole);
+        let nonnull = (0..).map(DeliveryId).zip(&rounds.whole);
         let nonnull = nonnull.filter(|(_, bytes)| **bytes > 0);
         let delivered = nonnull.map(|(it, _)| it);
         let found = rounds.found.iter().copied();
-        self.progress.learn_delivered(delivered.chain(found));
+        let delivered = delivered.chain(found);
+        self.progress.learn_versions(delivered, &rounds.seen);
     }
 
-    /// In whose rows what was delivered stands, and how long each is.
+    /// Returns the messages that a run has continued behind an existing prefix.
+    pub fn continued(&self, outcome: &Outcome) -> Vec<Continued> {
+        let rounds = &outcome.rounds;
+        let lengths = rounds.whole.iter().zip(&rounds.bytes);
+        let deliveries = (0..).map(DeliveryId).zip(lengths);
+        let continued = deliveries.filter(|(_, (whole, sent))| sent < whole);
+        continued
+            .map(|(it, (whole, sent))| Continued {
+                delivery: self.name(it),
+                there: whole - sent,
+                bytes: *whole,
+            })
+            .collect()
+    }
+
+    /// Returns all deliveries that are known to be complete.
+    pub fn all_delivered(&self) -> &BTreeSet<DeliveryId> {
+        self.progress.delivered()
+    }
+
+    /// Returns the complete deliveries as PE of the row and length in bytes.
     pub fn delivered(&self) -> Vec<(PeId, u64)> {
         let bytes = |it: &DeliveryId| (self.name(*it).row, self.progress.bytes()[it.index()]);
         self.progress.delivered().iter().map(bytes).collect()
     }
 
-    /// Whether one PE can be another's parent.
+    /// Returns whether one PE can be the parent of another.
     fn can_reach(&self, orphan: PeId, ancestor: PeId) -> bool {
         let Site { reach, nodes, .. } = &self.whole.site;
         reach.leads(nodes.as_deref(), orphan, ancestor)
@@ -300,21 +414,24 @@ impl Undertaking {
         self.progress.next(self.whole.way.operation, can_reach)
     }
 
-    /// Whether there is another run after one that has failed, of which so many are left; if not,
-    /// why not, where a retry was asked for.
+    /// Checks that another run follows a failure, if `left` of the requested retries are left.
+    /// Returns the reason otherwise; `None` if no retry was requested.
     pub fn goes_on(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
         let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
         let runs = [left, self.retries()];
         self.progress.goes_on(&failure.culprits, runs, can_reach)
     }
 
-    /// The next run: on the tree repaired around the dead, with what is missing.
+    /// Returns the next run, on the repaired tree, with the missing messages.
     pub fn attempt(&self) -> Attempt {
         let whole = &self.whole;
         let mut request = whole.clone();
         request.messages.bytes = self.progress.bytes().to_vec();
+        request.messages.versions = self.progress.versions();
+        request.messages.recorded = self.is_recorded();
         let is_first = self.runs == 0 && !self.resumed;
         if is_first && self.progress.dead().is_empty() {
+            request.messages.left_out = self.progress.delivered().iter().copied().collect();
             return Attempt {
                 request,
                 retry: None,
@@ -363,13 +480,28 @@ impl Undertaking {
         }
     }
 
-    /// Whether nobody will go on with it after a run, of which `left` more may follow: its
-    /// receipts are of no more use.
+    /// Returns whether the job must have a record.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.keeps_record && self.output().is_some()
+    }
+
+    pub(super) fn has_record(&self) -> bool {
+        self.record.get().is_some()
+    }
+
+    /// Returns whether no further run follows, if `left` retries are left, so that receipts are no
+    /// longer needed.
     pub fn is_over(&self, conducted: Conducted<'_, Box<Outcome>>, left: u32) -> bool {
         let mut after = self.clone();
         match conducted {
+            // The receipts of earlier runs stay.
+            _ if self.is_dry_run() => return false,
             None => {}
             Some(Ok(outcome)) => after.learn_done(outcome),
+            // The run is repeated with the versions of the entries in the output.
+            Some(Err(failure)) if !failure.holds.is_empty() => return false,
+            // The next run is another job, with the changed messages.
+            Some(Err(failure)) if self.takes_changed(failure) => return true,
             Some(Err(failure)) => {
                 after.learn(failure);
                 if after.goes_on(failure, left).is_ok() {
@@ -380,33 +512,36 @@ impl Undertaking {
         !after.leaves_record(conducted.map(|conducted| conducted.as_ref().err()))
     }
 
-    /// Whether what is missing after a run is known, and is missing for good.
+    /// Returns whether the missing messages of a run are known and final.
     fn counts(&self, end: End<'_>) -> bool {
         match end {
-            // Repeated, everything was delivered in the first round.
+            // If rounds are repeated, the first one has delivered everything.
             Some(Some(failure)) => failure.round.is_none_or(|round| round.0 == 1),
             Some(None) => self.runs > 0 || self.resumed,
-            None => self.record.is_some(),
+            None => self.has_record(),
         }
     }
 
-    /// Whether there is to be a record after a run, for who goes on with it later.
+    /// Returns whether a run leaves a record, so that it can be resumed.
     fn leaves_record(&self, end: End<'_>) -> bool {
         let failed_now = u32::from(matches!(end, Some(Some(_))));
-        let has_begun = self.began || self.record.is_some() || self.runs > failed_now;
-        let is_kept = self.keeps_record && self.output().is_some();
-        is_kept && has_begun && self.counts(end) && !self.progress.missing().is_empty()
+        let has_begun = self.began || self.has_record() || self.runs > failed_now;
+        self.is_recorded() && has_begun && self.counts(end) && !self.progress.missing().is_empty()
     }
 
-    /// What is left, and the record of it.
+    /// Writes or removes the record after the last run, and describes the missing messages.
     pub fn conclude<T>(&mut self, ended: &Ended<T>, story: &mut Story) {
         let repair = self.next().repair;
         let left = |it: DeliveryId| self.undelivered(it, &repair.stranded);
         let end = match ended {
             Ended::Failed(failure) => Some(Some(&**failure)),
             Ended::Done(_) => Some(None),
-            Ended::Interrupted => None,
+            Ended::Interrupted(interrupted) => interrupted.failure.as_deref().map(Some),
         };
+        story.skipped = self.skipped();
+        if self.is_dry_run() {
+            return;
+        }
         let counts = self.counts(end);
         if counts {
             story.undelivered = self.progress.missing().into_iter().map(left).collect();
@@ -414,27 +549,49 @@ impl Undertaking {
         }
         if self.leaves_record(end) {
             match self.write_record() {
-                Ok(path) => story.record = Some(path),
+                Ok(path) => {
+                    story.record = Some(path);
+                    story.resume_options = self.resume_options(end.flatten());
+                }
                 Err(why) => return story.add_note(why),
             }
-        } else if counts
-            && story.undelivered.is_empty()
-            && let Some(record) = &self.record
-            && let Err(error) = std::fs::remove_file(record)
-        {
-            let record = record.display();
-            story.add_note(format!("cannot remove the record {record}: {error}"));
+        } else if let Err(why) = self.remove_record() {
+            story.add_note(why);
+        }
+        let is_complete = matches!(end, Some(None)) && story.record.is_none();
+        if is_complete && let Err(error) = self.remove_outdated_records() {
+            story.add_note(format!("an outdated record is left: {error}"));
         }
         if let Err(error) = self.remove_receipts(story.record.is_some()) {
             story.add_note(error.to_string());
+        }
+        // Without a record, incomplete messages cannot be continued.
+        if story.record.is_none()
+            && let Err(error) = self.sweep_output(false)
+        {
+            story.add_note(format!("an incomplete message is left: {error}"));
         }
         if self.runs > 0 || end.is_none() {
             self.remove_empty_folders();
         }
     }
 
-    /// Removes the folders of PEs that have got nothing of what is between any two. One that cannot
-    /// be removed, such as where a disk is mounted, stays.
+    /// Returns the options that `flitcast resume` needs to continue this job.
+    fn resume_options(&self, failure: Option<&Failure>) -> Vec<&'static str> {
+        let has_changed = failure.is_some_and(|failure| !failure.changed.is_empty());
+        // A PE that could report its error, such as a full disk, is alive.
+        let culprit_lives = failure.is_some_and(|failure| failure.culprit_lives);
+        let is_worth_it = culprit_lives && !self.progress.dead().is_empty();
+        let needs_dead = is_worth_it || self.next().sendable.is_empty();
+        let revive = needs_dead.then_some("--revive");
+        revive
+            .into_iter()
+            .chain(has_changed.then_some("--force"))
+            .collect()
+    }
+
+    /// Removes the empty folders of PEs without deliveries from an exchange. Folders that cannot be
+    /// removed, such as mount points, stay.
     fn remove_empty_folders(&self) {
         let (operation, site) = (self.whole.way.operation, &self.whole.site);
         if let Some(output) = self.output()
@@ -445,19 +602,6 @@ impl Undertaking {
                 let _ = std::fs::remove_dir(destination(output, pe));
             }
         }
-    }
-
-    /// Removes the receipts that can be seen from here, but for those that a record needs
-    /// beside it. It needs none for what it says itself, and none of processes of this host:
-    /// they are gone, and what they had delivered is known.
-    fn remove_receipts(&self, is_recorded: bool) -> Result<(), PayloadError> {
-        let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
-        let is_known = !is_recorded || !self.whole.site.placement.is_elsewhere();
-        let delivered = self.progress.delivered();
-        let spent = operation.all_deliveries(tree);
-        let spent = spent.filter(|it| is_known || delivered.contains(it));
-        let mut receipts = spent.filter_map(|it| self.receipt(it));
-        receipts.try_for_each(|receipt| receipt.remove())
     }
 
     fn undelivered(&self, delivery: DeliveryId, stranded: &[PeId]) -> Undelivered {
@@ -499,40 +643,5 @@ impl Undertaking {
             kept,
             kept_at,
         }
-    }
-
-    /// Writes the record; where it stands, or why it does not.
-    fn write_record(&mut self) -> Result<PathBuf, String> {
-        let path = match (&self.record, self.output()) {
-            (Some(path), _) => path.clone(),
-            (None, Some(output)) => {
-                let id = self.whole.messages.undertaking;
-                // Where an output is the message itself, it may be one on this host as well.
-                let is_message = self.whole.messages.payload.is_apart()
-                    && self.whole.way.operation.layout() == Layout::Whole;
-                let folder = match is_message {
-                    true => output.parent().unwrap_or(output),
-                    false => output,
-                };
-                folder.join(format!(".flitcast-round-{id:016x}.toml"))
-            }
-            (None, None) => return Err("there is nothing to record".to_owned()),
-        };
-        let mut whole = self.whole.clone();
-        whole.messages.bytes = self.progress.bytes().to_vec();
-        let (dead, delivered) = (self.progress.dead(), self.progress.delivered());
-        let text = Record::of(&whole, dead, delivered)
-            .map(|record| record.text())
-            .map_err(|why| format!("no record is kept: {why}"))?;
-        // PEs that run elsewhere write their output there; this may be the first file here.
-        if let (true, Some(folder)) = (self.whole.site.placement.is_elsewhere(), path.parent()) {
-            std::fs::create_dir_all(folder)
-                .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
-        }
-        let written =
-            crate::text::whole_file::write_whole(&path, |out| out.write_all(text.as_bytes()));
-        written.map_err(|error| error.to_string())?;
-        self.record = Some(path.clone());
-        Ok(path)
     }
 }

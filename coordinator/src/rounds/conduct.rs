@@ -1,6 +1,7 @@
-//! From a launched cluster to a finished set of rounds: assign, measure, predict, and have the
-//! conductor do the rest.
+//! From a launched cluster to the end of its rounds: assigns PEs, measures and predicts, and lets
+//! the controller do the rest.
 
+mod aside;
 mod assign;
 mod driver;
 mod files;
@@ -8,13 +9,22 @@ mod hosts;
 mod inventory;
 mod lanes;
 mod measure;
+mod prefixes;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use flitcast_proto::Tree;
+use flitcast_proto::cost::Model;
+use flitcast_proto::round::RoundFault;
+use flitcast_proto::schedule::pace::Pacing;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::flit_size::{Foreseen, foresee_best};
 use crate::job::host_costs::{CostSource, HostCosts};
+use crate::job::lanes::Lanes;
 use crate::job::model::{Measurement, measured_model, model_by};
 use crate::job::order;
 use crate::job::packets::foresee_in_packets;
@@ -24,39 +34,42 @@ use crate::observe::console::Console;
 use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::observe::tell::tell;
+use crate::options::order::MessageOrder;
 use crate::rounds::conducted::Rounds;
 use crate::rounds::conductor::{Plan, Trouble, Update};
-use crate::rounds::outcome::Failure;
+use crate::rounds::outcome::{Failure, Recorder};
 use crate::rounds::recording::Recording;
 use crate::ways::way::Way;
 use driver::{Driver, Halt};
 
-/// What measuring an edge takes before a round that was not calibrated for: a command
-/// should begin at once.
+/// Budget for the measurement of an edge before an uncalibrated round, short because commands
+/// should start quickly.
 const SHORT_PROBE: Duration = Duration::from_millis(8);
 
-/// Conducts all rounds of a request on a cluster.
+/// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled.
 pub async fn conduct(
     cluster: &mut Cluster,
     request: &Request,
     console: &Console,
+    ends: &CancellationToken,
+    recorder: Recorder<'_>,
 ) -> Result<Rounds, Failure> {
-    let mut driver = Driver::new(cluster, request, console);
-    match driver.rounds().await {
+    let mut driver = Driver::new(cluster, request, console, ends);
+    match driver.rounds(recorder).await {
         Ok(rounds) => Ok(rounds),
         Err(halt) => Err(driver.failure(halt).await),
     }
 }
 
-/// Measures the edges and the clocks of a cluster, and no more; `budget` is for each
-/// edge.
+/// Measures only the edges and the clocks of a cluster; `budget` is for each edge.
 pub async fn measure(
     cluster: &mut Cluster,
     request: &Request,
     console: &Console,
+    ends: &CancellationToken,
     budget: Duration,
 ) -> Result<Measurement, Failure> {
-    let mut driver = Driver::new(cluster, request, console);
+    let mut driver = Driver::new(cluster, request, console, ends);
     let measured = async {
         driver.assign().await?;
         driver.enter(Phase::Probe);
@@ -69,14 +82,19 @@ pub async fn measure(
 }
 
 impl Driver<'_> {
-    async fn rounds(&mut self) -> Result<Rounds, Halt> {
+    async fn rounds(&mut self, recorder: Recorder<'_>) -> Result<Rounds, Halt> {
         let request = self.request;
         let found = self.assign().await?;
+        if let Some(record) = recorder(&self.known()) {
+            self.aside(move |_| record()).await?;
+        }
+        let prefixes = self.common_prefixes(&found).await?;
+        self.sent = self.without_prefixes(&found, &prefixes);
         self.enter(Phase::Probe);
         let began = Instant::now();
         let (mut measured, costs, mut model, probing) = match &request.profile {
             Some(profile) => {
-                // An edge stays what it is; clocks drift.
+                // Edges do not change, but clocks drift.
                 let clocks = self.clocks().await?;
                 let edges = profile.edges.clone();
                 let measured = Measurement {
@@ -99,31 +117,25 @@ impl Driver<'_> {
                 (measured, costs, model, Some(probing))
             }
         };
-        model.hosts = model.hosts.in_median_of(request.rounds);
+        model.hosts = model.hosts.in_median_of(request.rounds.max(1));
         let measured_at = Instant::now();
         let files = self.know_files(&found, &mut model).await?;
         let tree = &request.site.tree;
-        let Way {
-            operation,
-            flit_bytes,
-            packets,
-            searches_order,
-            ..
-        } = request.way;
+        let operation = request.way.operation;
         let pacing = request.pacing();
-        let bytes = &found.bytes;
-        let foreseen = match packets {
-            Some(asked) => foresee_in_packets(tree, operation, pacing, bytes, asked, &model),
-            None => foresee_best(tree, operation, pacing, bytes, flit_bytes, &model),
+        self.enter(Phase::Predict);
+        tracing::info!("predicting the round");
+        let planned = Planned {
+            tree: tree.clone(),
+            way: request.way,
+            pacing,
+            bytes: self.sent.clone(),
+            lanes: self.lanes.clone(),
+            model,
         };
-        let foreseen = match searches_order {
-            true => foreseen.and_then(|foreseen| order::search(tree, foreseen, &model)),
-            false => foreseen,
-        };
-        let foreseen = foreseen.and_then(|one| {
-            let round = (tree, &request.way, pacing);
-            self.lanes.foresee(round, bytes, one, &model)
-        });
+        let foreseen = self
+            .aside(move |given_up| planned.foresee(given_up))
+            .await?;
         let Foreseen {
             flit_bytes,
             chosen,
@@ -136,14 +148,15 @@ impl Driver<'_> {
         } = foreseen.map_err(Trouble::from)?;
         let pacing = operation.gives_orders().then_some(pacing);
         tell(Event::Foreseen {
-            bytes,
+            bytes: &self.sent,
             pacing,
             prediction: &prediction,
         });
         self.conduct(Plan {
-            bytes: bytes.clone(),
+            bytes: self.sent.clone(),
             briefs: briefs.clone(),
             lanes,
+            prefixes,
             rounds: request.rounds,
             predicted_ns: prediction.round_ns() + prediction.commit_ns(),
         });
@@ -157,6 +170,7 @@ impl Driver<'_> {
                 reports: &round,
                 clocks: &measured.clocks,
             });
+            self.check_versions(&round)?;
             if request.pictures.wanted() {
                 recording.keep(&mut round, &measured.clocks);
             }
@@ -167,8 +181,10 @@ impl Driver<'_> {
             *clock = clock.aged(age_ns);
         }
         Ok(Rounds {
-            bytes: found.bytes,
+            bytes: self.sent.clone(),
+            whole: found.bytes,
             found: found.delivered,
+            seen: self.seen.clone(),
             measured,
             costs,
             files,
@@ -184,5 +200,51 @@ impl Driver<'_> {
             reports,
             recorded: recording.median_round(),
         })
+    }
+}
+
+/// The input for the plan and the prediction of a round.
+struct Planned {
+    tree: Arc<Tree>,
+    way: Way,
+    pacing: Pacing,
+    /// Lengths by delivery.
+    bytes: Vec<u64>,
+    lanes: Lanes,
+    model: Model,
+}
+
+impl Planned {
+    /// Makes the remaining choices for the round and predicts it.
+    fn foresee(&self, given_up: &AtomicBool) -> Result<Foreseen, RoundFault> {
+        let Planned {
+            tree,
+            way,
+            pacing,
+            bytes,
+            lanes,
+            model,
+        } = self;
+        let (operation, pacing) = (way.operation, *pacing);
+        let one = match way.packets {
+            Some(asked) => {
+                foresee_in_packets(tree, operation, pacing, bytes, asked, model, given_up)
+            }
+            None => foresee_best(
+                tree,
+                operation,
+                pacing,
+                bytes,
+                way.flit_bytes,
+                model,
+                given_up,
+            ),
+        }?;
+        let one = match way.order {
+            MessageOrder::Tail => one,
+            MessageOrder::Fdf => order::farthest_first(tree, one, model, given_up)?,
+            MessageOrder::Search => order::search(tree, one, model, given_up)?,
+        };
+        lanes.foresee((tree, way, pacing), bytes, one, model, given_up)
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of rounds that were conducted, before anybody makes figures of it.
+//! The raw results of rounds.
 
 use std::time::Duration;
 
@@ -16,53 +16,59 @@ use crate::job::lanes::LaneChoice;
 use crate::job::model::Measurement;
 use crate::job::order::OrderChoice;
 use crate::job::packets::PacketChoice;
+use crate::rounds::versions::SeenVersions;
 
-/// All that was planned and measured.
+/// The plan and the measurements of rounds.
 #[derive(Debug)]
 pub struct Rounds {
-    /// Bytes of M_i, by PE index; `[0]` is 0.
+    /// The lengths by delivery of what the rounds sent, in bytes.
     pub bytes: Vec<u64>,
-    /// Whose messages were not sent, since each was there with a receipt.
+    /// The lengths of the whole messages, by delivery: the rounds sent nothing of a prefix that an
+    /// earlier run had left.
+    pub whole: Vec<u64>,
+    /// Deliveries that were not sent because they existed with a receipt.
     pub found: Vec<DeliveryId>,
-    /// The edges and the clocks, the latter as sure as they were after the last round.
+    /// The versions of messages made of files.
+    pub seen: SeenVersions,
+    /// The edges and the clocks; the clocks' uncertainty is that after the last round.
     pub measured: Measurement,
-    /// What the processes were taken to cost.
+    /// The assumed costs of processes.
     pub costs: HostCosts,
-    /// What was known of files; `None` where there are none.
+    /// The assumed costs of files; `None` without files.
     pub files: Option<KnownFiles>,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// Why, if that was chosen and is not the usual size.
+    /// The choice of the flit size, if it is not the default.
     pub flit_size: Option<FlitSize>,
-    /// How messages were cut, if packets were asked for.
+    /// The choice of packets, if they were requested.
     pub packets: Option<PacketChoice>,
-    /// In which order messages left, if one was searched for.
+    /// The choice of the order of messages, if one was searched for.
     pub order: Option<OrderChoice>,
-    /// On how many trees they went, where there could be several.
+    /// The choice of the number of trees, if several were possible.
     pub trees: Option<LaneChoice>,
-    /// How orders were obeyed; `None` where there are none.
+    /// How orders were obeyed; `None` without orders.
     pub pacing: Option<Pacing>,
-    /// What each PE was told beforehand, by PE index.
+    /// The schedule of each PE, by PE index.
     pub briefs: Vec<Brief>,
-    /// What a round was expected to take.
+    /// The prediction of a round.
     pub prediction: Prediction,
-    /// How long measuring the edges took; `None` where a profile stands for that.
+    /// Duration of the edges' measurement; `None` if a profile replaces it.
     pub probing: Option<Duration>,
-    /// Per round, each PE's report, by PE index; without its spans.
+    /// For each round, the PEs' reports by PE index, without their spans.
     pub reports: Vec<Vec<Report>>,
-    /// The spans of the median round, if spans were asked for.
+    /// The spans of the median round, if spans were requested.
     pub recorded: Option<MeasuredRound>,
 }
 
-/// What the PEs did in a round.
+/// The spans of a round.
 #[derive(Debug)]
 pub struct MeasuredRound {
     /// The round.
     pub round: RoundId,
-    /// What it took.
+    /// The duration of the round.
     pub round_ns: u64,
     /// When P0 was triggered, on the clock of the spans.
     pub started_ns: u64,
-    /// By PE index.
+    /// The spans of each PE, by PE index.
     pub spans: Vec<Vec<Span>>,
 }

@@ -1,5 +1,5 @@
-//! What rounds tell of what processes and files cost. How that is learned and kept is
-//! `host_costs`' business.
+//! Observations from rounds about the costs of processes and files. `host_costs` contains the
+//! estimation and the cache.
 
 use flitcast_proto::calibration::learned::Lesson;
 use flitcast_proto::cost::{COSTS, Hosts, Model};
@@ -12,23 +12,24 @@ use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
 use crate::rounds::outcome::{Outcome, by_row};
 
-/// How unsure the median of many rounds is, as a part of it: what the model does not know, about
-/// what the best costs for 114 kinds of rounds leave.
+/// Relative deviation of the median of many rounds from the model with the best costs, found for
+/// 114 kinds of rounds.
 const OFF_ALWAYS: f64 = 0.15;
-/// How unsure a single round is besides.
+/// Additional relative deviation of a single round.
 const OFF_ONCE: f64 = 0.2;
-/// And a single round with files: disks are busy with others now and then.
+/// Additional relative deviation of a single round with files, because other processes use disks as
+/// well.
 const FILES_OFF_ONCE: f64 = 0.25;
-/// How unsure links between hosts are, as they are measured before a round.
+/// Relative deviation of links between hosts as measured before a round.
 const OFF_ON_WIRES: f64 = 0.25;
-/// A prediction of more flits on edges, some two milliseconds' work, is not worth being made
-/// some thirty times to learn from it.
+/// Maximum number of flits times edges, some two milliseconds' work, of rounds that are learned
+/// from, because that takes about thirty predictions.
 const MOST_FLITS: u64 = 4096;
-/// Rounds with files take longer by themselves.
+/// The limit for rounds with files, which take longer.
 const MOST_FLITS_WITH_FILES: u64 = 32_768;
 
-/// What rounds of one kind tell: when their last byte arrived, and when their messages did in the
-/// geometric mean.
+/// Returns the observation from rounds of one kind: the median times of the last byte and of all
+/// messages (geometric mean).
 pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
     let measured = outcome.measured?;
     let arrivals = outcome.pes.iter().filter_map(|pe| pe.measured);
@@ -43,7 +44,7 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
     })
 }
 
-/// What the first of them tells: when its last byte arrived.
+/// Returns the observation from the first round: the time of the last byte.
 pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
     Some(Lesson {
         times_ns: vec![*outcome.rounds_ns.first()? as f64],
@@ -52,13 +53,13 @@ pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
     })
 }
 
-/// How unsure the median of so many rounds is.
+/// Returns the relative deviation of the median of `rounds` rounds.
 fn deviation(always: f64, once: f64, rounds: usize) -> f64 {
     (always * always + once * once / rounds.max(1) as f64).sqrt()
 }
 
-/// What rounds that were run would tell on hosts that cost so much: by the schedule that they
-/// were run by, which came of what was known then. PEs that were told to wait have waited.
+/// Predicts the observed times of executed rounds for other costs of hosts, with the schedule that
+/// was executed, which depended on the costs known then.
 pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option<Vec<f64>> {
     let edges = &outcome.rounds.measured.edges;
     let model = measured_model(edges, hosts.clone(), &request.site);
@@ -67,10 +68,10 @@ pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option
     host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
 }
 
-/// Learns from rounds what processes cost on each machine. Those with files tell of files, and of
-/// what those make of the processes' costs; those on shaped links of the links.
+/// Learns the costs of processes on each machine from rounds of synthetic messages on unshaped
+/// links; from rounds with files, the costs of files and their effect on processes.
 pub fn learn(request: &Request, outcome: &Outcome) {
-    // On several trees at once PEs do other things than their briefs say of one.
+    // On several trees, PEs do not follow the schedules for one tree.
     if outcome
         .rounds
         .trees
@@ -92,8 +93,8 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     let encrypted = request.site.guard.is_encrypted();
     let hosts = costs.hosts.in_median_of(lesson.rounds);
     let would_take = |hosts: &Hosts| would_take(request, outcome, hosts);
-    // What is not known of the other machines, nor of the wires between, makes a machine's own part
-    // in the times less sure.
+    // Unknown costs of other machines, and of the wires between, increase the deviation of a
+    // machine's part in the times.
     let unsure = |place: usize| match machines {
         1 => 0.0,
         _ => {
@@ -129,8 +130,8 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     }
 }
 
-/// How unsure a round's time is for what is not known of one machine: the variance of its logarithm,
-/// if each cost were off by itself, by such deviations of its logarithm.
+/// Returns the variance of the logarithm of a round's time due to the costs of one machine, if each
+/// cost deviates independently by the given deviation of its logarithm.
 fn unsure_of(
     deviations: [f64; COSTS],
     hosts: &Hosts,
@@ -152,7 +153,7 @@ fn unsure_of(
     shifts.map(|shift| shift * shift).sum()
 }
 
-/// Learns from rounds with files what those cost where they all went.
+/// Learns the costs of files on the file system to which all were written.
 fn learn_files(request: &Request, outcome: &Outcome) {
     let rounds = &outcome.rounds;
     let (Some(known), Some(phases)) = (&rounds.files, &outcome.phases) else {
@@ -168,7 +169,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let hosts = rounds.costs.hosts.in_median_of(count as u64);
     let edges = wires(&rounds.measured.edges, &rounds.costs.hosts, &request.site);
     let wires_alone = model_of(edges, hosts, &request.site);
-    // Of waiting for files, which may be none at all, only what is a part of the transfer counts.
+    // Only waits for files during the transfer count, which may be 0.
     let times = |transfer_ns: u64, whole_ns: u64, disk_ns: u64| {
         let with_disk_ns = transfer_ns + disk_ns;
         [transfer_ns, whole_ns, with_disk_ns]
@@ -191,10 +192,13 @@ fn learn_files(request: &Request, outcome: &Outcome) {
         let whole_ns = transfer_ns + prediction.commit_ns();
         Some(times(transfer_ns, whole_ns, prediction.disk_ns()))
     };
-    let [transfer, whole, disk] = [phases.transfer, phases.whole, phases.disk];
-    let [transfer_ns, whole_ns, disk_ns] = [transfer, whole, disk].map(|it| it.measured.median);
+    let [transfer, whole, disk] =
+        [phases.transfer, phases.whole, phases.disk].map(|it| it.measured);
+    let (Some(transfer), Some(whole), Some(disk)) = (transfer, whole, disk) else {
+        return;
+    };
     let lesson = Lesson {
-        times_ns: times(transfer_ns, whole_ns, disk_ns),
+        times_ns: times(transfer.median, whole.median, disk.median),
         deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, count),
         rounds: count as u64,
     };
@@ -203,7 +207,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     }
 }
 
-/// Over all messages: their flits, times the edges that they cross.
+/// Returns the sum over all messages of flits times edges on their way.
 fn flits_on_edges(request: &Request, outcome: &Outcome) -> u64 {
     let flit_bytes = u64::from(outcome.rounds.flit_bytes);
     let flits = outcome.pes.iter().map(|pe| {

@@ -1,5 +1,4 @@
-//! Rounds on a cluster that is launched: measured, predicted, conducted, watched, and what they
-//! came to.
+//! Rounds on a launched cluster: measured, predicted, run and monitored, and their results.
 
 pub mod conduct;
 pub mod conducted;
@@ -8,3 +7,4 @@ pub mod learning;
 pub mod outcome;
 pub mod recording;
 pub mod run;
+pub mod versions;

@@ -1,4 +1,4 @@
-//! What a run came to: figures over its rounds, or a failure.
+//! The result of a run: statistics over its rounds, or a failure.
 
 mod failure;
 
@@ -16,35 +16,41 @@ use crate::text::figures::as_micros;
 
 #[cfg(test)]
 pub use failure::WHY_CHARS;
-pub use failure::{Aftermath, Failure, Lacking, Whereabouts};
 
-/// The spread of one figure over the rounds, in nanoseconds.
+/// Writes the record of a run; it may block on the disk.
+pub type Record = Box<dyn FnOnce() + Send>;
+
+/// Returns the function that writes the record, from the state before the first round; `None` if
+/// the run has no record.
+pub type Recorder<'a> = &'a dyn Fn(&Aftermath) -> Option<Record>;
+pub use failure::{Aftermath, AftermathOf, Failure, Lacking, Whereabouts};
+
+/// The distribution of one figure over the rounds, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Spread {
-    /// The least.
+    /// The minimum.
     #[serde(serialize_with = "as_micros")]
     pub min: u64,
-    /// The middle one; of an even number, the mean of the middle two.
+    /// The median; of an even number of values, the mean of the middle two.
     #[serde(serialize_with = "as_micros")]
     pub median: u64,
-    /// 95 % of the values are at most this; see [`percentile`]. Only a bench has rounds enough.
+    /// The 95th percentile, see [`percentile`]; used by benchmarks only, which have enough rounds.
     #[serde(skip)]
     pub p95: u64,
-    /// The greatest.
+    /// The maximum.
     #[serde(serialize_with = "as_micros")]
     pub max: u64,
 }
 
-/// By nearest rank: the least of these values, which are at least one and in rising
-/// order, that `percent` (1 to 100) of them do not exceed. It is always a value that
-/// was measured.
+/// Returns the percentile by nearest rank: the least of these values, at least one and in
+/// increasing order, that is not exceeded by `percent` (1 to 100) percent of them.
 fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted[rank - 1]
 }
 
 impl Spread {
-    /// Of at least one value; `None` of none.
+    /// Computes the distribution of these values; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = u64>) -> Option<Spread> {
         let mut values: Vec<u64> = values.into_iter().collect();
         values.sort_unstable();
@@ -64,14 +70,14 @@ impl Spread {
     }
 }
 
-/// When a round began, which the root's report tells, and no other.
+/// Returns when a round began, which only the root's report contains.
 pub fn started_ns(reports: &[Report]) -> u64 {
     let told = reports.iter().map(|report| report.started_ns);
     told.max().unwrap_or(0)
 }
 
-/// What a round took: from the root's trigger to the last byte of the last message; `None`
-/// if there was nothing to send. `reports` are the PEs', by index, and so are their `clocks`.
+/// Returns the duration of a round, from the root's trigger to the last byte of the last message;
+/// `None` if there was nothing to send. `reports` and `clocks` are by PE index.
 pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
     let started_ns = started_ns(reports);
     let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
@@ -81,7 +87,7 @@ pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
     arrivals.max()
 }
 
-/// The latest of the times of each PE's deliveries, by PE index: of those in its row of a report.
+/// Returns for each PE index the latest time of the deliveries in the PE's row of a report.
 /// `times_ns` is by delivery.
 pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
     let mut latest = vec![None; tree.len()];
@@ -92,58 +98,57 @@ pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Ve
     latest
 }
 
-/// One PE's part: the deliveries in its row.
+/// The results of one PE: the deliveries in its row.
 #[derive(Clone, Debug)]
 pub struct PeOutcome {
-    /// Which PE.
+    /// The PE.
     pub pe: PeId,
-    /// Bytes of them all.
+    /// Bytes of all deliveries.
     pub bytes: u64,
-    /// When the last of them was expected; `None` if it has none.
+    /// Predicted time of the last delivery; `None` if there is none.
     pub predicted_ns: Option<u64>,
-    /// When the last of them arrived, over the rounds.
+    /// Measured time of the last delivery, over the rounds.
     pub measured: Option<Spread>,
-    /// The process's largest resident set.
-    pub peak_resident_bytes: u64,
-    /// Packets that TCP has sent again from here along the tree's edges, in all rounds.
+    /// Largest resident set of the process; `None` if it has run no round.
+    pub peak_resident_bytes: Option<u64>,
+    /// Packets that TCP has retransmitted from this PE on the tree's edges, in all rounds.
     pub retransmitted_packets: u64,
 }
 
-/// What was predicted of something, and what it took over the rounds; in nanoseconds.
+/// A predicted and a measured duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Beside {
-    /// As predicted.
+    /// The prediction.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
-    /// As measured.
+    /// The measurements over the rounds; `None` if no round was run.
     #[serde(rename = "measured_us")]
-    pub measured: Spread,
+    pub measured: Option<Spread>,
 }
 
-/// Of rounds with files, where their time goes.
+/// The durations of the phases of rounds with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Phases {
     /// From the root's trigger until every message is durable and visible.
     pub whole: Beside,
     /// From the root's trigger to the last byte of the last message.
     pub transfer: Beside,
-    /// Of that, the longest that any PE waits for its files.
+    /// The longest wait of a PE for its files during the transfer.
     pub disk: Beside,
     /// From the last byte until every message is durable and visible.
     pub commit: Beside,
 }
 
 impl Phases {
-    /// Of these rounds; `None` without files, or with nothing to send.
+    /// Computes the phases of these rounds; `None` without files, or with nothing to send.
     fn of(rounds: &Rounds, rounds_ns: &[u64]) -> Option<Phases> {
+        let predicted = &rounds.prediction;
         rounds.files.as_ref()?;
+        predicted.arrivals_ns.iter().flatten().next()?;
         let clocks = &rounds.measured.clocks;
-        let beside = |predicted_ns, measured: Vec<u64>| {
-            let measured = Spread::of(measured)?;
-            Some(Beside {
-                predicted_ns,
-                measured,
-            })
+        let beside = |predicted_ns, measured: Vec<u64>| Beside {
+            predicted_ns,
+            measured: Spread::of(measured),
         };
         let waited = |round: &Vec<Report>| round.iter().map(|report| report.files_ns).max();
         let visible = |round: &Vec<Report>| {
@@ -159,45 +164,45 @@ impl Phases {
             .iter()
             .zip(rounds_ns)
             .map(|(visible, arrived)| visible.saturating_sub(*arrived));
-        let predicted = &rounds.prediction;
         Some(Phases {
-            whole: beside(predicted.round_ns() + predicted.commit_ns(), whole.clone())?,
-            transfer: beside(predicted.round_ns(), rounds_ns.to_vec())?,
+            whole: beside(predicted.round_ns() + predicted.commit_ns(), whole.clone()),
+            transfer: beside(predicted.round_ns(), rounds_ns.to_vec()),
             disk: beside(
                 predicted.disk_ns(),
                 rounds.reports.iter().filter_map(waited).collect(),
-            )?,
-            commit: beside(predicted.commit_ns(), commits.collect())?,
+            ),
+            commit: beside(predicted.commit_ns(), commits.collect()),
         })
     }
 }
 
-/// A run that ended well.
+/// The result of a successful run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How long it took until all processes had registered.
+    /// Time until all processes had registered.
     pub launching: Duration,
-    /// All that was planned and measured.
+    /// The plan and the measurements.
     pub rounds: Rounds,
-    /// Those that there are, in index order.
+    /// Results of the present PEs, in index order.
     pub pes: Vec<PeOutcome>,
     /// Bytes of all messages.
     pub bytes: u64,
-    /// Nonnull messages.
+    /// Number of nonnull messages.
     pub messages: u64,
-    /// What a round was expected to take.
+    /// Predicted duration of a round.
     pub predicted_ns: u64,
-    /// What it took: from the root's trigger to the last byte of the last message.
+    /// Measured duration, from the root's trigger to the last byte of the last message; `None` if no
+    /// round was run, or there is nothing to send.
     pub measured: Option<Spread>,
-    /// Where that goes, with files.
+    /// Durations of the phases, with files.
     pub phases: Option<Phases>,
-    /// What it took, round by round; empty if there is nothing to send.
+    /// Measured duration of each round; empty if there is nothing to send.
     pub rounds_ns: Vec<u64>,
-    /// How far the clock of any PE may be off P0's in this: 0 where all are one.
+    /// Maximum uncertainty of a PE's clock relative to P0's; 0 if all use the same clock.
     pub clock_uncertainty_ns: u64,
     /// Flits that had to wait for a busy port, in the worst round.
     pub collisions: u64,
-    /// Flits of passing messages in one PE's user memory, at most.
+    /// Maximum number of flits of other PEs' messages in the memory of one PE.
     pub peak_buffered_flits: u64,
     /// Frames of earlier rounds that were dropped, in all rounds.
     pub late_frames: u64,
@@ -205,19 +210,19 @@ pub struct Outcome {
     pub repeated_frames: u64,
 }
 
-/// Flits that had to wait for a busy port in a round.
+/// Returns the number of flits that had to wait for a busy port in a round.
 pub fn round_collisions(reports: &[Report]) -> u64 {
     reports.iter().map(|report| report.collisions).sum()
 }
 
-/// How far a predicted time is from a measured one, in percent of the latter, which is
-/// above 0.
+/// Returns the deviation of a predicted time from a measured one, which is above 0, in percent of
+/// the latter.
 pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
     let measured = measured_ns as f64;
     (predicted_ns as f64 - measured) / measured * 100.0
 }
 
-/// How many times longer than predicted a round takes, or took, if that is worth a word.
+/// Returns the ratio of the elapsed to the predicted time of a round if it should be reported.
 pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
     const WORTH_A_WORD: f64 = 2.0;
     const SHORTEST: Duration = Duration::from_secs(1);
@@ -226,7 +231,7 @@ pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
 }
 
 impl Outcome {
-    /// Works out the figures.
+    /// Computes the result.
     pub fn new(launching: Duration, tree: &Tree, operation: Operation, rounds: Rounds) -> Outcome {
         let started = |round: usize| started_ns(&rounds.reports[round]);
         let arrivals: Vec<Vec<Option<u64>>> = (0..rounds.reports.len())
@@ -237,7 +242,7 @@ impl Outcome {
                     for arrival in &report.arrivals {
                         let (message, at) = (arrival.message, arrival.destination);
                         let delivery = operation.delivery(tree, message, at);
-                        // A PE may tell of what there is not.
+                        // A PE may report a delivery that does not exist.
                         if let Some(told) = arrivals.get_mut(delivery.index()) {
                             *told = Some(since(started(round), arrival.at_ns, *clock));
                         }
@@ -264,7 +269,7 @@ impl Outcome {
                     bytes: bytes[i],
                     predicted_ns: predicted_ns[i],
                     measured: Spread::of(arrivals.iter().filter_map(|round| round[i])),
-                    peak_resident_bytes: resident.max().unwrap_or(0),
+                    peak_resident_bytes: resident.max(),
                     retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
                 }
             })
@@ -301,19 +306,19 @@ impl Outcome {
         }
     }
 
-    /// How many times longer it took than was predicted; `None` where it did not, or was
-    /// too short to tell what a machine's own pauses do to it.
+    /// Returns the ratio of the measured to the predicted time; `None` if it is small, or if rounds
+    /// are too short to distinguish it from pauses of the machine.
     pub fn slowdown(&self) -> Option<f64> {
         let measured_ns = self.measured?.median;
         slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
     }
 
-    /// Packets that TCP has sent again along the tree's edges, in all rounds.
+    /// Returns the packets that TCP has retransmitted on the tree's edges, in all rounds.
     pub fn retransmitted_packets(&self) -> u64 {
         self.pes.iter().map(|pe| pe.retransmitted_packets).sum()
     }
 
-    /// How far the prediction is from what was measured, in percent of the latter.
+    /// Returns the deviation of the prediction from the measurement, in percent of the latter.
     pub fn error_pct(&self) -> Option<f64> {
         let measured = self.measured.filter(|spread| spread.median > 0)?;
         Some(error_pct(self.predicted_ns, measured.median))
@@ -375,6 +380,7 @@ mod tests {
             delivered: true,
             at_ns: 1_000_700_000,
             delivered_ns: 0,
+            digest: None,
         }];
         assert_eq!(round_ns(&reports, &clocks), Some(700_000));
     }

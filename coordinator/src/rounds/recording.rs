@@ -1,5 +1,5 @@
-//! The spans of a round that is to be drawn: which of many rounds that is, and how much is kept until
-//! it is known.
+//! The spans of the round that a chart shows: the choice of the round, and the spans that are kept
+//! until it is known.
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Report;
@@ -7,21 +7,21 @@ use flitcast_proto::wire::control::Report;
 use crate::rounds::conducted::MeasuredRound;
 use crate::rounds::outcome::{Spread, round_ns, started_ns};
 
-/// Spans that are kept until the median round is known: 128 MiB of them.
+/// Maximum number of spans that are kept until the median round is known: 128 MiB.
 const MAX_KEPT_SPANS: usize = 4 * 1024 * 1024;
 
-/// The spans of the rounds so far. When they are too many, the rounds that are
-/// farthest from the median are forgotten.
+/// The spans of the rounds so far. If there are too many, those of the rounds farthest from the
+/// median are dropped.
 #[derive(Debug, Default)]
 pub struct Recording {
     rounds: Vec<MeasuredRound>,
-    /// What all rounds took, also those whose spans are forgotten.
+    /// Durations of all rounds, including those whose spans were dropped.
     rounds_ns: Vec<u64>,
     kept_spans: usize,
 }
 
 impl Recording {
-    /// Takes the spans out of the PEs' reports on a round, whose clocks are these.
+    /// Moves the spans out of the PEs' reports on a round; `clocks` are the PEs' clocks.
     pub fn keep(&mut self, reports: &mut [Report], clocks: &[ClockOffset]) {
         let Some(round) = reports.first().map(|report| report.round) else {
             return;
@@ -45,7 +45,7 @@ impl Recording {
         }
     }
 
-    /// Half at a time, so that many rounds are not sorted for each one more.
+    /// Drops spans, half of them at a time, so that rounds are sorted rarely.
     fn forget_beyond(&mut self, most: usize) {
         let median = self.median_ns();
         self.rounds
@@ -60,7 +60,7 @@ impl Recording {
         Spread::of(self.rounds_ns.iter().copied()).map_or(0, |spread| spread.median)
     }
 
-    /// The round that took the median time, or of those kept the one nearest to it.
+    /// Returns the round with the median duration, or the nearest one that was kept.
     pub fn median_round(self) -> Option<MeasuredRound> {
         let median = self.median_ns();
         let rounds = self.rounds.into_iter();
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// P0's and P1's report on a round that took so long.
+    /// Returns the reports of P0 and P1 on a round of this duration.
     fn reports(round: u64, round_ns: u64) -> Vec<Report> {
         let arrival = Arrival {
             message: MessageId(1),
@@ -93,6 +93,7 @@ mod tests {
             delivered: true,
             at_ns: 100 + round_ns,
             delivered_ns: 0,
+            digest: None,
         };
         let span = Span {
             port: Port::Send,
@@ -125,7 +126,7 @@ mod tests {
         for (rounds_ns, shown) in [
             (&[7][..], 1),
             (&[9, 5, 7, 1, 8], 3),
-            // Of two that are as near, the first.
+            // The first of two equally near ones.
             (&[1, 8, 4, 20], 2),
             (&[5, 5, 5], 1),
         ] {
@@ -147,7 +148,7 @@ mod tests {
         kept.sort_unstable();
         // 48 is as near as 50, which came first.
         assert_eq!(kept, [49, 50]);
-        // What was forgotten counts for the median all the same.
+        // Dropped rounds still count for the median.
         assert_eq!(recording.median_ns(), 49);
         recording.forget_beyond(0);
         assert_eq!(recording.rounds.len(), 1, "one round is always kept");

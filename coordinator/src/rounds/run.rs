@@ -1,13 +1,14 @@
-//! One request from beginning to end: a cluster is launched, its rounds conducted,
-//! every process stopped, and what was half written removed.
+//! One request from beginning to end: launches a cluster, runs the rounds, stops every process, and
+//! removes incomplete output.
 
+use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use flitcast_node::payload;
+use flitcast_node::payload::{self, Sweep};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Payload;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::job::model::Measurement;
@@ -19,64 +20,104 @@ use crate::observe::event::Event;
 use crate::observe::tell::{RunGuard, tell};
 use crate::rounds::conduct::{self, conduct};
 use crate::rounds::learning;
-use crate::rounds::outcome::{Failure, Outcome};
+use crate::rounds::outcome::{Failure, Outcome, Recorder};
 use crate::site::kept;
+use crate::system::interrupts::{Interruption, Interrupts};
 use crate::text::units::Nanos;
 
-/// How a run ended.
+/// Maximum wait for work that is asked to end, longer than the PEs' time for last reports.
+const ENDING: Duration = Duration::from_secs(3);
+
+/// The end of a run.
 #[derive(Debug)]
 pub enum Ended<T> {
-    /// All went well.
+    /// The run was successful.
     Done(T),
-    /// The cluster did not come up, or something failed.
+    /// The cluster was not launched, or an error occurred.
     Failed(Box<Failure>),
-    /// Ctrl-C, or SIGTERM.
-    Interrupted,
+    /// A signal ended the command.
+    Interrupted(Interrupted),
 }
 
-/// Ctrl-C and SIGTERM, from when this is made: one that comes between two runs ends the
-/// second.
+/// A run that a signal ended.
 #[derive(Debug)]
-pub struct Interrupts {
-    interrupt: Signal,
-    terminate: Signal,
+pub struct Interrupted {
+    /// The signal.
+    pub signal: Interruption,
+    /// The processes of the PEs after the run.
+    processes: Processes,
+    /// The state of the messages; `None` if it is unknown.
+    pub failure: Option<Box<Failure>>,
 }
 
-impl Interrupts {
-    /// From now on, they end nothing by themselves.
-    pub fn new() -> anyhow::Result<Interrupts> {
-        let listen = |kind| signal(kind).context("cannot listen to signals");
-        Ok(Interrupts {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
+/// The processes of the PEs after a run.
+#[derive(Clone, Copy, Debug)]
+enum Processes {
+    /// Processes of this run, which have ended.
+    Stopped,
+    /// Processes that were started elsewhere and were asked to leave.
+    ToldToLeave,
+    /// Processes of a persistent cluster.
+    StayUp,
+}
 
-    pub async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
+impl Interrupted {
+    /// Describes the end of a run of a request, without its messages.
+    pub fn new(
+        request: &Request,
+        signal: Interruption,
+        failure: Option<Box<Failure>>,
+    ) -> Interrupted {
+        let placement = &request.site.placement;
+        let processes = match () {
+            () if placement.kept.is_some() => Processes::StayUp,
+            () if placement.is_joined() => Processes::ToldToLeave,
+            () => Processes::Stopped,
+        };
+        Interrupted {
+            signal,
+            processes,
+            failure,
         }
     }
 }
 
-/// What came of a cluster that was launched; `None` if it was interrupted.
+/// Describes the state of the processes, without the messages.
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.processes {
+            Processes::Stopped => "interrupted: every process was stopped",
+            Processes::ToldToLeave => "interrupted: every PE was told to leave",
+            Processes::StayUp => "interrupted: the cluster stays up",
+        })
+    }
+}
+
+/// The result on a launched cluster; `None` if the run was interrupted and its result is unknown.
 pub type Conducted<'a, T> = Option<&'a Result<T, Failure>>;
 
-/// Runs a request on a cluster of its own. From what came of it, `is_over` knows whether the
-/// undertaking that it belongs to is over, which PEs are told before they leave.
+/// Runs a request on a new cluster. The record from `recorder` is written before the first round,
+/// so that it exists however the run ends. `is_over` returns whether the job of the run is over,
+/// which PEs are notified of before they leave.
 ///
 /// # Errors
 ///
-/// What was half written could not be removed.
+/// Returns an error if incomplete output cannot be removed.
 pub async fn run(
     request: &Request,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
+    recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
-    let ended = rounds(request, logs, interrupts, is_over).await?;
-    if let Ended::Done(outcome) = &ended {
+    let ended = rounds(request, logs, interrupts, recorder, is_over).await?;
+    if request.is_dry_run() {
+        return Ok(ended);
+    }
+    // The cost model has the files of whole messages.
+    if let Ended::Done(outcome) = &ended
+        && outcome.rounds.bytes == outcome.rounds.whole
+    {
         learning::learn(request, outcome);
     }
     if let (Some(file), Some(_)) = (&request.site.cluster, &request.site.placement.kept) {
@@ -85,19 +126,20 @@ pub async fn run(
     Ok(ended)
 }
 
-/// Runs a request of which nothing is to be learned: what the rounds took is not kept.
+/// Runs a request without learning from its durations.
 ///
 /// # Errors
 ///
-/// As [`run`].
+/// Returns an error as [`run`] does.
 pub async fn rounds(
     request: &Request,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
+    recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
 ) -> anyhow::Result<Ended<Box<Outcome>>> {
-    let done = async |cluster: &mut Cluster, console: &Console, launching| {
-        let rounds = conduct(cluster, request, console).await?;
+    let done = async |cluster: &mut Cluster, console: &Console, launching, ends: &_| {
+        let rounds = conduct(cluster, request, console, ends, recorder).await?;
         Ok(Box::new(Outcome::new(
             launching,
             &request.site.tree,
@@ -115,7 +157,7 @@ fn what(request: &Request) -> String {
     format!("{operation} by {}", request.way.algorithm())
 }
 
-/// What is remembered of a run on a cluster that is up.
+/// Returns the record of a run on a persistent cluster.
 fn noted(request: &Request, ended: &Ended<Box<Outcome>>) -> kept::Round {
     let outcome = match ended {
         Ended::Done(outcome) => match outcome.measured {
@@ -123,7 +165,7 @@ fn noted(request: &Request, ended: &Ended<Box<Outcome>>) -> kept::Round {
             None => "done".to_owned(),
         },
         Ended::Failed(failure) => failure.cause.clone(),
-        Ended::Interrupted => "interrupted".to_owned(),
+        Ended::Interrupted(_) => "interrupted".to_owned(),
     };
     kept::Round {
         at: SystemTime::now(),
@@ -133,36 +175,36 @@ fn noted(request: &Request, ended: &Ended<Box<Outcome>>) -> kept::Round {
     }
 }
 
-/// Measures the edges and clocks of a cluster of its own; `budget` is for each edge.
+/// Measures the edges and clocks of a new cluster; `budget` is for each edge.
 ///
 /// # Errors
 ///
-/// The cluster did not come up.
+/// Returns an error if the cluster cannot be launched.
 pub async fn measure(
     request: &Request,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
     budget: Duration,
 ) -> anyhow::Result<Ended<Measurement>> {
-    let done = async |cluster: &mut Cluster, console: &Console, _| {
-        conduct::measure(cluster, request, console, budget).await
+    let done = async |cluster: &mut Cluster, console: &Console, _, ends: &_| {
+        conduct::measure(cluster, request, console, ends, budget).await
     };
     let pes: Vec<PeId> = request.site.tree.pes().collect();
     on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await
 }
 
-/// Launches a cluster of these PEs, has something done on it, and stops it. `done` also gets
-/// how long launching took; `is_over` is as in [`run`].
+/// Launches a cluster of these PEs, calls `done`, and stops the cluster. `done` also gets the
+/// duration of the launch, and a token that asks it to end soon; `is_over` is as in [`run`].
 ///
 /// # Errors
 ///
-/// What was half written could not be removed.
+/// Returns an error if incomplete output cannot be removed.
 pub async fn on_a_cluster<T>(
     request: &Request,
     pes: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-    done: impl AsyncFnOnce(&mut Cluster, &Console, Duration) -> Result<T, Failure>,
+    done: impl AsyncFnOnce(&mut Cluster, &Console, Duration, &CancellationToken) -> Result<T, Failure>,
     is_over: impl FnOnce(Conducted<'_, T>) -> bool,
 ) -> anyhow::Result<Ended<T>> {
     let _used = match (&request.site.cluster, &request.site.placement.kept) {
@@ -189,15 +231,16 @@ pub async fn on_a_cluster<T>(
     let mut launch = std::pin::pin!(Cluster::launch(plan, &console, &given_up));
     let launched = tokio::select! {
         launched = &mut launch => launched,
-        () = interrupts.next() => {
+        interruption = interrupts.next() => {
             tell(Event::Interrupted);
-            // What was started is not left to die by itself.
+            // Processes that were started are stopped actively.
             given_up.cancel();
-            // It may have just come up.
+            // The launch may just have succeeded.
             if let Ok(cluster) = launch.await {
-                cluster.stop(false, interrupts.next()).await;
+                cluster.stop(false, another(interrupts)).await;
             }
-            return Ok(Ended::Interrupted);
+            let interrupted = Interrupted::new(request, interruption, None);
+            return Ok(Ended::Interrupted(interrupted));
         }
     };
     let mut cluster = match launched {
@@ -217,39 +260,76 @@ pub async fn on_a_cluster<T>(
     let launching = began.elapsed();
     tracing::info!(pes = pes.len(), ?launching, "launched");
     let id = cluster.id();
-    let conducted = tokio::select! {
-        conducted = done(&mut cluster, &console, launching) => Some(conducted),
-        () = interrupts.next() => {
-            tracing::info!("interrupted: once more kills whom it does not stop");
-            tell(Event::Interrupted);
-            None
-        }
-    };
+    let ends = CancellationToken::new();
+    let done = done(&mut cluster, &console, launching, &ends);
+    let (conducted, interruption, is_patient) = until_interrupted(done, &ends, interrupts).await;
     console.clear();
     tell(Event::Stopping);
-    cluster
-        .stop(is_over(conducted.as_ref()), interrupts.next())
-        .await;
-    // On hosts of their own, the PEs' files are not here.
+    let enough = async {
+        if is_patient {
+            interrupts.next().await;
+        }
+    };
+    cluster.stop(is_over(conducted.as_ref()), enough).await;
+    // On other hosts, the PEs' files are not accessible here.
     if let (Payload::Files { output, .. }, false) = (
         &request.messages.payload,
-        request.site.placement.is_elsewhere(),
+        request.site.placement.is_elsewhere() || request.is_dry_run(),
     ) {
-        // What a killed PE left half written.
-        let (operation, tree) = (request.way.operation, &request.site.tree);
-        let rows = tree.pes().filter(|_| operation.is_of_pairs());
-        let rows = rows.map(|pe| payload::destination(output, pe));
-        for folder in rows.chain([output.clone()]) {
-            let swept = payload::sweep(&folder, id);
-            swept.context("cannot remove what was half written")?;
-        }
+        let has_rows = request.way.operation.is_of_pairs();
+        let how = Sweep {
+            run: id,
+            run_has_ended: true,
+            job: request.messages.undertaking,
+            is_exclusive: false,
+        };
+        let swept = payload::sweep_output(output, has_rows, &how);
+        swept.context("cannot remove what was half written")?;
     }
-    Ok(match conducted {
-        None => {
-            tell(Event::Abandoned);
-            Ended::Interrupted
+    if interruption.is_some() {
+        tell(Event::Abandoned);
+    }
+    Ok(match (conducted, interruption) {
+        (conducted, Some(signal)) => {
+            let failure = conducted.and_then(Result::err).map(Box::new);
+            Ended::Interrupted(Interrupted::new(request, signal, failure))
         }
-        Some(Ok(done)) => Ended::Done(done),
-        Some(Err(failure)) => Ended::Failed(Box::new(failure)),
+        (Some(Ok(done)), None) => Ended::Done(done),
+        (Some(Err(failure)), None) => Ended::Failed(Box::new(failure)),
+        // Without an interruption, the result is awaited.
+        (None, None) => anyhow::bail!("a run has ended without a result"),
     })
+}
+
+/// Waits for the result of `done`. At the first signal it asks `done` to end, and waits a little
+/// longer, until a second signal. Returns the result of `done` unless it is not needed any more;
+/// the first signal; and whether there was no second one.
+async fn until_interrupted<T>(
+    done: impl Future<Output = Result<T, Failure>>,
+    ends: &CancellationToken,
+    interrupts: &mut Interrupts,
+) -> (Option<Result<T, Failure>>, Option<Interruption>, bool) {
+    let mut done = std::pin::pin!(done);
+    let interruption = tokio::select! {
+        conducted = &mut done => return (Some(conducted), None, true),
+        interruption = interrupts.next() => interruption,
+    };
+    tracing::info!("interrupted: once more kills whom it does not stop");
+    tell(Event::Interrupted);
+    ends.cancel();
+    let (conducted, is_patient) = tokio::select! {
+        conducted = timeout(ENDING, &mut done) => (conducted.ok(), true),
+        _ = interrupts.next() => (None, false),
+    };
+    // The state of completed messages, and of those without a report, is read from the disk.
+    (
+        conducted.filter(Result::is_err),
+        Some(interruption),
+        is_patient,
+    )
+}
+
+/// Waits for any signal.
+async fn another(interrupts: &mut Interrupts) {
+    interrupts.next().await;
 }

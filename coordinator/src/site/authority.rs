@@ -1,4 +1,4 @@
-//! Issues certificates: for one launch, or for a folder that `flitcast ca` keeps.
+//! An authority that issues certificates: for one launch, or for a folder of `flitcast ca`.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,10 +12,10 @@ use rcgen::{
 
 use crate::system::random::drawn;
 
-/// Clocks may differ by so much for a certificate to be good at once everywhere.
+/// Tolerated difference between clocks: a certificate is valid from this time before its creation.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
 
-/// When a certificate is good.
+/// The period in which a certificate is valid.
 #[derive(Clone, Copy, Debug)]
 pub struct Validity {
     from: SystemTime,
@@ -23,7 +23,7 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From now on, by anybody's clock.
+    /// Returns the period from now, minus the tolerated difference of clocks, until `time` later.
     pub fn of(time: Duration) -> Validity {
         let now = SystemTime::now();
         Validity {
@@ -32,7 +32,7 @@ impl Validity {
         }
     }
 
-    /// No longer than `end`.
+    /// Shortens the period to end at `end` or before.
     fn within(self, end: SystemTime) -> Validity {
         let until = self.until.min(end);
         Validity { until, ..self }
@@ -44,9 +44,8 @@ impl Validity {
     }
 }
 
-/// Who issues certificates: its key, and nothing that was parsed. The certificate of the
-/// authority follows from the key and the name that all authorities have; only when it ends
-/// has to be told.
+/// An authority: its key and the end of its validity. Its certificate follows from the key and from
+/// the name that all authorities have.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     ends: SystemTime,
@@ -54,20 +53,20 @@ pub struct Authority {
 
 /// A certificate with its private key.
 pub struct Issued {
-    /// In DER.
+    /// The certificate in DER.
     pub certificate: Vec<u8>,
-    /// In PEM.
+    /// The certificate in PEM.
     pub pem: String,
-    /// Its key.
+    /// The private key.
     pub key: KeyPair,
-    /// Its number.
+    /// Serial number of the certificate.
     pub serial: Vec<u8>,
-    /// How long it is good.
+    /// End of the certificate's validity.
     pub until: SystemTime,
 }
 
 impl Issued {
-    /// All that a process needs that believes an authority.
+    /// Returns the credentials of a process that trusts `authority`.
     fn believing(self, authority: &[u8]) -> IssuedCredentials {
         IssuedCredentials {
             authority: authority.to_vec().into(),
@@ -78,7 +77,7 @@ impl Issued {
 }
 
 impl Authority {
-    /// A new one, and its certificate.
+    /// Creates an authority and its own certificate.
     pub fn found(validity: Validity) -> Result<(Authority, Issued), Error> {
         let (mut params, serial) = (authority_params(), serial()?);
         params.serial_number = Some(SerialNumber::from_slice(&serial));
@@ -97,7 +96,7 @@ impl Authority {
         Ok((Authority::of_key(known, validity.until), issued))
     }
 
-    /// The one that has this key, and ends then.
+    /// Returns the authority with this key, whose certificate is valid until `ends`.
     pub fn of_key(key: KeyPair, ends: SystemTime) -> Authority {
         Authority {
             issuer: Issuer::new(authority_params(), key),
@@ -105,12 +104,12 @@ impl Authority {
         }
     }
 
-    /// When it ends.
+    /// Returns the end of its validity.
     pub fn ends(&self) -> SystemTime {
         self.ends
     }
 
-    /// A certificate for `name`, good no longer than the authority itself.
+    /// Issues a certificate for `name`, valid at most as long as the authority.
     pub fn issue(&self, name: Name, validity: Validity) -> Result<Issued, Error> {
         let (validity, serial) = (validity.within(self.ends), serial()?);
         let mut params = CertificateParams::new(vec![name.host()])?;
@@ -119,7 +118,7 @@ impl Authority {
         validity.put(&mut params);
         params.use_authority_key_identifier_extension = true;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        // A PE is called by its children and calls its parent.
+        // A PE accepts connections from its children and connects to its parent.
         params.extended_key_usages = vec![
             ExtendedKeyUsagePurpose::ServerAuth,
             ExtendedKeyUsagePurpose::ClientAuth,
@@ -135,8 +134,8 @@ impl Authority {
         })
     }
 
-    /// A list of what it has revoked, in PEM. There is none after it, but when more is
-    /// revoked; so it holds as long as the authority.
+    /// Returns the revocation list in PEM. It is valid as long as the authority, because a new list
+    /// is issued only for further revocations.
     pub fn revoke(&self, list: &[Revoked], now: SystemTime) -> Result<String, Error> {
         let revoked = list.iter().map(|one| RevokedCertParams {
             serial_number: SerialNumber::from_slice(&one.serial),
@@ -148,7 +147,7 @@ impl Authority {
         let params = CertificateRevocationListParams {
             this_update: now.into(),
             next_update: self.ends.into(),
-            // Each has to have a higher one than the last.
+            // Each list must have a higher number than the one before.
             crl_number: SerialNumber::from(since.unwrap_or_default().as_millis() as u64),
             issuing_distribution_point: None,
             revoked_certs: revoked.collect(),
@@ -158,8 +157,8 @@ impl Authority {
     }
 }
 
-/// A number that no other certificate has: 16 bytes, of which the first is such that they are
-/// encoded as they are.
+/// Draws a serial number of 16 random bytes. The first byte is chosen so that the number is
+/// positive and has no leading zero, and so is encoded unchanged.
 fn serial() -> Result<Vec<u8>, Error> {
     let drawn = drawn::<16>().map_err(|_| Error::RingUnspecified)?;
     let mut serial = drawn.to_vec();
@@ -167,17 +166,17 @@ fn serial() -> Result<Vec<u8>, Error> {
     Ok(serial)
 }
 
-/// An authority that lives as long as one launch, and what it has issued for itself.
+/// An authority for a single launch, with its own certificate.
 pub struct Ephemeral {
     authority: Authority,
     certificate: Vec<u8>,
 }
 
 impl Ephemeral {
-    /// For as long as a launch may take: who is connected stays connected.
+    /// Validity: the maximum time of a launch. Existing connections stay valid.
     const TIME: Duration = Duration::from_secs(24 * 3600);
 
-    /// A new one.
+    /// Creates an authority for a launch.
     pub fn new() -> Result<Ephemeral, Error> {
         let (authority, own) = Authority::found(Validity::of(Ephemeral::TIME))?;
         Ok(Ephemeral {
@@ -186,7 +185,7 @@ impl Ephemeral {
         })
     }
 
-    /// All that a process needs to show that it is `name`.
+    /// Issues the credentials of a process named `name`.
     pub fn credentials(&self, name: Name) -> Result<IssuedCredentials, Error> {
         let issued = self.authority.issue(name, Validity::of(Ephemeral::TIME))?;
         Ok(issued.believing(&self.certificate))

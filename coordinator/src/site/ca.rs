@@ -1,15 +1,15 @@
-//! The folder of an authority, as `flitcast ca` keeps it.
+//! The folder of an authority, as `flitcast ca` creates it.
 //!
 //! ```text
-//! ca.pem  ca.key                      the authority: who has this key makes PEs
+//! ca.pem  ca.key                      the authority: its key can create certificates of PEs
 //! coordinator.pem  coordinator.key
 //! p0.pem  p0.key  p1.pem  p1.key ..
-//! issued.txt                          all that was issued
-//! revoked.pem                         what was revoked, if anything
+//! issued.txt                          all certificates that were issued
+//! revoked.pem                         the revocation list, if there is one
 //! ```
 //!
-//! A PE needs `ca.pem`, its own two files, and `revoked.pem` where there is one. A certificate
-//! that is issued again takes the place of the old one; who is connected stays so.
+//! A PE needs `ca.pem`, its own two files, and `revoked.pem` if it exists. A certificate that is
+//! issued again replaces the old one; existing connections continue.
 
 mod ledger;
 
@@ -23,6 +23,7 @@ use flitcast_node::security::{
     AUTHORITY_FILE, Identity, Name, SecurityError, authority_ends, private_key,
 };
 use flitcast_node::system::lock::{Lock, try_lock};
+use flitcast_node::system::regular;
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 use rcgen::KeyPair;
@@ -33,84 +34,84 @@ pub use ledger::{Entry, read};
 
 const AUTHORITY_KEY_FILE: &str = "ca.key";
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// What a certificate may be good for: above ten years nobody remembers it.
+/// Maximum validity in days, ten years: a longer period would be forgotten.
 pub const MOST_DAYS: u32 = 3660;
 
-/// What is wrong with such a folder, or with what is asked of it.
+/// An error of a folder of certificates, or of a request about it.
 #[derive(Debug, Error)]
 pub enum CaError {
-    /// There is something in the folder.
+    /// The folder is not empty.
     #[error("{}: there is something here already; an authority is founded in an empty folder", .0.display())]
     Taken(PathBuf),
-    /// A name that nobody has.
-    #[error("`{0}` is nobody: write coordinator, or p and a PE's number")]
+    /// An unknown name.
+    #[error("`{0}`: unknown name; write coordinator, or p and a PE's number")]
     Nobody(String),
-    /// Too many, or none.
+    /// The number of PEs is 0 or too large.
     #[error("--pes {0}: from 1 to {MAX_PES}")]
     Pes(u32),
-    /// Too long, or no time at all.
+    /// The validity is 0 or too long.
     #[error("{option} {days}: from 1 to {MOST_DAYS}")]
     Days {
-        /// Which option.
+        /// Option.
         option: &'static str,
-        /// As typed.
+        /// Value as typed.
         days: u32,
     },
-    /// The authority's files are not good.
+    /// The authority's files are invalid.
     #[error(transparent)]
     Security(#[from] SecurityError),
-    /// The certificate cannot be made.
+    /// The certificate cannot be created.
     #[error("cannot make the certificate of {name}: {source}")]
     Issue {
-        /// Whose.
+        /// Name in the certificate.
         name: String,
-        /// Why not.
+        /// Cause.
         source: rcgen::Error,
     },
-    /// A list cannot be made.
+    /// The revocation list cannot be created.
     #[error("cannot make the list of revoked certificates: {source}")]
     List {
-        /// Why not.
+        /// Cause.
         source: rcgen::Error,
     },
-    /// There is nothing to be revoked.
+    /// No certificate can be revoked.
     #[error("{0} has no certificate that was issued here and is still good")]
     NotIssued(String),
-    /// Two at the same time would lose what one of them notes.
-    #[error("{}: another `flitcast ca` is at work here: try again when it is done", .0.display())]
+    /// Another command is changing the folder; both would overwrite each other's changes.
+    #[error("{}: another `flitcast ca` is changing this folder; try again when it has ended", .0.display())]
     Busy(PathBuf),
-    /// The ledger was changed by hand.
-    #[error("{}:{line}: this is no line that `flitcast ca` has written", path.display())]
+    /// The ledger contains an invalid line.
+    #[error("{}:{line}: this line was not written by `flitcast ca`", path.display())]
     Ledger {
-        /// The ledger.
+        /// Path of the ledger.
         path: PathBuf,
-        /// Which line.
+        /// Number of the line.
         line: usize,
     },
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
     /// A file cannot be written.
     #[error("{}: {source}", path.display())]
     Write {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
 }
 
-/// Founds an authority in a folder that is not there yet, and issues certificates for the
-/// coordinator and so many PEs; all for so many days.
+/// Creates an authority in a new folder, and certificates for the coordinator and `pes` PEs, all
+/// valid for `days` days.
 ///
 /// # Errors
 ///
-/// It cannot be done.
+/// Returns an error if a file cannot be written or a certificate cannot be created.
 pub fn make(folder: &Path, pes: u32, days: u32) -> Result<(), CaError> {
     let authority = found(folder, days)?;
     let pes = (0..pes).map(|pe| Name::Pe(PeId(pe)));
@@ -118,7 +119,7 @@ pub fn make(folder: &Path, pes: u32, days: u32) -> Result<(), CaError> {
     issue_all(folder, &authority, &names, days).map(drop)
 }
 
-/// Who that is: `coordinator`, or `p3`.
+/// Parses a name: `coordinator`, or `p3`.
 pub fn name(text: &str) -> Result<Name, CaError> {
     let name = match text.strip_prefix(['p', 'P']) {
         Some(number) => number.parse().ok().map(|pe| Name::Pe(PeId(pe))),
@@ -127,7 +128,7 @@ pub fn name(text: &str) -> Result<Name, CaError> {
     name.ok_or_else(|| CaError::Nobody(text.chars().take(40).collect()))
 }
 
-/// Founds an authority in a folder, which is made, good for so many days.
+/// Creates an authority in a new folder, valid for `days` days.
 pub fn found(folder: &Path, days: u32) -> Result<Authority, CaError> {
     let (authority, own) =
         Authority::found(Validity::of(days * DAY)).map_err(|source| CaError::Issue {
@@ -142,7 +143,7 @@ pub fn found(folder: &Path, days: u32) -> Result<Authority, CaError> {
     Ok(authority)
 }
 
-/// The authority of a folder.
+/// Loads the authority of a folder.
 pub fn authority_in(folder: &Path) -> Result<Authority, CaError> {
     let path = folder.join(AUTHORITY_KEY_FILE);
     let key = private_key(&path)?;
@@ -153,13 +154,13 @@ pub fn authority_in(folder: &Path) -> Result<Authority, CaError> {
     Ok(Authority::of_key(key, authority_ends(folder)?))
 }
 
-/// Nobody else issues or revokes there meanwhile.
+/// Locks the folder against other commands that issue or revoke certificates.
 pub fn locked(folder: &Path) -> Result<File, CaError> {
     let failed = |source| CaError::Read {
         path: folder.join(AUTHORITY_KEY_FILE),
         source,
     };
-    let lock = File::open(folder.join(AUTHORITY_KEY_FILE)).map_err(failed)?;
+    let lock = regular::open_file(&folder.join(AUTHORITY_KEY_FILE)).map_err(failed)?;
     match try_lock(&lock, Lock::Exclusive) {
         Ok(()) => Ok(lock),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -169,7 +170,7 @@ pub fn locked(folder: &Path) -> Result<File, CaError> {
     }
 }
 
-/// Issues certificates for so many days; until when the last of them is good.
+/// Issues certificates for `days` days and returns the end of the last one's validity.
 pub fn issue_all(
     folder: &Path,
     authority: &Authority,
@@ -194,25 +195,24 @@ pub fn issue_all(
             },
         )?;
         write(folder, &issued, &name.certificate_file(), &name.key_file())?;
-        // What cannot be used is told now: a key that is not the certificate's, say.
+        // Loads the result, so that an unusable certificate is reported now.
         Identity::load(folder, name)?;
     }
     Ok(until)
 }
 
-/// Writes both files, the key first: nobody but their owner ever has it, and a certificate is
-/// for all to see.
+/// Writes both files, the key first. Only the owner can read the key; the certificate is public.
 fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> Result<(), CaError> {
     put(folder, key, &issued.key.serialize_pem(), 0o600)?;
     put(folder, certificate, &issued.pem, 0o644)
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a file as a whole or not at all.
 pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> Result<(), CaError> {
     let path = folder.join(name);
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
-        // A temporary file is its owner's alone.
+        // A temporary file is readable by its owner only.
         file.as_file()
             .set_permissions(Permissions::from_mode(mode))?;
         file.as_file().sync_all()?;

@@ -1,5 +1,5 @@
-//! The cluster file: which PEs there are, where each runs, and who is whose parent,
-//! in TOML, written by people and by what builds networks.
+//! The cluster file: the PEs, their hosts, and their parents or network, in TOML, written by users
+//! or by programs that build networks.
 //!
 //! ```toml
 //! name = "two hosts"               # for reports; else the file's path
@@ -26,17 +26,16 @@
 //!                                           # the two alone
 //! ```
 //!
-//! Where PEs join, `tree = "kary:2:8"` can stand in place of all `[[pe]]`: each is then where
-//! it joins from.
+//! If PEs join, `tree = "kary:2:8"` can replace all `[[pe]]`: each PE then has the address that it
+//! joins from.
 //!
-//! What else it can say: `ssh` has the keys of `[launch]` for hosts that ssh reaches, `starter`
-//! those for Slurm and compose; `network`
-//! has `[network]`, which takes the place of parents;
-//! `settings` has `[security]`, `[timeouts]` and `link`. `deploy/cluster.schema.json` says
-//! the same to editors.
+//! Submodules read further keys: `ssh` those of `[launch]` for hosts that ssh reaches, `starter`
+//! those for Slurm and compose, `network` the table `[network]`, which replaces parents, and
+//! `settings` the tables `[security]` and `[timeouts]` and the key `link`.
+//! `deploy/cluster.schema.json` describes the file for editors.
 //!
-//! All faults are reported at once, each with its line and column, and one mistake is one
-//! fault. What a tree is, is [`Tree::from_parents`]'s business.
+//! All faults are reported at once, each with its line and column, and one mistake is one fault.
+//! [`Tree::from_parents`] checks the tree.
 
 mod joined;
 mod launch;
@@ -63,37 +62,38 @@ use crate::site::reach::Spanned;
 use crate::site::settings::Settings;
 use crate::site::starter::Starter;
 
-const FILE: FileKind = FileKind {
+pub const FILE: FileKind = FileKind {
     name: "cluster file",
     // 1 KiB for each of 4096 PEs, several times what a PE needs.
     max_bytes: 4 << 20,
 };
 
-/// Names stand in every message about a PE; a host's own is no longer.
+/// Maximum bytes of a name; names are part of every message about a PE, and host names are not
+/// longer.
 const LONGEST_NAME: usize = 255;
 
-/// What a cluster file says.
+/// The content of a cluster file.
 #[derive(Clone, Debug)]
 pub struct ClusterFile {
-    /// What people call it.
+    /// Name of the cluster.
     pub name: Option<String>,
-    /// Who is connected to whom.
+    /// Connections between the PEs.
     pub edges: Edges,
-    /// Where each PE runs, in the order of the file.
+    /// Places of the PEs, in the order of the file.
     pub placement: Placement,
-    /// The links to the parents of certain PEs, by the order of the file.
+    /// Link settings of certain PEs' edges to their parents; PEs are numbered in the order of the
+    /// file.
     pub links: Links,
-    /// What it says of the cluster as a whole.
+    /// Settings of the cluster as a whole.
     pub settings: Settings,
 }
 
-/// Who is connected to whom.
+/// Connections between the PEs of a cluster file.
 #[derive(Clone, Debug)]
 pub enum Edges {
-    /// By their parents.
+    /// A tree, given by parents.
     Tree(Tree),
-    /// Who can reach whom, all of them connected; its nodes are the PEs in the order of
-    /// the file.
+    /// A connected network whose nodes are the PEs in the order of the file.
     Network(Spanned),
 }
 
@@ -101,7 +101,7 @@ pub enum Edges {
 ///
 /// # Errors
 ///
-/// That the file cannot be read, or all that is wrong in it.
+/// Returns an error if the file cannot be read, or all faults in it.
 pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
     let mut cluster = user_file::load(FILE, path, parse)?;
     let beside = path.parent().unwrap_or(Path::new(""));
@@ -125,22 +125,23 @@ pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
     Ok(cluster)
 }
 
-/// Reads the cluster file in `text`; otherwise, at least one fault, in the order of the file.
+/// Parses a cluster file. The error contains at least one fault, in the order of the file.
 pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault>> {
     toml_file::parse(text, cluster)
 }
 
-/// Nothing says what PEs there are.
+/// Message for a file without PEs.
 const NO_PES: &str = "no PEs: give a [[pe]] table for each";
 
-/// What a key says, and where. What cannot be read was reported, and is `None`.
+/// The value of a key and its position. The value is `None` if it was invalid and a fault was
+/// reported.
 struct At<T> {
     spot: Spot,
     said: Option<T>,
 }
 
 impl<T> At<T> {
-    /// What `read` makes of what stands at a key, if anything does.
+    /// Reads a key with `read`; returns `None` if the key is missing.
     fn key(
         table: &Table<'_, '_>,
         key: &'static str,
@@ -154,7 +155,7 @@ impl<T> At<T> {
     }
 }
 
-/// A `[[pe]]`, as far as it can be read.
+/// The valid parts of a `[[pe]]`.
 #[derive(Default)]
 struct PeEntry {
     spot: Spot,
@@ -174,12 +175,12 @@ impl PeEntry {
         self.name.as_ref()?.said.as_deref()
     }
 
-    /// For messages.
+    /// Returns the name for messages.
     fn name(&self) -> String {
         self.called().unwrap_or("?").to_owned()
     }
 
-    /// Its address, for who calls from another host.
+    /// Returns the name and the address, if the address belongs to a network and not to loopback.
     fn away(&self) -> Option<(String, IpAddr)> {
         let address = self.address.as_ref()?.said?;
         (!address.is_loopback()).then(|| (self.name(), address))
@@ -301,7 +302,7 @@ fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
     entry
 }
 
-/// Who is called what.
+/// Returns the PE of each name; reports names that occur twice.
 fn ids<'e>(reader: &Reader<'_>, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId> {
     let mut ids = HashMap::new();
     for (id, entry) in (0..).map(PeId).zip(entries) {
@@ -319,7 +320,7 @@ fn ids<'e>(reader: &Reader<'_>, entries: &'e [PeEntry]) -> HashMap<&'e str, PeId
 
 fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
     let ids = ids(reader, entries);
-    // Stands for a parent that was reported already.
+    // Marks a parent that is invalid and was already reported.
     const NOBODY: PeId = PeId(u32::MAX);
     let parents = entries.iter().map(|entry| {
         let At { spot, said } = entry.parent.as_ref()?;
@@ -333,7 +334,7 @@ fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
         }))
     });
     let mut parents: Vec<Option<PeId>> = parents.collect();
-    // That P0 should have none would be a second fault for one mistake.
+    // For one mistake only one fault is reported, so the root's invalid parent is ignored here.
     if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
         *root = None;
     }
@@ -356,8 +357,8 @@ fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
     None
 }
 
-/// By PE: where others reach it by links of their own. Noted is who is none of the PEs, and who
-/// has another number of network cards than the first.
+/// Returns the addresses of each PE on separate links, by the PE at the other end. Reports unknown
+/// PEs, and PEs whose number of network cards differs from the first one's.
 fn own_links(reader: &Reader<'_>, entries: &[PeEntry]) -> Vec<BTreeMap<PeId, IpAddr>> {
     let mut all = vec![BTreeMap::new(); entries.len()];
     let called = |name: &str| {
@@ -407,7 +408,7 @@ fn own_links(reader: &Reader<'_>, entries: &[PeEntry]) -> Vec<BTreeMap<PeId, IpA
     all
 }
 
-/// Where all PEs run, once there is nothing to report any more.
+/// Returns the places of all PEs, if no fault was reported.
 fn placement(
     reader: &Reader<'_>,
     entries: &[PeEntry],
@@ -465,7 +466,7 @@ fn placement(
     Some(placement)
 }
 
-/// Something that people call something, on one line.
+/// Reads a name on one line.
 fn read_name(field: &Field<'_, '_>) -> Option<String> {
     let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
     let is_name =
@@ -473,19 +474,35 @@ fn read_name(field: &Field<'_, '_>) -> Option<String> {
     field.text_where(&expected, is_name)
 }
 
-/// An address that something can be reached at.
+/// Reads an address at which a host can be reached.
 fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
-    let address = field.value().as_str().and_then(host_address);
-    field.expect("the IP address of one host, in quotes", address)
+    let text = field.value().as_str();
+    let expected = "the IP address of one host, in quotes";
+    match text.filter(|text| is_host_name(text)) {
+        Some(name) => {
+            let hint = format!("{expected} (`getent hosts {name}` prints it)");
+            field.expect(&hint, None)
+        }
+        None => field.expect(expected, text.and_then(host_address)),
+    }
 }
 
-/// The address of one host.
+/// Returns whether this could be the name of a host. Names are not resolved: on other hosts the
+/// same name could have another address.
+fn is_host_name(text: &str) -> bool {
+    let is_of_name = |char: char| char.is_ascii_alphanumeric() || "-.".contains(char);
+    text.starts_with(|char: char| char.is_ascii_alphabetic())
+        && text.len() < 64
+        && text.chars().all(is_of_name)
+}
+
+/// Parses the address of one host.
 fn host_address(text: &str) -> Option<IpAddr> {
     let address = text.parse().ok();
     address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast())
 }
 
-/// The addresses of a host's network cards.
+/// Reads the addresses of a host's network cards.
 fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
     let expected = format!("a list of 2 to {MAX_LANES} addresses, all different");
     let addresses: Option<Vec<IpAddr>> = field
@@ -498,7 +515,7 @@ fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
     field.expect(&expected, is_so.then_some(addresses))
 }
 
-/// Who reaches a PE at which address.
+/// Reads the addresses of a PE on separate links.
 fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(Spot, String, IpAddr)>> {
     let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
     let pairs = field.list_of(expected)?.map(|pair| {
@@ -513,7 +530,7 @@ fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(Spot, String, IpAddr)>>
     pairs.collect()
 }
 
-/// The words of a command, the first of which says what is run.
+/// Reads the words of a command; the first is the program.
 fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
     field.texts_where("a list of words, like [\"nice\", \"-5\"]", |words| {
         words.first().is_none_or(|first| !first.is_empty())
@@ -521,9 +538,8 @@ fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
     })
 }
 
-/// A path that the system can be asked for.
 fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
-    // A zero byte would end it for the system.
+    // System calls end a path at a zero byte.
     let is_path = |text: &str| !text.is_empty() && !text.contains('\0');
     field.text_where(expected, is_path).map(PathBuf::from)
 }

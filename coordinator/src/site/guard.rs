@@ -1,5 +1,5 @@
-//! How the connections of a cluster are guarded: what is chosen for it, and what each of
-//! its processes is told so that it is one of them.
+//! Security of a cluster's connections: the choice of the method, and the admission of each
+//! process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ use crate::site::placement::Placement;
 use crate::site::settings::Settings;
 use crate::system::random::drawn;
 
-/// How the connections of a cluster are guarded.
+/// Security of a cluster's connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "guard", content = "credentials", rename_all = "lowercase")]
 pub enum Guard {
-    /// All on loopback: by a secret that is drawn for the launch.
+    /// All connections are on loopback: a secret is drawn for the launch.
     #[serde(skip)]
     Secret,
-    /// By certificates that are made for the launch.
+    /// Certificates are created for the launch.
     #[serde(skip)]
     MadeForTheRun,
-    /// By certificates that `flitcast ca` has made, in this folder.
+    /// Certificates of `flitcast ca` in this folder.
     Credentials(PathBuf),
-    /// Not at all.
+    /// No security.
     Insecure,
 }
 
 impl GuardArgs {
-    /// What was typed, or else what a cluster file says.
+    /// Returns the typed options, or else those of a cluster file.
     pub fn or(&self, said: &Settings) -> GuardArgs {
         let said = said.credentials.as_ref().map(|said| said.folder.clone());
         let said = said.filter(|_| !self.insecure);
@@ -46,7 +46,8 @@ impl GuardArgs {
 }
 
 impl Guard {
-    /// What was asked for, or what the PEs are kept by, or what the addresses ask for.
+    /// Chooses the security: as requested, else as the running cluster has it, else by the
+    /// addresses.
     pub fn choose(args: &GuardArgs, placement: &Placement) -> Guard {
         match (&args.credentials, args.insecure) {
             (Some(folder), _) => Guard::Credentials(folder.clone()),
@@ -59,12 +60,12 @@ impl Guard {
         }
     }
 
-    /// Whether it could be used as it stands: the coordinator's part of it.
+    /// Checks the coordinator's part of the security.
     ///
     /// # Errors
     ///
-    /// The folder lacks something, or what it has is not good; or anybody could join, and
-    /// nobody has said that this is meant.
+    /// Returns an error if the folder lacks a valid certificate, if the running cluster has another
+    /// security, or if any process could join although this was not requested.
     pub fn check(&self, placement: &Placement) -> Result<(), GuardFault> {
         if placement
             .kept
@@ -78,8 +79,8 @@ impl Guard {
                 Identity::load(folder, Name::Coordinator)?;
                 Ok(())
             }
-            // Who joins knows no secret and has no certificate of this launch, on loopback
-            // no more than elsewhere.
+            // A process that joins has neither the secret nor a certificate of this launch, on
+            // loopback as well.
             Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
                 Err(GuardFault::Unguarded)
             }
@@ -87,11 +88,11 @@ impl Guard {
         }
     }
 
-    /// Whether PEs that are guarded so read and write files, and run commands.
+    /// Checks that the PEs may read and write files, and run commands.
     ///
     /// # Errors
     ///
-    /// They do not know whose word that would be.
+    /// Returns an error if the PEs cannot authenticate the coordinator.
     pub fn check_files(&self, placement: &Placement) -> Result<(), GuardFault> {
         match (self, &placement.kept) {
             (Guard::Insecure, Some(_)) => Err(GuardFault::KeptForAnybody),
@@ -100,7 +101,7 @@ impl Guard {
         }
     }
 
-    /// Whether it is the same, however the folder is called.
+    /// Returns whether both are the same, even if a folder is named by different paths.
     fn is(&self, other: &Guard) -> bool {
         match (self, other) {
             (Guard::Credentials(one), Guard::Credentials(other)) => {
@@ -113,7 +114,7 @@ impl Guard {
         }
     }
 
-    /// For programs.
+    /// Returns the machine-readable name.
     pub fn name(&self) -> &'static str {
         match self {
             Guard::Secret => "loopback",
@@ -122,12 +123,12 @@ impl Guard {
         }
     }
 
-    /// Whether what is sent is encrypted.
+    /// Returns whether connections are encrypted.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Guard::MadeForTheRun | Guard::Credentials(_))
     }
 
-    /// For people, where there is something to say.
+    /// Returns the human-readable description, if it is worth reporting.
     pub fn told(&self) -> Option<String> {
         match self {
             Guard::Secret => None,
@@ -144,7 +145,7 @@ impl Guard {
         }
     }
 
-    /// The folder that PEs find their certificates in.
+    /// Returns the folder with the certificates of the PEs.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Guard::Credentials(folder) => Some(folder),
@@ -153,70 +154,70 @@ impl Guard {
     }
 }
 
-/// A guard is none.
+/// An error of the requested security.
 #[derive(Debug, Error)]
 pub enum GuardFault {
-    /// The coordinator's own certificate is not good.
+    /// The coordinator's certificate is invalid.
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
-    /// Who joins shows nothing.
+    /// Processes that join are not authenticated.
     #[error(
         "processes that join must show who they are: --credentials DIR (`flitcast ca init` makes one), or else --insecure, for anybody to be let in"
     )]
     Unguarded,
-    /// PEs have joined whoever listens.
+    /// PEs that joined do not authenticate the coordinator.
     #[error(
         "PEs that join with --insecure play synthetic messages only, since they do not know at whose word they would read and write files, or run commands: give both ends --credentials DIR (`flitcast ca init` makes one)"
     )]
     JoinedAnybody,
-    /// Those that are kept do so all the time.
+    /// PEs of a running cluster do not authenticate the coordinator.
     #[error(
         "PEs that are kept with --insecure play synthetic messages only, since they do not know at whose word they would read and write files, or run commands: leave out --insecure, and take the cluster down and up again"
     )]
     KeptForAnybody,
-    /// Commands would be sent in the clear.
+    /// Commands would be sent unencrypted.
     #[error(
         "with --insecure, anybody on the way could run commands on the hosts of the PEs: leave it out, and certificates are made for the run"
     )]
     PlainCommands,
-    /// It is typed what `flitcast up` has settled.
+    /// The options contradict those of `flitcast up`.
     #[error(
-        "this cluster is up, and guarded as `flitcast up` was told: leave out --credentials and --insecure, or take it down"
+        "this cluster is up with the security that `flitcast up` fixed; omit --credentials and --insecure, or take it down"
     )]
     KeptOtherwise,
 }
 
-/// A launch cannot be guarded.
+/// Security of a launch cannot be set up.
 #[derive(Debug, Error)]
 pub enum GuardError {
-    /// The system gives no random numbers.
+    /// The system provides no random numbers.
     #[error("cannot draw a secret: {0}")]
     Random(#[from] io::Error),
-    /// No certificate can be made.
+    /// A certificate cannot be created.
     #[error("cannot make a certificate: {0}")]
     Issue(#[from] rcgen::Error),
-    /// The coordinator's own certificate is not good.
+    /// The coordinator's certificate is invalid.
     #[error(transparent)]
     Credentials(#[from] SecurityError),
 }
 
-/// What guards one launch.
+/// The security of one launch.
 pub struct Guarded {
-    /// Names the cluster.
+    /// Id of the cluster.
     pub cluster: u64,
-    /// What the processes of the launch know.
+    /// Secret that the processes of the launch share.
     pub secret: Secret,
-    /// The coordinator's end of all connections.
+    /// Security of the coordinator's connections.
     pub security: Security,
     ephemeral: Option<Ephemeral>,
 }
 
 impl Guarded {
-    /// Draws a secret, and makes or loads certificates.
+    /// Draws a secret, and creates or loads certificates.
     ///
     /// # Errors
     ///
-    /// It cannot be done.
+    /// Returns an error if the system provides no random numbers or a certificate is invalid.
     pub fn new(guard: &Guard) -> Result<Guarded, GuardError> {
         let mut ephemeral = None;
         let security = match guard {
@@ -236,11 +237,11 @@ impl Guarded {
         })
     }
 
-    /// What the process that plays a PE is told.
+    /// Returns the admission of a PE's process.
     ///
     /// # Errors
     ///
-    /// No certificate can be made for it.
+    /// Returns an error if the PE's certificate cannot be created.
     pub fn admission(&self, pe: PeId) -> Result<Admission, GuardError> {
         let made = self.ephemeral.as_ref();
         Ok(Admission {
@@ -253,11 +254,11 @@ impl Guarded {
     }
 }
 
-/// A name that no other cluster has.
+/// Draws a random cluster id.
 ///
 /// # Errors
 ///
-/// The system gives no random numbers.
+/// Returns an error if the system provides no random numbers.
 pub fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(drawn()?))
 }

@@ -1,5 +1,5 @@
-//! Where PEs run: which tree, on which hosts, how each is started and reached, and how
-//! connections are guarded.
+//! The place of each PE: the tree, the hosts, how each process is started and reached, and how
+//! connections are secured.
 
 pub mod authority;
 pub mod ca;

@@ -1,5 +1,5 @@
-//! Where the processes of a cluster run, how each is started there, and at which
-//! address it is reached. Starting them is `launch/cluster`'s business.
+//! The hosts and addresses of a cluster's processes and the way each is started. `launch/cluster`
+//! starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,70 +12,70 @@ use crate::site::guard::Guard;
 use crate::site::ssh::Ssh;
 use crate::site::starter::Starter;
 
-/// Where the processes of a cluster run.
+/// The places of a cluster's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// Where the coordinator listens for them.
+    /// Address where the coordinator listens for them.
     pub coordinator: IpAddr,
-    /// Who starts them.
+    /// Starter of the processes.
     pub launch: Launch,
-    /// If `flitcast up` keeps them, and so they join.
+    /// The running cluster of `flitcast up` whose PEs join, if it is one.
     pub kept: Option<KeptPlaces>,
-    /// By PE index.
+    /// Places by PE index.
     pub places: Vec<Place>,
 }
 
-/// Who starts the processes of a cluster.
+/// The starter of a cluster's processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Launch {
-    /// The coordinator.
+    /// The coordinator, on this host.
     Local,
-    /// The coordinator, on hosts that it reaches by ssh.
+    /// The coordinator, by ssh on other hosts.
     Ssh(Ssh),
-    /// Somebody else: they join.
+    /// Other programs: the processes join.
     Join {
-        /// Where the coordinator listens for them.
+        /// Port where the coordinator listens for them.
         port: u16,
-        /// How long it waits until all are there.
+        /// Time to wait until all have joined.
         wait: Duration,
-        /// What has them started for each cluster, and ended with it; else they are there.
+        /// Program that starts them for each cluster and ends with it; `None` if they run already.
         starter: Option<Starter>,
     },
 }
 
-/// What is known of PEs that `flitcast up` keeps.
+/// A running cluster of `flitcast up`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptPlaces {
-    /// The folder with what is known of them.
+    /// Folder with its state.
     pub folder: PathBuf,
-    /// How they are guarded.
+    /// Security of its connections.
     pub guard: Guard,
-    /// Whether their files lie on hosts of their own.
+    /// Whether the PEs' files are on other hosts.
     pub elsewhere: bool,
 }
 
-/// Where one PE runs.
+/// The place of one PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What people call it; `None` in a cluster that was not named host by host.
+    /// Name of the host; `None` if the cluster file does not name hosts.
     pub name: Option<String>,
-    /// What is put before the command that plays the PE.
+    /// Words before the command that runs the PE.
     pub run: Vec<String>,
-    /// What ssh is given to reach its host, if not its name.
+    /// Destination of ssh, if it is not the name.
     pub ssh: Option<String>,
-    /// Where others reach it that have no link of their own with it. Unspecified: at the address
-    /// that it joins from.
+    /// Address for PEs without a separate link to this one. Unspecified: the address that the PE
+    /// joins from.
     pub address: IpAddr,
-    /// Its addresses on all rails, if it has several network cards; that is the first of them.
+    /// Addresses on all rails, if the host has several network cards; the first is `address`.
     pub rails: Vec<IpAddr>,
-    /// Where those reach it that have a link of their own with it.
+    /// Addresses on separate links, by the PE at the other end.
     pub reached_by: BTreeMap<PeId, IpAddr>,
-    /// What it listens on, for its children.
+    /// Address on which the PE listens for its children.
     pub listen: IpAddr,
 }
 
 impl Place {
-    /// What ssh is given to reach its host.
+    /// Returns the destination of ssh.
     pub fn destination(&self) -> String {
         let said = self.ssh.as_ref().or(self.name.as_ref());
         said.cloned().unwrap_or_else(|| self.address.to_string())
@@ -83,7 +83,7 @@ impl Place {
 }
 
 impl Placement {
-    /// All on this machine, where only this machine reaches them.
+    /// Returns places on this machine, reachable from this machine only.
     pub fn local(pes: usize) -> Placement {
         let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
         let place = Place {
@@ -103,10 +103,10 @@ impl Placement {
         }
     }
 
-    /// All where they join from, which is not known beforehand.
+    /// Returns places of PEs that join, whose addresses are not known yet.
     pub fn joining(coordinator: IpAddr, launch: Launch, pes: usize) -> Placement {
-        // Each listens to all that its host has: which of it is theirs to use, they know less
-        // than who hears them call.
+        // Each PE listens on all addresses of its host, because the coordinator learns the right
+        // one only from the connection.
         let anywhere = IpAddr::from(Ipv4Addr::UNSPECIFIED);
         let place = Place {
             name: None,
@@ -125,37 +125,37 @@ impl Placement {
         }
     }
 
-    /// Where `from` reaches `pe`: over the link that they have for themselves, or else on a rail.
+    /// Returns the address at which `from` reaches `pe`: on their separate link, or else on a rail.
     pub fn address_for(&self, pe: PeId, from: PeId, rail: usize) -> IpAddr {
         let place = &self.places[pe.index()];
         let own = place.reached_by.get(&from).or(place.rails.get(rail));
         own.copied().unwrap_or(place.address)
     }
 
-    /// How many network cards each host has, as far as somebody has said it.
+    /// Returns the number of network cards that every host has.
     pub fn rails(&self) -> usize {
         let rails = self.places.iter().map(|place| place.rails.len().max(1));
         rails.min().unwrap_or(1)
     }
 
-    /// Whether two PEs have a link that is nobody else's.
+    /// Returns whether two PEs have a separate link.
     pub fn has_link_for(&self, one: PeId, other: PeId) -> bool {
         let is_reached = |pe: PeId, by| self.places[pe.index()].reached_by.contains_key(by);
         is_reached(one, &other) || is_reached(other, &one)
     }
 
-    /// Whether each edge of a tree is a link that is nobody else's.
+    /// Returns whether each edge of a tree is a separate link.
     pub fn has_own_links(&self, tree: &Tree) -> bool {
         let mut edges = tree.below_root().map(|pe| (pe, tree.parent(pe)));
         edges.all(|(pe, parent)| parent.is_some_and(|parent| self.has_link_for(pe, parent)))
     }
 
-    /// Whether others start the processes.
+    /// Returns whether the processes join.
     pub fn is_joined(&self) -> bool {
         matches!(self.launch, Launch::Join { .. })
     }
 
-    /// What has the PEs started that join.
+    /// Returns the starter of PEs that join.
     pub fn starter(&self) -> Option<&Starter> {
         match &self.launch {
             Launch::Join { starter, .. } => starter.as_ref(),
@@ -163,7 +163,7 @@ impl Placement {
         }
     }
 
-    /// Whether the PEs' files lie on hosts of their own, where nobody here looks.
+    /// Returns whether the PEs' files are on other hosts, which the coordinator cannot read.
     pub fn is_elsewhere(&self) -> bool {
         match &self.kept {
             Some(kept) => kept.elsewhere,
@@ -171,9 +171,9 @@ impl Placement {
         }
     }
 
-    /// Whether each PE has files of its own: it runs on a host that no other one runs on, by their
-    /// addresses. Nodes of Slurm mostly share their file systems, and where PEs join from is not
-    /// known before they do.
+    /// Returns whether each PE has separate files: judging by the addresses, it runs on a separate
+    /// host. Nodes of Slurm mostly share their file systems, and the addresses of PEs that join are
+    /// not known in advance.
     pub fn is_apart(&self) -> bool {
         let is_slurm = matches!(self.starter(), Some(Starter::Slurm(_)));
         let addresses = self.places.iter().map(|place| place.address);
@@ -184,21 +184,21 @@ impl Placement {
         self.is_elsewhere() && !is_slurm && hosts.len() == all && reached.len() == all
     }
 
-    /// Whether PEs have hosts of their own, as far as anybody here can tell.
+    /// Returns whether PEs may be on different hosts, as far as is known.
     pub fn is_spread(&self) -> bool {
         let mut places = self.places.iter();
         self.is_elsewhere()
             || places.any(|place| !place.run.is_empty() || !place.address.is_loopback())
     }
 
-    /// A PE that may not be a process of the same host as the others: links are shaped by
-    /// a clock that all PEs read.
+    /// Returns a PE that may be on another host. Links are shaped by a clock that all PEs read, so
+    /// this prevents shaping.
     pub fn away(&self) -> Option<&Place> {
         let mut places = self.places.iter();
         places.find(|place| !place.address.is_loopback())
     }
 
-    /// The same places for PEs of other numbers: P_i stands where the PE `nodes[i]` did.
+    /// Renumbers the places: P_i gets the place of the PE `nodes[i]`.
     pub fn renumbered(&self, nodes: &[u32]) -> Placement {
         let mut pe_on = BTreeMap::new();
         for (pe, node) in (0..).map(PeId).zip(nodes) {
@@ -221,7 +221,8 @@ impl Placement {
         }
     }
 
-    /// Whether all connections stay on one host, where only its root can listen to them.
+    /// Returns whether all connections stay on one host, where only its administrator can intercept
+    /// them.
     pub fn is_on_loopback(&self) -> bool {
         let mut places = self.places.iter();
         self.coordinator.is_loopback()
@@ -232,21 +233,21 @@ impl Placement {
             })
     }
 
-    /// Whether each PE is reached at one address by all others, so that any tree can
-    /// be laid over them.
+    /// Returns whether all other PEs reach each PE at the same address, so that any tree can be
+    /// built.
     pub fn has_any_edge(&self) -> bool {
         let mut places = self.places.iter();
         places.all(|place| place.reached_by.is_empty())
     }
 }
 
-/// What a PE listens on that is reached at all of these addresses: the only one, or
-/// everything that its host has.
+/// Returns the listen address of a PE that is reached at these addresses: the only one, or the
+/// unspecified address.
 pub fn listen_on(reached_at: &[IpAddr]) -> Option<IpAddr> {
     let first = *reached_at.first()?;
     Some(match reached_at.iter().all(|&address| address == first) {
         true => first,
-        // The unspecified IPv6 address takes IPv4 connections as well.
+        // The unspecified IPv6 address accepts IPv4 connections as well.
         false if reached_at.iter().any(IpAddr::is_ipv6) => Ipv6Addr::UNSPECIFIED.into(),
         false => Ipv4Addr::UNSPECIFIED.into(),
     })

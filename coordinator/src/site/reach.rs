@@ -1,6 +1,5 @@
-//! Who can be whose neighbour: asked when a tree is repaired and orphans look for a new
-//! parent. Which tree is laid over those who can reach each other is `topology`'s
-//! business.
+//! The possible neighbours of PEs, which the repair of a tree needs to find a new parent for an
+//! orphan. `topology` builds trees.
 
 use std::sync::Arc;
 
@@ -10,26 +9,26 @@ use flitcast_proto::network::{Network, NetworkSpec};
 /// A network that a tree spans.
 #[derive(Clone, Debug)]
 pub struct Spanned {
-    /// Its name; `None` if it has none, as in most cluster files.
+    /// Name of the network; `None` if it has none, as in most cluster files.
     pub spec: Option<NetworkSpec>,
-    /// What it is.
+    /// The network.
     pub network: Network,
 }
 
-/// Who can be whose neighbour.
+/// The possible neighbours of PEs.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// Anybody anybody's.
+    /// Any two PEs can be neighbours.
     Anybody,
     /// Only neighbours in the network.
     Network(Arc<Spanned>),
-    /// Only those who are: an address is good for one edge.
+    /// Only the present neighbours: some addresses are valid for one edge only.
     NamedEdges,
 }
 
 impl Reach {
-    /// Whether an orphan reaches an ancestor that is not its parent. `nodes` are those
-    /// that the PEs stand on, in a network.
+    /// Returns whether an orphan reaches an ancestor that is not its parent. `nodes` are the
+    /// network nodes of the PEs.
     pub fn leads(&self, nodes: Option<&[u32]>, orphan: PeId, ancestor: PeId) -> bool {
         match (self, nodes) {
             (Reach::Anybody, _) => true,
@@ -39,7 +38,7 @@ impl Reach {
                 let neighbours = spanned.network.neighbours(orphan);
                 neighbours.binary_search(&ancestor).is_ok()
             }
-            // Every network has nodes.
+            // A tree over a network always has nodes.
             (Reach::Network(_), None) => false,
         }
     }

@@ -1,5 +1,4 @@
-//! What a cluster file says of the cluster as a whole, for those who act on it. The file is read by
-//! `cluster_file`.
+//! The settings of a cluster file for the cluster as a whole. `cluster_file` reads them.
 
 use std::path::PathBuf;
 
@@ -8,35 +7,34 @@ use flitcast_node::limits::Timeouts;
 use crate::files::user_file::Spot;
 use crate::options::link_spec::LinkSpec;
 
-/// What a cluster file says of the cluster as a whole.
+/// The settings of a cluster file for the cluster as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// `--credentials`.
     pub credentials: Option<Credentials>,
-    /// `--timeouts`; what is not said is the default.
+    /// `--timeouts`, with defaults for those that the file does not contain.
     pub timeouts: Timeouts,
     /// `--link`.
     pub link: Option<LinkSpec>,
-    /// The files that starting the processes needs.
+    /// Files that the start of the processes needs.
     pub files: Vec<NamedFile>,
 }
 
-/// The folder of certificates, and where the file says so.
+/// The folder of certificates, with its position in the file.
 #[derive(Clone, Debug)]
 pub struct Credentials {
-    /// The folder.
     pub folder: PathBuf,
-    /// For messages about what it holds.
+    /// Position for messages about its content.
     pub spot: Spot,
 }
 
-/// A file that is named in `[launch]`, and where.
+/// A file that `[launch]` names, with its position.
 #[derive(Clone, Debug)]
 pub struct NamedFile {
-    /// The key.
+    /// Key in `[launch]`.
     pub key: &'static str,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// For messages about it.
+    /// Position for messages about it.
     pub spot: Spot,
 }

@@ -1,6 +1,6 @@
-//! Inside a job of Slurm: which PE a task plays, where it joins, and what cluster the
-//! commands wait for. All of it is read from the environment that Slurm sets, so that a job's
-//! script names no host. Slurm starts and ends the tasks; nothing here does.
+//! Values from the environment of a Slurm job: the PE of a task, the address where it joins, and
+//! the cluster that commands wait for. So a job's script names no host. Slurm starts and ends the
+//! tasks, not this module.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -11,51 +11,52 @@ use thiserror::Error;
 
 use crate::site::placement::{Launch, Placement};
 
-/// What stands for Slurm where HOST:PORT or a cluster file can stand: `slurm`, `slurm:PORT`.
+/// Value that replaces HOST:PORT or a cluster file: `slurm`, `slurm:PORT`.
 const WORD: &str = "slurm";
-/// Commands of a job listen on a port from this one on, by the job's number. Below those that
-/// Linux gives away by itself (from 32768), above those that services have.
+/// First port on which commands of a job listen; the job's number selects the port. The range is
+/// below the ephemeral ports of Linux (from 32768) and above those of services.
 const FIRST_PORT: u16 = 20_000;
-/// So many are used: jobs meet on a host only if their numbers differ by a multiple of this.
+/// Number of ports in the range: two jobs on a host conflict only if their numbers differ by a
+/// multiple of this.
 const PORTS: u32 = 10_000;
-/// For all tasks to join. Slurm starts them within seconds, if their nodes are awake.
+/// Time for all tasks to join. Slurm starts them within seconds, if their nodes are powered up.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// Slurm is asked for.
+/// A request for Slurm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slurm {
-    /// The port, if it is not to follow from the job's number.
+    /// The port, if it does not follow from the job's number.
     port: Option<u16>,
 }
 
-/// What Slurm's environment lacks.
+/// A fault of Slurm's environment.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SlurmFault {
-    /// Not where it is meant to be.
+    /// A variable is missing.
     #[error("{variable} is not set: {why}")]
     Missing {
-        /// Which variable.
+        /// Name of the variable.
         variable: &'static str,
-        /// Who sets it.
+        /// Program that sets it.
         why: &'static str,
     },
-    /// Nothing that Slurm sets.
+    /// A variable has an invalid value.
     #[error("{variable}={value}: {expected} is expected")]
     Malformed {
-        /// Which variable.
+        /// Name of the variable.
         variable: &'static str,
-        /// Its value, cut.
+        /// Value, truncated.
         value: String,
-        /// What Slurm sets.
+        /// Expected value.
         expected: &'static str,
     },
 }
 
-/// Reads a variable of the environment.
+/// A function that reads a variable of the environment.
 pub trait Environment: Fn(&str) -> Option<String> {}
 impl<F: Fn(&str) -> Option<String>> Environment for F {}
 
-/// This process's environment.
+/// Reads a variable of this process's environment.
 pub fn environment(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
@@ -64,7 +65,7 @@ const UNDER_SRUN: &str = "srun sets it for the tasks that it starts, like `srun 
 const IN_A_JOB: &str = "Slurm sets it inside a job, for the script of sbatch or a shell of salloc";
 
 impl Slurm {
-    /// Slurm, if `text` asks for it.
+    /// Parses a request for Slurm.
     pub fn asked(text: &str) -> Option<Slurm> {
         let port = match text.strip_prefix(WORD)? {
             "" => None,
@@ -78,17 +79,18 @@ impl Slurm {
         Some(Slurm { port })
     }
 
-    /// Slurm, if it is asked for where a cluster file could stand.
+    /// Parses a request for Slurm in place of a cluster file.
     pub fn named(file: &Path) -> Option<Slurm> {
         file.to_str().and_then(Slurm::asked)
     }
 
-    /// Which PE a task of srun plays, the one of `pes` or else of its number, and where it
-    /// joins: at the host that runs srun, where the script's other commands run as well.
+    /// Returns the PE of a task of srun (the element of `pes` at the task's number, or else that
+    /// number) and the address where it joins: the host that runs srun, which runs the script's
+    /// other commands as well.
     ///
     /// # Errors
     ///
-    /// All that the environment lacks.
+    /// Returns all faults of the environment.
     pub fn task(
         self,
         environment: impl Environment,
@@ -108,35 +110,35 @@ impl Slurm {
         }
     }
 
-    /// How many PEs a command waits for, unless a tree says so: one for each task, or each
-    /// node, as srun does.
+    /// Returns the number of PEs that a command waits for, unless a tree defines it: one for each
+    /// task, or each node, like srun.
     ///
     /// # Errors
     ///
-    /// This is no job.
+    /// Returns an error if this is not a Slurm job.
     pub fn pes(self, environment: impl Environment) -> Result<usize, SlurmFault> {
         let number = "a number from 1";
         let tasks = "SLURM_NTASKS";
         let variable = match environment(tasks) {
             Some(_) => tasks,
-            // Only set for who has said how many.
+            // Set only if the number of tasks was given.
             None => "SLURM_JOB_NUM_NODES",
         };
         read(&environment, variable, IN_A_JOB, number)
     }
 
-    /// Where the PEs of a command run: on the hosts that they join from.
+    /// Returns the places of a command's PEs: the addresses that they join from.
     ///
     /// # Errors
     ///
-    /// This is no job.
+    /// Returns an error if this is not a Slurm job.
     pub fn placement(
         self,
         pes: usize,
         environment: impl Environment,
     ) -> Result<Placement, SlurmFault> {
         let port = self.port(&environment, IN_A_JOB)?;
-        // Which of its addresses the other nodes know, the host does not.
+        // The host does not know which of its addresses the other nodes use.
         let everywhere = Ipv4Addr::UNSPECIFIED.into();
         let launch = Launch::Join {
             port,
@@ -151,14 +153,14 @@ impl Slurm {
             Some(port) => Ok(port),
             None => {
                 let job: u32 = read(environment, "SLURM_JOB_ID", why, "a number")?;
-                // Less than PORTS, which fits.
+                // The result is less than PORTS and fits.
                 Ok(FIRST_PORT + (job % PORTS) as u16)
             }
         }
     }
 }
 
-/// A variable's value.
+/// Reads and parses a variable.
 fn read<T: std::str::FromStr>(
     environment: &impl Environment,
     variable: &'static str,
@@ -177,7 +179,7 @@ fn read<T: std::str::FromStr>(
 mod tests {
     use super::*;
 
-    /// An environment with these variables.
+    /// Returns an environment with these variables.
     fn with(variables: &'static [(&'static str, &'static str)]) -> impl Environment {
         move |name| {
             let found = variables.iter().find(|(variable, _)| *variable == name);
@@ -213,7 +215,7 @@ mod tests {
         assert_eq!(slurm.task(&environment, &[]), at("10.1.2.3:23456"));
         let chosen = Slurm { port: Some(81) };
         assert_eq!(chosen.task(&environment, &[]), at("10.1.2.3:81"));
-        // Where P1 and P2 are left out.
+        // P1 and P2 are excluded.
         let fourth = chosen.task(&environment, &[0, 3, 4, 5]).unwrap();
         assert_eq!(fourth.0, PeId(5));
     }

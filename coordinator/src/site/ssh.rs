@@ -1,24 +1,24 @@
-//! How hosts are reached by ssh, as a cluster file says it. Reaching them is `launch`'s business.
+//! Settings of ssh in a cluster file. `launch` connects to the hosts.
 
 use std::path::PathBuf;
 
-/// Where the program is put on a host, unless the cluster file says otherwise.
+/// Default directory of the program on a host.
 pub const DIRECTORY: &str = "~/.cache/flitcast";
 
-/// How the hosts of a cluster are reached, and what is put there.
+/// Settings of ssh and of the program on the hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ssh {
-    /// As whom, where neither the PE's destination nor ssh's configuration says it better.
+    /// User, unless the PE's destination or ssh's configuration defines it.
     pub user: Option<String>,
-    /// At which port.
+    /// Port.
     pub port: Option<u16>,
-    /// A configuration of ssh's own, instead of the user's.
+    /// Configuration file for ssh instead of the user's.
     pub config: Option<PathBuf>,
-    /// Where the program is put: a path from the root, or from `~/`.
+    /// Directory of the program on a host: absolute, or relative to `~/`.
     pub directory: String,
-    /// The variables of this process's environment that the PEs get.
+    /// Names of this process's environment variables that are passed to the PEs.
     pub environment: Vec<String>,
-    /// What is put there; else this very program.
+    /// Program to copy to the hosts; by default this program.
     pub binary: Option<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ impl Default for Ssh {
     }
 }
 
-/// Whether ssh takes it for a destination and for nothing else: no option, one word.
+/// Returns whether ssh takes the text for a destination: one word that is not an option.
 pub fn is_destination(text: &str) -> bool {
     let is_odd = |c: char| c.is_whitespace() || c.is_control() || "'\"`$;&|<>()\\".contains(c);
     !text.is_empty() && !text.starts_with('-') && !text.contains("@-") && !text.contains(is_odd)

@@ -1,19 +1,18 @@
-//! What has the PEs of a cluster started that then join, as a cluster file says it. Starting
-//! them is `launch`'s business.
+//! The starter of PEs that join, as configured in a cluster file. `launch` runs it.
 
 use std::path::PathBuf;
 
-/// What has the PEs started.
+/// A starter of PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Starter {
-    /// Slurm: they are the tasks of one step.
+    /// Slurm: the PEs are the tasks of one step.
     Slurm(SlurmStep),
-    /// Compose: they are services.
+    /// Compose: the PEs are services.
     Compose(Compose),
 }
 
 impl Starter {
-    /// For people and programs.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         match self {
             Starter::Slurm(_) => "slurm",
@@ -22,18 +21,18 @@ impl Starter {
     }
 }
 
-/// How the step is run.
+/// Settings of a Slurm step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlurmStep {
-    /// Words for srun, like `--partition=short`.
+    /// Options of srun, such as `--partition=short`.
     pub options: Vec<String>,
 }
 
-/// Which services, and how they are started.
+/// Settings of compose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compose {
     /// The compose file.
     pub file: PathBuf,
-    /// Words for compose, before what it is to do: `--project-name=one`.
+    /// Options of compose before its subcommand, such as `--project-name=one`.
     pub options: Vec<String>,
 }

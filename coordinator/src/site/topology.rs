@@ -1,7 +1,7 @@
-//! Which tree a command works on: `--tree`, `--cluster`, or `--network` with `--root`
-//! and `--spanning`. The arguments as they are typed, and how they become a [`Topology`]
-//! or all that is wrong with them. How many processes a machine can start is not
-//! asked here; how a network is spanned is `flitcast_proto::network`'s business.
+//! The tree that a command works on: `--tree`, `--cluster`, or `--network` with `--root` and
+//! `--spanning`. The module converts the typed arguments to a [`Topology`] or to all their faults.
+//! It does not check how many processes a machine can start. `flitcast_proto::network` computes
+//! spanning trees.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,26 +31,26 @@ mod job;
 /// A tree to work on.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// `kary:2:8`, or `mesh:4x4 root 0 bfs`.
+    /// Name of the tree: `kary:2:8`, or `mesh:4x4 root 0 bfs`.
     pub name: String,
     /// The tree.
     pub tree: Tree,
-    /// The node that each PE stands on, if the tree spans a network.
+    /// The network node of each PE, if the tree spans a network.
     pub nodes: Option<Vec<u32>>,
-    /// The network that it spans.
+    /// The network that the tree spans.
     pub network: Option<Arc<Spanned>>,
-    /// Steps that no broadcast over the network can do without.
+    /// Minimum number of steps of a broadcast over the network.
     pub broadcast_bound: Option<u64>,
-    /// The links of which a tree file or a cluster file says something.
+    /// Links that a tree file or a cluster file configures.
     pub links: Links,
-    /// Where each PE runs, if a cluster file says so.
+    /// Places of the PEs, if a cluster file defines them.
     pub placement: Option<Placement>,
-    /// What else a cluster file says.
+    /// Other settings of a cluster file.
     pub settings: Settings,
 }
 
 impl Topology {
-    /// Who can be whose neighbour.
+    /// Returns the possible neighbours of PEs.
     pub fn reach(&self) -> Reach {
         match (&self.network, &self.placement) {
             (Some(spanned), _) => Reach::Network(spanned.clone()),
@@ -59,107 +59,107 @@ impl Topology {
         }
     }
 
-    /// Where each PE runs: on this machine, unless somebody said otherwise.
+    /// Returns the places of the PEs; by default all are on this machine.
     pub fn places(&self) -> Placement {
         let said = self.placement.clone();
         said.unwrap_or_else(|| Placement::local(self.tree.len()))
     }
 }
 
-/// Something that is wrong with the choice of a tree.
+/// An invalid choice of a tree.
 #[derive(Debug, Error)]
 pub enum TopologyError {
-    /// Something is wrong with a cluster that is up.
+    /// An error of a running cluster.
     #[error(transparent)]
     Kept(#[from] crate::site::kept::KeptError),
-    /// A value that cannot be understood.
+    /// An invalid value.
     #[error("{option} {value}: {why}")]
     Value {
-        /// Which option.
+        /// Option.
         option: &'static str,
-        /// As typed.
+        /// Value as typed.
         value: String,
-        /// Why not.
+        /// Reason.
         why: String,
     },
-    /// Nothing gives a tree.
+    /// No option defines a tree.
     #[error(
-        "say who is connected to whom: --tree TREE (like kary:2:8), --network NETWORK (like mesh:4x4) or --cluster FILE"
+        "no tree is given; use --tree TREE (like kary:2:8), --network NETWORK (like mesh:4x4) or --cluster FILE"
     )]
     NoTree,
-    /// `--tree auto` alone.
+    /// `--tree auto` without a network.
     #[error(
-        "--tree auto chooses among the trees over a network: say --network NETWORK (like complete:8) or --cluster FILE"
+        "--tree auto chooses among the trees over a network; add --network NETWORK (like complete:8) or --cluster FILE"
     )]
     NothingToChooseFrom,
-    /// Several options give one.
+    /// Several options define a tree.
     #[error("{}: use one of them", .0.join(" and "))]
     Several(Vec<&'static str>),
-    /// An argument about networks, and no network.
+    /// An option for networks without a network.
     #[error(
         "{0} belongs to --network: a --tree has its root and its edges already, and so has a --cluster without [network]"
     )]
     WithoutNetwork(&'static str),
-    /// The tree is none.
+    /// The tree is invalid.
     #[error("--tree {spec}: {faults}")]
     Tree {
-        /// As typed.
+        /// Value as typed.
         spec: String,
-        /// What is wrong.
+        /// Faults of the tree.
         faults: TreeFaults,
     },
-    /// The file of the tree, the network or the cluster is none.
+    /// The file of the tree, the network or the cluster is invalid.
     #[error("{option}: {error}")]
     File {
-        /// Which option names it.
+        /// Option that names the file.
         option: &'static str,
-        /// Why it is none.
+        /// Fault of the file.
         error: FileError,
     },
-    /// There are no tasks to wait for.
+    /// The process is not part of a Slurm job.
     #[error("--cluster slurm: {0}")]
     Slurm(#[from] SlurmFault),
-    /// The network is none.
+    /// The network is invalid.
     #[error("--network {spec}: {fault}")]
     Network {
-        /// As typed.
+        /// Value as typed.
         spec: String,
-        /// What is wrong.
+        /// Fault of the network.
         fault: NetworkFault,
     },
-    /// No tree spans the network from that root.
+    /// The network has no spanning tree from this root.
     #[error("--network {spec}: {fault}")]
     Spanning {
-        /// As typed.
+        /// Value as typed.
         spec: String,
-        /// Why not.
+        /// Reason.
         fault: SpanningError,
     },
 }
 
 impl TopologyError {
-    /// That the file is none, which this option names.
+    /// Returns a function that adds the option to a fault of a file.
     pub fn of_file(option: &'static str) -> impl Fn(FileError) -> TopologyError {
         move |error| TopologyError::File { option, error }
     }
 }
 
 impl TreeArgs {
-    /// The tree; where `--spanning` is not given, a network's is `default`.
+    /// Returns the tree; `default` is the spanning tree of a network if `--spanning` is missing.
     ///
     /// # Errors
     ///
-    /// All that is wrong.
+    /// Returns all faults.
     pub fn topology(&self, default: SpanningArg) -> Result<Topology, Vec<TopologyError>> {
         let mut one = self.topologies(&[default])?;
         Ok(one.remove(0))
     }
 
-    /// The trees that `--tree auto` chooses from; of any other `--tree`, that one.
+    /// Returns the trees that `--tree auto` chooses from; for any other `--tree`, that one.
     ///
     /// # Errors
     ///
-    /// All that is wrong.
+    /// Returns all faults.
     pub fn offered(&self, default: SpanningArg) -> Result<Vec<Topology>, Vec<TopologyError>> {
         if !self.is_auto() {
             return Ok(vec![self.topology(default)?]);
@@ -194,12 +194,12 @@ impl TreeArgs {
         Ok(distinct)
     }
 
-    /// The trees of `--tree` or `--cluster`, which is one, or of `--network`: one if
-    /// `--spanning` is given, else one of each of these kinds.
+    /// Returns the tree of `--tree`, or of a cluster file without a network. For a network, returns one
+    /// tree if `--spanning` is given, else one of each kind in `kinds`.
     ///
     /// # Errors
     ///
-    /// All that is wrong.
+    /// Returns all faults.
     pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
         let mut faults = Vec::new();
         if self.network.is_none() && self.cluster.is_none() {
@@ -244,7 +244,7 @@ impl TreeArgs {
 }
 
 impl TreeArgs {
-    /// The arguments about networks, where there is none.
+    /// Returns faults for options about networks that were given without a network.
     fn without_network(&self) -> Vec<TopologyError> {
         let given = [
             ("--root", self.root.is_some()),
@@ -257,7 +257,7 @@ impl TreeArgs {
     }
 }
 
-/// What an option's text means.
+/// Parses the value of an option.
 fn value<T: FromStr<Err: fmt::Display>>(
     option: &'static str,
     text: &str,
@@ -270,15 +270,14 @@ fn value<T: FromStr<Err: fmt::Display>>(
 }
 
 impl Topology {
-    /// The node that a PE stands on, where that is another number than the PE's for
-    /// some PE.
+    /// Returns the network node of a PE, if PEs and nodes are numbered differently.
     pub fn node_if_told_apart(&self, pe: PeId) -> Option<u32> {
         // The root comes first and the others keep their order.
         let nodes = self.nodes.as_ref().filter(|nodes| nodes[0] != 0)?;
         Some(nodes[pe.index()])
     }
 
-    /// Whether all PEs are known to reach each other.
+    /// Returns whether all PEs are known to form a complete network.
     pub fn reaches_all(&self) -> bool {
         match (&self.network, &self.placement) {
             (Some(spanned), _) => spanned.network.is_complete(),
@@ -286,12 +285,12 @@ impl Topology {
         }
     }
 
-    /// A tree of this shape over the same PEs, which all reach each other: `root` is its root,
-    /// and the others stand in it by their numbers.
+    /// Returns a tree of this shape over the same PEs, which form a complete network, with `root`
+    /// as its root; the other PEs keep their order.
     ///
     /// # Errors
     ///
-    /// That there is no such tree.
+    /// Returns an error if there is no such tree.
     pub fn with_shape(&self, shape: &str, root: PeId) -> Result<Topology, String> {
         let tree = tree_of_shape(shape, root)?;
         Ok(Topology {
@@ -304,7 +303,7 @@ impl Topology {
         })
     }
 
-    /// The same, seen from another PE: the edges between the two roots lead the other way.
+    /// Returns the tree with another root: the edges between the two roots are reversed.
     pub fn rerooted(self, root: PeId) -> Topology {
         let mut links = self.links.clone();
         for child in self.tree.turned(root) {
@@ -324,7 +323,7 @@ impl Topology {
         }
     }
 
-    /// The option that it comes from, for messages.
+    /// Returns the option that defines the tree, for messages.
     pub fn option(&self) -> &'static str {
         match (&self.placement, &self.nodes) {
             (Some(_), _) => "--cluster",
@@ -334,11 +333,11 @@ impl Topology {
     }
 }
 
-/// A tree of this shape, whose root is `root`, and in which the others stand by their numbers.
+/// Returns a tree of this shape with `root` as its root; the other PEs keep their order.
 ///
 /// # Errors
 ///
-/// That there is no such tree.
+/// Returns an error if there is no such tree.
 pub fn tree_of_shape(shape: &str, root: PeId) -> Result<Tree, String> {
     let spec = shape
         .parse::<TreeSpec>()
@@ -352,7 +351,7 @@ pub fn tree_of_shape(shape: &str, root: PeId) -> Result<Tree, String> {
     Tree::with_absent(root, parents).map_err(|faults| faults.to_string())
 }
 
-/// The PE that has this number when `root` is P0 and the others keep their order.
+/// Returns the PE that has the position `pe` if `root` comes first and the others keep their order.
 fn behind(root: PeId, pe: PeId) -> PeId {
     match pe {
         PeId::ROOT => root,
@@ -361,7 +360,7 @@ fn behind(root: PeId, pe: PeId) -> PeId {
     }
 }
 
-/// What `--tree` asks for.
+/// Returns the tree of `--tree`.
 fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
     let spec: TreeSpec = value("--tree", spec)?;
     let TreeFile { tree, links } = build_tree(&spec)?;
@@ -377,11 +376,11 @@ fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
     }])
 }
 
-/// The tree of that name, of whatever size, and what a file says of its links.
+/// Builds a tree of any size, with the links that a file configures.
 ///
 /// # Errors
 ///
-/// That the file cannot be read, or all that is wrong with the tree.
+/// Returns an error if the file cannot be read, or all faults of the tree.
 fn build_tree(spec: &TreeSpec) -> Result<TreeFile, TopologyError> {
     let named = match spec {
         TreeSpec::File(path) => {
@@ -426,8 +425,8 @@ fn span(
     })
 }
 
-/// The trees that span a network from one of its nodes, one of each kind; nothing is said
-/// of its links and places.
+/// Returns the trees of these kinds that span a network from one of its nodes, without links and
+/// places.
 fn spanning(
     name: &str,
     spanned: &Arc<Spanned>,

@@ -1,15 +1,15 @@
-//! What this user may do in a folder.
+//! The user's permissions in a folder.
 
 use std::io;
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-/// Sees that files can be made there.
+/// Checks that files can be created in a folder.
 ///
 /// # Errors
 ///
-/// They cannot, for this reason.
+/// Returns the reason if that is not permitted.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }

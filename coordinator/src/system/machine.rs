@@ -1,6 +1,6 @@
-//! What kind of machine this is.
+//! A description of the machine.
 
-/// Its name, its kernel and its architecture.
+/// Returns the name, the kernel and the architecture.
 pub fn described() -> String {
     let system = rustix::system::uname();
     let [node, name, release, machine] = [

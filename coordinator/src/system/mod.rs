@@ -1,8 +1,9 @@
-//! What is the operating system's own, beyond what `flitcast_node::system` has for both: rights,
-//! random numbers, other processes, the terminal, the machine. It is Linux's; whoever brings
-//! Flitcast elsewhere starts here and there.
+//! Code that depends on the operating system, in addition to `flitcast_node::system`: permissions,
+//! random numbers, other processes, the terminal, the machine. It is for Linux; a port starts here and
+//! there.
 
 pub mod folder;
+pub mod interrupts;
 pub mod machine;
 pub mod process;
 pub mod random;

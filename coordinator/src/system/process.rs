@@ -1,4 +1,4 @@
-//! Processes of this machine, by their numbers, and this one among them.
+//! Processes of this machine, including this one, by number.
 
 use std::fs;
 use std::io;
@@ -8,43 +8,43 @@ use rustix::process::{Pid, kill_process};
 
 pub use rustix::process::Signal;
 
-/// A process, as long as that lives; afterwards another one may have its number.
+/// A process, as long as it lives; afterwards another one may have its number.
 #[derive(Clone, Copy, Debug)]
 pub struct Process(Pid);
 
 impl Process {
-    /// The one with this number; `None` if no process can have that.
+    /// Returns the process with this number; `None` if no process can have it.
     pub fn numbered(number: u32) -> Option<Process> {
         let number = i32::try_from(number).ok()?;
         Pid::from_raw(number).map(Process)
     }
 
-    /// Sends it a signal. It may have ended just now.
+    /// Sends a signal to the process, which may just have ended.
     pub fn signal(self, signal: Signal) {
         let _ = kill_process(self.0, signal);
     }
 }
 
-/// The number of the user who runs this process.
+/// Returns the number of the user who runs this process.
 pub fn user() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Leaves the terminal: its signals are for others from now on.
+/// Detaches from the terminal, so that its signals do not reach this process.
 ///
 /// # Errors
 ///
-/// This process leads a group.
+/// Returns an error if this process leads a group.
 pub fn leave_terminal() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
 }
 
-/// When a process started, in the kernel's ticks since it booted; `None` if there is no such
-/// process, or none any more.
+/// Returns when a process started, in the kernel's ticks since it booted; `None` if there is no
+/// such process.
 pub fn started_at(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // Behind the name, which is in parentheses and may hold anything.
+    // After the name, which is in parentheses and may contain any characters.
     let (_, behind) = stat.rsplit_once(')')?;
     let mut fields = behind.split_whitespace();
     if matches!(fields.next()?, "Z" | "X") {

@@ -1,14 +1,14 @@
-//! Random numbers that nobody can guess.
+//! Cryptographic random numbers.
 
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Bytes that nobody knows yet.
+/// Returns random bytes.
 ///
 /// # Errors
 ///
-/// The system gives none.
+/// Returns an error if the system has none.
 pub fn drawn<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom(&mut bytes, GetRandomFlags::empty())?;

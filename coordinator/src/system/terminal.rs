@@ -4,8 +4,8 @@ use std::os::fd::AsFd;
 
 use rustix::termios::tcgetwinsize;
 
-/// Its rows and columns, as it says them: zero where it does not know. `None` if it is no
-/// terminal.
+/// Returns the rows and columns of a terminal, zero if it does not know them; `None` if the output is
+/// not a terminal.
 pub fn size(out: impl AsFd) -> Option<(usize, usize)> {
     let size = tcgetwinsize(out).ok()?;
     Some((size.ws_row.into(), size.ws_col.into()))

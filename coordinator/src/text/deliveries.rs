@@ -1,14 +1,15 @@
-//! Deliveries as people and programs read them, one and many.
+//! Names of deliveries, human-readable and machine-readable.
 
 use flitcast_proto::{DeliveryName, PeId};
 use serde_json::{Value, json};
 
 use super::words;
 
-/// Of deliveries by pairs, which are as many as PEs squared, so many are named.
+/// Maximum number of deliveries by pairs that a text names; there can be as many as PEs squared.
 const MOST_PAIRS: usize = 32;
 
-/// "P3, P5", or "P2's, P3's at P5; P0's at P6", which are in the order of their rows.
+/// Names deliveries: "P3, P5", or "P2's, P3's at P5; P0's at P6". Deliveries of pairs must be
+/// ordered by row.
 pub fn names(all: &[DeliveryName]) -> String {
     if all.iter().all(|name| name.source.is_none()) {
         return words::names(all);
@@ -32,7 +33,7 @@ pub fn names(all: &[DeliveryName]) -> String {
     parts.join("; ")
 }
 
-/// "P3's message", or "P2's message for P5".
+/// Names a message: "P3's message", or "P2's message for P5".
 pub fn message(name: DeliveryName) -> String {
     match name.source {
         None => format!("{}'s message", name.row),
@@ -40,7 +41,7 @@ pub fn message(name: DeliveryName) -> String {
     }
 }
 
-/// As a program reads it: 3, or "p5/p2", as the entry of an output is named.
+/// Returns the machine-readable name: 3, or "p5/p2", like the entry in an output.
 pub fn value(name: DeliveryName) -> Value {
     match name.source {
         None => json!(name.row.0),
@@ -48,7 +49,7 @@ pub fn value(name: DeliveryName) -> Value {
     }
 }
 
-/// What [`value`] writes of a delivery by pairs.
+/// Parses the name that [`value`] writes for a delivery of a pair.
 pub fn parse_pair(text: &str) -> Option<DeliveryName> {
     let (row, source) = text.split_once('/')?;
     let pe = |text: &str| Some(PeId(text.strip_prefix('p')?.parse().ok()?));
@@ -56,11 +57,11 @@ pub fn parse_pair(text: &str) -> Option<DeliveryName> {
         row: pe(row)?,
         source: Some(pe(source)?),
     };
-    // `parse` alone would also take `p+5` and `p05`.
+    // `parse` alone would also accept `p+5` and `p05`.
     (value(name) == text).then_some(name)
 }
 
-/// The same of several.
+/// Returns the machine-readable names of several deliveries.
 pub fn values(all: &[DeliveryName]) -> Value {
     all.iter().map(|name| value(*name)).collect()
 }

@@ -1,11 +1,11 @@
-//! Figures as results show them: in a table for eyes, or in JSON for programs.
+//! Figures in results: in a human-readable table or in JSON.
 
 use comfy_table::{CellAlignment, Row, Table, presets};
 use flitcast_proto::exact::Exact;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// A table that has its header and no rows yet, without lines between them.
+/// Creates a table without lines, with its header and no rows yet.
 pub fn table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -13,8 +13,8 @@ pub fn table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// A table as text: its first `names` columns to the left, the others, which are
-/// figures, to the right.
+/// Formats a table as text: its first `names` columns are aligned left, the others, which are
+/// figures, right.
 pub fn lines(mut table: Table, names: usize) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -28,25 +28,25 @@ pub fn lines(mut table: Table, names: usize) -> String {
         .collect()
 }
 
-/// As [`micros`], for a field of something that is printed whole.
+/// Serializes nanoseconds as microseconds, like [`micros`].
 ///
 /// # Errors
 ///
-/// What the serializer says.
+/// Returns an error if the serializer does.
 pub fn as_micros<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     micros(*ns).serialize(serializer)
 }
 
-/// A time that may be a fraction: an integer, or a string like `27/2`.
+/// Serializes a time that may be a fraction: as an integer, or as a string like `27/2`.
 ///
 /// # Errors
 ///
-/// What the serializer says.
+/// Returns an error if the serializer does.
 pub fn as_exact<S: Serializer>(time: &Exact, serializer: S) -> Result<S::Ok, S::Error> {
     exact(*time).serialize(serializer)
 }
 
-/// The same as a value.
+/// Returns a time that may be a fraction as an integer, or as a string like `27/2`.
 pub fn exact(time: Exact) -> Value {
     match time.whole().map(u64::try_from) {
         Some(Ok(number)) => json!(number),
@@ -54,7 +54,7 @@ pub fn exact(time: Exact) -> Value {
     }
 }
 
-/// Such a time as people read it: with three decimals at most.
+/// Formats a time that may be a fraction, with at most three decimals.
 pub fn decimal(time: Exact) -> String {
     match time.whole() {
         Some(number) => number.to_string(),
@@ -68,7 +68,7 @@ pub fn decimal(time: Exact) -> String {
     }
 }
 
-/// Nanoseconds as microseconds, as JSON has all times.
+/// Converts nanoseconds to microseconds, the unit of all times in JSON.
 pub fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1000.0)
 }

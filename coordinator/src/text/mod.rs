@@ -1,9 +1,11 @@
-//! What is written for people and read from them: units, words, names of deliveries,
-//! tables, files that are written whole, and what may go to a terminal.
+//! Human-readable text: units, words, names of deliveries, tables, files that are written as a
+//! whole, and escaping for terminals.
 
 pub mod deliveries;
 pub mod figures;
 pub mod printable;
+pub mod stderr;
+pub mod stdout;
 pub mod units;
 pub mod whole_file;
 pub mod words;

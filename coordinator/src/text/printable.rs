@@ -1,9 +1,9 @@
-//! What may go to a terminal.
+//! Escaping of text for terminals.
 
 use std::fmt::Display;
 
-/// The text with its control characters escaped, all but the ends of lines: what people
-/// and files say is repeated in messages, and could be made to say more to a terminal.
+/// Escapes all control characters except newlines. Messages repeat text from users and files, which
+/// could otherwise control the terminal.
 pub fn printable(text: impl Display) -> String {
     let mut shown = String::new();
     for c in text.to_string().chars() {
@@ -15,6 +15,18 @@ pub fn printable(text: impl Display) -> String {
     shown
 }
 
+/// Escapes all control characters, including newlines, so that text from a peer cannot begin a
+/// line.
+pub fn in_one_line(text: impl Display) -> String {
+    printable(text).replace('\n', "\\n")
+}
+
+/// Escapes as [`printable`] does, and indents all lines but the first, so that text from a peer
+/// cannot begin a line.
+pub fn indented(text: impl Display) -> String {
+    printable(text).replace('\n', "\n    ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -24,5 +36,7 @@ mod tests {
         let said = "no `\x1b[2J\u{9b}31m\x07é\t`\nin two lines";
         let shown = "no `\\u{1b}[2J\\u{9b}31m\\u{7}é\\t`\nin two lines";
         assert_eq!(printable(said), shown);
+        assert_eq!(in_one_line(said), shown.replace('\n', "\\n"));
+        assert_eq!(indented(said), shown.replace('\n', "\n    "));
     }
 }

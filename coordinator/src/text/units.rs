@@ -1,23 +1,23 @@
-//! Sizes, times and rates as people write and read them.
+//! Sizes, times and rates as users write and read them.
 //!
-//! They are parsed exactly; there are no floats here, so a size never comes out
-//! one byte off. Most displays round, and are for eyes only: what programs read
-//! (CSV, JSON) is printed as plain numbers, in units that its column names.
+//! Parsing is exact and uses no floating point, so a size is never one byte off. Most displays
+//! round and are human-readable only: machine-readable output (CSV, JSON) has plain numbers in the
+//! units that its names contain.
 
 use std::fmt;
 
-/// The most bytes that all messages of a round may have together: files and
-/// buffers count in signed 64-bit numbers.
+/// Maximum total bytes of all messages of a round: files and buffers count in signed 64-bit
+/// numbers.
 pub const MAX_TOTAL_BYTES: u64 = i64::MAX as u64;
 
-/// What a text is to say: a number and a unit.
+/// The kind of a value with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Bytes.
+    /// A number of bytes.
     Size,
-    /// Bits a second, with the units of `tc`.
+    /// Bits per second, with the units of `tc`.
     Rate,
-    /// Nanoseconds.
+    /// A time in nanoseconds.
     Time,
 }
 
@@ -46,7 +46,7 @@ impl Quantity {
         }
     }
 
-    /// What is counted.
+    /// Returns the name of the base unit.
     fn counted(self) -> &'static str {
         match self {
             Quantity::Size => "bytes",
@@ -55,7 +55,7 @@ impl Quantity {
         }
     }
 
-    /// How many of what is counted a unit has; of no unit, where that is allowed.
+    /// Returns the number of base units in `unit`, which may be empty for sizes.
     fn factor(self, unit: &str) -> Option<u128> {
         let power = |names: &[&str], base: u128| {
             let exponent = names
@@ -66,92 +66,86 @@ impl Quantity {
         match self {
             Quantity::Size if unit.is_empty() => Some(1),
             Quantity::Size => power(&BINARY, 1024).or_else(|| power(&DECIMAL, 1000)),
-            // Not `bit`: no link is that slow, and one letter less would be bytes.
+            // `bit` is not accepted: no link is that slow, and with a typing error it would mean
+            // bytes.
             Quantity::Rate => power(&BITS, 1000).map(|power| power * 1000),
             Quantity::Time => power(&TIMES, 1000),
         }
     }
 }
 
-/// Why a text is not a size, a rate or a time.
+/// An invalid size, rate or time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
-    /// It does not begin with a number.
+    /// The text does not begin with a number.
     #[error(
         "`{text}` is not {}: write a number and a unit, like {}",
         quantity.name(),
         quantity.example()
     )]
     NoNumber {
-        /// The text.
         text: String,
-        /// What it should be.
+        /// The expected kind of value.
         quantity: Quantity,
     },
-    /// A number alone, where that could be anything.
+    /// A number without a unit, where a unit is required.
     #[error("`{text}` has no unit; the units are {}", quantity.units())]
     NoUnit {
-        /// The text.
         text: String,
-        /// What it should be.
+        /// The expected kind of value.
         quantity: Quantity,
     },
-    /// The unit is none of ours.
+    /// An unknown unit.
     #[error("`{text}`: unknown unit `{unit}`; the units are {}", quantity.units())]
     UnknownUnit {
-        /// The text.
         text: String,
-        /// What stood behind the number.
+        /// The text after the number.
         unit: String,
-        /// What it should be.
+        /// The expected kind of value.
         quantity: Quantity,
     },
-    /// Like 1.3KiB.
+    /// A fraction that is not a whole number of base units, such as 1.3KiB.
     #[error("`{text}` is not a whole number of {}", quantity.counted())]
     NotWhole {
-        /// The text.
         text: String,
-        /// What it should be.
+        /// The expected kind of value.
         quantity: Quantity,
     },
-    /// More decimals than are looked at.
+    /// More decimals than are supported.
     #[error("`{text}` has more than {MAX_DECIMALS} decimals")]
-    TooManyDecimals {
-        /// The text.
-        text: String,
-    },
-    /// It does not fit.
+    TooManyDecimals { text: String },
+    /// The value exceeds 64 bits.
     #[error("`{text}` is more than 2^64-1 {}", quantity.counted())]
     TooLarge {
-        /// The text.
         text: String,
-        /// What it should be.
+        /// The expected kind of value.
         quantity: Quantity,
     },
 }
 
-/// Times any unit, so many decimals still fit in 128 bits.
+/// Maximum number of decimals: multiplied by any unit, the value still fits in 128 bits.
 const MAX_DECIMALS: usize = 18;
 
-/// The units by rising power: of 1024, and of 1000.
+/// Units of sizes by rising power of 1024.
 const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+/// Units of sizes by rising power of 1000.
 const DECIMAL: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-/// The first is a thousand.
+/// Units of rates by rising power of 1000; the first is 1000 bits per second.
 const BITS: [&str; 3] = ["kbit", "mbit", "gbit"];
 const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
 
-/// Reads a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Upper and lower
-/// case are alike. A fraction is welcome where it makes whole bytes.
+/// Parses a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Case is ignored. A fraction is
+/// allowed if the result is a whole number of bytes.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     parse(Quantity::Size, text)
 }
 
-/// Reads a rate in bits a second: `200mbit`, `1.5gbit`.
+/// Parses a rate in bits per second: `200mbit`, `1.5gbit`.
 pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
     parse(Quantity::Rate, text)
 }
 
-/// Reads a time in nanoseconds: `3ms`, `0.5us`.
+/// Parses a time in nanoseconds: `3ms`, `0.5us`.
 pub fn parse_time(text: &str) -> Result<u64, UnitError> {
     parse(Quantity::Time, text)
 }
@@ -185,8 +179,8 @@ fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
         return Err(UnitError::TooManyDecimals { text: owned() });
     }
     let denominator = 10u128.pow(decimals.len() as u32);
-    // Both parts are digits, so what does not parse is too large (`whole`) or
-    // empty (`decimals` after trimming, which is 0).
+    // Both parts are digits, so a part that does not parse is too large (`whole`) or empty
+    // (`decimals` after trimming, which means 0).
     let part = decimals.parse::<u128>().unwrap_or(0) * factor;
     if part % denominator != 0 {
         let text = owned();
@@ -202,7 +196,7 @@ fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
     })
 }
 
-/// A rate in bits a second, printed exactly as it is typed: `200mbit`, `1.5gbit`.
+/// A rate in bits per second, displayed exactly in the form that is parsed: `200mbit`, `1.5gbit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BitRate(pub u64);
 
@@ -212,7 +206,7 @@ impl fmt::Display for BitRate {
     }
 }
 
-/// A time in nanoseconds, printed exactly as it is typed: `3ms`, `0.5us`.
+/// A time in nanoseconds, displayed exactly in the form that is parsed: `3ms`, `0.5us`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactTime(pub u64);
 
@@ -222,7 +216,7 @@ impl fmt::Display for ExactTime {
     }
 }
 
-/// `value` in the largest unit that it reaches; the first unit is `first`, each of the
+/// Formats `value` in the largest unit that is not greater; the first unit is `first`, each of the
 /// others a thousand times the one before.
 fn exactly(value: u64, first: u64, units: &[&str]) -> String {
     let reached = |place: &usize| value >= first * 1000u64.pow(*place as u32);
@@ -239,7 +233,7 @@ fn exactly(value: u64, first: u64, units: &[&str]) -> String {
     format!("{text}{}", units[place])
 }
 
-/// A number of bytes, printed like `1.5 MiB`: at most 4 significant digits.
+/// A number of bytes, displayed like `1.5 MiB`, with at most 4 significant digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -249,7 +243,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A time in nanoseconds, printed like `1.34 ms`: 3 significant digits.
+/// A time in nanoseconds, displayed like `1.34 ms`, with 3 significant digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nanos(pub u64);
 
@@ -260,13 +254,13 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// So many bytes in so much time, printed like `1.21 GB/s`: 3 significant
-/// digits, and powers of 1000 as is the custom for rates. No time gives `-`.
+/// A rate, displayed like `1.21 GB/s` with 3 significant digits and powers of 1000, as is usual for
+/// rates; `-` if the time is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// How much.
+    /// Number of bytes.
     pub bytes: u64,
-    /// In how many nanoseconds.
+    /// Time in nanoseconds.
     pub nanos: u64,
 }
 
@@ -281,15 +275,15 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Whether `2.10` keeps its last digit. In the smallest unit it never does:
-/// `5 ns` was not measured to picoseconds.
+/// The rule for trailing zeros such as in `2.10`. In the smallest unit they are never printed: `5 ns`
+/// was not measured to picoseconds.
 #[derive(PartialEq)]
 enum Zeros {
     Keep,
     Drop,
 }
 
-/// Units, each `base` times the one before, and how many digits to print.
+/// Units, each `base` times the one before, and the number of significant digits to print.
 struct Scale<'a> {
     base: u128,
     units: &'a [&'a str],
@@ -305,7 +299,7 @@ impl<'a> Scale<'a> {
         }
     }
 
-    /// `numerator / denominator` in the unit that suits it, rounded half up.
+    /// Formats `numerator / denominator` in the unit that fits best, rounded half up.
     fn print(&self, numerator: u128, denominator: u128, zeros: Zeros) -> String {
         let mut exponent = 0;
         let mut divisor = denominator;

@@ -1,13 +1,14 @@
-//! Files that are written whole or not at all.
+//! Files that are written as a whole or not at all.
 
 use std::fs::Permissions;
 use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use flitcast_node::payload::UNFINISHED_PREFIX;
+
 use crate::system::folder;
 
-/// The directory that a file is to stand in.
 fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(above) if !above.as_os_str().is_empty() => above,
@@ -15,7 +16,7 @@ fn directory(path: &Path) -> &Path {
     }
 }
 
-/// What can be known to be wrong with writing a file.
+/// Checks whether a file can be written at `path`, as far as this is known before writing.
 pub fn check_place(path: &Path) -> Result<(), String> {
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => return Err("it is a directory".to_owned()),
@@ -36,15 +37,15 @@ pub fn check_place(path: &Path) -> Result<(), String> {
         .map_err(|error| format!("{} is not writable: {error}", directory.display()))
 }
 
-/// The file that is meant, whatever links lead there.
+/// Returns the path with all symbolic links resolved.
 pub fn resolved(path: &Path) -> PathBuf {
     let by_directory = || Some(directory(path).canonicalize().ok()?.join(path.file_name()?));
     let resolved = path.canonicalize().ok().or_else(by_directory);
     resolved.unwrap_or_else(|| path.to_owned())
 }
 
-/// Writes a file beside its place and puts it there when it is whole. Errors name the
-/// file.
+/// Writes a temporary file in the same directory and renames it to `path` when it is complete.
+/// Errors name the file.
 pub fn write_whole(
     path: &Path,
     content: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
@@ -52,7 +53,7 @@ pub fn write_whole(
     let write = || {
         let path = resolved(path);
         let beside = tempfile::Builder::new()
-            .prefix(".flitcast-")
+            .prefix(UNFINISHED_PREFIX)
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(directory(&path))?;
         let mut out = BufWriter::new(beside);

@@ -1,5 +1,5 @@
-//! What users know, run for real, to measure the schedules against. A baseline lays a
-//! tree of its own over PEs that can all reach each other.
+//! Baselines: well-known algorithms that are run for comparison with the schedules. A baseline
+//! builds its own tree over PEs that form a complete network.
 
 use flitcast_proto::baseline::{adaptive_tree, binomial_tree};
 use flitcast_proto::ops::Operation;
@@ -8,24 +8,24 @@ use flitcast_proto::{PeId, Tree};
 use crate::site::topology::Topology;
 use crate::ways::candidates::Unfit;
 
-/// Requests that the windowed gather keeps under way.
+/// Number of requests that the windowed gather keeps under way.
 pub const WINDOW: usize = 4;
 
-/// A baseline of a real run.
+/// A baseline algorithm of a real run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
     /// One PE after the other.
     Linear,
     /// [`WINDOW`] PEs under way at once.
     Window,
-    /// A binomial tree of PEs that combine.
+    /// A binomial tree whose PEs combine messages.
     Binomial,
-    /// Träff's tree of PEs that combine.
+    /// Träff's tree whose PEs combine messages.
     Adaptive,
 }
 
 impl Baseline {
-    /// All of them.
+    /// All baselines.
     pub const ALL: [Baseline; 4] = [
         Baseline::Linear,
         Baseline::Window,
@@ -33,13 +33,13 @@ impl Baseline {
         Baseline::Adaptive,
     ];
 
-    /// The baseline of this name.
+    /// Returns the baseline of this name.
     pub fn named(name: &str) -> Option<Baseline> {
         let mut all = Baseline::ALL.into_iter();
         all.find(|baseline| baseline.name() == name)
     }
 
-    /// Its name on the command line and in reports.
+    /// Returns the name on the command line and in reports.
     pub fn name(self) -> &'static str {
         match self {
             Baseline::Linear => "linear",
@@ -49,7 +49,8 @@ impl Baseline {
         }
     }
 
-    /// What its PEs do in the operation of this name, if it does that.
+    /// Returns the operation that the PEs run for the operation named `name`, if the baseline
+    /// supports it.
     pub fn operation(self, name: &str) -> Option<Operation> {
         let operations: &[Operation] = match self {
             // On a star every order is farthest first, and this one is by index.
@@ -65,8 +66,8 @@ impl Baseline {
         operations.find(|operation| operation.name() == name)
     }
 
-    /// That every PE can be another's neighbour: the tree over them is a star, and no
-    /// address of theirs is good for one of its edges only.
+    /// Checks that P0 can be a neighbour of all PEs: the tree is a star. A baseline that builds
+    /// another tree also needs that any two PEs can be neighbours.
     pub fn check(self, topology: &Topology) -> Result<(), Unfit> {
         let tree = &topology.tree;
         let is_star = tree.children(PeId::ROOT).len() + 1 == tree.len();
@@ -84,7 +85,7 @@ impl Baseline {
         }
     }
 
-    /// Its own tree, `bytes[i]` being the length of M_i.
+    /// Replaces the tree by the baseline's own tree; `bytes[i]` is the length of M_i.
     pub fn lay(self, topology: Topology, bytes: &[u64]) -> Topology {
         let (kind, tree): (_, Tree) = match self {
             Baseline::Linear | Baseline::Window => return topology,

@@ -1,5 +1,4 @@
-//! Plans of broadcasts where all PEs reach each other, by the algorithms that lay trees of their own
-//! there. Who asks for which is not said here.
+//! Plans of broadcasts in a complete network, by the algorithms that build their own trees.
 
 use flitcast_proto::ops::broadcast_plan::{self, Broadcast};
 use flitcast_proto::{PeId, Tree};
@@ -8,25 +7,25 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::site::topology::tree_of_shape;
 use crate::ways::plan_limits::{TooMuch, check_size};
 
-/// Why there is no plan by an algorithm.
+/// The reason why an algorithm has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotPlanned {
-    /// It is not for so many PEs.
+    /// The algorithm does not support this number of PEs.
     Unfit(String),
-    /// It is more than can be planned.
+    /// The plan exceeds a limit.
     TooMuch(TooMuch),
 }
 
-/// A plan over a tree that its algorithm has laid.
+/// A plan over a tree that the algorithm has built.
 #[derive(Clone, Debug)]
 pub struct Laid {
-    /// Rooted at the source; of several trees, any of all PEs.
+    /// A tree that is rooted at the source; of several trees, any one that contains all PEs.
     pub tree: Tree,
-    /// What crosses when.
+    /// The plan of all crossings.
     pub plan: Broadcast,
 }
 
-/// The algorithms that lay trees of their own over so many PEs and are worth a try.
+/// Returns the algorithms that build their own trees over `pes` PEs and are worth comparing.
 pub fn laying(pes: usize) -> impl Iterator<Item = BroadcastAlgorithm> {
     let arities = (2..=4).map(BroadcastAlgorithm::Kary);
     let cube = pes
@@ -36,11 +35,11 @@ pub fn laying(pes: usize) -> impl Iterator<Item = BroadcastAlgorithm> {
     path.chain(arities).chain(cube)
 }
 
-/// The plan by an algorithm that lays its own trees, from this PE.
+/// Returns the plan by an algorithm that builds its own trees, with `from` as source.
 ///
 /// # Errors
 ///
-/// Why there is none.
+/// Returns an error if the algorithm does not support `pes` PEs, or if the plan would be too large.
 pub fn among_all(
     algorithm: BroadcastAlgorithm,
     pes: usize,
@@ -53,12 +52,12 @@ pub fn among_all(
         return Ok(Laid { tree, plan });
     }
     if !pes.is_power_of_two() {
-        return Err(NotPlanned::Unfit(format!("{pes} is no power of 2")));
+        return Err(NotPlanned::Unfit(format!("{pes} is not a power of 2")));
     }
     check_size(flits, pes).map_err(NotPlanned::TooMuch)?;
     let tree = tree_of_shape(&format!("path:{pes}"), from).map_err(NotPlanned::Unfit)?;
     let mut plan = broadcast_plan::hypercube(pes.ilog2(), flits);
-    // The plan is one from P0.
+    // The plan has P0 as source; XOR renames the PEs.
     for leg in &mut plan.legs {
         let seen = |pe: PeId| PeId(pe.0 ^ from.0);
         (leg.from, leg.to) = (seen(leg.from), seen(leg.to));

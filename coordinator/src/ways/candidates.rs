@@ -1,59 +1,59 @@
-//! The ways to do an operation for real: one list for whoever tries them all or chooses
-//! among them, and on which trees each of them works. How they are timed, or chosen, is
-//! not said here.
+//! The algorithms of each operation for real runs: one list for commands that run all or choose
+//! among them, and a check of the trees that each supports.
 
 use flitcast_proto::ops::{Broadcast, Exchange, Fits, Gossip, OnNetwork, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 
+use crate::options::order::MessageOrder;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
 use crate::ways::way::Way;
 
-/// A way to do an operation.
+/// An algorithm with its pacing, as an entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What it is called where ways are compared.
+    /// Name in comparisons.
     pub name: &'static str,
-    /// What the PEs do.
+    /// The operation that the PEs run.
     pub operation: Operation,
-    /// How orders are obeyed, where there are any.
+    /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
     pub pacing: Option<Pacing>,
-    /// What users know from elsewhere, if it is that.
+    /// The baseline, if the entry is one.
     pub baseline: Option<Baseline>,
 }
 
-/// Why an algorithm does not work on a tree.
+/// The reason why an algorithm does not support a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Unfit {
-    /// It wants a path.
+    /// The algorithm needs a path.
     #[error("for paths only, and in {spec} {pe} has {children} children")]
     NoPath {
-        /// The tree, as it was named.
+        /// Name of the tree.
         spec: String,
         /// A PE with several children.
         pe: PeId,
-        /// How many.
+        /// Number of its children.
         children: usize,
     },
-    /// It lays a tree of its own.
+    /// The algorithm builds its own tree in a complete network.
     #[error("for PEs that can all reach each other, which {spec} does not promise")]
     NotComplete {
-        /// The tree, as it was named.
+        /// Name of the tree.
         spec: String,
     },
-    /// It lays the trees of a hypercube.
+    /// The algorithm builds the trees of a hypercube.
     #[error("for 2, 4, 8 and so on PEs, and there are {pes}")]
     NoCube {
-        /// How many there are.
+        /// Number of PEs.
         pes: usize,
     },
 }
 
 impl Unfit {
-    /// What does work.
+    /// Returns the option to use instead.
     pub fn instead(&self) -> &'static str {
         match self {
             Unfit::NoPath { .. } => "--algorithm certification",
@@ -63,7 +63,6 @@ impl Unfit {
     }
 }
 
-/// That a tree is a path.
 fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), Unfit> {
     match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
         None => Ok(()),
@@ -75,7 +74,7 @@ fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), Unfit> {
     }
 }
 
-/// That an operation works on a tree.
+/// Checks that an operation supports a tree.
 pub fn check_fits(
     operation: Operation,
     tree: &Tree,
@@ -91,10 +90,10 @@ pub fn check_fits(
     }
 }
 
-/// That an operation works on a tree and on what connects its PEs beside it.
+/// Checks that an operation supports a tree and the links between its PEs beside the tree.
 pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfit> {
     let reaches_all = match operation {
-        // Packets go directly from end to end, whatever lines the network has between.
+        // Packets go directly from end to end, independent of the lines of the network.
         Operation::Gossip(Gossip::OnNetwork(one)) => {
             let placement = topology.placement.as_ref();
             let have_links = |placement: &Placement| {
@@ -118,7 +117,8 @@ pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfi
     check_fits(operation, &topology.tree, &topology.name)
 }
 
-/// All ways to do the operation of this name: ours first, and of these those for any tree.
+/// Returns all algorithms of the operation of this name: baselines last, and before them the
+/// algorithms for any tree first.
 pub fn all(name: &str) -> Vec<Candidate> {
     let ours = Operation::named(name).flat_map(|operation| {
         let ways = operation.ways().iter();
@@ -142,7 +142,7 @@ pub fn all(name: &str) -> Vec<Candidate> {
     candidates
 }
 
-/// Ways of our own that nobody would choose, to measure the others against.
+/// Returns the algorithms that serve as baselines only: they are never the best choice.
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
     let all = [
         Operation::Broadcast(Broadcast::ChildByChild),
@@ -159,7 +159,7 @@ pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
 }
 
 impl Candidate {
-    /// The way that it is, in flits of this size or of the best one.
+    /// Returns the method with this flit size; `None` chooses the best one.
     pub fn way(&self, flit_bytes: Option<u32>) -> Way {
         Way {
             operation: self.operation,
@@ -167,13 +167,14 @@ impl Candidate {
             pacing: self.pacing,
             flit_bytes,
             packets: None,
-            searches_order: false,
+            order: MessageOrder::Tail,
             covers: false,
         }
     }
 
-    /// That it works on this tree. A network's breadth-first tree says whether P0
-    /// reaches everybody, as a baseline wants; of `--tree`, both are the same.
+    /// Checks that the algorithm supports a topology. A baseline is checked on the breadth-first
+    /// tree of a network, which is a star if P0 is adjacent to all PEs. With `--tree`, both
+    /// topologies are the same.
     pub fn check(&self, topology: &Topology, breadth_first: &Topology) -> Result<(), Unfit> {
         match self.baseline {
             Some(baseline) => baseline.check(breadth_first),

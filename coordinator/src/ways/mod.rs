@@ -1,4 +1,4 @@
-//! The ways to do an operation, by name, and what each of them is good for.
+//! The algorithms of the operations by name, with the trees and sizes that each supports.
 
 pub mod baseline;
 pub mod broadcast_plans;

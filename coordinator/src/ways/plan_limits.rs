@@ -1,64 +1,61 @@
-//! How much can be planned before anything runs: PEs, flits, and crossings of edges that are worked out
-//! one by one.
+//! Limits of planning: numbers of PEs, flits, and crossings of edges that are planned one by one.
 
 use thiserror::Error;
 
-/// So long that no step of a plan is beyond what can be counted.
+/// Maximum number of flits, so that every step number of a plan fits into 64 bits.
 pub const MAX_FLITS: u64 = 1 << 40;
-/// PEs of a gossip or an exchange: each has something for each other, which is more than a million
-/// crossings.
+/// Maximum number of PEs of a gossip or an exchange. Each PE has a message for each other PE, so
+/// this makes more than a million crossings.
 pub const MOST_PES: usize = 1 << 10;
-/// Crossings that such a plan may have if it is worked out one by one: some seconds on any tree, and
-/// 200 MB.
+/// Maximum number of crossings of a gossip or an exchange that is planned one by one: some seconds
+/// on any tree, and 200 MB.
 pub const MOST_CROSSINGS: u64 = 1 << 21;
-/// Crossings that a plan of a broadcast may have which is worked out flit by flit.
+/// Maximum number of crossings of a broadcast that is planned flit by flit.
 pub const MOST_CROSSINGS_OF_ONE: u64 = 20_000_000;
-/// Hosts whose rounds of an exchange are worked out in a few seconds.
+/// Maximum number of hosts for which the rounds of an exchange are planned in a few seconds.
 pub const MOST_HOSTS_OF_ROUNDS: usize = 512;
 
-/// More than can be planned.
+/// A request that is too large to plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TooMuch {
-    /// A broadcast that is worked out flit by flit.
-    #[error(
-        "--size: {crossings} flits to plan one by one are too many, at most {most} are planned so"
-    )]
+    /// A broadcast that is planned flit by flit.
+    #[error("--size: {crossings} flits to plan one by one are too many, the maximum is {most}")]
     Size {
-        /// How many.
+        /// Number of crossings.
         crossings: u64,
-        /// How many there may be.
+        /// Maximum number of crossings.
         most: u64,
     },
-    /// A gossip or an exchange that is worked out flit by flit.
+    /// A gossip or an exchange that is planned flit by flit.
     #[error(
-        "{crossings} crossings of edges to plan one by one are too many, at most {MOST_CROSSINGS} \
-         are planned so"
+        "{crossings} crossings of edges to plan one by one are too many, the maximum is \
+         {MOST_CROSSINGS}"
     )]
     Crossings {
-        /// How many.
+        /// Number of crossings.
         crossings: u64,
     },
-    /// Among so many PEs, even one flit each is too much.
-    #[error("{pes} PEs are too many to plan this for, at most {MOST_PES} are")]
+    /// A number of PEs for which even one flit each is too much.
+    #[error("{pes} PEs are too many to plan this for, at most {MOST_PES} are supported")]
     Pes {
-        /// How many.
+        /// Number of PEs.
         pes: usize,
     },
-    /// More flits than steps can be counted of.
-    #[error("{option}: {flits} flits in all are too many, at most {MAX_FLITS} are planned")]
+    /// More flits than step numbers can represent.
+    #[error("{option}: {flits} flits in all are too many, the maximum is {MAX_FLITS}")]
     Flits {
-        /// What says so.
+        /// Option that defines the number of flits.
         option: &'static str,
-        /// How many.
+        /// Number of flits.
         flits: u64,
     },
 }
 
-/// That so many PEs are not too many where each has something for each other.
+/// Checks the number of PEs of an operation in which each PE has a message for each other.
 ///
 /// # Errors
 ///
-/// That they are.
+/// Returns an error if there are more than [`MOST_PES`].
 pub fn check_pes(pes: usize) -> Result<(), TooMuch> {
     match pes > MOST_PES {
         true => Err(TooMuch::Pes { pes }),
@@ -66,12 +63,11 @@ pub fn check_pes(pes: usize) -> Result<(), TooMuch> {
     }
 }
 
-/// That messages of such lengths, which this option gives, are not too long together; and how long
-/// they are.
+/// Returns the total of the lengths, which `option` defines.
 ///
 /// # Errors
 ///
-/// That they are.
+/// Returns an error if the total exceeds [`MAX_FLITS`].
 pub fn check_flits<'a>(
     option: &'static str,
     lengths: impl IntoIterator<Item = &'a u64>,
@@ -84,11 +80,11 @@ pub fn check_flits<'a>(
     }
 }
 
-/// That so many crossings can be worked out one by one.
+/// Checks that this number of crossings can be planned one by one.
 ///
 /// # Errors
 ///
-/// That they are too many.
+/// Returns an error if there are more than [`MOST_CROSSINGS`].
 pub fn check_crossings(crossings: u64) -> Result<(), TooMuch> {
     match crossings > MOST_CROSSINGS {
         true => Err(TooMuch::Crossings { crossings }),
@@ -96,11 +92,11 @@ pub fn check_crossings(crossings: u64) -> Result<(), TooMuch> {
     }
 }
 
-/// That so many flits of a broadcast to so many PEs can be worked out one by one.
+/// Checks that a broadcast of `flits` flits to `pes` PEs can be planned flit by flit.
 ///
 /// # Errors
 ///
-/// That they are too many.
+/// Returns an error if it has more than [`MOST_CROSSINGS_OF_ONE`] crossings.
 pub fn check_size(flits: u64, pes: usize) -> Result<(), TooMuch> {
     let crossings = flits.saturating_mul(pes as u64);
     let most = MOST_CROSSINGS_OF_ONE;

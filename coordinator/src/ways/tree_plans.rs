@@ -1,4 +1,4 @@
-//! Plans of gossips and exchanges over the edges of a tree, with the steps that none takes less than.
+//! Plans of gossips and exchanges over the edges of a tree, with lower bounds in steps.
 
 use flitcast_proto::Tree;
 use flitcast_proto::ops::exchange_plan as exchange;
@@ -8,15 +8,15 @@ use flitcast_proto::ops::timetable::Timetable;
 use crate::options::ports::Ports;
 use crate::ways::plan_limits::{TooMuch, check_crossings};
 
-/// A plan and its bound, in steps.
+/// A plan and its lower bound, in steps.
 pub type Bounded = (Timetable, u64);
 
-/// What every PE has to all others, each flit over each edge once; by single ports, in whichever
-/// order takes fewer steps.
+/// Plans a gossip in which each flit crosses each edge once. With single ports, the better of two
+/// orders is used.
 ///
 /// # Errors
 ///
-/// That it is too much to plan.
+/// Returns an error if there are too many crossings to plan.
 pub fn flood(tree: &Tree, flits: &[u64], ports: Ports) -> Result<Bounded, TooMuch> {
     if ports == Ports::Multi {
         let bound = gossip::least_steps_of_all_ports(tree, flits);
@@ -35,11 +35,11 @@ pub fn flood(tree: &Tree, flits: &[u64], ports: Ports) -> Result<Bounded, TooMuc
     Ok((plan, bound))
 }
 
-/// What each PE has for each other, `flits` having a row for each.
+/// Plans an exchange; `flits` has a row for each PE.
 ///
 /// # Errors
 ///
-/// That it is too much to plan.
+/// Returns an error if there are too many crossings to plan.
 pub fn exchange(tree: &Tree, flits: &[Vec<u64>], ports: Ports) -> Result<Bounded, TooMuch> {
     check_crossings(exchange::crossings(tree, flits))?;
     Ok(match ports {

@@ -1,44 +1,46 @@
-//! One way to do an operation: what the PEs do, and how. What it is called follows from that.
+//! One method to execute an operation: what the PEs run, and how. The algorithm's name follows from
+//! it.
 
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::pace::Pacing;
 
+use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::ways::baseline::Baseline;
 
-/// A way to do an operation.
+/// A method to execute an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// What the PEs do.
+    /// The operation that the PEs run.
     pub operation: Operation,
-    /// What users know from elsewhere, if it is that: it lays a tree of its own.
+    /// The baseline, if the method is one; it builds its own tree.
     pub baseline: Option<Baseline>,
-    /// How orders are obeyed; `None`: whatever is best.
+    /// Pacing of TRANSMIT AFTER orders; `None` chooses the best.
     pub pacing: Option<Pacing>,
-    /// Payload bytes of a full flit; `None`: whatever is best.
+    /// Payload bytes of a full flit; `None` chooses the best.
     pub flit_bytes: Option<u32>,
-    /// How messages are cut, if packets were asked for.
+    /// Division of messages into packets, if packets were requested.
     pub packets: Option<Packets>,
-    /// Whether a better order of a scatter's messages is searched for.
-    pub searches_order: bool,
-    /// Whether messages go on all trees of a cover of the network at once.
+    /// Order of a scatter's messages.
+    pub order: MessageOrder,
+    /// Whether to send messages over all trees of a cover of the network at once.
     pub covers: bool,
 }
 
 impl Way {
-    /// The algorithm's name.
+    /// Returns the name of the algorithm.
     pub fn algorithm(&self) -> &'static str {
         self.baseline
             .map_or(self.operation.algorithm(), Baseline::name)
     }
 
-    /// How certification synchronises, if it is that.
+    /// Returns the name of the synchronisation of a certification algorithm.
     pub fn sync(&self) -> Option<&'static str> {
         self.operation.sync()
     }
 }
 
-/// The operation of this name by an algorithm that users may ask for, by its name.
+/// Returns the operation named `name` by the algorithm named `algorithm`, as users type them.
 pub fn operation_by(name: &str, algorithm: &str) -> Option<Operation> {
     if let Some(baseline) = Baseline::named(algorithm) {
         return baseline.operation(name);
@@ -54,7 +56,7 @@ mod tests {
     use crate::options::args::{GatherAlgorithm, ScatterAlgorithm};
     use crate::options::names::typed;
 
-    /// Those that can be typed and stand for no operation.
+    /// Returns the algorithms that can be typed and have no operation.
     fn unknown<A: ValueEnum>(name: &str) -> Vec<String> {
         let all = A::value_variants().iter().map(typed);
         all.filter(|algorithm| operation_by(name, algorithm).is_none())

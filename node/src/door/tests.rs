@@ -6,7 +6,7 @@ use tokio::net::TcpSocket;
 use super::*;
 use crate::limits::GREETINGS;
 
-/// Longer than any test takes: whose time this is goes for another reason.
+/// Longer than any test takes: a client with this much time is never removed for its age.
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
 fn listener() -> (TcpListener, SocketAddr) {
@@ -20,7 +20,7 @@ async fn first_byte(mut caller: Caller) -> Result<u8, String> {
     read.map_err(|error| error.to_string())
 }
 
-/// Comes from that address of this machine's.
+/// Connects from that address of this machine.
 async fn come(from: [u8; 4], to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::from(from), 0).into()).unwrap();
@@ -29,7 +29,7 @@ async fn come(from: [u8; 4], to: SocketAddr) -> TcpStream {
 
 const HERE: [u8; 4] = [127, 0, 0, 1];
 
-/// So many come and say nothing, and the first of them has had to go again.
+/// Connects this number of silent clients, and waits until the first of them has been removed.
 async fn flood(strangers: usize, to: SocketAddr) -> Vec<TcpStream> {
     let mut there = Vec::new();
     for _ in 0..strangers {
@@ -40,7 +40,7 @@ async fn flood(strangers: usize, to: SocketAddr) -> Vec<TcpStream> {
     there
 }
 
-/// Several times as many strangers as there is room for, all of them older.
+/// The silent clients outnumber the places several times, and all of them are older.
 #[tokio::test]
 async fn who_speaks_is_let_in_past_any_number_of_the_silent() {
     let (listener, address) = listener();
@@ -53,7 +53,7 @@ async fn who_speaks_is_let_in_past_any_number_of_the_silent() {
         ours.write_u8(7).await.unwrap();
         (strangers, ours)
     };
-    // Had each been given its time, this would take as long as the test may.
+    // With its full time for each, this would take as long as the test may.
     let mut door = Door::new(&listener, GREETINGS, AN_HOUR);
     let ((mut strangers, _ours), known) = tokio::join!(come, door.next(first_byte));
     assert_eq!(known, 7);
@@ -74,7 +74,7 @@ async fn who_says_nothing_is_not_asked_for_ever() {
     }
 }
 
-/// It is older than all of them and has said nothing either.
+/// The client is older than all of them and has sent nothing either.
 #[tokio::test]
 async fn a_flood_turns_nobody_away_who_comes_from_elsewhere() {
     let (listener, address) = listener();
@@ -89,7 +89,7 @@ async fn a_flood_turns_nobody_away_who_comes_from_elsewhere() {
     assert_eq!(known, 7);
 }
 
-/// It comes from where the strangers come from, and is older than all of them.
+/// The client comes from the same host as the silent ones, and is older than all of them.
 #[tokio::test]
 async fn who_has_begun_well_keeps_its_place_longer() {
     let (listener, address) = listener();

@@ -1,4 +1,4 @@
-//! Why a neighbour cannot be heard or reached any more.
+//! Errors of the connection to a neighbour.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::WireError;
 use thiserror::Error;
 
-/// A neighbour cannot be heard or reached any more.
+/// An error of the connection to a neighbour.
 #[derive(Debug, Error)]
 pub enum LinkError {
     /// The connection was closed between frames.
@@ -15,7 +15,7 @@ pub enum LinkError {
     Closed {
         /// The neighbour.
         peer: PeId,
-        /// Its address.
+        /// The neighbour's address.
         addr: SocketAddr,
     },
     /// The connection was closed inside a frame.
@@ -23,47 +23,48 @@ pub enum LinkError {
     Truncated {
         /// The neighbour.
         peer: PeId,
-        /// Its address.
+        /// The neighbour's address.
         addr: SocketAddr,
-        /// Bytes that came.
+        /// Number of received bytes.
         got: usize,
-        /// Bytes that the frame has.
+        /// Length of the frame.
         expected: usize,
     },
-    /// The operating system says so.
+    /// An error of the operating system.
     #[error("the connection to {peer} at {addr} failed: {source}")]
     Io {
         /// The neighbour.
         peer: PeId,
-        /// Its address.
+        /// The neighbour's address.
         addr: SocketAddr,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Its host does not answer, or there is no way to it.
+    /// The neighbour's host does not answer, or there is no route to it.
     #[error("{peer} at {addr} cannot be reached any more: {source}")]
     Unreached {
         /// The neighbour.
         peer: PeId,
-        /// Its address.
+        /// The neighbour's address.
         addr: SocketAddr,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// What came is no frame of the protocol.
+    /// The received frame violates the protocol.
     #[error("from {peer} at {addr}: {source}")]
     Wire {
         /// The neighbour.
         peer: PeId,
-        /// Its address.
+        /// The neighbour's address.
         addr: SocketAddr,
-        /// Why.
+        /// The violation.
         source: WireError,
     },
 }
 
 impl LinkError {
-    /// Whether the neighbour has ended the connection, rather than its host or what came.
+    /// Returns whether the neighbour's process has ended the connection; its host and its frames are
+    /// valid.
     pub fn is_hung_up(&self) -> bool {
         match self {
             LinkError::Closed { .. } | LinkError::Truncated { .. } => true,
@@ -76,7 +77,7 @@ impl LinkError {
         }
     }
 
-    /// The neighbour.
+    /// Returns the neighbour.
     pub fn peer(&self) -> PeId {
         match self {
             LinkError::Closed { peer, .. }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Over a real connection: control frames and flits, each once, twice or thrice.
+/// A real connection: control frames and flits, each once, twice or three times.
 #[tokio::test]
 async fn what_comes_again_is_dropped_and_counted() {
     let [mut sender, accepted] = connection().await;
@@ -45,7 +45,7 @@ async fn what_comes_again_is_dropped_and_counted() {
     assert_eq!(link.take_repeated(), 0);
 }
 
-/// Two ends of a connection.
+/// Returns both ends of a connection.
 async fn connection() -> [tokio::net::TcpStream; 2] {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -54,8 +54,8 @@ async fn connection() -> [tokio::net::TcpStream; 2] {
     [caller.unwrap(), accepted.unwrap().0]
 }
 
-/// Short ones wait for each other, and go when that is said, or when there are too many of them; all
-/// come whole and in order.
+/// Short frames are coalesced, and written on request or when there are too many of them; all arrive
+/// complete and in order.
 #[tokio::test]
 async fn short_frames_go_together() {
     let ends = connection().await.map(Transport::plain);
@@ -72,7 +72,7 @@ async fn short_frames_go_together() {
         waits.push(sender.rest.bytes.len() / 100);
         sent.push([&prefix[LENGTH_BYTES..], &payload].concat());
     }
-    // The fifth is one too many, and goes with those ahead of it; the sixth goes alone.
+    // The fifth exceeds the limit, and is written with those before it; the sixth is written alone.
     assert_eq!(waits, [1, 1, 11, 161, 0, 0, 0]);
     assert!(!sender.rest.bytes.is_empty());
     sender.go().unwrap();

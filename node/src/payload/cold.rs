@@ -1,23 +1,23 @@
-//! Whether what a file holds is in memory, or has to come from its disk first.
+//! Estimate of how much of a file is not in memory and has to be read from its disk.
 
 use std::fs::File;
 use std::io::IoSliceMut;
 
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-/// A file is looked at in so many places, evenly.
+/// Maximum number of evenly spaced positions at which a file is probed.
 const PLACES: u64 = 8;
-/// Closer together there is no use in looking: the kernel reads so much at once.
+/// Minimum distance of two positions in bytes: the kernel reads this much at once.
 const APART: u64 = 128 << 10;
 
-/// About how many bytes of a file of `size` bytes are not in memory. The kernel is asked for
-/// single bytes without waiting for the disk; where it cannot be asked so, everything counts
-/// as there.
-pub(super) fn cold_bytes(file: &File, size: u64) -> u64 {
+/// Estimates how many of `size` bytes of a file from `begin` on are not in memory. Reads single
+/// bytes without waiting for the disk; if the kernel does not support that, all bytes count as
+/// present.
+pub(super) fn cold_bytes(file: &File, begin: u64, size: u64) -> u64 {
     let places = size.div_ceil(APART).min(PLACES);
     let is_cold = |place: &u64| {
         let mut byte = [0];
-        let at = place * size / places;
+        let at = begin + (u128::from(*place) * u128::from(size) / u128::from(places)) as u64;
         let read = preadv2(
             file,
             &mut [IoSliceMut::new(&mut byte)],
@@ -43,8 +43,9 @@ mod tests {
     fn what_was_just_written_is_in_memory() -> std::io::Result<()> {
         let mut file = tempfile::tempfile()?;
         file.write_all(&[1; 300_000])?;
-        assert_eq!(cold_bytes(&file, 300_000), 0);
-        assert_eq!(cold_bytes(&file, 0), 0);
+        assert_eq!(cold_bytes(&file, 0, 300_000), 0);
+        assert_eq!(cold_bytes(&file, 100_000, 200_000), 0);
+        assert_eq!(cold_bytes(&file, 0, 0), 0);
         Ok(())
     }
 }

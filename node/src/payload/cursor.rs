@@ -1,9 +1,9 @@
-//! A place in a tree of directories, from which the tree is walked name by name.
+//! A position in a tree of directories, which is walked one name at a time.
 //!
-//! Linux takes no path longer than 4,095 bytes in one call, and what a message has may stand
-//! below a long path of its own; so nothing here names more than one component at a time.
-//! However deep the place is, one descriptor is held. Nothing is followed either: whoever
-//! puts a symlink in the way of a walk, or moves a directory away under it, ends it.
+//! Linux takes no path longer than 4,095 bytes in one call, and a long path of a message may be
+//! below another long path. So each call here takes one component only, and one descriptor is open,
+//! however deep the position is. Symlinks are not followed: a walk fails if another process
+//! replaces a directory by a symlink, or moves the current directory.
 
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Dir, Mode, OFlags, fstat, open, openat};
 
-/// How directories are opened, and never anything else in their place.
+/// Flags that open a directory, and nothing else.
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
@@ -24,14 +24,14 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 #[derive(Debug)]
 pub(super) struct Cursor {
     here: OwnedFd,
-    /// From the tree's root; empty there.
+    /// Path from the tree's root; empty at the root.
     path: PathBuf,
-    /// Device and inode of the directories above, the root first: where `..` has to lead.
+    /// Device and inode of the directories above, the root first: `..` must be the last of them.
     above: Vec<(u64, u64)>,
 }
 
 impl Cursor {
-    /// At the root of a tree.
+    /// Opens the root of a tree.
     pub fn open(root: &Path) -> io::Result<Self> {
         Ok(Self {
             here: open(root, DIRECTORY, Mode::empty())?,
@@ -40,12 +40,12 @@ impl Cursor {
         })
     }
 
-    /// The directory.
+    /// Returns the current directory.
     pub fn here(&self) -> BorrowedFd<'_> {
         self.here.as_fd()
     }
 
-    /// Its path from the root.
+    /// Returns the path of the current directory from the tree's root.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -54,7 +54,7 @@ impl Cursor {
         self.above.is_empty()
     }
 
-    /// Goes down into a directory that stands here.
+    /// Enters a directory in the current one.
     pub fn enter(&mut self, name: &OsStr) -> io::Result<()> {
         let below = openat(&self.here, name, DIRECTORY, Mode::empty())?;
         self.above.push(identity(self.here.as_fd())?);
@@ -63,7 +63,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Goes up again, unless this is the root; what was left, for what is to be done last.
+    /// Goes to the directory above, and returns the one left. Fails at the root, and if the
+    /// directory was moved meanwhile.
     pub fn leave(&mut self) -> io::Result<OwnedFd> {
         let above = openat(&self.here, "..", DIRECTORY, Mode::empty())?;
         if self.above.pop() != Some(identity(above.as_fd())?) {
@@ -73,8 +74,8 @@ impl Cursor {
         Ok(std::mem::replace(&mut self.here, above))
     }
 
-    /// The name of the next directory on the way down to `path`; `None` where that is here,
-    /// or not below.
+    /// Returns the name of the next directory on the way down to `path`; `None` if that is the
+    /// current directory, or is not below it.
     pub fn next_towards<'a>(&self, path: &'a Path) -> Option<&'a OsStr> {
         match path.strip_prefix(&self.path).ok()?.components().next()? {
             Component::Normal(name) => Some(name),
@@ -82,7 +83,7 @@ impl Cursor {
         }
     }
 
-    /// What stands here.
+    /// Returns the names in the current directory.
     pub fn list(&self) -> io::Result<DirectoryNames> {
         let mut listing = DirectoryNames::default();
         for entry in Dir::read_from(&self.here)? {
@@ -99,13 +100,13 @@ impl Cursor {
     }
 }
 
-/// The names in a directory, in order. They stand in one buffer: a million short ones take
-/// some 20 MB, a third of what they would take one by one.
+/// The names in a directory, in ascending order, in one buffer: a million short ones take some
+/// 20 MB, a third of what separate strings would take.
 #[derive(Debug, Default)]
 pub(super) struct DirectoryNames {
-    /// Each with a NUL behind it.
+    /// The names, each with a NUL behind it.
     names: Vec<u8>,
-    /// Where those begin that are still to come, the next one last.
+    /// Offsets of the remaining names, the next one last.
     next: Vec<usize>,
 }
 
@@ -167,7 +168,7 @@ mod tests {
         Ok(())
     }
 
-    /// Or `..` would lead out of the tree.
+    /// Without the check, `..` would lead out of the tree.
     #[test]
     fn a_directory_that_is_moved_away_ends_the_walk() -> io::Result<()> {
         let dir = tempfile::tempdir()?;

@@ -1,8 +1,8 @@
-//! One entry of a message: its checked form, and its form on the wire.
+//! Entries of a message: the checked form and the form on the wire.
 //!
-//! The only place of the payload that knows the generated `FileEntry`. What is
-//! sent and what is received pass the same checks, so that no sender finds out
-//! at the end of a round what the receiver will not take. No file is touched here.
+//! No other module of the payload uses the generated `FileEntry`. Sent and received entries pass
+//! the same checks, so a sender finds before the round what a receiver would refuse. No file is
+//! accessed here.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -13,15 +13,17 @@ use flitcast_proto::wire::pb;
 use prost::Message;
 
 use super::error::{PayloadError, shown};
+use super::extents::Extents;
 
-/// Longest path and longest link target: what one call of Linux takes, which counts the NUL
-/// behind it to its 4,096 bytes. So all that arrives can be named by its path in the message.
+/// Maximum length of a path and of a link target in bytes: the limit of a system call of Linux is
+/// 4,096 with the NUL. So the path of each entry inside the message can be passed to one.
 pub(super) const PATH_BYTES_MAX: usize = 4095;
 
-/// Longest encoded `FileEntry`: two full paths leave half of it to the rest.
+/// Maximum length of an encoded `FileEntry` in bytes: a full path, and either a full target or the
+/// most extents, of up to ten bytes each.
 pub(super) const ENTRY_BYTES_MAX: usize = 16 * 1024;
 
-/// Why an entry is not part of any message.
+/// Reason why an entry is refused as a part of a message.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Not a regular file, directory or symlink.
@@ -37,33 +39,33 @@ pub enum Refusal {
         shown(.0)
     )]
     SymlinkLeaves(PathBuf),
-    /// Longer than any host takes.
+    /// A path or a link target that is longer than `PATH_BYTES_MAX`.
     #[error("its path is longer than {PATH_BYTES_MAX} bytes")]
     PathTooLong,
-    /// Absolute, or a component that is empty, `.`, `..` or holds a NUL.
+    /// A path that is absolute, or has a component that is empty, `.`, `..` or contains a NUL.
     #[error("its path is not a plain relative one")]
     PathNotPlain,
-    /// Not an entry, as far as this version of the protocol knows.
+    /// An encoding that is not an entry in this version of the protocol.
     #[error("the entry is malformed: {0}")]
     Malformed(&'static str),
-    /// The first entry is not the message's root.
+    /// An entry before the message's root.
     #[error("it comes before the message's root")]
     BeforeRoot,
-    /// The root is a regular file, so that nothing can be below it.
+    /// An entry below a root that is a regular file.
     #[error("the message is a single file, and that has no more entries")]
     BesideFile,
-    /// The directory of an entry was not sent before it, or something outside of that since.
+    /// An entry whose directory was not sent before, or was followed by an entry outside of it.
     #[error("its directory does not come before it in the message, with all that is in there")]
     NoParent,
-    /// The same path twice.
+    /// A path that occurs twice.
     #[error("it is in the message twice")]
     Duplicate,
 }
 
-/// What stands at one path of a message.
+/// An entry of a message: a regular file, a directory or a symlink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Relative to the message's root; empty for the root itself.
+    /// Path relative to the message's root; empty for the root itself.
     pub(super) path: PathBuf,
     pub(super) kind: EntryKind,
     /// Permission bits, without setuid, setgid and sticky.
@@ -73,20 +75,20 @@ pub struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum EntryKind {
-    File { size: u64 },
+    File { size: u64, extents: Extents },
     Directory,
     Symlink { target: PathBuf },
 }
 
-/// A time of last modification, since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Time of the last modification, since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Mtime {
     pub seconds: i64,
     pub nanos: u32,
 }
 
 impl Entry {
-    /// The root of a dealt message, which stands nowhere at its source.
+    /// Returns the root of a dealt message, which does not exist at its source.
     pub(super) fn dealt_root() -> Self {
         Self {
             path: PathBuf::new(),
@@ -100,15 +102,36 @@ impl Entry {
         self.path.as_os_str().is_empty()
     }
 
-    /// Bytes that follow the entry.
+    /// Returns the length of a regular file, its holes included; 0 for anything else.
     pub(super) fn size(&self) -> u64 {
         match self.kind {
-            EntryKind::File { size } => size,
+            EntryKind::File { size, .. } => size,
             EntryKind::Directory | EntryKind::Symlink { .. } => 0,
         }
     }
 
-    /// What both sides ask of an entry by itself, wherever it comes from.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.kind, EntryKind::File { .. })
+    }
+
+    /// Returns the begin and the length of each part of a regular file that is data.
+    pub(super) fn data(&self) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let data = match &self.kind {
+            EntryKind::File { size, extents } => Some(extents.data(*size)),
+            EntryKind::Directory | EntryKind::Symlink { .. } => None,
+        };
+        data.into_iter().flatten()
+    }
+
+    /// Returns the bytes that follow the entry: the data of a regular file.
+    pub(super) fn content_bytes(&self) -> u64 {
+        match &self.kind {
+            EntryKind::File { size, extents } => extents.data_bytes(*size),
+            EntryKind::Directory | EntryKind::Symlink { .. } => 0,
+        }
+    }
+
+    /// Checks the path and the link target of an entry, at the sender as at the receiver.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         check_path(self.path.as_os_str().as_bytes())?;
         let EntryKind::Symlink { target } = &self.kind else {
@@ -126,26 +149,30 @@ impl Entry {
         Ok(())
     }
 
-    /// The length prefix and the entry, as sent ahead of the content.
+    /// Encodes the entry with its length prefix, as sent before the content.
     pub fn encode(&self) -> Vec<u8> {
         self.to_wire().encode_length_delimited_to_vec()
     }
 
-    /// Bytes of the message that this entry and its content take.
+    /// Returns the length of the entry and its content in the message; `None` if it overflows.
     pub(super) fn message_bytes(&self) -> Option<u64> {
         let entry = self.to_wire().encoded_len();
         let prefix = prost::length_delimiter_len(entry);
-        self.size().checked_add((prefix + entry) as u64)
+        self.content_bytes().checked_add((prefix + entry) as u64)
     }
 
-    /// Reads what [`Self::encode`] wrote, without its length prefix.
+    /// Decodes the result of [`Self::encode`] without its length prefix, and checks the entry.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         let malformed = |path: &Path, what| PayloadError::refused(path, Refusal::Malformed(what));
-        let wire = pb::FileEntry::decode(bytes)
+        let mut wire = pb::FileEntry::decode(bytes)
             .map_err(|_| malformed(Path::new("an entry"), "not a FileEntry"))?;
         let path = to_path(&wire.path);
         let kind = match wire.kind() {
-            pb::file_entry::Kind::File => EntryKind::File { size: wire.size },
+            pb::file_entry::Kind::File => EntryKind::File {
+                size: wire.size,
+                extents: Extents::parse(std::mem::take(&mut wire.extents), wire.size)
+                    .ok_or_else(|| malformed(&path, "extents that are not those of its size"))?,
+            },
             pb::file_entry::Kind::Directory => EntryKind::Directory,
             pb::file_entry::Kind::Symlink => EntryKind::Symlink {
                 target: to_path(&wire.target),
@@ -161,7 +188,7 @@ impl Entry {
             path,
             kind,
         };
-        if wire.size != entry.size() {
+        if wire.size != entry.size() || !wire.extents.is_empty() {
             return Err(malformed(&entry.path, "content without a file"));
         }
         if entry.mtime.nanos >= 1_000_000_000 {
@@ -188,12 +215,16 @@ impl Entry {
             mtime_nanos: self.mtime.nanos,
             size: self.size(),
             target,
+            extents: match &self.kind {
+                EntryKind::File { extents, .. } => extents.lengths().to_vec(),
+                EntryKind::Directory | EntryKind::Symlink { .. } => Vec::new(),
+            },
         }
     }
 }
 
 impl Mtime {
-    /// On a message's root directory: it keeps the time at which it was made.
+    /// Time of a root directory that keeps the time of its creation.
     pub const LEAVE: Self = Self {
         seconds: 0,
         nanos: 0,
@@ -207,7 +238,7 @@ fn check_path(path: &[u8]) -> Result<(), Refusal> {
     if path.len() > PATH_BYTES_MAX {
         return Err(Refusal::PathTooLong);
     }
-    // By bytes, since `Path::components` overlooks `a//b` and `a/./b`.
+    // Split by bytes, since `Path::components` accepts `a//b` and `a/./b`.
     let plain = |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.contains(&0);
     if !path.split(|&byte| byte == b'/').all(plain) {
         return Err(Refusal::PathNotPlain);
@@ -215,10 +246,9 @@ fn check_path(path: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a link can be followed without leaving the message, whatever other
-/// links its target goes through. A `..` is safe only at the start of the target,
-/// where it climbs from a real directory: after a name, `a/..` is the parent of
-/// whatever `a` points to.
+/// Returns whether a link can be followed without leaving the message, whatever other links are in
+/// its target. A `..` is safe only at the start, where it climbs from a real directory: in `a/..`
+/// it is the parent of the target of `a`.
 fn stays_inside(link: &Path, target: &Path) -> bool {
     let mut depth = link.components().count().saturating_sub(1);
     let mut descending = false;
@@ -244,6 +274,7 @@ fn to_bytes(path: &Path) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use super::super::extents::MAX_HOLES;
     use super::*;
 
     fn symlink(path: &str, target: &str) -> Entry {
@@ -277,7 +308,7 @@ mod tests {
             ("l", "/etc"),
             ("d/l", "../.."),
             ("d/l", "../../etc"),
-            // With `d/e/a -> ../..` this is outside, though it looks inside.
+            // With `d/e/a -> ../..` this leads outside, though it seems to stay inside.
             ("d/e/l", "a/../x"),
             ("l", ""),
             ("l", "a\0b"),
@@ -301,5 +332,14 @@ mod tests {
         };
         assert_eq!(entry.check(), Ok(()));
         assert!(entry.encode().len() < ENTRY_BYTES_MAX);
+        // The maximum number of holes, far apart.
+        let lengths = vec![u64::MAX >> 11; 2 * MAX_HOLES + 1];
+        let size = lengths.iter().sum();
+        entry.kind = EntryKind::File {
+            size,
+            extents: Extents::parse(lengths, size).expect("they describe it"),
+        };
+        let encoded = entry.encode();
+        assert!(encoded.len() < ENTRY_BYTES_MAX, "{}", encoded.len());
     }
 }

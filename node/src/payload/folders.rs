@@ -1,5 +1,5 @@
-//! The folders that an output needs, made so that no power cut takes them away again with
-//! what was delivered into them.
+//! Creation of the folders of an output, so that a power cut does not remove them together with the
+//! messages delivered to them.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
@@ -11,21 +11,18 @@ use std::path::Path;
 
 use rustix::fs::syncfs;
 
+use super::hidden::WORK_PREFIX;
 use super::staging::sync_directory;
 
-/// How the name of a working folder of `flitcast map` begins. A PE touches no other.
-pub const WORK_PREFIX: &str = ".flitcast-map-";
-
-/// Makes a folder and those above it, and returns when their names are durable, up to that
-/// of one that was there.
+/// Creates a folder and its missing parents, and returns when their names are durable.
 ///
-/// Another PE may have made them a moment ago, and not have come to sync the last one yet:
-/// so the name of the one that is there is synced as well. Those above were before it was made.
+/// Another PE may have created a parent without having synced it yet, so the name of the lowest
+/// parent that exists is synced as well. The names above it were synced before it was created.
 pub fn create_durable(folder: &Path) -> io::Result<()> {
     let parent = match folder.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,
-        // The root of all.
+        // The path is the root.
         None => return Ok(()),
     };
     let made = match make(folder) {
@@ -40,7 +37,7 @@ pub fn create_durable(folder: &Path) -> io::Result<()> {
         made => made?,
     }
     match File::open(parent) {
-        // One may make folders where one may not look: there it is all or nothing.
+        // The parent may be writable but not readable; then the whole file system is synced.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Ok(syncfs(File::open(folder)?)?)
         }
@@ -48,7 +45,7 @@ pub fn create_durable(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes one folder. A working folder of `flitcast map` is for its user alone, on whichever host.
+/// Creates one folder. A working folder of `flitcast map` is accessible to its user alone.
 fn make(folder: &Path) -> io::Result<()> {
     let is_work = |part: &OsStr| part.as_bytes().starts_with(WORK_PREFIX.as_bytes());
     let mut builder = DirBuilder::new();

@@ -1,6 +1,6 @@
-//! What files cost on a file system: a few small messages and a longer one are written and
-//! read there, by the very code that does it in a round. What a thread's own clock counts is
-//! a core's time, the rest was waited for the disk.
+//! Measurement of the costs of files on a file system: short messages and a long one are written
+//! and read with the code that rounds use. The CPU time of the thread counts as core time, the rest
+//! as time of waiting for the disk.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -12,22 +12,23 @@ use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise};
 
 use super::cold::cold_bytes;
+use super::content::Content;
+use super::leftovers::unlocked;
 use super::removal::remove;
-use super::scan::Content;
-use super::{Packer, PayloadError, Unpacker};
+use super::{Packer, PayloadError, Target, Unpacker};
 use crate::pulse::Pulse;
 use crate::system::{clock, memory};
 
-/// Bytes of the long message, of which two are in memory at once, and of a short one.
+/// Bytes of the long message, two copies of which are in memory at once, and of a short file.
 const LONG_BYTES: usize = 1 << 20;
 const SHORT_BYTES: usize = 2048;
-/// Files of the message that has some: as many as are synced in this time, within limits.
+/// Time for the syncs of the message of many files; it determines their number, within `FILES`.
 const SYNCING_NS: f64 = 40e6;
 const FILES: std::ops::RangeInclusive<usize> = 4..=32;
-/// As many PEs write at once where it matters what they have in common.
+/// Number of messages that are written at once, to measure how much their syncs overlap.
 const AT_ONCE: usize = 6;
 
-/// The directory itself, or the one above it that is there.
+/// Returns the path itself if it is a directory, or else the nearest directory above it.
 fn standing(place: &Path) -> PathBuf {
     let is_there = |at: &&Path| fs::metadata(at).is_ok_and(|found| found.is_dir());
     let here = || Path::new(".");
@@ -36,37 +37,38 @@ fn standing(place: &Path) -> PathBuf {
     found.unwrap_or_else(here).to_owned()
 }
 
-/// Names the file system that a path is on, or will be, among those of this host. It is
-/// never 0.
+/// Returns a number, never 0, that identifies the file system of an existing or future path among
+/// those of this host.
 pub fn file_system(place: &Path) -> u64 {
     let found = fs::metadata(standing(place));
-    // A number of the kernel's, which begins at 0 for none.
+    // The device number that the kernel has assigned.
     found.map_or(1, |found| found.dev().max(1))
 }
 
-/// What files cost where a path is, or will be; nothing stays there. `name` is that of nobody
-/// else who may measure there at the same time, on this host or another. Takes some tenths of
-/// a second, more on a very slow disk.
+/// Measures the costs of files at an existing or future path, and removes all files that it creates
+/// there. `name` must be unique among the processes of all hosts that measure there at the same
+/// time. Takes some tenths of a second, more on a very slow disk.
 ///
 /// # Errors
 ///
-/// Nothing can be written there.
+/// Returns an error if nothing can be written there.
 pub fn measure_files(place: &Path, name: &str) -> io::Result<FileCosts> {
-    // What a crash leaves of it is hidden, and small.
+    // If this process crashes, the folder is unlocked and the next run removes it.
     let folder = standing(place).join(format!(".flitcast-measuring-{name}"));
     DirBuilder::new().mode(0o700).create(&folder)?;
+    let _lock = unlocked(&folder);
     let costs = Gauge { folder: &folder }.costs();
     let removed = remove(&folder);
     let costs = costs.map_err(|error| io::Error::other(error.to_string()))?;
     removed.map(|()| costs)
 }
 
-/// Nanoseconds that something has taken.
+/// Time that an operation took, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Took {
-    /// While it had a core.
+    /// Time on a core.
     core: f64,
-    /// While it had none: it waited for a disk, say.
+    /// Time without a core, mostly waiting for the disk.
     waited: f64,
 }
 
@@ -87,14 +89,14 @@ impl Gauge<'_> {
         let short = self.content("short", 0, SHORT_BYTES)?;
         let long = self.content("long", 0, LONG_BYTES)?;
         let (short_message, _) = read(&short)?;
-        // The first one pays for what is new to the file system.
+        // The first delivery warms up the file system and is not counted.
         self.write("s0", &short_message)?;
         let short_took = middle([
             self.write("s1", &short_message)?,
             self.write("s2", &short_message)?,
             self.write("s3", &short_message)?,
         ]);
-        // The file, the receipt, the directory.
+        // Three syncs: of the file, the receipt and the directory.
         let sync_about = (short_took.waited / 3.0).max(1.0);
         let files = (SYNCING_NS / sync_about) as usize;
         let files = files.clamp(*FILES.start(), *FILES.end());
@@ -127,8 +129,8 @@ impl Gauge<'_> {
         let sync_ns = ((many_took.waited - short_took.waited) / more).max(0.0);
         let write_ns_per_byte = (long_took.core - short_took.core).max(0.0) / long_bytes;
         let create_ns = ((many_took.core - short_took.core) / more).max(0.0);
-        // No disk serves anybody alone for longer than this, or all together had taken longer. Where
-        // it is their work that took so long, the disk may be quicker, but then nobody waits for it.
+        // Upper bound of the time for which a sync occupies the disk alone. If the cores were the
+        // limit, the disk is faster, but then no PE waits for it.
         let syncs = entries + 2.0;
         let sync_alone_ns = slowest_ns[1] / (syncs * AT_ONCE as f64);
         let fetched = self.read_cold(&many, files)?;
@@ -151,11 +153,11 @@ impl Gauge<'_> {
         })
     }
 
-    /// A file, or a folder of so many.
+    /// Creates a file of `bytes` bytes or, unless `files` is 0, a folder with `files` such files.
     fn content(&self, name: &str, files: usize, bytes: usize) -> Result<Content, PayloadError> {
         let path = self.folder.join(name);
         let make = || -> io::Result<()> {
-            // Nothing that could become a hole.
+            // No zeros, which could become a hole.
             let content = vec![0x5a; bytes];
             if files == 0 {
                 return fs::write(&path, content);
@@ -167,19 +169,25 @@ impl Gauge<'_> {
         Ok(Content::Entry(path))
     }
 
-    /// Delivers a message under a name.
+    /// Delivers a message under a name, and returns the time it took.
     fn write(&self, name: &str, message: &[u8]) -> Result<Took, PayloadError> {
         let destination = self.folder.join(name);
         let written = timed(|| {
-            let pulse = Arc::new(Pulse::default());
-            let mut unpacker = Unpacker::create(destination, false, 0, 0, pulse)?;
+            let target = Target {
+                destination,
+                replace: false,
+                run: 0,
+                job: 0,
+                is_kept: false,
+            };
+            let mut unpacker = Unpacker::create(target, Arc::new(Pulse::default()))?;
             unpacker.write(message)?;
             unpacker.commit()
         });
         Ok(written?.1)
     }
 
-    /// Delivers it several times at once; what the slowest took.
+    /// Delivers a message `AT_ONCE` times at once, and returns the longest time in nanoseconds.
     fn write_at_once(&self, time: usize, message: &[u8]) -> Result<f64, PayloadError> {
         let all = std::thread::scope(|scope| {
             let write =
@@ -195,15 +203,15 @@ impl Gauge<'_> {
         Ok(all.iter().map(whole).fold(0.0, f64::max))
     }
 
-    /// Reads what was delivered after the kernel was asked to forget it; `None` if it does
-    /// not, since there is nowhere else to have it.
+    /// Reads a message after the kernel has dropped it from memory; `None` if the kernel keeps all
+    /// of it, as for a file system in memory.
     fn read_cold(&self, content: &Content, files: usize) -> Result<Option<Took>, PayloadError> {
         let path = content.path();
         let files: Vec<PathBuf> = match files {
             0 => vec![path.to_owned()],
             _ => (0..files).map(|file| path.join(file.to_string())).collect(),
         };
-        // Measuring is asking the disk, too.
+        // Measured first, since this reads from the disk as well.
         let bytes = content.measure()?;
         let forget = |file: &File| -> io::Result<()> {
             file.sync_all()?;
@@ -212,8 +220,8 @@ impl Gauge<'_> {
         let forgotten = |path: &PathBuf| -> io::Result<u64> {
             let file = File::open(path)?;
             forget(&file)?;
-            let cold = cold_bytes(&file, file.metadata()?.len());
-            // The kernel was asked, and so it asked the disk, which may have answered.
+            let cold = cold_bytes(&file, 0, file.metadata()?.len());
+            // The check may have started reads, so the content is dropped again.
             forget(&file)?;
             Ok(cold)
         };
@@ -228,7 +236,7 @@ impl Gauge<'_> {
     }
 }
 
-/// From giving a new thread something to do until that is known to be done.
+/// Returns the time of starting a thread and waiting for its end, in nanoseconds.
 fn handed_to_a_thread_ns() -> f64 {
     let hand_over = || {
         let began = clock::now();
@@ -237,16 +245,16 @@ fn handed_to_a_thread_ns() -> f64 {
         });
         (clock::now().0 - began.0) as f64
     };
-    // What else goes on only adds to it.
+    // Other load only adds to the time, so the minimum counts.
     (0..5).map(|_| hand_over()).fold(f64::INFINITY, f64::min)
 }
 
-/// Reads a message.
+/// Measures and reads a message; returns its bytes and the time of reading them.
 fn read(content: &Content) -> Result<(Vec<u8>, Took), PayloadError> {
     read_measured(content, content.measure()?)
 }
 
-/// Reads a message of so many bytes.
+/// Reads a message of `bytes` bytes; returns it and the time of reading it.
 fn read_measured(content: &Content, bytes: u64) -> Result<(Vec<u8>, Took), PayloadError> {
     timed(|| {
         let mut message = vec![0; bytes as usize];
@@ -270,7 +278,8 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let costs = measure_files(&dir.path().join("not/there/yet"), "p3")?;
         assert!(costs.is_sound(), "{costs:?}");
-        assert!(costs.create_ns > 0.0 && costs.commit_ns > 0.0, "{costs:?}");
+        // The sum is the core time of a short message; under load either term may be all of it.
+        assert!(costs.create_ns + costs.commit_ns > 0.0, "{costs:?}");
         assert!(costs.sync_alone_ns <= costs.sync_ns, "{costs:?}");
         assert_eq!(fs::read_dir(dir.path())?.count(), 0);
         Ok(())

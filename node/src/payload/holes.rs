@@ -1,12 +1,11 @@
-//! Writing a new file without its zeros: what is not written to a file that was just made
-//! reads as zeros, and takes no room. So sparse files stay sparse wherever they go, and
-//! nobody needs to be told where their holes are.
+//! Writing of new files without their zeros: a new file reads as zeros where nothing was written,
+//! and needs no disk space there. So files stay sparse even if their holes were sent as zeros.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What file systems keep together. A smaller run of zeros saves nothing.
+/// Block size of most file systems, in bytes. A shorter run of zeros saves nothing.
 const BLOCK_BYTES: u64 = 4096;
 
 /// A regular file that is written from its beginning to its end, once.
@@ -14,12 +13,12 @@ const BLOCK_BYTES: u64 = 4096;
 pub(super) struct NewFile {
     file: File,
     at: u64,
-    /// Where what was written ends.
+    /// End of the bytes that have been written, as an offset.
     written: u64,
 }
 
 impl NewFile {
-    /// A file that has just been made, and is empty.
+    /// Wraps a file that has just been created and is empty.
     pub fn new(file: File) -> Self {
         Self {
             file,
@@ -28,16 +27,31 @@ impl NewFile {
         }
     }
 
+    /// Wraps a file of which an earlier run has written the first `bytes` bytes.
+    pub fn existing(file: File, bytes: u64) -> Self {
+        Self {
+            file,
+            at: 0,
+            written: bytes,
+        }
+    }
+
+    /// Removes the content behind the current position.
+    pub fn truncate(&mut self) -> io::Result<()> {
+        self.written = self.at;
+        self.file.set_len(self.at)
+    }
+
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// How much of it has come.
+    /// Returns the current position: the number of bytes received, holes included.
     pub fn bytes(&self) -> u64 {
         self.at
     }
 
-    /// Takes what comes next.
+    /// Writes the next bytes, except for blocks of zeros.
     pub fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let zeros = self.blocks(bytes, is_zero);
@@ -52,7 +66,12 @@ impl NewFile {
         Ok(())
     }
 
-    /// All of it has come: gives it its length, should it end with zeros.
+    /// Leaves a hole up to `at`, which is not before the current position.
+    pub fn skip_to(&mut self, at: u64) {
+        self.at = at;
+    }
+
+    /// Sets the length of the file if it ends with zeros or a hole.
     pub fn finish(&self) -> io::Result<()> {
         if self.written < self.at {
             self.file.set_len(self.at)?;
@@ -60,8 +79,8 @@ impl NewFile {
         Ok(())
     }
 
-    /// For how many bytes all blocks of the file, or what there is of the first and last of
-    /// them, are of this kind.
+    /// Returns the number of leading bytes whose blocks all satisfy `is_so`. The first and the last
+    /// block may be partial.
     fn blocks(&self, bytes: &[u8], is_so: impl Fn(&[u8]) -> bool) -> usize {
         let mut end = 0;
         while end < bytes.len() {
@@ -78,7 +97,7 @@ impl NewFile {
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
-    // The first one tells of nearly all data; the rest is compared many at a time.
+    // The first byte decides for nearly all data; the fold compares many bytes at a time.
     bytes.first() == Some(&0) && bytes.iter().fold(0, |all, byte| all | byte) == 0
 }
 
@@ -88,7 +107,7 @@ mod tests {
     use proptest::prelude::*;
     use std::os::unix::fs::MetadataExt;
 
-    /// Runs of zeros and of other bytes, written in pieces.
+    /// Writes `content` in pieces of these lengths to a new file.
     fn written(content: &[u8], pieces: &[usize]) -> io::Result<File> {
         let mut file = NewFile::new(tempfile::tempfile()?);
         let mut rest = content;
@@ -128,7 +147,7 @@ mod tests {
     fn zeros_take_no_room() -> io::Result<()> {
         let mut content = vec![0; 1 << 20];
         content[500_000] = 1;
-        // However it is cut: a hole is a hole from its first byte to its last.
+        // The hole has its full length, whatever the length of the pieces.
         for piece in [1000, 4096, 262_144, 1 << 20] {
             let taken = written(&content, &[piece])?.metadata()?.blocks() * 512;
             assert!((1..=2 * 4096).contains(&taken), "{taken} bytes, by {piece}");

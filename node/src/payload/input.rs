@@ -1,7 +1,5 @@
-//! Which PE's message is made of what: an input directory with entries `p1`,
-//! `p2`, .., or a directory whose files are dealt.
-//!
-//! Nothing here measures or reads the content.
+//! Assignment of input files to messages: an input directory with entries `p1`, `p2`, .., or a
+//! directory whose files are dealt to the PEs.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -10,12 +8,16 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 
+use super::content::Content;
 use super::entry::EntryKind;
 use super::error::PayloadError;
+use super::hidden::{HiddenName, pe_of};
+use super::measured::Measured;
 use super::others::Others;
-use super::scan::{Content, FoundEntry, Measured, Walk, examine};
+use super::scan::{FoundEntry, Walk, examine};
 
-/// What the root scatters to all others: the entries of `input`, or all its files dealt.
+/// Returns the contents of the messages that the root scatters, by destination: the entries of
+/// `input`, or its files dealt if `spread` is set.
 pub fn scatter_input(
     input: &Path,
     spread: bool,
@@ -28,7 +30,7 @@ pub fn scatter_input(
     }
 }
 
-/// What a PE sends that has one message: `own`, or nothing if that is not there.
+/// Returns the entry `own` as the only message of a PE; `None` if it does not exist.
 pub fn own_input(own: PathBuf) -> Result<Option<Content>, PayloadError> {
     match fs::symlink_metadata(&own) {
         Ok(_) => Ok(Some(Content::Entry(own))),
@@ -37,14 +39,14 @@ pub fn own_input(own: PathBuf) -> Result<Option<Content>, PayloadError> {
     }
 }
 
-/// What the root sends to all others: the input itself, a file or a directory.
+/// Returns the input, a file or a directory, as the message of the root to all others.
 pub fn whole_input(input: PathBuf) -> Result<Content, PayloadError> {
     let found = examine(input, PathBuf::new())?;
     Ok(Content::Entry(found.source))
 }
 
-/// How long the messages are, and what they are made of; all that is wrong with them at once. Tells of each entry that
-/// it gets on.
+/// Measures the messages; on failure returns the errors of all of them. Calls `tell` for each
+/// entry.
 pub fn measure_all(
     contents: &[Option<Content>],
     tell: impl Fn(),
@@ -65,10 +67,10 @@ pub fn measure_all(
     }
 }
 
-/// Reads an input directory: its entry `p3`, a file or a directory, is M_3.
-/// At index `i` of the result is what M_i is made of; the root has none.
+/// Reads an input directory: its entry `p3`, a file or a directory, is M_3. Returns the content of
+/// M_i at index `i`; the root has none.
 ///
-/// On failure returns all faults of the directory, so that they can be mended at once.
+/// On failure returns all errors, so that the user can correct them at once.
 pub fn read_input_dir(
     dir: &Path,
     others: Others,
@@ -84,7 +86,7 @@ pub fn read_input_dir(
         });
     }
     for name in names {
-        match pe_of(&name) {
+        match pe_of(name.as_os_str()) {
             Some(pe) if others.root.is_some_and(|root| root.index() == pe) => {
                 let root = PeId(pe as u32);
                 faults.push(PayloadError::NamesRoot { root, others });
@@ -103,10 +105,10 @@ pub fn read_input_dir(
     }
 }
 
-/// What each of so many PEs has for each other one: of P2 for P5 the entry `p5` of its folder `p2`
-/// in `dir`. At index `source * pes + destination` of the result is what that is made of.
+/// Reads the input directory of an exchange among `pes` PEs: the message of P2 for P5 is the entry
+/// `p5` of the folder `p2`. Returns the contents at the indices `source * pes + destination`.
 ///
-/// On failure returns all faults of all folders.
+/// On failure returns the errors of all folders.
 pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let mut faults = read_input_dir(dir, Others::all(pes))
         .err()
@@ -124,10 +126,10 @@ pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<
     }
 }
 
-/// What one of so many PEs has for each, by index: the entries of its folder, or nothing where
-/// that is not there.
+/// Reads the folder of one source in an exchange among `pes` PEs. Returns the contents of its
+/// messages by destination; it has none if the folder does not exist.
 ///
-/// On failure returns all faults of the folder.
+/// On failure returns all errors of the folder.
 pub fn pieces_of(
     folder: &Path,
     source: PeId,
@@ -148,7 +150,7 @@ pub fn pieces_of(
     let shown = Path::new(folder.file_name().unwrap_or_default());
     for name in names {
         let path = folder.join(&name);
-        let (found, name) = (pe_of(&name), shown.join(&name));
+        let (found, name) = (pe_of(name.as_os_str()), shown.join(&name));
         match found {
             Some(pe) if pe == source.index() => faults.push(PayloadError::NamesItself { name }),
             Some(pe) if pe < pes => match examine(path, PathBuf::new()) {
@@ -167,28 +169,33 @@ pub fn pieces_of(
     }
 }
 
-/// Deals all regular files and symlinks below a directory over all PEs but the root so that the
-/// messages come out about equally long: the largest file first, each to the PE
-/// that has the fewest bytes, of those the fewest files, of those the lowest index.
-/// At index `i` of the result is what M_i is made of.
+/// Deals all regular files, symlinks and empty directories below a directory to all PEs but the
+/// root, so that the messages are about equally long: the largest file first, each to the PE with
+/// the fewest bytes, then the fewest files, then the lowest index. Returns the content of M_i at
+/// index `i`.
 pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadError> {
     // With a slash at its end the path means a directory, or a symlink to one.
     let dir = dir.join("");
     let mut files = Vec::new();
+    // The directory found last, until an entry in it is found.
+    let mut empty = None;
     for found in Walk::of(&Content::Entry(dir.clone())) {
         let FoundEntry { entry, .. } = found?;
+        let is_left = |empty: &PathBuf| !entry.path.starts_with(empty);
+        files.extend(empty.take().filter(is_left).map(|empty| (0, empty)));
         match entry.kind {
-            EntryKind::Directory => {}
+            EntryKind::Directory => empty = (!entry.is_root()).then_some(entry.path),
             EntryKind::File { .. } | EntryKind::Symlink { .. } => {
                 files.push((entry.size(), entry.path))
             }
         }
     }
+    files.extend(empty.map(|empty| (0, empty)));
     files.sort_by(|(bytes_a, a), (bytes_b, b)| (Reverse(bytes_a), a).cmp(&(Reverse(bytes_b), b)));
 
     let mut hands = vec![Hand::default(); others.count()];
     for (bytes, file) in files {
-        // Of equal minima the first is taken: the lowest index.
+        // The first of equal minima is taken: the lowest index.
         let hand = hands
             .iter_mut()
             .min_by_key(|hand| (hand.bytes, hand.files.len()));
@@ -196,7 +203,7 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
             let root = others.root.unwrap_or(PeId::ROOT);
             return Err(PayloadError::NobodyToDealTo { dir, root });
         };
-        // If the sum is too long for a message, measuring will say so.
+        // Measuring reports a message that is too long.
         hand.bytes = hand.bytes.saturating_add(bytes);
         hand.files.push(file);
     }
@@ -214,13 +221,14 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
     Ok(contents)
 }
 
-/// What one PE has been dealt so far.
+/// Files dealt to one PE so far, and their total length in bytes.
 #[derive(Clone, Default)]
 struct Hand {
     bytes: u64,
     files: Vec<PathBuf>,
 }
 
+/// Returns the names in an input in order, without the hidden files of Flitcast.
 fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
     let mut names = fs::read_dir(dir)
         .and_then(|entries| {
@@ -229,15 +237,9 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, PayloadError> {
                 .collect::<io::Result<Vec<_>>>()
         })
         .map_err(PayloadError::io("read the directory", dir))?;
+    names.retain(|name| HiddenName::parse(name.as_os_str()).is_none());
     names.sort();
     Ok(names)
-}
-
-/// The PE with exactly this name: `p12`, not `p012`, `P12` or `p+12`.
-fn pe_of(name: &Path) -> Option<usize> {
-    let name = name.to_str()?;
-    let pe = name.strip_prefix('p')?.parse().ok()?;
-    (name == format!("p{pe}")).then_some(pe)
 }
 
 #[cfg(test)]
@@ -423,14 +425,15 @@ mod tests {
                 files: names.iter().map(PathBuf::from).collect(),
             })
         };
-        // b and d/c have 3 bytes each, and take the empty files in turns.
+        // b and d/c have 3 bytes each, so the empty files and the empty folder alternate between
+        // them.
         assert_eq!(
             contents,
             [
                 None,
                 files(&["a"]),
-                files(&["b", "d/e", "g"]),
-                files(&["d/c", "f", "h"])
+                files(&["b", "d/e", "f", "h"]),
+                files(&["d/c", "d/empty", "g"])
             ]
         );
         Ok(())

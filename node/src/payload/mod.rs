@@ -1,4 +1,4 @@
-//! What a message is made of: files, or synthetic bytes.
+//! Messages: made of files, or synthetic.
 //!
 //! A message made of files is a sequence of entries (`FileEntry` in
 //! `proto/flitcast.proto`), each followed by the bytes of its regular file:
@@ -8,20 +8,27 @@
 //!                                       `------ Packer  --> the message --> Unpacker -> output
 //! ```
 //!
-//! [`Content`] and the [`Packer`] walk the same way (`scan`), so that what was
-//! measured is what is sent. All this is synchronous; [`Source`] and [`Sink`] run it
-//! on blocking threads, a block ahead of or behind the round that moves the flits.
-//! Sockets do not belong here.
+//! [`Content`] and the [`Packer`] use the same walk (`scan`), so each reading sends what was
+//! measured ([`Outgoing`]). All this is synchronous; [`Source`] and [`Sink`] run it on blocking
+//! threads, a block ahead of or behind the round that moves the flits. No sockets are used here.
 
 mod cold;
+mod content;
 mod cursor;
 mod entry;
 mod error;
+mod extents;
 mod folders;
 mod gauge;
+mod heads;
+mod hidden;
 mod holes;
+mod inode;
 mod input;
+mod leftovers;
+mod measured;
 mod others;
+mod outgoing;
 mod pack;
 mod receipt;
 mod removal;
@@ -29,24 +36,33 @@ mod scan;
 mod staging;
 mod stream;
 mod synthetic;
+mod target;
 mod unpack;
+mod version;
 
+pub use content::Content;
 pub use entry::{Entry, Refusal};
 pub use error::PayloadError;
-pub use folders::{WORK_PREFIX, create_durable};
+pub use folders::create_durable;
 pub use gauge::{file_system, measure_files};
+pub use hidden::{HiddenName, KEPT_WORK_PREFIX, UNFINISHED_PREFIX, WORK_PREFIX, record_name};
 pub use input::{
     deal, measure_all, own_input, pieces_input, pieces_of, read_input_dir, scatter_input,
     whole_input,
 };
+pub use leftovers::{
+    OutputLock, Sweep, discard, in_the_way, records_in, sweep, sweep_output, unlocked,
+};
+pub use measured::Measured;
 pub use others::Others;
+pub use outgoing::Outgoing;
 pub use pack::Packer;
 pub use receipt::{Receipt, Standing};
 pub use removal::remove;
-pub use scan::{Content, Measured};
-pub use staging::{is_hidden_beside, sweep};
 pub use stream::{
     FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, destination, output_fault,
 };
 pub use synthetic::Synthetic;
-pub use unpack::Unpacker;
+pub use target::Target;
+pub use unpack::{Unpacker, prefix_bytes};
+pub use version::{check_version, gone, prefix_digest, version_at};

@@ -1,20 +1,20 @@
-//! Who has a message of its own.
+//! The set of PEs that have a separate message.
 
 use std::fmt;
 
 use flitcast_proto::{PeId, Tree};
 
-/// Those that a message goes to or comes from: where the root is its other end, all but the root.
+/// The PEs that have a message: all of them, or all but the root at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Others {
-    /// Who has none, if anybody has none.
+    /// The PE without a message, if there is one.
     pub root: Option<PeId>,
-    /// How many PEs there are, the root included.
+    /// Number of PEs, the root included.
     pub pes: usize,
 }
 
 impl Others {
-    /// Those of a tree but its root, absent ones included.
+    /// Returns all PEs of a tree but its root, absent ones included.
     pub fn of(tree: &Tree) -> Others {
         Others {
             root: Some(tree.root()),
@@ -22,24 +22,24 @@ impl Others {
         }
     }
 
-    /// All of so many.
+    /// Returns all of `pes` PEs.
     pub fn all(pes: usize) -> Others {
         Others { root: None, pes }
     }
 
-    /// How many they are.
+    /// Returns the number of PEs that have a message.
     pub fn count(self) -> usize {
         self.iter().count()
     }
 
-    /// They, by index.
+    /// Returns the indices of the PEs that have a message, in ascending order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = usize> {
         let root = self.root.map(PeId::index);
         (0..self.pes).filter(move |pe| Some(*pe) != root)
     }
 }
 
-/// As in "this tree has p1..p7".
+/// Formats the PEs as in "this tree has p1..p7".
 impl fmt::Display for Others {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let root = self.root.unwrap_or(PeId::ROOT);

@@ -1,28 +1,36 @@
-//! Streams a message made of files.
+//! Reading of a message from its files, as a stream of bytes.
 //!
-//! Memory is bounded: one encoded entry and one open file, however long the
-//! message. The file's bytes go straight to the caller's buffer.
+//! Memory is bounded by one encoded entry and one open file, however long the message is. Content
+//! is read directly into the caller's buffer.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
-use super::entry::{Entry, EntryKind, Mtime};
+use super::content::Content;
+use super::entry::{Entry, Mtime};
 use super::error::PayloadError;
-use super::scan::{Content, FoundEntry, Walk};
+use super::inode::Inode;
+use super::outgoing::Outgoing;
+use super::scan::{FoundEntry, Walk};
 
-/// Reads a message from its files, and holds them to what was measured.
+/// Reader of a message from its files, which must still be as they were measured.
 pub struct Packer {
     walk: Walk,
-    /// Blamed when the sum is off and no single file can be.
+    /// The path that is reported if the length differs and no single file is at fault.
     content: PathBuf,
     expected_bytes: u64,
-    /// Bytes of the entries begun so far, to their ends.
+    /// The version that every entry must match, and the number of entries begun.
+    version: Option<Outgoing>,
+    begun: usize,
+    /// Length in the message of the entries begun so far, in bytes.
     begun_bytes: u64,
-    /// The encoded entry, and how much of it is still to be sent.
+    /// The current encoded entry, and how many bytes of it have been returned.
     head: Vec<u8>,
     head_sent: usize,
     body: Option<SourceFile>,
@@ -30,32 +38,56 @@ pub struct Packer {
 
 /// The content of the current regular file.
 struct SourceFile {
-    file: File,
+    /// Shared by all readers of the message; each reads at its own position.
+    file: Arc<File>,
     source: PathBuf,
     entry: Entry,
-    remaining: u64,
+    inode: Inode,
+    /// Begin and length of the rest of the current part of data, and the parts behind it.
+    at: u64,
+    left: u64,
+    rest: Box<dyn Iterator<Item = (u64, u64)> + Send>,
 }
 
 impl Packer {
-    /// Begins a message that [`Content::measure`] found to be `expected_bytes` long.
+    /// Opens a message that [`Content::measure`] found to be `expected_bytes` long.
     pub fn open(content: &Content, expected_bytes: u64) -> Result<Self, PayloadError> {
+        let path = content.path().to_owned();
+        Self::begin(Walk::of(content), path, expected_bytes, None)
+    }
+
+    /// Opens a message that must still be the version that was measured.
+    pub fn of(message: &Outgoing) -> Result<Self, PayloadError> {
+        let path = message.path().to_owned();
+        let bytes = message.measured().bytes;
+        Self::begin(message.walk(), path, bytes, Some(message.clone()))
+    }
+
+    fn begin(
+        walk: Walk,
+        content: PathBuf,
+        expected_bytes: u64,
+        version: Option<Outgoing>,
+    ) -> Result<Self, PayloadError> {
         let mut packer = Self {
-            walk: Walk::of(content),
-            content: content.path().to_owned(),
+            walk,
+            content,
             expected_bytes,
+            version,
+            begun: 0,
             begun_bytes: 0,
             head: Vec::new(),
             head_sent: 0,
             body: None,
         };
-        // Now rather than with the first flit, when others wait already.
+        // The first entry is opened now, and not when other PEs wait for the first flit.
         packer.begin_entry()?;
         Ok(packer)
     }
 
-    /// Fills the whole of `buf`, unless the message ends; then returns how much it
-    /// filled, and 0 from there on. All `expected_bytes` have been given out by
-    /// then, and never more. After an error the message is lost.
+    /// Fills `buf` unless the message ends; returns the number of bytes filled, and 0 from the end
+    /// on. Exactly `expected_bytes` are returned in all. After an error the message cannot be
+    /// continued.
     pub fn fill(&mut self, buf: &mut [u8]) -> Result<usize, PayloadError> {
         let mut filled = 0;
         while filled < buf.len() {
@@ -64,7 +96,7 @@ impl Packer {
                 filled += self.fill_from_head(rest);
             } else if let Some(body) = &mut self.body {
                 filled += body.fill(rest)?;
-                if body.remaining == 0 {
+                if body.is_done() {
                     body.check_unchanged()?;
                     self.body = None;
                 }
@@ -75,6 +107,34 @@ impl Packer {
         Ok(filled)
     }
 
+    /// Skips the next bytes of the message, without reading any content.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the message is shorter, or has changed since it was measured.
+    pub fn skip(&mut self, mut bytes: u64) -> Result<(), PayloadError> {
+        while bytes > 0 {
+            let head = (self.head.len() - self.head_sent) as u64;
+            if head > 0 {
+                let skipped = head.min(bytes);
+                self.head_sent += skipped as usize;
+                bytes -= skipped;
+            } else if let Some(body) = &mut self.body {
+                let skipped = body.left.min(bytes);
+                body.at += skipped;
+                body.left -= skipped;
+                bytes -= skipped;
+                if body.is_done() {
+                    body.check_unchanged()?;
+                    self.body = None;
+                }
+            } else if !self.begin_entry()? {
+                return Err(PayloadError::changed(&self.content));
+            }
+        }
+        Ok(())
+    }
+
     fn fill_from_head(&mut self, buf: &mut [u8]) -> usize {
         let head = &self.head[self.head_sent..];
         let bytes = head.len().min(buf.len());
@@ -83,7 +143,7 @@ impl Packer {
         bytes
     }
 
-    /// Returns false at the end of the message.
+    /// Begins the next entry; returns `false` at the end of the message.
     fn begin_entry(&mut self) -> Result<bool, PayloadError> {
         let Some(found) = self.walk.next() else {
             if self.begun_bytes < self.expected_bytes {
@@ -91,9 +151,17 @@ impl Packer {
             }
             return Ok(false);
         };
-        let found = found.map_err(as_change)?;
+        let mut found = found.map_err(as_change)?;
+        if let Some(version) = &self.version {
+            version.check(self.begun, &found)?;
+        }
+        self.begun += 1;
+        let file = match found.entry.is_file() {
+            true => Some(self.walk.open(&mut found).map_err(as_change)?),
+            false => None,
+        };
         let entry = &found.entry;
-        // Checked before any of the entry is given out, so that the total is kept.
+        // Checked before any byte of the entry is returned, so that the total is not exceeded.
         self.begun_bytes = entry
             .message_bytes()
             .and_then(|bytes| self.begun_bytes.checked_add(bytes))
@@ -101,31 +169,49 @@ impl Packer {
             .ok_or_else(|| PayloadError::changed(&self.content))?;
         self.head = entry.encode();
         self.head_sent = 0;
-        if let EntryKind::File { size } = entry.kind {
-            let file = self.walk.open(&found).map_err(as_change)?;
-            let FoundEntry { entry, source } = found;
-            let body = SourceFile {
+        if let Some(file) = file {
+            let FoundEntry {
+                entry,
+                source,
+                inode,
+            } = found;
+            let mut body = SourceFile {
                 file,
                 source,
+                at: 0,
+                left: 0,
+                rest: Box::new(entry.data()),
                 entry,
-                remaining: size,
+                inode,
             };
             body.check_unchanged()?;
-            // An empty file has no body to be read.
-            self.body = (size > 0).then_some(body);
+            // A file without data needs no reading.
+            self.body = (!body.is_done()).then_some(body);
         }
         Ok(true)
     }
 }
 
 impl SourceFile {
+    /// Advances to the next part of data if the current one is used up; returns whether there is
+    /// none.
+    fn is_done(&mut self) -> bool {
+        if self.left == 0
+            && let Some(next) = self.rest.next()
+        {
+            (self.at, self.left) = next;
+        }
+        self.left == 0
+    }
+
     fn fill(&mut self, buf: &mut [u8]) -> Result<usize, PayloadError> {
-        let most = usize::try_from(self.remaining).map_or(buf.len(), |left| left.min(buf.len()));
+        let most = usize::try_from(self.left).map_or(buf.len(), |left| left.min(buf.len()));
         loop {
-            match self.file.read(&mut buf[..most]) {
+            match self.file.read_at(&mut buf[..most], self.at) {
                 Ok(0) => return Err(PayloadError::changed(&self.source)),
                 Ok(bytes) => {
-                    self.remaining -= bytes as u64;
+                    self.at += bytes as u64;
+                    self.left -= bytes as u64;
                     return Ok(bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -134,13 +220,14 @@ impl SourceFile {
         }
     }
 
-    /// Whether the open file still is what its entry says. After the last byte this
-    /// finds a file that grew, or was overwritten in place.
+    /// Returns an error if the open file no longer matches its entry. Behind the last byte, this
+    /// detects a file that grew or was overwritten in place.
     fn check_unchanged(&self) -> Result<(), PayloadError> {
         let found = fstat(&self.file).map_err(PayloadError::io("read", &self.source))?;
         let unchanged = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
             && found.st_size as u64 == self.entry.size()
-            && Mtime::of(&found) == self.entry.mtime;
+            && Mtime::of(&found) == self.entry.mtime
+            && self.inode.is_still(&found);
         if unchanged {
             Ok(())
         } else {
@@ -149,7 +236,7 @@ impl SourceFile {
     }
 }
 
-/// What was there when the message was measured, and is not any more, has changed.
+/// Converts the error of an entry that no longer exists to [`PayloadError::Changed`].
 fn as_change(error: PayloadError) -> PayloadError {
     match error {
         PayloadError::Io { path, source, .. }

@@ -1,14 +1,14 @@
-//! Receipts: what an undertaking has put into an output, said by a hidden file beside it.
+//! Receipts: hidden files beside an output that prove what a job has delivered.
 //!
-//! A PE that has died cannot tell any more whether its message became visible, and what
-//! stands at the destination may be somebody else's. So, when a message is whole and
-//! durable in its staging, and before the rename that shows it, a receipt is written that
-//! names the undertaking and the very entry: its inode, and when that was born. A rename
-//! keeps both. Where the entry that stands is the one of the receipt, it was delivered by
-//! this undertaking, wherever and whenever one looks. Where it is not, the rename never
-//! came, or somebody else was here since, and the receipt says nothing.
+//! After the death of a PE, its coordinator cannot ask it whether its message became visible, and
+//! the entry at the destination may come from elsewhere. So when a message is complete and durable
+//! in its staging place, and before the rename that makes it visible, a receipt is written. It
+//! contains the inode of the entry and the inode's time of birth, which a rename keeps, and the
+//! length and digest of the message. If the entry at the destination is that of the receipt, this
+//! job has delivered it. If not, the rename did not happen or the entry was replaced later, and the
+//! receipt proves nothing.
 //!
-//! Receipts go when their undertaking is over, or when a record of it says the same.
+//! A receipt is removed when its job has ended, or when a record of the job contains the delivery.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
@@ -16,26 +16,24 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+use flitcast_proto::wire::flit::Digest;
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
 use super::error::PayloadError;
+use super::hidden::receipt_name;
 use super::scan::open_regular;
-use super::staging::hidden_name;
 
-/// How the name of a receipt ends.
-pub(super) const SUFFIX: &str = ".receipt";
-
-/// No receipt is longer; what is, is none.
+/// Maximum length of a receipt in bytes; a longer file is not a receipt.
 const LONGEST: u64 = 200;
 
-/// What stands at a destination.
+/// State of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing.
+    /// No entry exists.
     Nothing,
-    /// What this undertaking has put there.
-    Delivered,
-    /// Something else.
+    /// The entry is a message that this job has delivered, with this digest.
+    Delivered(Digest),
+    /// The entry is something else.
     Another,
 }
 
@@ -47,14 +45,15 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// Of the message that becomes `destination`; nothing is looked at.
+    /// Returns the receipt of the message for `destination`, without accessing any file.
     pub fn of(destination: &Path, undertaking: u64) -> Receipt {
         let parent = destination.parent().unwrap_or(Path::new(""));
         let name = destination.file_name().unwrap_or_default();
         Receipt::named(parent, name, destination, undertaking)
     }
 
-    /// Of the message that becomes `destination`, whose file name is `name`, in `parent`.
+    /// Returns the receipt, in `parent`, of the message for `destination` with the file name
+    /// `name`.
     pub(super) fn named(
         parent: &Path,
         name: &OsStr,
@@ -62,12 +61,29 @@ impl Receipt {
         undertaking: u64,
     ) -> Receipt {
         Receipt {
-            path: parent.join(hidden_name(undertaking, name, SUFFIX)),
+            path: parent.join(receipt_name(undertaking, name)),
             destination: destination.to_owned(),
         }
     }
 
-    /// What stands at the destination.
+    /// Returns the folder that the receipt and its destination are in.
+    pub fn folder(&self) -> PathBuf {
+        match self.path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        }
+    }
+
+    /// Returns the path at which the message becomes visible.
+    pub fn destination(&self) -> &Path {
+        &self.destination
+    }
+
+    /// Determines the state of the destination.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the destination or the receipt cannot be read.
     pub fn look(&self) -> Result<Standing, PayloadError> {
         let standing = match identity(&self.destination) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
@@ -82,19 +98,53 @@ impl Receipt {
         let mut text = Vec::new();
         let read = file.take(LONGEST).read_to_end(&mut text);
         read.map_err(PayloadError::io("read", &self.path))?;
-        Ok(match text == standing.as_bytes() {
-            true => Standing::Delivered,
-            false => Standing::Another,
-        })
+        let version = text.strip_prefix(standing.as_bytes());
+        let digest = version.and_then(parse_version);
+        Ok(digest.map_or(Standing::Another, Standing::Delivered))
     }
 
-    /// Says that what is staged at `staged` is about to become visible; durable when this
-    /// returns. The directory that holds it is synced with the rename that follows: what
-    /// was done in it first is not lost alone.
-    pub(super) fn write(&self, staged: &Path) -> Result<(), PayloadError> {
+    /// Checks that the message can be renamed to the destination.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a folder on the path is a symlink to a path that does not exist, or if
+    /// the destination is a mount point.
+    pub fn check_reachable(&self) -> Result<(), PayloadError> {
+        for folder in self.destination.ancestors().skip(1) {
+            let is_link = fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink());
+            if is_link && fs::metadata(folder).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+                let path = folder.to_owned();
+                return Err(PayloadError::Dangling { path });
+            }
+        }
+        let found = statx(
+            CWD,
+            &self.destination,
+            AtFlags::SYMLINK_NOFOLLOW,
+            StatxFlags::BASIC_STATS,
+        );
+        match found {
+            Ok(found) if found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) => {
+                let path = self.destination.clone();
+                Err(PayloadError::MountPoint { path })
+            }
+            // Kernels before 5.8 do not report mount points; a missing entry is not an error.
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the receipt of the complete message of `bytes` bytes at `staged`, which is about to
+    /// become visible. The receipt is durable on return; its name is synced with the rename that
+    /// follows.
+    pub(super) fn write(
+        &self,
+        staged: &Path,
+        bytes: u64,
+        digest: &Digest,
+    ) -> Result<(), PayloadError> {
         self.remove()?;
         let write = || {
-            let text = identity(staged)?;
+            let text = identity(staged)? + &version_line(bytes, digest);
             let mut file = OpenOptions::new()
                 .write(true)
                 .create_new(true)
@@ -106,23 +156,30 @@ impl Receipt {
         write().map_err(PayloadError::io("write the receipt", &self.path))
     }
 
-    /// Removes it, if it is there.
+    /// Removes the receipt, if it exists.
     pub fn remove(&self) -> Result<(), PayloadError> {
         match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(PayloadError::io("remove the receipt", &self.path)(error))
+            Ok(()) => Ok(()),
+            // There is no receipt below a regular file.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(())
             }
-            _ => Ok(()),
+            Err(error) => Err(PayloadError::io("remove the receipt", &self.path)(error)),
         }
     }
 }
 
-/// What tells the entry at a path from every other one, renamed or not, in words.
+/// Returns a text that identifies the entry at a path among all others, even if it is renamed.
 fn identity(path: &Path) -> io::Result<String> {
     let asked = StatxFlags::INO | StatxFlags::BTIME;
     let found = statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, asked)?;
     let inode = found.stx_ino;
-    // An inode's number may be given to another one later; not all file systems know when.
+    // An inode number may be reused; not all file systems report the time of birth.
     let knows = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
     let born = match knows {
         true => format!("{}.{:09}", found.stx_btime.tv_sec, found.stx_btime.tv_nsec),
@@ -131,9 +188,31 @@ fn identity(path: &Path) -> io::Result<String> {
     Ok(format!("inode {inode}, born {born}\n"))
 }
 
+/// Returns the line with the length and the digest of a message.
+fn version_line(bytes: u64, digest: &Digest) -> String {
+    let digest = u128::from_be_bytes(*digest);
+    format!("{bytes} bytes, digest {digest:032x}\n")
+}
+
+/// Parses the digest in a line from [`version_line`].
+fn parse_version(line: &[u8]) -> Option<Digest> {
+    let text = std::str::from_utf8(line).ok()?;
+    let (bytes, digest) = text.strip_suffix('\n')?.split_once(" bytes, digest ")?;
+    let digest = u128::from_str_radix(digest, 16).ok()?.to_be_bytes();
+    (version_line(bytes.parse().ok()?, &digest) == text).then_some(digest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const DIGEST: Digest = [7; 16];
+    const DELIVERED: Standing = Standing::Delivered(DIGEST);
+
+    fn write(receipt: &Receipt, staged: &Path) {
+        let written = receipt.write(staged, 5, &DIGEST);
+        written.expect("it can be written");
+    }
 
     fn receipt(output: &Path) -> Receipt {
         Receipt::of(&output.join("p3"), 0xab)
@@ -150,14 +229,14 @@ mod tests {
         let there = output.join("p3");
         fs::create_dir(&staged)?;
         assert_eq!(standing(output), Standing::Nothing);
-        receipt(output).write(&staged).expect("it can be written");
+        write(&receipt(output), &staged);
         assert!(
             output
                 .join(".flitcast-00000000000000ab-p3.receipt")
                 .exists()
         );
 
-        // A crash before the rename; then somebody else comes, and changes what he has.
+        // A crash happens before the rename; then another entry is created and changed.
         assert_eq!(standing(output), Standing::Nothing);
         fs::create_dir(&there)?;
         assert_eq!(standing(output), Standing::Another);
@@ -165,11 +244,11 @@ mod tests {
         assert_eq!(standing(output), Standing::Another);
         fs::remove_dir_all(&there)?;
 
-        // What was delivered stays so, whatever its owner does with it.
+        // A delivered entry stays delivered if its content is changed later.
         fs::rename(&staged, &there)?;
-        assert_eq!(standing(output), Standing::Delivered);
+        assert_eq!(standing(output), DELIVERED);
         fs::write(there.join("file"), "")?;
-        assert_eq!(standing(output), Standing::Delivered);
+        assert_eq!(standing(output), DELIVERED);
         let other = Receipt::of(&there, 0xac).look();
         assert_eq!(other.expect("it can be looked at"), Standing::Another);
         receipt(output).remove().expect("it is there");
@@ -183,8 +262,8 @@ mod tests {
         let dir = tempfile::tempdir()?;
         let (output, there) = (dir.path(), dir.path().join("p3"));
         fs::write(&there, "message")?;
-        receipt(output).write(&there).expect("it can be written");
-        assert_eq!(standing(output), Standing::Delivered);
+        write(&receipt(output), &there);
+        assert_eq!(standing(output), DELIVERED);
         let path = receipt(output).path;
         let whole = fs::read(&path)?;
         fs::write(&path, &whole[..whole.len() - 1])?;
@@ -194,8 +273,8 @@ mod tests {
         fs::remove_file(&path)?;
         std::os::unix::fs::symlink(&there, &path)?;
         assert!(receipt(output).look().is_err(), "it is not followed");
-        receipt(output).write(&there).expect("it is replaced");
-        assert_eq!(standing(output), Standing::Delivered);
+        write(&receipt(output), &there);
+        assert_eq!(standing(output), DELIVERED);
         assert_eq!(fs::read(&there)?, b"message");
         Ok(())
     }

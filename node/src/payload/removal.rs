@@ -31,7 +31,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Removes everything below the place.
+/// Removes everything below the cursor's directory.
 fn clear(cursor: &mut Cursor) -> io::Result<()> {
     let mut listings = vec![cursor.list()?];
     while let Some(listing) = listings.last_mut() {
@@ -56,7 +56,7 @@ fn clear(cursor: &mut Cursor) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a name here, which may take that we are let in to do so.
+/// Removes a name in the cursor's directory, and makes the directory writable if necessary.
 fn unlink(cursor: &Cursor, name: &OsStr, flags: AtFlags) -> rustix::io::Result<()> {
     match unlinkat(cursor.here(), name, flags) {
         Err(Errno::ACCESS) => {
@@ -110,7 +110,7 @@ mod tests {
         Ok(())
     }
 
-    /// Deeper than descriptors would reach, and than a path can name.
+    /// The depth exceeds the number of descriptors and the length of a path.
     #[test]
     fn a_tree_of_any_depth_is_removed() -> io::Result<()> {
         let dir = tempfile::tempdir()?;

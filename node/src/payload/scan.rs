@@ -1,147 +1,87 @@
-//! What a message is made of, how long it is, and the one walk over its files.
+//! The walk over the files of a message, for measuring and for sending.
 //!
-//! Measuring finds every fault that can be found before a round. Nothing here
-//! reads the content of a file ([`super::Packer`] does) or decides whose message
-//! it is ([`super::read_input_dir`], [`super::deal`]).
+//! Nothing here reads the content of a file ([`super::Packer`] does) or assigns files to messages
+//! ([`super::read_input_dir`] and [`super::deal`] do).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_proto::cost::MadeOf;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use xxhash_rust::xxh3::Xxh3;
 
-use super::cold::cold_bytes;
+use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
 use super::entry::{Entry, EntryKind, Mtime, Refusal};
 use super::error::PayloadError;
-
-/// What a message is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A regular file, or a directory and everything below it.
-    Entry(PathBuf),
-    /// Some of the files below a directory, and the directories on the way to them.
-    Dealt {
-        /// The directory; it is not itself part of the message.
-        base: PathBuf,
-        /// Regular files and symlinks, relative to `base`, sorted, none twice.
-        files: Arc<[PathBuf]>,
-    },
-}
-
-impl Content {
-    /// Where it stands.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Entry(path) | Self::Dealt { base: path, .. } => path,
-        }
-    }
-
-    /// The exact length of the message in bytes, once all of it is known to be
-    /// readable and fit to be sent.
-    pub fn measure(&self) -> Result<u64, PayloadError> {
-        self.measure_telling(&|| {}).map(|measured| measured.bytes)
-    }
-
-    /// The same, and what it is made of; tells of each entry that it gets on.
-    pub(super) fn measure_telling(&self, tell: &dyn Fn()) -> Result<Measured, PayloadError> {
-        let mut bytes: u64 = 0;
-        let mut entries = 0;
-        let mut looked_at = Sample::default();
-        let mut walk = Walk::of(self);
-        while let Some(found) = walk.next() {
-            let found = found?;
-            if let EntryKind::File { size } = found.entry.kind {
-                // The only check of permissions that no file system or user escapes.
-                let file = walk.open(&found)?;
-                looked_at.take(&file, size);
-            }
-            entries += 1;
-            bytes = found
-                .entry
-                .message_bytes()
-                .and_then(|more| bytes.checked_add(more))
-                .ok_or(PayloadError::TooLong { path: found.source })?;
-            tell();
-        }
-        Ok(Measured {
-            bytes,
-            made_of: MadeOf {
-                entries,
-                cold_bytes: looked_at.cold_bytes(),
-            },
-        })
-    }
-}
-
-/// A message before it is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measured {
-    /// Its exact length.
-    pub bytes: u64,
-    /// What it is made of.
-    pub made_of: MadeOf,
-}
-
-/// Of a message's files, the first, and later ones more and more rarely: what of them is not
-/// in memory tells about all.
-#[derive(Default)]
-struct Sample {
-    files: u64,
-    bytes: u64,
-    looked_at: u64,
-    cold: u64,
-}
-
-impl Sample {
-    /// All files up to this number are looked at.
-    const FIRST: u64 = 64;
-
-    fn take(&mut self, file: &File, size: u64) {
-        let every = (self.files / Self::FIRST).next_power_of_two();
-        if self.files.is_multiple_of(every) {
-            self.looked_at += size;
-            self.cold += cold_bytes(file, size);
-        }
-        self.files += 1;
-        self.bytes = self.bytes.saturating_add(size);
-    }
-
-    fn cold_bytes(&self) -> u64 {
-        let all = u128::from(self.bytes) * u128::from(self.cold);
-        (all / u128::from(self.looked_at.max(1))) as u64
-    }
-}
+use super::extents::Extents;
+use super::hidden::HiddenName;
+use super::inode::Inode;
 
 /// An entry of a message to be sent.
 #[derive(Debug)]
 pub(super) struct FoundEntry {
     pub entry: Entry,
-    /// Where it stands; for the root of a dealt message, the base.
+    /// Path of the entry; the base for the root of a dealt message.
     pub source: PathBuf,
+    /// The inode; a blank one for the root of a dealt message.
+    pub inode: Inode,
 }
 
-/// The entries of a message in the order in which they are sent: depth first, each directory
-/// before what is in it, by name. Symlinks are not followed. Holds one directory open, and of
-/// each one above it the names that are still to come.
+impl FoundEntry {
+    /// Returns a hash of all that the file system reports of the entry: its path, kind, length,
+    /// mode, time and inode. The time of the inode's last change counts for files only.
+    pub fn state(&self) -> u64 {
+        let (entry, mut hash) = (&self.entry, Xxh3::new());
+        let mut add = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        add(entry.path.as_os_str().as_bytes());
+        add(&entry.mode.to_le_bytes());
+        add(&self.inode.number.to_le_bytes());
+        let mut add_time = |time: Mtime| {
+            add(&time.seconds.to_le_bytes());
+            add(&time.nanos.to_le_bytes());
+        };
+        add_time(entry.mtime);
+        match &entry.kind {
+            EntryKind::File { size, .. } => {
+                add_time(self.inode.changed);
+                add(&size.to_le_bytes());
+            }
+            EntryKind::Directory => add(b"directory"),
+            EntryKind::Symlink { target } => add(target.as_os_str().as_bytes()),
+        }
+        hash.digest()
+    }
+}
+
+/// The entries of a message in the order in which they are sent: depth first, each directory before
+/// its entries, by name. Symlinks are not followed, and hidden files of Flitcast are left out. One
+/// directory is open at a time; of each one above it, the remaining names are in memory.
 pub(super) struct Walk {
     base: PathBuf,
     state: WalkState,
+    /// Number of files and folders that have been left out.
+    pub left_out: u64,
 }
 
 enum WalkState {
-    /// The root comes first; of a dealt message, with the files that it has.
+    /// Before the root; with the files of a dealt message.
     Begun(Option<Arc<[PathBuf]>>),
-    /// The root was all there is.
+    /// Behind a root that is not a directory.
     AtFile,
-    /// Everything, by the listings of the directories from the root down to the cursor.
+    /// Inside of the root, with the listings of the directories from the root down to the cursor.
     Below(Cursor, Vec<DirectoryNames>),
-    /// These files, from that one on, and the directories on the way to them.
+    /// Inside of a dealt message, with its files and the index of the next one.
     Dealt(Cursor, Arc<[PathBuf]>, usize),
+    /// A root that is one open file, with the inode it had when opened, and whether it was
+    /// returned.
+    Open(Arc<File>, Inode, bool),
 }
 
 impl Iterator for Walk {
@@ -154,8 +94,16 @@ impl Iterator for Walk {
                 Some(self.begin(files))
             }
             WalkState::AtFile => None,
-            WalkState::Below(cursor, listings) => next_below(&self.base, cursor, listings),
+            WalkState::Below(cursor, listings) => {
+                next_below(&self.base, cursor, listings, &mut self.left_out)
+            }
             WalkState::Dealt(cursor, files, next) => next_dealt(&self.base, cursor, files, next),
+            WalkState::Open(.., came) if *came => None,
+            WalkState::Open(file, inode, came) => {
+                *came = true;
+                let (file, inode) = (file.clone(), *inode);
+                Some(self.entry(&file, inode))
+            }
         }
     }
 }
@@ -169,7 +117,39 @@ impl Walk {
         Self {
             base: content.path().to_owned(),
             state: WalkState::Begun(files),
+            left_out: 0,
         }
+    }
+
+    /// Walks over a message that is one open file, which had this inode when it was opened.
+    pub fn of_open(path: &Path, file: Arc<File>, inode: Inode) -> Self {
+        Self {
+            base: path.to_owned(),
+            state: WalkState::Open(file, inode, false),
+            left_out: 0,
+        }
+    }
+
+    /// Returns the entry of the open file as it is now.
+    fn entry(&self, file: &File, inode: Inode) -> Result<FoundEntry, PayloadError> {
+        let found = fstat(file).map_err(PayloadError::io("read", &self.base))?;
+        let entry = Entry {
+            path: PathBuf::new(),
+            kind: EntryKind::File {
+                size: found.st_size as u64,
+                extents: Extents::default(),
+            },
+            mode: found.st_mode & 0o777,
+            mtime: Mtime::of(&found),
+        };
+        Ok(FoundEntry {
+            entry,
+            source: self.base.clone(),
+            inode: match inode.is_still(&found) {
+                true => inode,
+                false => Inode::of(&found),
+            },
+        })
     }
 
     fn begin(&mut self, files: Option<Arc<[PathBuf]>>) -> Result<FoundEntry, PayloadError> {
@@ -179,6 +159,7 @@ impl Walk {
             true => FoundEntry {
                 entry: Entry::dealt_root(),
                 source: base,
+                inode: Inode::default(),
             },
             false => examine(base, PathBuf::new())?,
         };
@@ -197,20 +178,26 @@ impl Walk {
         Ok(root)
     }
 
-    /// Opens the regular file that was found last.
-    pub fn open(&self, found: &FoundEntry) -> Result<File, PayloadError> {
-        match (&self.state, found.entry.path.file_name()) {
+    /// Opens the regular file that was found last, and adds its holes to its entry.
+    pub fn open(&self, found: &mut FoundEntry) -> Result<Arc<File>, PayloadError> {
+        let file = match (&self.state, found.entry.path.file_name()) {
+            (WalkState::Open(file, ..), _) => file.clone(),
             (WalkState::Below(cursor, _) | WalkState::Dealt(cursor, ..), Some(name)) => {
-                open_regular(cursor.here(), Path::new(name), &found.source)
+                Arc::new(open_regular(cursor.here(), Path::new(name), &found.source)?)
             }
-            _ => open_regular(CWD, &found.source, &found.source),
+            _ => Arc::new(open_regular(CWD, &found.source, &found.source)?),
+        };
+        if let EntryKind::File { size, extents } = &mut found.entry.kind {
+            let asked = Extents::of(&file, *size);
+            *extents = asked.map_err(PayloadError::io("read", &found.source))?;
         }
+        Ok(file)
     }
 }
 
-/// Opens a regular file for reading, whose path is `source`, by its path from a directory.
-/// Should something else stand there by now, this neither follows a symlink nor waits for a
-/// fifo's writer.
+/// Opens a regular file for reading by its path from a directory; errors contain `source`. If
+/// another kind of entry has taken its place, this neither follows a symlink nor waits for the
+/// writer of a fifo.
 pub(super) fn open_regular(
     directory: BorrowedFd<'_>,
     path: &Path,
@@ -227,9 +214,14 @@ fn next_below(
     base: &Path,
     cursor: &mut Cursor,
     listings: &mut Vec<DirectoryNames>,
+    left_out: &mut u64,
 ) -> Option<Result<FoundEntry, PayloadError>> {
     loop {
         if let Some(name) = listings.last_mut()?.next() {
+            if HiddenName::parse(&name).is_some() {
+                *left_out += 1;
+                continue;
+            }
             let found = step(base, cursor, &name).and_then(|found| {
                 if found.entry.kind == EntryKind::Directory {
                     let listing = cursor.list();
@@ -248,7 +240,8 @@ fn next_below(
     }
 }
 
-/// Since the files are sorted, what is below one directory stands together.
+/// Returns the next entry of a dealt message. The files are sorted, so those below one directory
+/// are consecutive.
 fn next_dealt(
     base: &Path,
     cursor: &mut Cursor,
@@ -274,7 +267,7 @@ fn next_dealt(
     )
 }
 
-/// What stands there by this name; into a directory, the cursor goes.
+/// Examines the entry `name` of the cursor's directory, and enters it if it is a directory.
 fn step(base: &Path, cursor: &mut Cursor, name: &OsStr) -> Result<FoundEntry, PayloadError> {
     let path = cursor.path().join(name);
     let found = look(cursor.here(), name, base.join(&path), path)?;
@@ -293,13 +286,13 @@ fn leave(base: &Path, cursor: &mut Cursor) -> Result<(), PayloadError> {
         .map_err(|(path, error)| PayloadError::io("read", &path)(error))
 }
 
-/// Makes an entry of what stands at `source`, or says why that cannot be sent.
+/// Examines the entry at `source`; returns an error if it cannot be sent.
 pub(super) fn examine(source: PathBuf, path: PathBuf) -> Result<FoundEntry, PayloadError> {
     let name = source.clone();
     look(CWD, name.as_os_str(), source, path)
 }
 
-/// Examines what has this name in a directory.
+/// Examines the entry `name` of a directory.
 fn look(
     directory: BorrowedFd<'_>,
     name: &OsStr,
@@ -313,6 +306,8 @@ fn look(
         FileType::RegularFile => EntryKind::File {
             // Never negative.
             size: found.st_size as u64,
+            // Set when the file is opened.
+            extents: Extents::default(),
         },
         FileType::Directory => EntryKind::Directory,
         FileType::Symlink => {
@@ -332,7 +327,11 @@ fn look(
         mtime: Mtime::of(&found),
     };
     match entry.check() {
-        Ok(()) => Ok(FoundEntry { entry, source }),
+        Ok(()) => Ok(FoundEntry {
+            entry,
+            source,
+            inode: Inode::of(&found),
+        }),
         Err(why) => Err(refused(why)),
     }
 }
@@ -341,7 +340,7 @@ impl Mtime {
     pub(super) fn of(found: &Stat) -> Self {
         Self {
             seconds: found.st_mtime,
-            // Below 10^9, as the kernel has it.
+            // The kernel keeps it below 10^9.
             nanos: found.st_mtime_nsec as u32,
         }
     }

@@ -1,95 +1,55 @@
-//! The hidden place beside its destination where a message is put together, and
-//! the rename that makes it visible: whole, or not at all.
-//!
-//! What is written there is the business of [`super::Unpacker`].
+//! The hidden staging place of a message beside its destination, and the rename that makes the
+//! message visible: all of it, or nothing. [`super::Unpacker`] writes the message.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use flitcast_proto::PeId;
+use flitcast_proto::wire::flit::Digest;
 use rustix::fs::{CWD, RenameFlags, fsync, renameat_with};
 use rustix::io::Errno;
 
 use super::error::PayloadError;
-use super::receipt::{self, Receipt, Standing};
+use super::heads::Heads;
+use super::hidden::{heads_name, partial_name};
+use super::leftovers::discard;
+use super::receipt::{Receipt, Standing};
 use super::removal::remove;
+use super::target::Target;
+use crate::system::lock::{Lock, try_lock};
 
-const PREFIX: &str = ".flitcast-";
-const SUFFIX: &str = ".partial";
-const ID_DIGITS: usize = 16;
-
-/// Whether this is the name of a hidden file beside M_i's place: of what is staged for it,
-/// or of a receipt of it, whosever they are.
-pub fn is_hidden_beside(name: &OsStr, pe: PeId) -> bool {
-    let is_it = |suffix| {
-        id_of(name, suffix).is_some_and(|(_, entry)| entry == format!("p{}", pe.0).as_bytes())
-    };
-    is_it(SUFFIX) || is_it(receipt::SUFFIX)
-}
-
-/// The name of a file that belongs to the entry `name` in its directory, in the business of
-/// what `id` names.
-pub(super) fn hidden_name(id: u64, name: &OsStr, suffix: &str) -> OsString {
-    let mut hidden = OsString::from(format!("{PREFIX}{id:016x}-"));
-    hidden.push(name);
-    hidden.push(suffix);
-    hidden
-}
-
-/// Removes what the run with this nonce left in an output directory when it was
-/// killed, where messages arrive in it. Nothing of that run may be writing there any more.
-pub fn sweep(output: &Path, nonce: u64) -> Result<(), PayloadError> {
-    let listing = match fs::read_dir(output) {
-        Ok(listing) => listing,
-        // A run that never came to its output leaves nothing in it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(PayloadError::io("read the directory", output)(error)),
-    };
-    for entry in listing {
-        let entry = entry.map_err(PayloadError::io("read the directory", output))?;
-        if id_of(&entry.file_name(), SUFFIX).is_some_and(|(id, _)| id == nonce) {
-            let leftover = entry.path();
-            remove(&leftover).map_err(PayloadError::io("remove", &leftover))?;
-        }
-    }
-    Ok(())
-}
-
-/// What a hidden name is made of: the id, and the entry that it stands beside.
-fn id_of<'a>(name: &'a OsStr, suffix: &str) -> Option<(u64, &'a [u8])> {
-    let inner = name.as_bytes().strip_prefix(PREFIX.as_bytes())?;
-    let inner = inner.strip_suffix(suffix.as_bytes())?;
-    let (digits, rest) = inner.split_at_checked(ID_DIGITS)?;
-    let digits = str::from_utf8(digits).ok()?;
-    let id = u64::from_str_radix(digits, 16).ok()?;
-    let entry = rest.strip_prefix(b"-")?;
-    (digits == format!("{id:016x}")).then_some((id, entry))
-}
-
-/// Owns a staging name. Whatever stands there in the end is removed: a message
-/// that was not published, or what a published one replaced.
+/// A staging name, and the file or folder at it: an incomplete message, or the entry that a
+/// published message has replaced. It is removed on drop, unless it is kept.
 #[derive(Debug)]
 pub(super) struct Staging {
     path: PathBuf,
+    /// The run, which names the staging place of a message that is not kept.
+    run: u64,
+    /// The job, which names the staging place of a message that is kept.
+    job: u64,
+    /// The heads of the message's entries; `None` if the message is not kept when incomplete.
+    heads: Option<Heads>,
     parent: PathBuf,
     destination: PathBuf,
-    /// By which the entry that is published will be known.
+    /// The receipt of the message.
     receipt: Receipt,
-    /// Whether what stands at `path` is ours to remove.
+    /// Whether the file or folder at `path` belongs to this run, which removes it.
     claimed: bool,
+    /// The locked file or folder at `path`; its lock shows that the run is alive (`leftovers.rs`).
+    lock: Option<File>,
 }
 
 impl Staging {
-    /// Chooses a name; nothing is created. What is published belongs to `undertaking`.
-    pub fn beside(
-        destination: PathBuf,
-        nonce: u64,
-        undertaking: u64,
-    ) -> Result<Self, PayloadError> {
+    /// Chooses the staging name of a message; nothing is created.
+    pub fn beside(target: Target) -> Result<Self, PayloadError> {
+        let Target {
+            destination,
+            run,
+            job,
+            is_kept,
+            ..
+        } = target;
         let Some(name) = destination.file_name() else {
             return Err(PayloadError::Unnamed { path: destination });
         };
@@ -97,13 +57,59 @@ impl Staging {
             Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
             _ => PathBuf::from("."),
         };
+        let id = if is_kept { job } else { run };
         Ok(Self {
-            path: parent.join(hidden_name(nonce, name, SUFFIX)),
-            receipt: Receipt::named(&parent, name, &destination, undertaking),
+            path: parent.join(partial_name(id, name)),
+            run,
+            job,
+            heads: is_kept.then(|| Heads::at(parent.join(heads_name(job, name)))),
+            receipt: Receipt::named(&parent, name, &destination, job),
             parent,
             destination,
             claimed: false,
+            lock: None,
         })
+    }
+
+    /// Returns the heads of the message's entries, if it is kept.
+    pub fn heads(&mut self) -> Option<&mut Heads> {
+        self.heads.as_mut()
+    }
+
+    /// Writes the heads that were added. If that fails, the message is not kept.
+    pub fn flush_heads(&mut self) {
+        if let Some(heads) = &mut self.heads
+            && let Err(error) = heads.flush()
+        {
+            let path = heads.path().display();
+            tracing::info!(%path, %error, "an incomplete message cannot be continued later");
+            self.forgo();
+        }
+    }
+
+    /// Decides that the message is not kept if it stays incomplete.
+    pub fn forgo(&mut self) {
+        if let Some(heads) = self.heads.take()
+            && self.claimed
+            && let Err(error) = heads.remove()
+        {
+            tracing::warn!(path = %heads.path().display(), %error, "leftover could not be removed");
+        }
+    }
+
+    /// Removes the leftovers of an earlier run of the job at the staging name, unless it `is_used`
+    /// now. If another process uses the name, another one is chosen, and the message is not kept.
+    pub fn make_way(&mut self, is_used: bool) {
+        if self.heads.is_none() || is_used {
+            return;
+        }
+        let discarded = discard(&self.destination, self.job);
+        if discarded.is_ok() && is_free(&self.path).unwrap_or(false) {
+            return;
+        }
+        self.heads = None;
+        let name = self.destination.file_name().unwrap_or_default();
+        self.path = self.parent.join(partial_name(self.run, name));
     }
 
     pub fn path(&self) -> &Path {
@@ -114,23 +120,44 @@ impl Staging {
         &self.destination
     }
 
-    /// From now on what stands at the staging name is ours.
-    pub fn claim(&mut self) {
+    /// Takes over the open file or folder at the staging name, and locks it until this is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the descriptor cannot be duplicated, or another run has the lock.
+    pub fn claim(&mut self, made: BorrowedFd<'_>) -> io::Result<()> {
         self.claimed = true;
+        let made = File::from(made.try_clone_to_owned()?);
+        match try_lock(&made, Lock::Exclusive) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
+            // Without locks on the file system, the leftovers of a killed run stay.
+            Err(_) => Ok(()),
+            Ok(()) => {
+                self.lock = Some(made);
+                Ok(())
+            }
+        }
     }
 
-    /// Moves the message to its destination, and returns when that is durable. What this
-    /// undertaking itself has put there gives way; all else only if it is to be replaced.
-    pub fn publish(self, replace: bool) -> Result<(), PayloadError> {
-        let gives_way = replace || self.receipt.look()? == Standing::Delivered;
-        self.receipt.write(&self.path)?;
+    /// Moves the message, of `bytes` bytes with this digest, to its destination, and returns when
+    /// that is durable. An existing entry is replaced if this job has delivered it, or if `replace`
+    /// is set.
+    pub fn publish(
+        mut self,
+        replace: bool,
+        bytes: u64,
+        digest: &Digest,
+    ) -> Result<(), PayloadError> {
+        self.forgo();
+        let gives_way = replace || matches!(self.receipt.look()?, Standing::Delivered(_));
+        self.receipt.write(&self.path, bytes, digest)?;
         let moved = if gives_way {
             self.exchange()
         } else {
             self.move_to_free()
         };
         if let Err(error) = moved {
-            // It is for what will never be there, and so would only lie about.
+            // Without the entry, the receipt is useless.
             if let Err(error) = self.receipt.remove() {
                 tracing::warn!(%error, "a receipt is left");
             }
@@ -144,15 +171,15 @@ impl Staging {
             .map_err(PayloadError::io("make durable", &self.parent))
     }
 
-    /// Fails if the destination is taken by what this undertaking has not put there.
+    /// Returns an error if the destination has an entry that this job has not delivered.
     pub fn check_free(&self) -> Result<(), PayloadError> {
         match self.receipt.look()? {
-            Standing::Nothing | Standing::Delivered => Ok(()),
+            Standing::Nothing | Standing::Delivered(_) => Ok(()),
             Standing::Another => Err(self.exists()),
         }
     }
 
-    /// Fails early where nothing could be staged or moved into place.
+    /// Returns an error if the directory of the destination does not exist.
     pub fn check_parent(&self) -> Result<(), PayloadError> {
         // With a slash at its end the path means a directory, or a symlink to one.
         fs::metadata(self.parent.join(""))
@@ -169,8 +196,8 @@ impl Staging {
     fn move_to_free(&self) -> io::Result<()> {
         match self.rename(RenameFlags::NOREPLACE) {
             Err(error) if lacks_flags(error) => {
-                // Somebody could still come between the check and the rename;
-                // closer one does not get on such a file system.
+                // Another process could create the destination between the check and the rename;
+                // such a file system has nothing better.
                 if !is_free(&self.destination)? {
                     return Err(io::ErrorKind::AlreadyExists.into());
                 }
@@ -192,8 +219,8 @@ impl Staging {
         if is_free(&self.destination)? {
             return self.move_to_free();
         }
-        // Not a staging name: after a crash here it is the only copy of the old
-        // entry, which no sweep may remove.
+        // Not a staging name: after a crash here it is the only copy of the old entry, which no
+        // sweep may remove.
         let aside = self.path.with_extension("replaced");
         if !is_free(&aside)? {
             return Err(io::Error::other(format!(
@@ -216,7 +243,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        if !self.claimed {
+        if !self.claimed || self.heads.is_some() {
             return;
         }
         if let Err(error) = remove(&self.path) {
@@ -228,7 +255,7 @@ impl Drop for Staging {
 /// Makes the names in a directory durable.
 pub(super) fn sync_directory(directory: BorrowedFd<'_>) -> io::Result<()> {
     match fsync(directory) {
-        // What file systems answer that have no such thing for directories.
+        // The error of file systems that cannot sync a directory.
         Err(Errno::INVAL) => Ok(()),
         synced => Ok(synced?),
     }
@@ -249,13 +276,23 @@ fn is_free(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+
+    fn target(destination: &Path) -> Target {
+        Target {
+            destination: destination.to_owned(),
+            replace: false,
+            run: 7,
+            job: 8,
+            is_kept: false,
+        }
+    }
 
     /// A finished message for `dir/p3`, holding "new".
     fn staged(dir: &Path) -> Staging {
-        let mut staging = Staging::beside(dir.join("p3"), 7, 8).expect("it has a name");
+        let mut staging = Staging::beside(target(&dir.join("p3"))).expect("it has a name");
         fs::write(staging.path(), "new").expect("the directory is there");
-        staging.claim();
+        let made = File::open(staging.path()).expect("it was made");
+        staging.claim(made.as_fd()).expect("nobody has locked it");
         staging
     }
 
@@ -276,44 +313,18 @@ mod tests {
 
     #[test]
     fn staging_names() {
-        let staging = Staging::beside("out/p3".into(), 0xab, 0xcd).expect("it has a name");
-        let expected = Path::new("out/.flitcast-00000000000000ab-p3.partial");
-        assert_eq!(staging.path(), expected);
-        assert!(is_hidden_beside(
-            staging.path().file_name().expect("it has one"),
-            PeId(3)
-        ));
-        let receipt = ".flitcast-00000000000000cd-p3.receipt";
-        assert!(is_hidden_beside(OsStr::new(receipt), PeId(3)));
-        for other in [
-            "p3",
-            ".flitcast-p3.partial",
-            ".flitcast-00000000000000ab-p33.partial",
-            ".flitcast-00000000000000cd-p.receipt",
-            ".flitcast-00000000000000ab-p3",
-            ".flitcast-00000000000000ab-p3.replaced",
-            ".flitcast-00000000000000AB-p3.partial",
-            ".flitcast-+0000000000000ab-p3.partial",
-        ] {
-            assert!(!is_hidden_beside(OsStr::new(other), PeId(3)), "{other}");
+        for (is_kept, name) in [(false, 7), (true, 8)] {
+            let target = Target {
+                is_kept,
+                ..target(Path::new("out/p3"))
+            };
+            let staging = Staging::beside(target).expect("it has a name");
+            let expected = format!("out/.flitcast-{name:016x}-p3.partial");
+            assert_eq!(staging.path(), Path::new(&expected));
         }
-        assert!(Staging::beside("/".into(), 0, 0).is_err());
-        assert!(Staging::beside("out/..".into(), 0, 0).is_err());
-    }
-
-    #[test]
-    fn sweep_removes_what_one_run_left() -> io::Result<()> {
-        let dir = tempfile::tempdir()?;
-        let mine = dir.path().join(".flitcast-0000000000000007-p1.partial");
-        fs::create_dir_all(mine.join("d"))?;
-        fs::set_permissions(mine.join("d"), fs::Permissions::from_mode(0o500))?;
-        let other = ".flitcast-0000000000000008-p1.partial";
-        fs::write(dir.path().join(other), "")?;
-        fs::write(dir.path().join("p1"), "")?;
-        sweep(dir.path(), 7).expect("all is removable");
-        assert_eq!(names(dir.path()), [other, "p1"]);
-        sweep(&dir.path().join("missing"), 7).expect("there is nothing to sweep");
-        Ok(())
+        for unnamed in ["/", "out/.."] {
+            assert!(Staging::beside(target(Path::new(unnamed))).is_err());
+        }
     }
 
     #[test]

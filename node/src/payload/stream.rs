@@ -1,33 +1,34 @@
-//! Messages as the round reads and writes them: one flit at a time, the disk a
-//! block ahead or behind on another thread.
+//! Messages as a round reads and writes them: one flit at a time. Another thread reads or writes
+//! the disk, one block ahead or behind.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryName, PeId};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::entry::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
-use super::{Content, Packer, PayloadError, Unpacker, create_durable};
+use super::{Outgoing, Packer, PayloadError, Target, Unpacker, create_durable};
 use crate::blocking::joined;
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::pulse::Pulse;
 use crate::system::clock;
 
-/// Where the bytes of an outgoing message come from.
+/// Source of the bytes of an outgoing message.
 pub enum Source {
-    /// Out of the pattern.
+    /// The synthetic pattern.
     Synthetic(Synthetic),
-    /// From files.
+    /// Files.
     Files(Box<FileSource>),
 }
 
 impl Source {
-    /// The next `len` bytes of the message, `len` a whole flit or what is left. Adds to
-    /// `waited_ns` for how long files were waited for.
+    /// Returns the next `len` bytes of the message; `len` must be a whole flit or the rest. Adds
+    /// the time of waiting for files to `waited_ns`.
     pub async fn next(&mut self, len: usize, waited_ns: &mut u64) -> Result<&[u8], PayloadError> {
         match self {
             Source::Synthetic(message) => Ok(message.next(len)),
@@ -35,7 +36,7 @@ impl Source {
         }
     }
 
-    /// What [`Source::next`] has given last.
+    /// Returns the bytes that the last call of [`Source::next`] returned.
     pub fn last(&self) -> &[u8] {
         match self {
             Source::Synthetic(message) => message.last(),
@@ -43,7 +44,7 @@ impl Source {
         }
     }
 
-    /// Waits until its first bytes are here.
+    /// Waits until the first bytes of the message have been read.
     pub async fn opened(&mut self) {
         if let Source::Files(files) = self {
             files.opened().await;
@@ -51,30 +52,33 @@ impl Source {
     }
 }
 
-/// A block that is being read, and who reads it.
+/// The task that reads a block.
 type Reading = JoinHandle<Read>;
 type Read = Result<(Packer, Vec<u8>), PayloadError>;
 
 /// A message made of files, read one block ahead.
 pub struct FileSource {
-    /// The block in use, how much of it is, and from where on that was given last.
+    /// The current block, the end of the bytes returned from it, and the begin of those returned
+    /// last.
     block: Vec<u8>,
     used: usize,
     last: usize,
     reading: Reading,
-    /// The first block, if it was waited for before its turn.
+    /// The first block, if [`FileSource::opened`] has waited for it.
     first: Option<Read>,
     left: u64,
 }
 
 impl FileSource {
-    /// Starts to read `content`, which was measured to have `bytes` bytes.
-    pub fn open(content: Content, bytes: u64, flit_bytes: u32) -> FileSource {
-        // Whole flits, so that each one lies in one block.
+    /// Starts to read a message behind its first `skipped` bytes, in blocks of whole flits.
+    pub fn open(message: Outgoing, flit_bytes: u32, skipped: u64) -> FileSource {
+        let bytes = message.measured().bytes.saturating_sub(skipped);
+        // A block has whole flits, so no flit spans two blocks.
         let flit = flit_bytes as usize;
         let block = (DISK_BLOCK_BYTES / flit).max(1) * flit;
         let reading = spawn_blocking(move || {
-            let packer = Packer::open(&content, bytes)?;
+            let mut packer = Packer::of(&message)?;
+            packer.skip(skipped)?;
             read_block(packer, vec![0; block], bytes <= block as u64)
         });
         FileSource {
@@ -118,24 +122,23 @@ fn read_block(mut packer: Packer, mut block: Vec<u8>, last: bool) -> Read {
     let filled = packer.fill(&mut block)?;
     block.truncate(filled);
     if last {
-        // Past the end there is nothing; a file that has grown is noticed there.
+        // Reading beyond the end detects a file that has grown.
         packer.fill(&mut [0])?;
     }
     Ok((packer, block))
 }
 
-/// Where the bytes of an incoming message go.
+/// Destination of the bytes of an incoming message.
 pub enum Sink {
-    /// Compared with the pattern.
+    /// Comparison with the synthetic pattern.
     Synthetic(Synthetic),
-    /// Into files.
+    /// Files.
     Files(FileSink),
 }
 
 impl Sink {
-    /// Takes the next bytes; whether they are what they have to be, as far as
-    /// that can be told without the digest. Adds to `waited_ns` for how long files were
-    /// waited for.
+    /// Writes the next bytes; returns whether they match the pattern of a synthetic message. Adds
+    /// the time of waiting for files to `waited_ns`.
     pub async fn write(&mut self, bytes: &[u8], waited_ns: &mut u64) -> Result<bool, PayloadError> {
         match self {
             Sink::Synthetic(message) => Ok(message.next(bytes.len()) == bytes),
@@ -144,12 +147,12 @@ impl Sink {
     }
 }
 
-/// The folder of an output, which the first message that comes makes durable for all of them.
+/// The folder of an output, which the first message to arrive creates durably for all of them.
 #[derive(Clone, Debug, Default)]
 pub struct OutputFolder(Arc<OnceLock<()>>);
 
 impl OutputFolder {
-    /// Makes it, unless that was done.
+    /// Creates the folder durably, unless that was done.
     fn make(&self, folder: &Path) -> io::Result<()> {
         if self.0.get().is_none() {
             create_durable(folder)?;
@@ -159,36 +162,37 @@ impl OutputFolder {
     }
 }
 
-/// Blocks that are being written, and by whom.
+/// The task that writes a block, and returns the empty buffer.
 type Writing = JoinHandle<Result<(Unpacker, Vec<u8>), PayloadError>>;
 
-/// A message that becomes files, written one block behind.
+/// A message that is written to files, one block behind.
 pub struct FileSink {
     block: Vec<u8>,
     writing: Writing,
 }
 
 impl FileSink {
-    /// Starts to stage a message for `destination`, as [`Unpacker::create`] does, in its folder.
-    pub fn create(
-        destination: PathBuf,
-        folder: OutputFolder,
-        replace: bool,
-        nonce: u64,
-        undertaking: u64,
-        pulse: Arc<Pulse>,
-    ) -> FileSink {
+    /// Starts to stage a message with [`Unpacker::create`], and creates the folder of its
+    /// destination.
+    pub fn create(target: Target, folder: OutputFolder, pulse: Arc<Pulse>) -> FileSink {
         let writing = spawn_blocking(move || {
-            if let Some(output) = destination.parent() {
+            if let Some(output) = target.destination.parent() {
                 let made = folder.make(output);
                 made.map_err(PayloadError::io("create", output))?;
             }
-            let unpacker = Unpacker::create(destination, replace, nonce, undertaking, pulse)?;
-            Ok((unpacker, Vec::new()))
+            Ok((Unpacker::create(target, pulse)?, Vec::new()))
         });
         FileSink {
             block: Vec::new(),
             writing,
+        }
+    }
+
+    /// Continues a message of which a prefix is staged.
+    pub fn resume(unpacker: Unpacker) -> FileSink {
+        FileSink {
+            block: Vec::new(),
+            writing: spawn_blocking(move || Ok((unpacker, Vec::new()))),
         }
     }
 
@@ -206,8 +210,9 @@ impl FileSink {
         Ok(())
     }
 
-    /// The message is whole and its digest matched: makes it durable and visible.
-    pub async fn commit(self) -> Result<(), PayloadError> {
+    /// Makes a complete message durable and visible, and returns the digest of what was written.
+    /// The caller has checked the digest of what has arrived.
+    pub async fn commit(self) -> Result<Digest, PayloadError> {
         let (mut unpacker, _) = joined(self.writing.await)?;
         let rest = self.block;
         let committed = spawn_blocking(move || {
@@ -218,13 +223,13 @@ impl FileSink {
     }
 }
 
-/// A file sink's destination for the message of a PE, or for a PE.
+/// Returns the destination of a PE's message in an output.
 pub fn destination(output: &Path, pe: PeId) -> PathBuf {
     output.join(format!("p{}", pe.0))
 }
 
-/// A file sink's destination for a delivery: `p3` in the output, or `p5/p2` for P2's at P5. Where
-/// PEs are `apart`, what would be `p5` is P5's output itself.
+/// Returns the destination of a delivery: `p3` in the output, or `p5/p2` for the message of P2 at
+/// P5. If PEs are `apart`, the output of P5 takes the place of `p5`.
 pub fn delivered_at(output: &Path, delivery: DeliveryName, apart: bool) -> PathBuf {
     let entry = match apart {
         true => output.to_owned(),
@@ -236,10 +241,18 @@ pub fn delivered_at(output: &Path, delivery: DeliveryName, apart: bool) -> PathB
     }
 }
 
-/// Why messages up to that of `last` cannot be staged in `output`, as far as its path tells.
-/// What is in a message needs no path from there; it is the message itself that does.
+/// Returns the reason why messages of PEs up to `last` cannot be staged in `output`, if its path is
+/// too long or has no name. Entries in a message are created relative to its folder and need no
+/// check.
 pub fn output_fault(output: &Path, last: PeId) -> Option<String> {
-    match Staging::beside(destination(output, last), 0, 0) {
+    let target = Target {
+        destination: destination(output, last),
+        replace: false,
+        run: 0,
+        job: 0,
+        is_kept: true,
+    };
+    match Staging::beside(target) {
         Ok(staged) if staged.path().as_os_str().len() <= PATH_BYTES_MAX => None,
         Ok(_) => Some(format!(
             "with what is staged in it, its path is longer than {PATH_BYTES_MAX} bytes; \
@@ -249,7 +262,7 @@ pub fn output_fault(output: &Path, last: PeId) -> Option<String> {
     }
 }
 
-/// What a blocking task returned; adds for how long it was waited for.
+/// Waits for a blocking task, and adds the time of waiting to `waited_ns`.
 async fn waited<T>(task: &mut JoinHandle<T>, waited_ns: &mut u64) -> T {
     if task.is_finished() {
         return joined(task.await);

@@ -1,42 +1,56 @@
-//! Writes a message made of files, as its bytes come in.
+//! Writing of a message made of files, as its bytes arrive.
 //!
 //! The sender is not trusted. Names are checked before they reach the file system
-//! ([`super::entry`]), and everything is created anew, by its name alone, in a directory
-//! of ours that is held open; so nothing is ever written through a symlink, and no path is
-//! too long. Entries come depth first: a directory is finished as soon as the next entry
-//! stands outside of it, and of all that came before, only the directories on the way to
-//! that entry are remembered. Where the message goes when it is whole is
-//! [`super::staging`]'s business.
+//! ([`super::entry`]), and each entry is created by its own name in a directory that this process
+//! has created and holds open. So nothing is written through a symlink, and no path is too long.
+//! Entries arrive depth first: a directory is finished when an entry outside of it begins, and only
+//! the directories on the path of that entry are remembered. [`super::staging`] moves the complete
+//! message to its destination.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+mod replay;
+
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
-use rustix::fs::{fchmod, futimens, mkdirat, openat, statat, symlinkat, utimensat};
+use flitcast_proto::wire::flit::Digest;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{fchmod, futimens, mkdirat, openat, statat, symlinkat, unlinkat, utimensat};
+use rustix::io::Errno;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::Cursor;
 use super::entry::{ENTRY_BYTES_MAX, Entry, EntryKind, Mtime, Refusal};
 use super::error::PayloadError;
 use super::holes::NewFile;
 use super::staging::{Staging, sync_directory};
+use super::target::Target;
 use crate::pulse::Pulse;
+use replay::Existing;
 
-/// What the bytes of a length up to [`ENTRY_BYTES_MAX`] can take.
+pub use replay::prefix_bytes;
+
+/// Maximum length of the encoding of a length up to [`ENTRY_BYTES_MAX`], in bytes.
 const PREFIX_BYTES_MAX: usize = 3;
 
-/// Puts a message together beside its destination; dropped before
-/// [`commit`](Self::commit), it leaves nothing behind.
+/// Writer of a message to a staging place beside its destination. If it is dropped before
+/// [`commit`](Self::commit), it removes what it has written, unless the target says that an
+/// incomplete message is kept.
 pub struct Unpacker {
     staging: Staging,
     replace: bool,
-    /// Told of each entry that is finished: what the disk is doing shows nowhere else.
+    /// The record of progress: each complete entry counts.
     pulse: Arc<Pulse>,
-    /// After an error: what is staged is not the message.
+    /// The entries that exist in the staging place.
+    existing: Existing,
+    /// Whether an error has occurred: the staging place does not have the message.
     broken: bool,
+    /// The hash and the length of the message so far.
+    hash: Box<Xxh3>,
+    bytes: u64,
     root: Root,
     /// The incomplete next entry, with its length prefix.
     head: Vec<u8>,
@@ -50,14 +64,14 @@ enum Root {
     Directory(Unfinished),
 }
 
-/// The directories on the way to what comes next.
+/// The current directory, and the attributes of the directories on its path.
 struct Unfinished {
     cursor: Cursor,
-    /// What becomes of each, the root first.
+    /// Attributes of each directory, the root first.
     entries: Vec<Attributes>,
 }
 
-/// What is told of an entry last, since writing to it would change that again.
+/// Attributes that are set last, since writing to the entry changes them.
 #[derive(Clone, Copy)]
 struct Attributes {
     mode: u32,
@@ -67,54 +81,82 @@ struct Attributes {
 struct StagedFile {
     file: NewFile,
     entry: Entry,
-    size: u64,
+    /// End of the current part of data, and the parts behind it.
+    end: u64,
+    rest: Box<dyn Iterator<Item = (u64, u64)> + Send>,
+}
+
+impl StagedFile {
+    /// Advances to the next part of data if the current one is complete; returns whether there is
+    /// none.
+    fn is_done(&mut self) -> bool {
+        if self.file.bytes() < self.end {
+            return false;
+        }
+        match self.rest.next() {
+            Some((at, bytes)) => {
+                self.file.skip_to(at);
+                self.end = at + bytes;
+                false
+            }
+            None => true,
+        }
+    }
 }
 
 impl Unpacker {
-    /// For a message that becomes `destination`, whose parent directory must be
-    /// there. Of one output directory, each destination has one Unpacker at a time. What
-    /// `undertaking` itself has put there gives way, and what else there is only if it is to
-    /// be replaced.
-    pub fn create(
-        destination: PathBuf,
-        replace: bool,
-        nonce: u64,
-        undertaking: u64,
-        pulse: Arc<Pulse>,
-    ) -> Result<Self, PayloadError> {
-        let staging = Staging::beside(destination, nonce, undertaking)?;
+    /// Creates the writer of a message. No file is created before its first bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the target has no name or no parent directory, or if its place is taken
+    /// and not to be replaced.
+    pub fn create(target: Target, pulse: Arc<Pulse>) -> Result<Self, PayloadError> {
+        let replace = target.replace;
+        let staging = Staging::beside(target)?;
         staging.check_parent()?;
         if !replace {
-            // Again at commit; but now no round has been wasted yet.
+            // Also checked at commit; an error here costs no round.
             staging.check_free()?;
         }
         Ok(Self {
             staging,
             replace,
             pulse,
+            existing: Existing::Nothing,
             broken: false,
+            hash: Box::default(),
+            bytes: 0,
             root: Root::Awaited,
             head: Vec::new(),
             body: None,
         })
     }
 
-    /// Takes the next bytes of the message, however it was cut. After an error the
-    /// message is lost.
+    /// Writes the next bytes of the message, in pieces of any length. After an error the message
+    /// cannot be completed.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), PayloadError> {
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
         let taken = self.check_staged().and_then(|()| self.take(bytes));
-        self.broken |= taken.is_err();
+        match &taken {
+            Ok(()) => self.staging.flush_heads(),
+            Err(_) => {
+                self.broken = true;
+                self.staging.forgo();
+            }
+        }
         taken
     }
 
-    /// Fails if the file that is being written was removed behind our back. Its bytes
-    /// would go nowhere, and that would show at the end only.
+    /// Returns an error if another process has removed the file that is being written. Without this
+    /// check the loss would show only at the end.
     fn check_staged(&self) -> Result<(), PayloadError> {
         let Some(body) = &self.body else {
             return Ok(());
         };
         let look = || match body.file.file().metadata()?.nlink() {
-            // Not all file systems count: there it is the name that tells.
+            // Not all file systems count links; on those the name is checked.
             0 => match (&self.root, body.entry.path.file_name()) {
                 (Root::Directory(open), Some(name)) => {
                     let found = statat(open.cursor.here(), name, AtFlags::SYMLINK_NOFOLLOW);
@@ -138,8 +180,8 @@ impl Unpacker {
         Ok(())
     }
 
-    /// Makes the message visible at its destination, and returns when that is durable.
-    pub fn commit(mut self) -> Result<(), PayloadError> {
+    /// Makes the message visible at its destination, and returns its digest when that is durable.
+    pub fn commit(mut self) -> Result<Digest, PayloadError> {
         let mid_entry = self.body.is_some() || !self.head.is_empty();
         if self.broken || mid_entry || matches!(self.root, Root::Awaited) {
             return Err(PayloadError::Incomplete {
@@ -151,59 +193,66 @@ impl Unpacker {
         {
             self.leave()?;
         }
-        self.staging.publish(self.replace)
+        let digest = self.hash.digest128().to_be_bytes();
+        self.staging.publish(self.replace, self.bytes, &digest)?;
+        Ok(digest)
     }
 
-    /// Returns what is left of `bytes` behind the file's content.
+    /// Writes to the current file, and returns the part of `bytes` behind its content.
     fn write_body<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], PayloadError> {
         let Some(mut body) = self.body.take() else {
             return Ok(bytes);
         };
-        let remaining = body.size - body.file.bytes();
+        let remaining = body.end - body.file.bytes();
         let most = usize::try_from(remaining).map_or(bytes.len(), |left| left.min(bytes.len()));
         let (content, rest) = bytes.split_at(most);
         body.file
             .write(content)
             .map_err(|error| self.io("write", &body.entry.path, error))?;
-        if body.file.bytes() == body.size {
-            self.finish_file(&body)?;
+        if body.is_done() {
+            self.finish_file(body)?;
         } else {
             self.body = Some(body);
         }
         Ok(rest)
     }
 
-    /// Returns what is left of `bytes` behind the entry, or nothing.
+    /// Reads the head of the next entry, and returns the part of `bytes` behind it.
     fn read_head<'a>(&mut self, bytes: &'a [u8]) -> Result<&'a [u8], PayloadError> {
-        // While the length is not known yet, one byte more is certain.
-        let wanted = self.head_bytes()?.unwrap_or(self.head.len() + 1);
+        // Until the length is known, at least one more byte belongs to the head.
+        let wanted = Self::head_length(&self.head)?.unwrap_or(self.head.len() + 1);
         let more = (wanted - self.head.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(more);
         self.head.extend_from_slice(head);
-        if self.head_bytes()? == Some(self.head.len()) {
+        if Self::head_length(&self.head)? == Some(self.head.len()) {
             let head = std::mem::take(&mut self.head);
             let mut encoded = head.as_slice();
-            // Known to be complete, this only steps over the prefix.
+            // The head is complete, so this only skips its length prefix.
             let length = prost::decode_length_delimiter(&mut encoded);
             debug_assert_eq!(length.ok(), Some(encoded.len()));
             self.begin(Entry::decode(encoded)?)?;
+            if !self.existing.is_replay()
+                && let Some(heads) = self.staging.heads()
+            {
+                heads.push(&head);
+            }
         }
         Ok(rest)
     }
 
-    /// The length of the entry with its prefix, once the prefix is complete.
-    fn head_bytes(&self) -> Result<Option<usize>, PayloadError> {
+    /// Returns the length of an entry's head with its length prefix, once the latter is complete.
+    fn head_length(head: &[u8]) -> Result<Option<usize>, PayloadError> {
         let malformed = || {
             let why = Refusal::Malformed("longer than any entry can be");
             PayloadError::refused(Path::new("an entry"), why)
         };
-        let Some(prefix) = self.head.iter().position(|byte| byte & 0x80 == 0) else {
-            return match self.head.len() {
+        let Some(prefix) = head.iter().position(|byte| byte & 0x80 == 0) else {
+            return match head.len() {
                 0..PREFIX_BYTES_MAX => Ok(None),
                 _ => Err(malformed()),
             };
         };
-        match prost::decode_length_delimiter(self.head.as_slice()) {
+        match prost::decode_length_delimiter(head) {
             Ok(length) if length <= ENTRY_BYTES_MAX => Ok(Some(prefix + 1 + length)),
             _ => Err(malformed()),
         }
@@ -224,25 +273,35 @@ impl Unpacker {
     }
 
     fn begin_root(&mut self, entry: Entry) -> Result<(), PayloadError> {
+        self.staging.make_way(self.existing.is_replay());
         let staged = self.staging.path().to_owned();
         let create = || PayloadError::io("create", &staged);
         match entry.kind {
-            EntryKind::File { size } => {
-                let mut made = OpenOptions::new();
-                let made = made.write(true).create_new(true).mode(0o600).open(&staged);
-                let file = made.map_err(create())?;
-                self.staging.claim();
+            EntryKind::File { .. } => {
+                let file = match self.existing.is_replay() {
+                    true => replay::open_file(CWD, &staged, self.existing).map_err(create())?,
+                    false => {
+                        let mut made = OpenOptions::new();
+                        let made = made.write(true).create_new(true).mode(0o600);
+                        NewFile::new(made.open(&staged).map_err(create())?)
+                    }
+                };
+                let claimed = self.staging.claim(file.file().as_fd());
+                claimed.map_err(create())?;
                 self.root = Root::File;
-                self.begin_body(file, entry, size)
+                self.begin_body(file, entry)
             }
-            // No symlink: that was checked.
+            // `Entry::decode` has refused a symlink.
             EntryKind::Directory | EntryKind::Symlink { .. } => {
-                // Ours to write to until it is finished, whatever its mode will be.
-                let made = DirBuilder::new().mode(0o700).create(&staged);
-                made.map_err(create())?;
-                self.staging.claim();
+                // Writable until it is finished, whatever its final mode is.
+                if !self.existing.is_replay() {
+                    let made = DirBuilder::new().mode(0o700).create(&staged);
+                    made.map_err(create())?;
+                }
+                let cursor = Cursor::open(&staged).map_err(create())?;
+                self.staging.claim(cursor.here()).map_err(create())?;
                 self.root = Root::Directory(Unfinished {
-                    cursor: Cursor::open(&staged).map_err(create())?,
+                    cursor,
                     entries: vec![entry.attributes()],
                 });
                 Ok(())
@@ -250,7 +309,7 @@ impl Unpacker {
         }
     }
 
-    /// Finishes directories until the one is reached that an entry stands in.
+    /// Finishes directories up to the parent of an entry.
     fn go_to_parent(&mut self, path: &Path) -> Result<(), PayloadError> {
         let parent = path.parent().unwrap_or(Path::new(""));
         while let Root::Directory(open) = &self.root
@@ -264,49 +323,89 @@ impl Unpacker {
         Ok(())
     }
 
-    /// Makes an entry of the directory that comes next.
+    /// Creates an entry in the current directory.
     fn begin_here(&mut self, entry: Entry) -> Result<(), PayloadError> {
         let (Root::Directory(open), Some(name)) = (&mut self.root, entry.path.file_name()) else {
             return Err(PayloadError::refused(&entry.path, Refusal::BeforeRoot));
         };
-        let here = open.cursor.here();
+        let (here, existing) = (open.cursor.here(), self.existing);
+        // An entry behind a prefix may have been created by the run that left the prefix.
+        let make_way = || match existing {
+            Existing::Replaced => match unlinkat(here, name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => Ok(()),
+                Err(error) => Err(io::Error::from(error)),
+            },
+            _ => Ok(()),
+        };
         match &entry.kind {
-            EntryKind::File { size } => {
-                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-                let made = openat(here, name, flags, Mode::RUSR | Mode::WUSR);
-                let size = *size;
-                let file = made.map_err(|error| self.not_made(&entry.path, error.into()))?;
-                self.begin_body(file.into(), entry, size)
+            EntryKind::File { .. } => {
+                let file = match existing.is_replay() {
+                    true => replay::open_file(here, Path::new(name), existing),
+                    false => make_way().and_then(|()| {
+                        let flags =
+                            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+                        let made = openat(here, name, flags, Mode::RUSR | Mode::WUSR)?;
+                        Ok(NewFile::new(made.into()))
+                    }),
+                };
+                let file = file.map_err(|error| self.not_made(&entry.path, error))?;
+                self.begin_body(file, entry)
             }
             EntryKind::Directory => {
-                let made = mkdirat(here, name, Mode::RWXU).map_err(io::Error::from);
+                let made = match existing.is_replay() {
+                    true => Ok(()),
+                    false => match mkdirat(here, name, Mode::RWXU) {
+                        Err(Errno::EXIST) if existing == Existing::Replaced => Ok(()),
+                        made => made.map_err(io::Error::from),
+                    },
+                };
                 let entered = made.and_then(|()| open.cursor.enter(name));
+                // A complete directory may have a mode that keeps its owner from writing to it.
+                let writable = entered.and_then(|()| match existing {
+                    Existing::Read | Existing::Replaced => {
+                        Ok(fchmod(open.cursor.here(), Mode::RWXU)?)
+                    }
+                    Existing::Nothing | Existing::Measured => Ok(()),
+                });
                 open.entries.push(entry.attributes());
-                entered.map_err(|error| self.not_made(&entry.path, error))
+                writable.map_err(|error| self.not_made(&entry.path, error))
             }
             EntryKind::Symlink { target } => {
-                let made = symlinkat(target, here, name).map_err(io::Error::from);
+                if existing.is_replay() {
+                    let checked = replay::check_symlink(here, name, target);
+                    return checked.map_err(|error| self.io("read", &entry.path, error));
+                }
+                let made = make_way().and_then(|()| Ok(symlinkat(target, here, name)?));
                 made.map_err(|error| self.not_made(&entry.path, error))?;
                 self.finish_symlink(&entry)
             }
         }
     }
 
-    fn begin_body(&mut self, file: File, entry: Entry, size: u64) -> Result<(), PayloadError> {
-        let file = NewFile::new(file);
-        let body = StagedFile { file, entry, size };
-        if size == 0 {
-            return self.finish_file(&body);
+    fn begin_body(&mut self, file: NewFile, entry: Entry) -> Result<(), PayloadError> {
+        let mut body = StagedFile {
+            file,
+            end: 0,
+            rest: Box::new(entry.data()),
+            entry,
+        };
+        if body.is_done() {
+            return self.finish_file(body);
         }
         self.body = Some(body);
         Ok(())
     }
 
-    fn finish_file(&self, body: &StagedFile) -> Result<(), PayloadError> {
+    fn finish_file(&self, mut body: StagedFile) -> Result<(), PayloadError> {
+        if self.existing == Existing::Measured {
+            return Ok(());
+        }
+        // The file may end with a hole.
+        body.file.skip_to(body.entry.size());
         let finish = || {
             body.file.finish()?;
             let file = body.file.file();
-            // The mode last but for the sync: writing clears some bits of it.
+            // The mode is set behind the last write, which clears some bits of it.
             body.entry.attributes().set(file.as_fd())?;
             file.sync_all()
         };
@@ -325,15 +424,19 @@ impl Unpacker {
         Ok(())
     }
 
-    /// Finishes the directory that entries were made in, and goes to the one above. The root
-    /// stays open: it has none.
+    /// Finishes the current directory, and goes to its parent. The root stays open, since it has
+    /// none.
     fn leave(&mut self) -> Result<(), PayloadError> {
         let Root::Directory(open) = &mut self.root else {
             return Ok(());
         };
         let path = open.cursor.path().to_owned();
         let attributes = open.entries.pop();
+        let is_measured = self.existing == Existing::Measured;
         let finish = |directory: BorrowedFd<'_>| {
+            if is_measured {
+                return Ok(());
+            }
             if let Some(attributes) = attributes {
                 attributes.set(directory)?;
             }
@@ -341,7 +444,7 @@ impl Unpacker {
         };
         let finished = match open.cursor.is_at_root() {
             true => finish(open.cursor.here()),
-            // Left first: its mode may lock us out of `..`.
+            // Left first, since its mode may deny access to `..`.
             false => open
                 .cursor
                 .leave()
@@ -352,7 +455,7 @@ impl Unpacker {
         Ok(())
     }
 
-    /// An entry could not be made: by the message's fault, or by our file system's.
+    /// Converts an error of creating an entry: if the entry exists, the message is at fault.
     fn not_made(&self, path: &Path, error: io::Error) -> PayloadError {
         match error.kind() {
             io::ErrorKind::AlreadyExists => PayloadError::refused(path, Refusal::Duplicate),
@@ -360,7 +463,7 @@ impl Unpacker {
         }
     }
 
-    /// Names the path under the destination, which the user knows.
+    /// Returns an I/O error with the path below the destination, not the staging place.
     fn io(&self, action: &'static str, path: &Path, error: io::Error) -> PayloadError {
         PayloadError::io(action, &below(self.staging.destination(), path))(error)
     }
@@ -386,7 +489,7 @@ impl Attributes {
     }
 }
 
-/// Joined, without the slash that joining the root's empty path would add.
+/// Joins two paths, without the slash that an empty `path` would add.
 fn below(root: &Path, path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() {
         return root.to_owned();

@@ -1,4 +1,4 @@
-//! Why a round cannot go on, as one PE sees it.
+//! The errors that end a round on one PE.
 
 use std::path::PathBuf;
 
@@ -10,29 +10,29 @@ use thiserror::Error;
 use crate::link::LinkError;
 use crate::payload::PayloadError;
 
-/// Why a round cannot go on.
+/// An error that ends a round.
 #[derive(Debug, Error)]
 pub enum RoundError {
-    /// A neighbour is gone, or speaks nonsense.
+    /// A neighbour is gone, or has sent invalid data.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// What came breaks the protocol, or is not what was sent.
+    /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
     Fault(#[from] RoundFault),
     /// Files cannot be read or written.
     #[error("{source} (the message of {})", message.pe())]
     Payload {
-        /// Of which message.
+        /// The message.
         message: Message,
-        /// Why.
+        /// The reason.
         source: PayloadError,
     },
-    /// What is held for others can be kept nowhere.
-    #[error("what is to be sent on cannot be held in {}: {source}", folder.display())]
+    /// Held messages cannot be stored.
+    #[error("what is to be sent on cannot be held in {}: {source}", crate::system::lent::as_named(folder).display())]
     Held {
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
     /// The clock failed.
@@ -41,7 +41,7 @@ pub enum RoundError {
 }
 
 impl RoundError {
-    /// Which kind of error it is, for who counts them.
+    /// Returns the kind of the error for counters.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             RoundError::Link(_) => "neighbour",
@@ -51,7 +51,7 @@ impl RoundError {
         }
     }
 
-    /// The neighbour at fault, where there is one.
+    /// Returns the neighbour at fault, if there is one.
     pub fn peer(&self) -> Option<PeId> {
         match self {
             RoundError::Link(error) => Some(error.peer()),

@@ -1,6 +1,5 @@
-//! Whose certificates are believed: those that an authority has issued, as long as it lasts
-//! itself, but for those that it has revoked. It is the library that checks all of this; here
-//! it is asked.
+//! Verification of certificates: those that a valid authority has issued and not revoked. The TLS
+//! library makes all checks; this module calls it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,26 +14,27 @@ use rustls::{CertificateError, Error, RootCertStore};
 
 use super::Name;
 
-/// When every certificate has expired: certificates count years in four digits.
+/// Time after which every certificate has expired: certificates count years in four digits.
 const NEVER: Duration = Duration::from_secs(9_000 * 366 * 24 * 3600);
 
-/// An authority, and whom it does not vouch for any more.
+/// An authority with its revocation list.
 #[derive(Debug)]
 pub struct Believed {
     authority: Vec<CertificateDer<'static>>,
-    /// For whoever is called, whose name is known before.
+    /// The verifier of servers, whose names are known beforehand.
     pub(super) servers: Arc<WebPkiServerVerifier>,
-    /// For whoever calls. Who that is, it has yet to say: then [`Believed::check`] tells whether
-    /// its certificate was revoked, in words that name it, as an alert of TLS could not.
+    /// The verifier of clients. Their names are not known beforehand: [`Believed::check`] checks the
+    /// name and the revocation later, with an error that contains the name, as a TLS alert could not.
     pub(super) clients: Arc<dyn ClientCertVerifier>,
 }
 
 impl Believed {
-    /// Believes an authority, but for what a list of its own revokes.
+    /// Creates a verifier for an authority with its revocation list.
     ///
     /// # Errors
     ///
-    /// It is none, or no such list, or it does not last (any more).
+    /// Returns an error if the authority or the revocation list cannot be parsed, or if the authority
+    /// is not valid now.
     pub(super) fn new(
         authority: Vec<CertificateDer<'static>>,
         revoked: Option<CertificateRevocationListDer<'static>>,
@@ -51,7 +51,7 @@ impl Believed {
         };
         let servers = WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone())
             .with_crls(revoked)
-            // Of whom an authority between has issued, that one's list tells, if it has any.
+            // An intermediate authority may have its own list, or none.
             .allow_unknown_revocation_status()
             .build()
             .map_err(unusable)?;
@@ -65,18 +65,18 @@ impl Believed {
         Ok(believed)
     }
 
-    /// That the authority has begun, and not ended: the library looks at the dates of what was
-    /// issued, but not at those of who has.
+    /// Checks that the authority is valid now: the library checks the dates of certificates, but not
+    /// those of their authority.
     ///
     /// # Errors
     ///
-    /// It has not, or it has.
+    /// Returns an error if it is not valid yet or any more.
     pub(super) fn lasts(&self) -> Result<(), Error> {
         let mut all = self.authority.iter();
         all.try_for_each(|it| self.dated(it, UnixTime::now()))
     }
 
-    /// When it ends.
+    /// Returns the end of the authority's validity.
     pub(super) fn ends(&self) -> Option<SystemTime> {
         let never = UnixTime::since_unix_epoch(NEVER);
         let ends = self
@@ -92,8 +92,8 @@ impl Believed {
         ends.min()
     }
 
-    /// Whether an authority's certificate is good at some time. It is no process's
-    /// certificate, which is what the library finds wrong with it next.
+    /// Checks that an authority's certificate is valid at some time. The library also finds that it is
+    /// not a process's certificate, which is ignored.
     fn dated(&self, authority: &CertificateDer<'_>, at: UnixTime) -> Result<(), Error> {
         use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
         let name = Name::Coordinator.on_certificates();
@@ -108,12 +108,12 @@ impl Believed {
         }
     }
 
-    /// That a certificate, with those between it and the authority, is `name`'s, good now,
-    /// and not revoked.
+    /// Checks that a certificate, with the intermediate ones, is valid now, has the name `name`, and is
+    /// not revoked.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// Returns an error if it is not.
     pub(super) fn check(&self, shown: &[CertificateDer<'_>], name: Name) -> Result<(), Error> {
         let (own, between) = shown.split_first().ok_or(Error::NoCertificatesPresented)?;
         let (name, now) = (name.on_certificates(), UnixTime::now());

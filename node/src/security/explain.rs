@@ -1,4 +1,4 @@
-//! What is wrong with a certificate, in words for who has to mend it.
+//! Explanations of certificate errors for users.
 
 use std::io;
 use std::time::{Duration, UNIX_EPOCH};
@@ -8,12 +8,12 @@ use rustls::{AlertDescription, CertificateError, Error};
 
 use super::{Name, REVOKED_FILE};
 
-/// An error of a connection, put so that people can do something about it.
+/// Rewrites an error of a connection for users.
 pub fn explained(error: io::Error) -> io::Error {
     explained_by(error, told)
 }
 
-/// The same, where `name` is at the other end.
+/// Rewrites an error of a connection to `name` for users.
 pub fn explained_of(error: io::Error, name: Name) -> io::Error {
     explained_by(error, |tls| told_of(tls, name))
 }
@@ -30,7 +30,7 @@ fn explained_by(error: io::Error, told: impl Fn(&Error) -> String) -> io::Error 
     }
 }
 
-/// What an error of TLS means here, where `name` is at the other end, or is checked.
+/// Explains an error of TLS in a connection to `name`, or in a check of its certificate.
 pub fn told_of(error: &Error, name: Name) -> String {
     match error {
         Error::InvalidCertificate(CertificateError::Revoked) => {
@@ -40,7 +40,7 @@ pub fn told_of(error: &Error, name: Name) -> String {
     }
 }
 
-/// What an error of TLS means here.
+/// Explains an error of TLS.
 pub fn told(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => about_certificate(why),
@@ -90,7 +90,7 @@ fn about_certificate(error: &CertificateError) -> String {
     }
 }
 
-/// rustls writes such a name as `DnsName("p3.flitcast.internal")`.
+/// Extracts the name from rustls' form `DnsName("p3.flitcast.internal")`.
 fn presented_as(name: &str) -> String {
     let host = name.split('"').nth(1).unwrap_or(name);
     owner(host)

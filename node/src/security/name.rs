@@ -1,38 +1,38 @@
-//! Whom a certificate is for.
+//! The names in certificates.
 
 use std::fmt;
 
 use flitcast_proto::PeId;
 use rustls::pki_types::{DnsName, ServerName};
 
-/// Who a process is.
+/// The name of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// The one that launches, triggers and measures.
+    /// The process that launches, triggers and measures.
     Coordinator,
-    /// One that plays a PE.
+    /// A process that runs a PE.
     Pe(PeId),
 }
 
 impl Name {
-    /// As a host's name below a domain that nobody has (RFC 9476 and ICANN keep
-    /// `internal` for such), since certificates are checked against those.
+    /// Returns a host name below a domain that is reserved for private use (`internal`, by RFC 9476 and
+    /// ICANN), since certificates are checked against host names.
     pub fn host(self) -> String {
         format!("{}.flitcast.internal", self.stem())
     }
 
-    /// What a certificate must be for.
+    /// Returns the name that a certificate must have.
     pub(super) fn on_certificates(self) -> ServerName<'static> {
         let host = DnsName::try_from(self.host());
         ServerName::DnsName(host.expect("letters, digits and dots"))
     }
 
-    /// The file of the certificate, in a folder of credentials.
+    /// Returns the file of the certificate, in a folder of credentials.
     pub fn certificate_file(self) -> String {
         format!("{}.pem", self.stem())
     }
 
-    /// The file of its private key.
+    /// Returns the file of its private key.
     pub fn key_file(self) -> String {
         format!("{}.key", self.stem())
     }
@@ -44,7 +44,7 @@ impl Name {
         }
     }
 
-    /// Who it is that a host's name on a certificate means, if anybody.
+    /// Returns the process that a host name in a certificate means, if any.
     pub(super) fn of_host(host: &str) -> Option<Name> {
         let stem = host.strip_suffix(".flitcast.internal")?;
         match stem.strip_prefix('p') {

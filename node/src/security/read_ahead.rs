@@ -1,5 +1,5 @@
-//! What TLS reads from: a socket, and what was read ahead of it. Nothing is reserved for who
-//! has yet to show a certificate, and little is taken from it.
+//! The input of TLS: a socket, and a buffer of bytes read ahead. There is no buffer for a client
+//! without a verified certificate, and little is read from it.
 
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -14,20 +14,20 @@ use crate::limits::UNKNOWN_BYTES;
 /// rustls asks a socket for 4 KiB at a time; a flit of 64 KiB would take 16 reads.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// A socket that is read ahead of who reads.
+/// A socket with a read-ahead buffer.
 #[derive(Debug)]
 pub struct ReadAhead {
     stream: TcpStream,
-    /// Empty until the other end is known.
+    /// Empty until the other end is authenticated.
     buffer: Box<[u8]>,
     held: Range<usize>,
-    /// How much the other end may send before it is known.
+    /// Number of bytes that the other end may send before it is authenticated.
     allowed: usize,
 }
 
 impl ReadAhead {
-    /// Of somebody whom this process has called, or of anybody, who may send little until it
-    /// [`is_known`](ReadAhead::is_known).
+    /// Creates it for a server that this process has called, or for a client, which may send little
+    /// until [`is_known`](ReadAhead::is_known).
     pub fn new(stream: TcpStream) -> ReadAhead {
         ReadAhead {
             stream,
@@ -37,22 +37,22 @@ impl ReadAhead {
         }
     }
 
-    /// Its certificate was found good: from now on it may send as much as it likes.
+    /// Removes the limit, because the other end's certificate is valid.
     pub fn is_known(&mut self) {
         self.buffer = vec![0; READ_AHEAD].into();
     }
 
-    /// The socket.
+    /// Returns the socket.
     pub fn socket(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Bytes that were read ahead.
+    /// Returns the number of bytes read ahead.
     pub fn held_bytes(&self) -> usize {
         self.held.len()
     }
 
-    /// From somebody unknown, nothing is read ahead.
+    /// Reads from an unauthenticated client, without reading ahead.
     fn poll_unknown(
         &mut self,
         cx: &mut Context<'_>,

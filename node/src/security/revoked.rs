@@ -1,5 +1,5 @@
-//! Which certificates an authority has revoked: a list beside its own certificate, which
-//! every process reads that believes the authority. Without one, nothing is revoked.
+//! The revocation list of an authority: a file beside its certificate, read by every process that
+//! trusts the authority. Without a list nothing is revoked.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,23 +10,23 @@ use webpki::{BorrowedCertRevocationList, EndEntityCert};
 
 use super::{Name, SecurityError, certificates, read};
 
-/// The list, in a folder of credentials.
+/// The list's file, in a folder of credentials.
 pub const REVOKED_FILE: &str = "revoked.pem";
 
 /// A certificate on the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Revoked {
-    /// Its number, as it is encoded.
+    /// The serial number, as it is encoded.
     pub serial: Vec<u8>,
-    /// Since when it is revoked.
+    /// The time of the revocation.
     pub since: SystemTime,
 }
 
-/// What the list in a folder revokes.
+/// Returns the entries of the list in a folder.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is none.
+/// Returns an error if the list cannot be read or parsed.
 pub fn revoked(folder: &Path) -> Result<Vec<Revoked>, SecurityError> {
     let Some(list) = list(folder)? else {
         return Ok(Vec::new());
@@ -42,11 +42,11 @@ pub fn revoked(folder: &Path) -> Result<Vec<Revoked>, SecurityError> {
     entries.collect()
 }
 
-/// The number of the certificate that a folder has for a process, if it has one.
+/// Returns the serial number of a process's certificate in a folder, if there is one.
 ///
 /// # Errors
 ///
-/// It cannot be read, or is none.
+/// Returns an error if the certificate cannot be read or parsed.
 pub fn serial(folder: &Path, name: Name) -> Result<Option<Vec<u8>>, SecurityError> {
     let path = folder.join(name.certificate_file());
     if path.symlink_metadata().is_err() {
@@ -65,7 +65,7 @@ pub fn serial(folder: &Path, name: Name) -> Result<Option<Vec<u8>>, SecurityErro
     }
 }
 
-/// The list in a folder, if it has one.
+/// Returns the list in a folder, if there is one.
 pub(super) fn list(
     folder: &Path,
 ) -> Result<Option<CertificateRevocationListDer<'static>>, SecurityError> {
@@ -77,7 +77,7 @@ pub(super) fn list(
     list.map(Some).map_err(|_| malformed(folder))
 }
 
-/// That the list there is none of the authority's.
+/// Returns the error for a list that is not from the authority.
 pub(super) fn malformed(folder: &Path) -> SecurityError {
     SecurityError::Malformed {
         path: folder.join(REVOKED_FILE),

@@ -1,4 +1,4 @@
-//! A guarded connection, or a plain one, as its users see it: bytes in, bytes out.
+//! A protected or plain connection, as its users see it: bytes in, bytes out.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -24,23 +24,23 @@ pub struct Transport(Kind);
 #[derive(Debug)]
 enum Kind {
     Plain(TcpStream),
-    /// Boxed: it is large, and links are moved about. With it, whose certificates are believed.
+    /// Boxed, because it is large and links are moved; with the verifier of certificates.
     Tls(Box<TlsStream<ReadAhead>>, Arc<Believed>),
 }
 
 impl Transport {
-    /// A connection that is not guarded.
+    /// Creates a connection without protection.
     pub fn plain(stream: TcpStream) -> Transport {
         Transport(Kind::Plain(stream))
     }
 
-    /// One whose ends have shown each other who they are.
+    /// Creates a connection whose ends have authenticated each other.
     pub(super) fn tls(mut stream: TlsStream<ReadAhead>, believed: Arc<Believed>) -> Transport {
         stream.get_mut().0.is_known();
         Transport(Kind::Tls(Box::new(stream), believed))
     }
 
-    /// The connection below.
+    /// Returns the socket.
     pub fn socket(&self) -> &TcpStream {
         match &self.0 {
             Kind::Plain(stream) => stream,
@@ -48,13 +48,13 @@ impl Transport {
         }
     }
 
-    /// The other end's address.
+    /// Returns the other end's address.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.socket().peer_addr()
     }
 
-    /// Bytes that have come and were not asked for yet: on a guarded connection, as they
-    /// are on the wire, and but for those of a record that was opened.
+    /// Returns the number of bytes that have arrived and were not read: on a protected connection in
+    /// encrypted form, without those of a decrypted record.
     pub fn waiting_bytes(&self) -> u64 {
         let read_ahead = match &self.0 {
             Kind::Plain(_) => 0,
@@ -63,7 +63,7 @@ impl Transport {
         read_ahead + sockets::unread_bytes(self.socket()).unwrap_or(0)
     }
 
-    /// What the other end has shown of itself.
+    /// Returns the certificate of the other end.
     pub fn shown(&self) -> Shown {
         Shown(match &self.0 {
             Kind::Plain(_) => None,
@@ -76,17 +76,17 @@ impl Transport {
     }
 }
 
-/// What the other end of a connection has shown of itself: nothing where it is plain.
+/// The certificate of the other end of a connection; nothing on a plain one.
 #[derive(Debug)]
 pub struct Shown(Option<(Vec<CertificateDer<'static>>, Arc<Believed>)>);
 
 impl Shown {
-    /// Checks that it is `name`'s, as its owner says, and was not revoked. On a plain
-    /// connection, the secret that it has told must do.
+    /// Checks that the certificate has the name `name` and was not revoked. On a plain connection, the
+    /// secret of the launch has to suffice.
     ///
     /// # Errors
     ///
-    /// Whose it is, or that it was revoked.
+    /// Returns an error that contains the actual name, or that the certificate was revoked.
     pub fn is_of(&self, name: Name) -> Result<(), String> {
         match &self.0 {
             None => Ok(()),
@@ -107,8 +107,8 @@ impl AsyncRead for Transport {
         match &mut self.get_mut().0 {
             Kind::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
             Kind::Tls(stream, _) => match ready!(Pin::new(stream).poll_read(cx, buf)) {
-                // A process that dies takes no leave. That frames are whole, and that a
-                // round is, is told by their lengths and by receipts.
+                // A process that dies does not end TLS properly. Lengths and receipts show that frames
+                // and a round are complete.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
                 read => Poll::Ready(read.map_err(explained)),
             },

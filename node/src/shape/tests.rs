@@ -1,5 +1,5 @@
-//! Shaped links over real sockets. Nothing comes before its time: that can be
-//! asserted on any machine; how much later it comes cannot.
+//! Tests of shaped links over real sockets. No frame arrives before its time: this can be asserted on
+//! any machine, in contrast to an upper limit.
 
 use flitcast_proto::cost::Link as Wire;
 use flitcast_proto::items::{Control, Message};
@@ -26,7 +26,7 @@ fn wire(latency_ns: f64) -> Wire {
     }
 }
 
-/// The two ends of a connection: P0's and P1's.
+/// Returns the two ends of a connection: P0's and P1's.
 async fn connected() -> (Link, Link) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let above = TcpStream::connect(listener.local_addr().unwrap());
@@ -35,7 +35,7 @@ async fn connected() -> (Link, Link) {
     (link(1, above.unwrap()), link(0, below.unwrap().0))
 }
 
-/// The same, shaped; each end with ports of its own.
+/// Returns the two ends of a shaped connection, each with its own ports.
 async fn shaped(wire: Wire) -> (Link, Link) {
     let (mut above, mut below) = connected().await;
     above.shape(Shape::new(wire, wire, Ports::new().unwrap()));
@@ -64,7 +64,7 @@ fn flit_prefix() -> Vec<u8> {
     prefix
 }
 
-/// Takes the next frame, which must not be there before `at`; its bytes.
+/// Takes the next frame, which must not arrive before `at`; returns its bytes.
 async fn take_not_before(link: &mut Link, at: u64) -> Vec<u8> {
     link.next_frame().await.unwrap();
     let now = clock::now().0;
@@ -178,7 +178,7 @@ async fn what_is_still_on_the_wire_does_not_wait() {
     above.send_flit(&frame, &[]).await.unwrap();
     let waiting = below.waiting_bytes();
     assert!(waiting == 0 || clock::now().0 >= before + LATENCY_NS);
-    // It is there, looked at or not.
+    // The frame is there, even without a poll.
     below.next_frame().await.unwrap();
     assert_eq!(below.waiting_bytes(), (frame.len() + SEAL_BYTES) as u64);
     below.consume();

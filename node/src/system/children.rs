@@ -1,4 +1,4 @@
-//! Processes that this one has started, those that it adopts, and what it is to its own parent.
+//! Child processes, adopted processes, and this process's relation to its parent.
 
 use std::io;
 use std::process::Child;
@@ -9,45 +9,56 @@ use rustix::process::{
     set_child_subreaper, set_parent_process_death_signal, waitid,
 };
 
-/// This very program, whatever has taken its place at its path by now.
+/// This program, even if its path has another file now.
 pub const PROGRAM: &str = "/proc/self/exe";
 
-/// A process that was started here and was not reaped: its number is nobody else's.
+/// A child process that was not reaped, so its number is unique.
 #[derive(Clone, Copy, Debug)]
 pub struct Started(Pid);
 
-/// How a process ended: one of the two.
+/// The end of a process: one of the two.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
-    /// What it exited with.
+    /// The exit status.
     pub exit_status: Option<i32>,
-    /// What killed it.
+    /// The signal that killed it.
     pub signal: Option<i32>,
 }
 
 impl Started {
-    /// This one.
+    /// Returns the handle of this child.
     pub fn of(child: &Child) -> Started {
         Started(Pid::from_child(child))
     }
 
-    /// Waits until it has ended, and does not reap it.
+    /// Returns the handle of the child with this number, which has not been reaped.
+    pub fn numbered(number: u32) -> Option<Started> {
+        Some(Started(Pid::from_raw(number.try_into().ok()?)?))
+    }
+
+    /// Waits until the process has ended, without reaping it.
     pub fn wait(self) {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(self.0), ended), Err(Errno::INTR)) {}
     }
 
-    /// Whether it has ended; it is not reaped.
+    /// Returns whether the process has ended, without reaping it.
     pub fn has_ended(self) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         !matches!(waitid(WaitId::Pid(self.0), look), Ok(None))
     }
 
-    /// Reaps it, which has ended.
+    /// Returns whether a signal has stopped the process and none has continued it.
+    pub fn is_stopped(self) -> bool {
+        let look = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        matches!(waitid(WaitId::Pid(self.0), look), Ok(Some(_)))
+    }
+
+    /// Reaps the process, which has ended.
     ///
     /// # Errors
     ///
-    /// It was reaped before.
+    /// Returns an error if it was reaped before.
     pub fn reap(self) -> io::Result<Option<Ending>> {
         let status = waitid(WaitId::Pid(self.0), WaitIdOptions::EXITED)?;
         Ok(status.map(|status| Ending {
@@ -56,28 +67,28 @@ impl Started {
         }))
     }
 
-    /// Sends it SIGKILL; it may be gone already.
+    /// Sends SIGKILL to the process, which may be gone already.
     pub fn kill(self) {
         let _ = kill_process(self.0, Signal::KILL);
     }
 
-    /// Asks all of its group to end.
+    /// Sends SIGTERM to its process group.
     pub fn end_group(self) {
         let _ = kill_process_group(self.0, Signal::TERM);
     }
 
-    /// Sends SIGKILL to all of its group.
+    /// Sends SIGKILL to its process group.
     pub fn kill_group(self) {
         let _ = kill_process_group(self.0, Signal::KILL);
     }
 
-    /// Whether a child of this process is left in its group; reaps those that have ended.
+    /// Returns whether a child of this process is left in its group; reaps those that have ended.
     pub fn has_group_left(self) -> bool {
         is_left(|| WaitId::Pgid(Some(self.0)))
     }
 }
 
-/// Whether any child of this process is left; reaps those that have ended.
+/// Returns whether any child of this process is left; reaps those that have ended.
 pub fn are_left() -> bool {
     is_left(|| WaitId::All)
 }
@@ -92,40 +103,43 @@ fn is_left(id: impl Fn() -> WaitId<'static>) -> bool {
     }
 }
 
-/// From now on, descendants whose parents end become children of this process.
+/// Makes descendants whose parents end children of this process from now on.
 ///
 /// # Errors
 ///
-/// The kernel is too old for it.
+/// Returns an error if the kernel does not support it.
 pub fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// From now on, this process is killed when its parent ends. What it becomes by `exec` keeps that.
+/// Kills this process when its parent ends, from now on. The setting survives `exec`.
 ///
 /// # Errors
 ///
-/// The kernel refuses.
+/// Returns an error if the kernel refuses.
 pub fn be_killed_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// From now on, this process is sent SIGHUP when its parent ends.
+/// Has the system send this process SIGCONT when its parent ends. A stopped process continues then,
+/// and can end as well.
+///
+/// The system itself continues stopped orphans only if every thread has stopped already, and not if
+/// the process that adopts them is in their session, as the first process of a container can be.
 ///
 /// # Errors
 ///
-/// The kernel refuses.
-pub fn be_told_of_parents_end() -> io::Result<()> {
-    Ok(set_parent_process_death_signal(Some(Signal::HUP))?)
+/// Returns an error if the kernel refuses.
+pub fn continue_when_parent_ends() -> io::Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::CONT))?)
 }
 
-/// The number of this process's parent; `None` if that is outside of what it can see.
+/// Returns the number of this process's parent; `None` if the parent is not visible.
 pub fn parent() -> Option<i32> {
     getppid().map(|pid| pid.as_raw_nonzero().get())
 }
 
-/// What the system calls this process from now on. That is for people: where it cannot be
-/// changed, all goes on.
+/// Sets the process name that the system shows to users. A failure is ignored.
 pub fn be_called(name: &str) {
     let _ = std::fs::write("/proc/self/comm", name);
 }

@@ -12,46 +12,46 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// CLOCK_MONOTONIC: all processes of a host read the same.
+/// Returns CLOCK_MONOTONIC, which is the same for all processes of a host.
 pub fn now() -> Time {
     let now = clock_gettime(ClockId::Monotonic);
     Time(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// The same clock in milliseconds, some of them late; asking costs next to nothing.
+/// Returns that clock in milliseconds, up to some of them late; a call costs next to nothing.
 pub fn coarse_ms() -> u64 {
     let now = clock_gettime(ClockId::MonotonicCoarse);
     now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
 }
 
-/// What this thread has had of a core, in nanoseconds.
+/// Returns the processor time of this thread, in nanoseconds.
 pub fn of_thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// One alarm, for all that a task waits for.
+/// An alarm for all times that a task waits for.
 #[derive(Debug)]
 pub struct Alarm {
     timer: AsyncFd<OwnedFd>,
-    /// When it rings, or rang.
+    /// The time at which it rings, or rang.
     set_to: Time,
 }
 
 impl Alarm {
-    /// An alarm that is not set.
+    /// Creates an alarm that is not set.
     pub fn new() -> io::Result<Alarm> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        // What is unsound is a descriptor that changes under the registration; an
-        // `OwnedFd` does not.
+        // A descriptor that changes while it is registered would be unsound; an `OwnedFd` does not
+        // change.
         #[expect(deprecated)]
         let timer = AsyncFd::new(timer)?;
         let set_to = Time(0);
         Ok(Alarm { timer, set_to })
     }
 
-    /// Returns at `at`; at once if that has passed. Never, for `None`.
+    /// Waits until `at`; returns at once if that has passed, and never for `None`.
     pub async fn wait(&mut self, at: Option<Time>) -> io::Result<()> {
         match at {
             Some(at) => std::future::poll_fn(|cx| self.poll_until(cx, at)).await,
@@ -59,8 +59,8 @@ impl Alarm {
         }
     }
 
-    /// Ready from `at` on. A task may wait for several times: the alarm wakes it at
-    /// the earliest, or earlier, and is set to the next as it is asked again.
+    /// Completes from `at` on. A task may wait for several times: the alarm wakes it at the earliest,
+    /// or earlier, and is set to the next one at the next poll.
     pub fn poll_until(&mut self, cx: &mut Context<'_>, at: Time) -> Poll<io::Result<()>> {
         loop {
             let now = now();
@@ -70,7 +70,7 @@ impl Alarm {
             if self.set_to <= now || at < self.set_to {
                 self.set(at)?;
             }
-            // It may be ringing for an earlier time still, which nobody took note of.
+            // The alarm may still ring for an earlier time that was not polled.
             ready!(self.timer.poll_read_ready(cx))?.clear_ready();
         }
     }

@@ -1,5 +1,5 @@
-//! The descriptors that this process may have: what it needs itself comes first, and who
-//! stands at its door gets what is left.
+//! The limit of file descriptors of this process: its own needs come first, and the rest is for
+//! unauthenticated clients.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -9,30 +9,30 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::limits::{FEWEST_GREETINGS, GREETINGS};
 
-/// Raises the soft limit to `wanted` if it is lower and the hard limit allows it; what it is
-/// then. No further: processes that are started from here inherit it, a user's commands among
-/// them, and some take their limit for the number of descriptors that they have to close.
+/// Raises the soft limit to `wanted` if it is lower and the hard limit allows it; returns the new
+/// limit. It is not raised further, because child processes inherit it, among them a user's commands,
+/// and some take their limit for the number of descriptors that they have to close.
 pub fn raised_to(wanted: u64) -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < wanted) {
         limit.current = Some(limit.maximum.map_or(wanted, |hard| hard.min(wanted)));
-        // Refused, the limit is what it was, and that is what is looked at.
+        // If the call fails, the limit is unchanged, and is read below.
         let _ = setrlimit(Resource::Nofile, limit);
     }
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// From now on, processes that are started here inherit this one.
+/// Makes processes that are started from here inherit this descriptor.
 ///
 /// # Errors
 ///
-/// It is closed.
+/// Returns an error if it is closed.
 pub fn hand_down(descriptor: impl AsFd) -> io::Result<()> {
     Ok(fcntl_setfd(descriptor, FdFlags::empty())?)
 }
 
-/// How many may stand at a door at once where this process `needs` so many descriptors for all
-/// else.
+/// Returns the maximum number of unauthenticated clients if this process needs `needs` descriptors for
+/// everything else.
 pub fn places(needs: u64) -> usize {
     left(raised_to(needs + GREETINGS as u64), needs)
 }

@@ -5,21 +5,21 @@ use std::io;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Whom a lock keeps out.
+/// The kind of a lock.
 #[derive(Clone, Copy, Debug)]
 pub enum Lock {
-    /// Everybody else.
+    /// Excludes all other locks.
     Exclusive,
-    /// Those who want to be alone.
+    /// Excludes exclusive locks.
     Shared,
 }
 
-/// Takes a lock, and does not wait for it.
+/// Takes a lock without waiting for it.
 ///
 /// # Errors
 ///
-/// `WouldBlock` while somebody has a lock against it; any other, where the file system has no
-/// locks.
+/// Returns `WouldBlock` if another process has a lock that excludes it, and other errors if the file
+/// system has no locks.
 pub fn try_lock(file: &File, lock: Lock) -> io::Result<()> {
     let how = match lock {
         Lock::Exclusive => FlockOperation::NonBlockingLockExclusive,

@@ -1,8 +1,9 @@
-//! What the kernel does with a host's memory.
+//! Settings of the kernel's memory management.
 
 use std::fs;
 
-/// What may be written before it begins to write to disks, by its settings.
+/// Returns the number of written bytes that the kernel keeps in memory before it starts to write to
+/// disks.
 pub fn dirty_bytes() -> f64 {
     let setting = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/vm/{name}")).ok()?;

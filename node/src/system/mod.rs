@@ -1,12 +1,14 @@
-//! What is the operating system's own: timers, `/proc`, limits of processes, what TCP counts.
-//! It is Linux's; whoever brings Flitcast elsewhere starts here.
+//! Code that depends on the operating system: timers, `/proc`, process limits, TCP statistics. It is
+//! for Linux; a port starts here.
 
 pub mod children;
 pub mod clock;
 pub mod descriptors;
+pub mod lent;
 pub mod lock;
 pub mod memory;
 pub mod process;
 pub mod processes;
+pub mod regular;
 pub mod retransmissions;
 pub mod sockets;

@@ -1,10 +1,13 @@
-//! What a PE asks the operating system about its own process and its connections.
+//! Queries about the PE's own process and its connections.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Names the monotonic clock that this process reads: the host's boot, and the time
-/// namespace, which may shift it for a container. Empty where the system does not
-/// tell.
+use rustix::process::{Resource, getrlimit};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Identifies the monotonic clock of this process: the host's boot, and the time namespace, which
+/// may shift it for a container. Empty if the system does not provide it.
 pub fn clock() -> String {
     let Some(boot) = boot() else {
         return String::new();
@@ -14,13 +17,13 @@ pub fn clock() -> String {
     format!("{boot} {}", namespace.display())
 }
 
-/// Names the host's boot.
+/// Returns the number of the host's boot.
 pub fn boot() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(boot.trim().to_owned())
 }
 
-/// The processor's name, or what else the kernel says of it first; `None` where it does not tell.
+/// Returns the processor's name, or the first description from the kernel; `None` if there is none.
 pub fn processor() -> Option<String> {
     let info = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let is_name = |line: &&str| line.starts_with("model name");
@@ -28,34 +31,67 @@ pub fn processor() -> Option<String> {
     Some(line.unwrap_or_default().to_owned())
 }
 
-/// The cores that this process may run on.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> Option<u32> {
     let cores = std::thread::available_parallelism().ok()?;
     cores.get().try_into().ok()
 }
 
-/// Whether this process may do what only the system's administrator may.
+/// Returns whether this process has the rights of the system's administrator.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The process's largest resident set so far, in bytes; 0 where the system does
-/// not tell.
+/// Returns the process's largest resident set so far, in bytes; 0 if the system does not provide
+/// it.
 pub fn peak_resident_bytes() -> u64 {
     // Not getrusage: its figure survives exec, and would be the launcher's.
     status_bytes("VmHWM:")
 }
 
-/// The process's resident set now, in bytes; 0 where the system does not tell.
+/// Returns the process's current resident set, in bytes; 0 if the system does not provide it.
 pub fn resident_bytes() -> u64 {
     status_bytes("VmRSS:")
 }
 
 fn status_bytes(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let value = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = value.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    let kib = status(name).and_then(|value| value.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
+}
+
+/// Returns whether this process ignores a signal, as it does if it was started so: by `nohup`, or
+/// in the background of a shell without job control.
+pub fn ignores(signal: i32) -> bool {
+    let mask = status("SigIgn:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    mask.unwrap_or(0) & (1 << (signal - 1)) != 0
+}
+
+/// Returns the first word of a line of `/proc/self/status`.
+fn status(name: &str) -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(value.split_whitespace().next()?.to_owned())
+}
+
+/// Makes a write beyond the process's file size limit fail, where SIGXFSZ would end the process. It
+/// installs a signal handler, which commands do not inherit.
+///
+/// # Errors
+///
+/// Returns an error if the system refuses the handler.
+///
+/// # Panics
+///
+/// Panics outside of a runtime.
+pub fn survive_file_size_limit() -> io::Result<()> {
+    const SIGXFSZ: i32 = 25;
+    // The handler stays when the receiver is gone.
+    signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+}
+
+/// Returns the file size limit of the process in bytes (`ulimit -f`), if it has one.
+pub fn file_size_limit() -> Option<u64> {
+    getrlimit(Resource::Fsize).current
 }
 
 /// Both ends of a TCP connection, this one's first.
@@ -66,7 +102,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// However the addresses are written.
+    /// Creates a connection; addresses are compared in canonical form.
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Connection {
         let plain = |addr: SocketAddr| SocketAddr::new(addr.ip().to_canonical(), addr.port());
         Connection {
@@ -76,20 +112,20 @@ impl Connection {
     }
 }
 
-/// The connections of this host on which something was sent, was sent again, and is
-/// still not acknowledged: the other host is gone, or the way there or back. One whose
-/// process does not read is not among them, since its host answers all the same. None
-/// where the system does not tell.
+/// Returns the connections of this host with data that was sent, sent again, and is still not
+/// acknowledged: the other host is gone, or the way there or back. A connection whose process does
+/// not read is not included, since its host acknowledges. Empty if the system does not provide
+/// them.
 pub fn unacknowledged() -> Vec<Connection> {
-    // A look at all connections of a host takes a millisecond for a few thousand.
+    // Reading all connections of a host takes a millisecond for a few thousand.
     let files = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
     let tables = files.map(|file| std::fs::read_to_string(file).unwrap_or_default());
     let lines = tables.iter().flat_map(|table| table.lines().skip(1));
     lines.filter_map(unacknowledged_in).collect()
 }
 
-/// `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt ..`, all but
-/// the first in hexadecimal.
+/// Parses `sl local_address rem_address st tx_queue:rx_queue tr:tm->when retrnsmt ..`, all but the
+/// first in hexadecimal.
 fn unacknowledged_in(line: &str) -> Option<Connection> {
     const RETRANSMISSION: &str = "01";
     let mut fields = line.split_whitespace().skip(1);
@@ -101,7 +137,7 @@ fn unacknowledged_in(line: &str) -> Option<Connection> {
         .then(|| Some(Connection::new(address(local)?, address(remote)?)))?
 }
 
-/// `0100007F:B0EB`: the words of the address as this machine has them in memory.
+/// Parses `0100007F:B0EB`: the words of the address as this machine has them in memory.
 fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let words: Option<Vec<[u8; 4]>> = (0..ip.len())

@@ -1,5 +1,5 @@
-//! The other processes of this host, as `/proc` shows them: whom a command has left, and who
-//! holds a file. What cannot be looked at is another user's, and none of ours.
+//! The other processes of this host according to `/proc`: those that a command has left, and those that
+//! have a file open. Processes that cannot be read belong to another user and are skipped.
 
 use std::fmt;
 use std::fs;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::fstat;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// The variable that a command and all that it starts have in their environment: the folder
-/// of its task, which no other one has.
+/// The environment variable of a command and of all processes that it starts: the folder of its task,
+/// which is unique.
 pub const MARK: &str = "FLITCAST_TASK";
 
-/// A process that has not ended. Shown, it is told by its number and its name.
+/// A process that has not ended. It is displayed as its number and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     pid: Pid,
@@ -24,7 +24,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// All but this one.
+    /// Returns all processes but this one.
     pub fn others() -> impl Iterator<Item = Process> {
         let all = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -34,7 +34,7 @@ impl Process {
         others.filter_map(Process::of)
     }
 
-    /// Those whose parent is this one.
+    /// Returns the child processes of this one.
     pub fn children() -> Vec<Process> {
         let own = getpid().as_raw_nonzero().get();
         Process::others().filter(|it| it.parent == own).collect()
@@ -42,7 +42,7 @@ impl Process {
 
     fn of(pid: Pid) -> Option<Process> {
         let stat = fs::read_to_string(folder(pid).join("stat")).ok()?;
-        // The name is in parentheses, and may hold anything.
+        // The name is in parentheses, and may contain any character.
         let (before, behind) = stat.rsplit_once(')')?;
         let mut fields = behind.split_whitespace();
         let (state, parent) = (fields.next()?, fields.next()?);
@@ -54,7 +54,7 @@ impl Process {
         })
     }
 
-    /// Whether it comes from a command whose task's folder is this one, or below it.
+    /// Returns whether the process belongs to a command whose task's folder is this one, or below it.
     pub fn is_marked(&self, folder: &Path) -> bool {
         let environment = fs::read(self.folder().join("environ")).unwrap_or_default();
         let mut variables = environment.split(|byte| *byte == 0);
@@ -67,7 +67,7 @@ impl Process {
         })
     }
 
-    /// Whether it has a file open.
+    /// Returns whether the process has a file open.
     pub fn has_open(&self, file: FileId) -> bool {
         let open = fs::read_dir(self.folder().join("fd"));
         let mut open = open.into_iter().flatten().flatten();
@@ -77,7 +77,7 @@ impl Process {
         })
     }
 
-    /// Sends it SIGKILL; it may be gone already, or not ours to end.
+    /// Sends SIGKILL to the process, which may be gone already, or belong to another user.
     pub fn kill(&self) {
         let _ = kill_process(self.pid, Signal::KILL);
     }
@@ -87,25 +87,55 @@ impl Process {
     }
 }
 
+/// Descendants of this process that were stopped with it.
+#[derive(Debug)]
+pub struct Stopped(Vec<Process>);
+
+/// Stops all descendants of this process, each parent before its children, and then this process.
+pub fn stop_with_descendants() -> Stopped {
+    let others: Vec<Process> = Process::others().collect();
+    let mut below = Vec::new();
+    let mut parents = vec![getpid().as_raw_nonzero().get()];
+    while let Some(parent) = parents.pop() {
+        let children = others.iter().filter(|other| other.parent == parent);
+        for child in children {
+            let _ = kill_process(child.pid, Signal::STOP);
+            parents.push(child.pid.as_raw_nonzero().get());
+            below.push(child.clone());
+        }
+    }
+    let _ = kill_process(getpid(), Signal::STOP);
+    Stopped(below)
+}
+
+impl Stopped {
+    /// Continues all of them, each child before its parent.
+    pub fn continue_all(self) {
+        for process in self.0.iter().rev() {
+            let _ = kill_process(process.pid, Signal::CONT);
+        }
+    }
+}
+
 impl fmt::Display for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "process {} (`{}`)", self.pid.as_raw_nonzero(), self.name)
     }
 }
 
-/// Which file it is, whatever its name: a pipe, too, whose ends are one.
+/// The identity of a file without its name; both ends of a pipe have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileId(u64, u64);
 
 impl FileId {
-    /// The one that is open.
+    /// Returns the identity of an open file.
     pub fn of(file: impl AsFd) -> Option<FileId> {
         let found = fstat(file).ok()?;
         Some(FileId(found.st_dev, found.st_ino))
     }
 }
 
-/// Names some of them, and how many more there are.
+/// Names some of the processes, and the number of the others.
 pub fn named(processes: &[Process]) -> String {
     const NAMED: usize = 3;
     let names = processes.iter().take(NAMED).map(Process::to_string);
@@ -140,7 +170,7 @@ mod tests {
         let pid = Pid::from_child(&child);
         let found = Process::children().into_iter().find(|it| it.pid == pid);
         let found = found.expect("it waits for its input");
-        // Until it is `cat`, it is a copy of this test, with its environment.
+        // Before it becomes `cat`, the process is a copy of this test, with its environment.
         while !found.is_marked(Path::new("/some/work/tasks/p3")) {
             std::thread::yield_now();
         }

@@ -1,8 +1,8 @@
-//! How many packets TCP had to send again on a PE's connections, as the kernel counts them for each
-//! (`tcpi_total_retrans` of `struct tcp_info`).
+//! The number of packets that TCP has sent again on a PE's connections, as the kernel counts them for
+//! each (`tcpi_total_retrans` of `struct tcp_info`).
 //!
-//! It is asked over netlink, as `ss -ti` does (sock_diag(7)): that takes bytes, which need no
-//! `unsafe` to be written and read, and nobody's permission.
+//! The query uses netlink, as `ss -ti` does (sock_diag(7)): it is a sequence of bytes, which needs no
+//! `unsafe` code and no permission.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -15,16 +15,16 @@ use rustix::net::{
 /// Both ends of a connection: this one's address, and the other's.
 pub type Ends = (SocketAddr, SocketAddr);
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug)]
 pub struct Retransmissions {
-    /// `None` where the kernel cannot be asked: then none are counted.
+    /// `None` if the kernel cannot be queried: then none are counted.
     kernel: Option<OwnedFd>,
     counted: Vec<(Ends, u32)>,
 }
 
 impl Retransmissions {
-    /// Counts those of these connections, from now on.
+    /// Counts the retransmissions of these connections from now on.
     pub fn of(connections: impl IntoIterator<Item = Ends>) -> Retransmissions {
         let kernel = socket_with(
             AddressFamily::NETLINK,
@@ -43,14 +43,14 @@ impl Retransmissions {
         all
     }
 
-    /// Packets that this end has sent again since this was asked last.
+    /// Returns the number of retransmissions since the last call.
     pub fn take(&mut self) -> u64 {
         let Some(kernel) = &self.kernel else {
             return 0;
         };
         let mut new = 0;
         for (number, (ends, counted)) in (0..).zip(&mut self.counted) {
-            // What is gone is not known any more.
+            // A closed connection has no count any more.
             if let Some(now) = total(kernel, number, *ends) {
                 new += u64::from(now.wrapping_sub(*counted));
                 *counted = now;
@@ -60,18 +60,18 @@ impl Retransmissions {
     }
 }
 
-/// `SOCK_DIAG_BY_FAMILY`: what is asked for, and what is answered.
+/// `SOCK_DIAG_BY_FAMILY`: the type of the query and of the answer.
 const BY_FAMILY: u16 = 20;
 /// `INET_DIAG_INFO`: the attribute with the connection's `struct tcp_info`.
 const INFO: u16 = 2;
-/// Where the count stands in it, since Linux 2.6.
+/// Offset of the count in `struct tcp_info`, since Linux 2.6.
 const TOTAL_RETRANS: usize = 100;
-/// The length of `struct nlmsghdr`, which stands ahead of everything.
+/// Length of `struct nlmsghdr`, the header of each message.
 const HEADER_BYTES: usize = 16;
-/// Of `struct inet_diag_msg`, ahead of an answer's attributes.
+/// Length of `struct inet_diag_msg`, which precedes an answer's attributes.
 const CONNECTION_BYTES: usize = 72;
 
-/// What the kernel has counted on a connection so far; `None` if it knows no such connection.
+/// Returns the kernel's count for a connection; `None` if the connection does not exist.
 fn total(kernel: &OwnedFd, number: u32, ends: Ends) -> Option<u32> {
     let to_kernel = netlink::SocketAddrNetlink::new(0, 0);
     sendto(
@@ -83,7 +83,7 @@ fn total(kernel: &OwnedFd, number: u32, ends: Ends) -> Option<u32> {
     .ok()?;
     let mut answer = [0; 4096];
     loop {
-        // The answer is there when the question has been sent.
+        // The kernel answers before the send returns.
         let (bytes, _) = recv(kernel, &mut answer, RecvFlags::DONTWAIT).ok()?;
         let answer = &answer[..bytes];
         if u32_at(answer, 8)? == number {
@@ -92,7 +92,7 @@ fn total(kernel: &OwnedFd, number: u32, ends: Ends) -> Option<u32> {
     }
 }
 
-/// A request for what is known of one connection: `struct nlmsghdr` and `struct inet_diag_req_v2`.
+/// Returns a query for one connection: `struct nlmsghdr` and `struct inet_diag_req_v2`.
 fn question(number: u32, (local, peer): Ends) -> Vec<u8> {
     const REQUEST: u16 = 1;
     const TCP: u8 = 6;
@@ -102,7 +102,7 @@ fn question(number: u32, (local, peer): Ends) -> Vec<u8> {
         SocketAddr::V6(local) => (AddressFamily::INET6, local.scope_id()),
     };
     let mut asked = vec![family.as_raw() as u8, TCP, 1 << (INFO - 1), 0];
-    // In any state, and whatever cookie the kernel knows it by.
+    // In any state, and with any cookie.
     asked.extend(u32::MAX.to_ne_bytes());
     asked.extend(local.port().to_be_bytes());
     asked.extend(peer.port().to_be_bytes());
@@ -121,7 +121,7 @@ fn question(number: u32, (local, peer): Ends) -> Vec<u8> {
     all
 }
 
-/// IPv4 as such, where a socket shows it as a part of IPv6.
+/// Returns an IPv4 address that a socket shows as IPv6 in its IPv4 form.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
@@ -140,7 +140,7 @@ fn address(ip: IpAddr) -> [u8; 16] {
     }
 }
 
-/// The count in an answer; `None` if it is none, or has none.
+/// Returns the count in an answer; `None` if there is none, or the answer is invalid.
 fn retransmitted(answer: &[u8]) -> Option<u32> {
     if u16_at(answer, 4)? != BY_FAMILY {
         return None;
@@ -189,7 +189,7 @@ mod tests {
         )
     }
 
-    /// Nothing is lost on loopback; that losses are counted, the network lab shows.
+    /// Nothing is lost on loopback; the network lab tests that losses are counted.
     #[test]
     fn the_kernel_knows_the_connections_of_both_families_and_no_others() {
         for address in ["127.0.0.1:0", "[::1]:0", "[::ffff:127.0.0.1]:0"] {
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// An answer with these attributes, each padded as the kernel does.
+    /// Returns an answer with these attributes, each padded as the kernel does.
     fn answer(kind: u16, attributes: &[(u16, &[u8])]) -> Vec<u8> {
         let mut all = vec![0; HEADER_BYTES + CONNECTION_BYTES];
         all[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -228,16 +228,16 @@ mod tests {
         info[TOTAL_RETRANS..][..4].copy_from_slice(&41_u32.to_ne_bytes());
         let whole = answer(BY_FAMILY, &[(8, &[1]), (15, b"reno\0"), (INFO, &info)]);
         assert_eq!(retransmitted(&whole), Some(41));
-        // A kernel of another time may know less, or more.
+        // Another kernel version may return fewer or more fields.
         let short = answer(BY_FAMILY, &[(INFO, &info[..TOTAL_RETRANS])]);
         assert_eq!(retransmitted(&short), None);
         assert_eq!(retransmitted(&answer(BY_FAMILY, &[(8, &[1])])), None);
-        // An error (2), and answers that break off.
+        // An error (2), and truncated answers.
         assert_eq!(retransmitted(&answer(2, &[(INFO, &info)])), None);
         for end in 0..whole.len() - info.len() + TOTAL_RETRANS {
             assert_eq!(retransmitted(&whole[..end]), None, "{end}");
         }
-        // A length of nothing does not go round for ever.
+        // A length of 0 must not cause an endless loop.
         let mut empty = whole.clone();
         empty[HEADER_BYTES + CONNECTION_BYTES..][..2].fill(0);
         assert_eq!(retransmitted(&empty), None);

@@ -1,4 +1,4 @@
-//! What is asked of sockets beyond what the standard library knows.
+//! Socket options beyond the standard library.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,15 +9,15 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 use tokio::net::{TcpSocket, TcpStream};
 
-/// One that is to listen at this address, or to connect to it.
+/// Creates a socket that is to listen at this address, or to connect to it.
 ///
-/// On loopback its connections keep to Reno. A way of the system's that paces what is sent, as BBR
-/// does, has messages of 1 MiB and more take an eighth to a fifth longer there, and nothing is lost that it could
-/// save. It has to be told before: a connection that has begun to pace goes on with it.
+/// On loopback its connections keep to Reno. A congestion control that paces, as BBR does, makes
+/// messages of 1 MiB and more take an eighth to a fifth longer there, and there are no losses that it
+/// could avoid. The option has to be set first: a connection that has begun to pace continues to.
 ///
 /// # Errors
 ///
-/// The process may open no more.
+/// Returns an error if the process has no descriptor left.
 pub fn tcp_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
@@ -35,7 +35,7 @@ pub fn tcp_socket(address: SocketAddr) -> io::Result<TcpSocket> {
 ///
 /// # Errors
 ///
-/// Nobody is there, or nobody has that name.
+/// Returns an error if the connection is refused, or if the name cannot be resolved.
 pub async fn connect(address: &str) -> io::Result<TcpStream> {
     match address.parse() {
         Ok(address) => tcp_socket(address)?.connect(address).await,
@@ -43,12 +43,12 @@ pub async fn connect(address: &str) -> io::Result<TcpStream> {
     }
 }
 
-/// From now on the system asks the other end for a sign of life every second that nothing comes
-/// from there, and fails the connection after so many questions without an answer.
+/// Enables TCP keep-alive: the system probes the other end every second without a received byte, and
+/// fails the connection after `questions` unanswered probes.
 ///
 /// # Errors
 ///
-/// It is no TCP socket.
+/// Returns an error if it is not a TCP socket.
 pub fn keep_alive(socket: impl AsFd, questions: u32) -> io::Result<()> {
     let socket = socket.as_fd();
     let each = Duration::from_secs(1);
@@ -58,26 +58,40 @@ pub fn keep_alive(socket: impl AsFd, questions: u32) -> io::Result<()> {
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
-/// Bytes that have come and were not read.
+/// Fails the connection when the other host, or the way there, has been gone for `limit`. A stopped
+/// process does not fail it, since its host still answers.
 ///
 /// # Errors
 ///
-/// It is no socket.
+/// Returns an error if it is not a TCP socket.
+pub fn fail_with_host(socket: impl AsFd, limit: Duration) -> io::Result<()> {
+    let seconds = limit.as_secs_f64().ceil().clamp(1.0, 127.0);
+    keep_alive(&socket, seconds as u32)?;
+    let limit = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
+    // Unacknowledged bytes suppress the keep-alive probes.
+    Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), limit)?)
+}
+
+/// Returns the number of received bytes that were not read.
+///
+/// # Errors
+///
+/// Returns an error if it is not a socket.
 pub fn unread_bytes(socket: impl AsFd) -> io::Result<u64> {
     Ok(rustix::io::ioctl_fionread(socket)?)
 }
 
-/// How many bytes a socket holds that were written and not acknowledged; a connection has it from
-/// its listener.
+/// Sets the number of written and unacknowledged bytes that a socket buffers; an accepted connection
+/// inherits it from its listener.
 ///
 /// # Errors
 ///
-/// It is no socket.
+/// Returns an error if it is not a socket.
 pub fn set_send_buffer(socket: impl AsFd, bytes: usize) -> io::Result<()> {
     Ok(sockopt::set_socket_send_buffer_size(socket, bytes)?)
 }
 
-/// Whether an error says that the other host, or the way there, is gone.
+/// Returns whether an error means that the other host, or the way there, is gone.
 pub fn is_unreachable(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error().map(Errno::from_raw_os_error),

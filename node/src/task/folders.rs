@@ -5,29 +5,35 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
+use flitcast_proto::wire::{MAX_LINE_CHARS, MAX_NOT_TAKEN};
 use walkdir::WalkDir;
 
 use super::listing::Listing;
 use super::lock::locked;
 use super::{TaskError, WORK_PREFIX, remove};
-use crate::payload::{Content, destination, is_hidden_beside};
+use crate::payload::{Content, HiddenName, destination};
 
-/// Where a PE finds its shard, and where it puts what a command has written.
+/// Maximum number of entries of a result that are removed since they cannot be sent: each one takes
+/// a walk over the result. Above it, the result is not taken at all.
+const MOST_UNSENDABLE: usize = 256;
+
+/// The folders of a task: its shard, its result and its working files.
 #[derive(Clone, Debug)]
 pub struct Folders {
     work: PathBuf,
     pe: PeId,
     /// The shard: a folder, or a file.
     pub shard: PathBuf,
-    /// What the command says.
+    /// The command's standard output.
     pub stdout: PathBuf,
-    /// What it says on stderr.
+    /// The command's standard error.
     pub stderr: PathBuf,
-    /// All that is neither shard nor result. Who holds the lock in it is at work here.
+    /// All files that belong to neither the shard nor the result. The process with the lock in it runs
+    /// the task.
     pub task: PathBuf,
 }
 
-/// What a command is about to find.
+/// The prepared input of a command.
 #[derive(Debug)]
 pub struct Ready {
     /// Whether the shard is a single file.
@@ -35,8 +41,64 @@ pub struct Ready {
     before: Listing,
 }
 
+/// A result that is to be gathered.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// Entries that are not in it, and why, a line each.
+    pub not_taken: Vec<String>,
+}
+
+/// Entries that are not part of a result.
+#[derive(Default)]
+struct Refused {
+    first: Vec<String>,
+    others: usize,
+}
+
+impl Refused {
+    fn add(&mut self, line: String) {
+        // The last line is for a count.
+        match self.first.len() + 1 < MAX_NOT_TAKEN {
+            true => self.first.push(line.chars().take(MAX_LINE_CHARS).collect()),
+            false => self.others += 1,
+        }
+    }
+
+    fn lines(mut self) -> Vec<String> {
+        if self.others > 0 {
+            self.first.push(format!("{} more", self.others));
+        }
+        self.first
+    }
+
+    /// Removes from a result what cannot be sent: at the gather it would fail all PEs.
+    fn remove_unsendable(&mut self, result: &Path) -> Result<(), TaskError> {
+        for _ in 0..MOST_UNSENDABLE {
+            let Err(fault) = Content::Entry(result.to_owned()).measure() else {
+                return Ok(());
+            };
+            let Some(below) = fault
+                .entry()
+                .and_then(|path| path.strip_prefix(result).ok())
+            else {
+                return Err(fault.into());
+            };
+            if below.as_os_str().is_empty() {
+                return Err(fault.into());
+            }
+            remove(&result.join(below))?;
+            let why = fault.to_string();
+            let shown = format!("{}/", result.display());
+            self.add(why.replace(&shown, ""));
+        }
+        Ok(Content::Entry(result.to_owned()).measure().map(drop)?)
+    }
+}
+
 impl Folders {
-    /// Of a working folder of `flitcast map`.
+    /// Returns the folders of a PE below a working folder of `flitcast map`.
     pub fn of(work: &Path, pe: PeId) -> Result<Folders, TaskError> {
         let name = work.file_name().map(|name| name.as_encoded_bytes());
         if !name.is_some_and(|name| name.starts_with(WORK_PREFIX.as_bytes())) {
@@ -53,7 +115,7 @@ impl Folders {
         })
     }
 
-    /// The command's current directory: the shard, or an empty folder beside one that is a
+    /// Returns the command's current directory: the shard, or an empty folder beside a shard that is a
     /// file.
     pub fn directory(&self, is_file: bool) -> PathBuf {
         match is_file {
@@ -70,7 +132,7 @@ impl Folders {
         destination(&self.work.join("out"), self.pe)
     }
 
-    /// Makes everything as a command is to find it, whatever an earlier one has left.
+    /// Prepares all folders for a command, after an earlier one as well.
     pub fn prepare(&self) -> Result<Ready, TaskError> {
         let found = match fs::symlink_metadata(&self.shard) {
             Ok(found) => found,
@@ -80,7 +142,7 @@ impl Folders {
             Err(error) => return Err(TaskError::io("look at", &self.shard)(error)),
         };
         fs::create_dir_all(&self.task).map_err(TaskError::io("create", &self.task))?;
-        // What an earlier PE of this number has run may be ending just now.
+        // The command of an earlier PE of this number may be ending just now.
         drop(locked(&self.task).map_err(TaskError::Told)?);
         for old in [self.result(), self.published()] {
             remove(&old)?;
@@ -111,12 +173,17 @@ impl Folders {
         Ok(Ready { is_file, before })
     }
 
-    /// Puts what a command has written where it is gathered from; how many bytes that is.
-    pub fn collect(&self, ready: &Ready) -> Result<u64, TaskError> {
+    /// Moves the files that a command has written to the place where they are gathered. An entry that
+    /// cannot be moved or sent is left out and named.
+    pub fn collect(&self, ready: &Ready) -> Result<Collected, TaskError> {
         let result = self.result();
         fs::create_dir(&result).map_err(TaskError::io("create", &result))?;
         let directory = self.directory(ready.is_file);
-        ready.before.move_new(&directory, &result)?;
+        let mut refused = Refused::default();
+        let refuse = |below: &Path, error: io::Error| {
+            refused.add(format!("`{}` cannot be moved: {error}", below.display()));
+        };
+        ready.before.move_new(&directory, &result, refuse)?;
         for (name, said, always) in [
             ("stdout", &self.stdout, true),
             ("stderr", &self.stderr, false),
@@ -133,9 +200,7 @@ impl Folders {
                 fs::rename(said, &to).map_err(TaskError::io("move", said))?;
             }
         }
-        // That which cannot be sent is this PE's fault alone, and is told before it could
-        // become everybody's.
-        Content::Entry(result.clone()).measure()?;
+        refused.remove_unsendable(&result)?;
         let mut bytes = 0;
         for entry in WalkDir::new(&result).into_iter().flatten() {
             let found = entry.metadata().ok().filter(|found| found.is_file());
@@ -145,10 +210,13 @@ impl Folders {
         fs::create_dir_all(&out).map_err(TaskError::io("create", &out))?;
         let published = self.published();
         fs::rename(&result, &published).map_err(TaskError::io("move", &result))?;
-        Ok(bytes)
+        Ok(Collected {
+            bytes,
+            not_taken: refused.lines(),
+        })
     }
 
-    /// Removes all of it, and the folders above that are empty then.
+    /// Removes all folders of the task, and those above that are empty then.
     pub fn clear(&self) -> Result<(), TaskError> {
         if self.task.is_dir() {
             drop(locked(&self.task).map_err(TaskError::Told)?);
@@ -156,16 +224,16 @@ impl Folders {
         for part in [&self.shard, &self.task, &self.published()] {
             remove(part)?;
         }
-        // What a PE that was killed has left half written, and its receipts.
+        // Incomplete files of a killed PE, and its receipts.
         let input = self.work.join("in");
         for entry in fs::read_dir(&input).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            if is_hidden_beside(&name, self.pe) {
+            if HiddenName::parse(&name).is_some_and(|name| name.is_beside(self.pe)) {
                 remove(&entry.path())?;
             }
         }
         for folder in ["in", "tasks", "out", ""] {
-            // Others may have their parts there, and it may be gone already.
+            // Others may have their parts there, and the folder may be gone already.
             let _ = fs::remove_dir(self.work.join(folder));
         }
         Ok(())

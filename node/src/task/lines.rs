@@ -1,15 +1,15 @@
-//! Cuts what a command says into lines.
+//! Splits a command's output into lines.
 
 use flitcast_proto::wire::MAX_LINE_CHARS;
 
-/// What has been said of a line that is not complete.
+/// The incomplete last line.
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// The lines that these bytes complete. A long one is complete before its end.
+    /// Returns the lines that these bytes complete. A long line is split.
     pub fn cut(&mut self, bytes: &[u8]) -> Vec<String> {
         let mut complete = Vec::new();
         for &byte in bytes {
@@ -24,7 +24,7 @@ impl Lines {
         complete
     }
 
-    /// What was said behind the last end of a line.
+    /// Returns the text after the last end of a line.
     pub fn rest(&mut self) -> Vec<String> {
         match self.begun.is_empty() {
             true => Vec::new(),

@@ -1,31 +1,31 @@
-//! What stood in a folder before a command ran in it, and so what that has written.
+//! The content of a folder before a command ran in it, from which follows what the command has written.
 //!
-//! A listing is kept in a file: should the command fail, or the PE die, what it has written
-//! is found and removed before it is run again.
+//! A listing is kept in a file: if the command fails or the PE dies, the files that it has written are
+//! found and removed before it is run again.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
 use super::TaskError;
 
-/// What stood below a folder, by its path in there.
+/// The entries below a folder, by their path in it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Listing(BTreeMap<PathBuf, Stood>);
 
-/// What stood at a path.
+/// An entry before the command ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stood {
-    /// A folder: what counts is what stands in it.
+    /// A folder: only its entries count.
     Folder,
-    /// Anything else: inode, bytes, seconds and nanoseconds of the last change of its content
-    /// and of itself. Who changes a file cannot keep all of them as they were.
+    /// Any other entry: inode, length, seconds and nanoseconds of the last change of its content and of
+    /// its metadata. A program that changes a file cannot restore all of them.
     File([i64; 6]),
 }
 
@@ -47,7 +47,7 @@ impl Stood {
 }
 
 impl Listing {
-    /// What stands below a folder now.
+    /// Lists the entries below a folder.
     pub fn of(folder: &Path) -> Result<Listing, TaskError> {
         let mut listing = Listing::default();
         for entry in WalkDir::new(folder).min_depth(1) {
@@ -58,7 +58,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// The listing that is kept in a file; `None` if there is no such file.
+    /// Reads the listing in a file; returns `None` if there is no such file.
     pub fn kept(file: &Path) -> Result<Option<Listing>, TaskError> {
         let text = match fs::read(file) {
             Ok(text) => text,
@@ -73,7 +73,7 @@ impl Listing {
         Ok(Some(Listing(listing.ok_or_else(nonsense)?)))
     }
 
-    /// Keeps it in a file, which is there whole or not at all.
+    /// Writes the listing to a file, whole or not at all.
     pub fn keep(&self, file: &Path) -> Result<(), TaskError> {
         let mut text = Vec::new();
         for (path, stood) in &self.0 {
@@ -93,7 +93,7 @@ impl Listing {
         fs::rename(&unfinished, file).map_err(TaskError::io("write", file))
     }
 
-    /// Removes what is new in the folder.
+    /// Removes the new entries of the folder.
     pub fn remove_new(&self, folder: &Path) -> Result<(), TaskError> {
         self.each(folder, |path, below, is_new| match is_new {
             true => super::remove(path),
@@ -104,19 +104,27 @@ impl Listing {
         })
     }
 
-    /// Moves what is new in the folder, or has been changed, to the same place below another
-    /// one.
-    pub fn move_new(&self, folder: &Path, to: &Path) -> Result<(), TaskError> {
+    /// Moves new or changed entries of the folder to the same path below another one. Calls `refuse`
+    /// for an entry that cannot be moved.
+    pub fn move_new(
+        &self,
+        folder: &Path,
+        to: &Path,
+        mut refuse: impl FnMut(&Path, io::Error),
+    ) -> Result<(), TaskError> {
         self.each(folder, |path, below, _| {
             let to = to.join(below);
             if let Some(parent) = to.parent() {
                 fs::create_dir_all(parent).map_err(TaskError::io("create", parent))?;
             }
-            fs::rename(path, &to).map_err(TaskError::io("move away", path))
+            if let Err(error) = take(path, &to) {
+                refuse(below, error);
+            }
+            Ok(())
         })
     }
 
-    /// Does something with each entry that is new, whole folders at once, or was changed.
+    /// Calls a function for each entry that is new, for whole folders at once, or was changed.
     fn each(
         &self,
         folder: &Path,
@@ -140,8 +148,42 @@ impl Listing {
     }
 }
 
+/// Renames an entry in spite of its permissions and those of its folder, and restores them.
+fn take(path: &Path, to: &Path) -> io::Result<()> {
+    let moved = fs::rename(path, to);
+    if !matches!(&moved, Err(error) if error.kind() == io::ErrorKind::PermissionDenied) {
+        return moved;
+    }
+    // A folder that is moved is written to, as is the one that it leaves.
+    let is_folder = fs::symlink_metadata(path)?.is_dir();
+    let above = path.parent().map(Writable::make).transpose()?;
+    let folder = is_folder.then(|| Writable::make(path)).transpose()?;
+    let moved = fs::rename(path, to);
+    let is_now_at = if moved.is_ok() { to } else { path };
+    let restored = folder.map_or(Ok(()), |folder| folder.restore(is_now_at));
+    if let (Some(above), Some(parent)) = (above, path.parent()) {
+        above.restore(parent)?;
+    }
+    moved.and(restored)
+}
+
+/// A folder that was made writable, with its permissions before.
+struct Writable(fs::Permissions);
+
+impl Writable {
+    fn make(folder: &Path) -> io::Result<Writable> {
+        let before = fs::metadata(folder)?.permissions();
+        fs::set_permissions(folder, fs::Permissions::from_mode(before.mode() | 0o700))?;
+        Ok(Writable(before))
+    }
+
+    fn restore(self, folder: &Path) -> io::Result<()> {
+        fs::set_permissions(folder, self.0)
+    }
+}
+
 fn below(entry: &DirEntry, folder: &Path) -> PathBuf {
-    // Everything that is found below it begins with it.
+    // Every path found below it begins with it.
     let path = entry.path();
     path.strip_prefix(folder).unwrap_or(path).to_owned()
 }
@@ -190,7 +232,9 @@ mod tests {
         fs::write(at.join("old/deep/new\n "), "1").expect("it can be written");
         fs::create_dir_all(at.join("new/empty")).expect("it can be made");
         fs::create_dir(&to).expect("it can be made");
-        before.move_new(&at, &to)?;
+        before.move_new(&at, &to, |path, error| {
+            panic!("{}: {error}", path.display())
+        })?;
         let paths = |folder| Listing::of(folder).map(|l| l.0.into_keys().collect::<Vec<_>>());
         let is = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         let moved = [

@@ -1,9 +1,9 @@
-//! One command at a time works on a shard. Who begins one, or removes its folder, takes the
-//! task's lock first, and sees to it that nothing of an earlier command is left.
+//! The lock of a task: one command at a time works on a shard. A process that starts a command, or
+//! removes its folder, first takes the lock, and ends all remaining processes of an earlier command.
 //!
-//! A command inherits the lock, so it is held until the last process has ended that has not
-//! closed it; and all that it starts has its mark in the environment. So what has outlived its
-//! supervisors, because all were killed at once, is found by either.
+//! A command inherits the lock, so it is held until all its processes have ended or closed it; and all
+//! processes that it starts have its mark in the environment. Either finds processes that outlive their
+//! supervisors, if all of these were killed at once.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,23 +17,23 @@ use crate::system::processes::{FileId, Process, named};
 /// The name of the lock in a task's folder.
 pub const FILE: &str = "lock";
 
-/// Takes the lock of a task, when nothing of an earlier command is left.
+/// Takes the lock of a task, after all processes of an earlier command have ended.
 ///
 /// # Errors
 ///
-/// Something is left and cannot be ended, or there is no such folder.
+/// Returns an error if a process is left and cannot be ended, or if there is no such folder.
 pub fn locked(task: &Path) -> Result<File, String> {
     let lock = taken(task, Instant::now() + LOCK)?;
     end_marked(task)?;
     Ok(lock)
 }
 
-/// The same of all tasks of a working folder, whose locks are given back at once: nobody begins
-/// anything there any more.
+/// Ends all commands of a working folder: takes the lock of each task and releases it at once, because
+/// no new command begins there.
 ///
 /// # Errors
 ///
-/// As above.
+/// Returns the errors of [`locked`].
 pub fn ended_all(work: &Path) -> Result<(), String> {
     let deadline = Instant::now() + LOCK;
     let tasks = std::fs::read_dir(work.join("tasks"));
@@ -45,8 +45,8 @@ pub fn ended_all(work: &Path) -> Result<(), String> {
     end_marked(work)
 }
 
-/// Waits until supervisors that still live have ended what they watch over, and then ends
-/// whoever holds the lock.
+/// Waits until supervisors that are alive have ended their commands, and then ends all processes that
+/// hold the lock.
 fn taken(task: &Path, deadline: Instant) -> Result<File, String> {
     let path = task.join(FILE);
     let lock = File::create(&path);
@@ -74,7 +74,7 @@ fn taken(task: &Path, deadline: Instant) -> Result<File, String> {
     }
 }
 
-/// Ends whatever has the mark of a task in this folder.
+/// Ends all processes with the mark of a task in this folder.
 fn end_marked(folder: &Path) -> Result<(), String> {
     let marked = || -> Vec<Process> {
         let all = Process::others();
@@ -95,7 +95,7 @@ fn end_marked(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Waits until something holds; whether it does in time.
+/// Waits until a condition holds; returns whether it does in time.
 pub fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
     until(Instant::now() + limit, holds)
 }

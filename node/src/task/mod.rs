@@ -1,11 +1,9 @@
-//! A PE runs a command on its shard: where it lies, what the command says while it runs, and
-//! where what it wrote is put.
+//! Runs a command on a PE's shard, forwards its output, and collects its result.
 //!
-//! Below the working folder, which all PEs of a host may share, P3 has `in/p3`, its shard,
-//! `out/p3`, what is to be gathered, and `tasks/p3` for what is neither. `out/p3` is there
-//! whole or not at all. How the command is kept from outliving the PE is `leash`'s business, that
-//! one at a time works on a shard, `lock`'s, how what it wrote is told from what stood there
-//! before, `listing`'s.
+//! Below the working folder, which all PEs of a host may share, P3 has `in/p3`, its shard, `out/p3`,
+//! its result, and `tasks/p3` for all other files. `out/p3` exists completely or not at all. `leash`
+//! keeps the command from outliving the PE, `lock` lets one at a time work on a shard, and `listing`
+//! tells new entries from earlier ones.
 
 mod folders;
 pub mod leash;
@@ -14,6 +12,7 @@ mod listing;
 mod lock;
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -35,16 +34,17 @@ use crate::coordinator::Coordinator;
 use crate::error::NodeError;
 use crate::limits::{DYING, ENDING_OF_COMMANDS, WORDS};
 use crate::payload::{self, PayloadError};
-use crate::system::children::PROGRAM;
-use folders::Folders;
+use crate::system::children::{PROGRAM, Started};
+use crate::system::lock::{Lock, try_lock};
+use folders::{Collected, Folders};
 use lines::Lines;
 
-pub use crate::payload::WORK_PREFIX;
+pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
 
-/// Of what supervisors say of a command's end, in bytes: a cause with a path or two.
+/// Maximum length of the supervisors' report of a command's end, in bytes: a reason with a path or two.
 const LONGEST_END: u64 = 64 * 1024;
 
-/// Why a command was not run, or what it wrote cannot be sent.
+/// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
 enum TaskError {
     #[error("cannot {doing} `{}`: {source}", path.display())]
@@ -63,7 +63,9 @@ enum TaskError {
     Taken(&'static str),
     #[error("what it wrote cannot be sent: {0}")]
     Payload(#[from] PayloadError),
-    /// As the supervisor, or the PE itself, says it.
+    #[error("{}", leash::STOOD_STILL)]
+    StoodStill,
+    /// A reason from the supervisor, or from the PE itself.
     #[error("{0}")]
     Told(String),
 }
@@ -83,7 +85,7 @@ fn remove(path: &Path) -> Result<(), TaskError> {
     payload::remove(path).map_err(TaskError::io("remove", path))
 }
 
-/// Does something that may wait for the disk.
+/// Runs a function that may wait for the disk.
 async fn with_disk<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, TaskError> + Send + 'static,
 ) -> Result<T, TaskError> {
@@ -91,12 +93,13 @@ async fn with_disk<T: Send + 'static>(
     done.map_err(|error| TaskError::Told(error.to_string()))?
 }
 
-/// Runs a command, unless this PE does not, and tells the coordinator how it ended; whether
-/// the PE is to go on. A word to stop ends the command, and so does the end of the channel.
+/// Runs a command, unless this PE does not run any, and reports its end to the coordinator. Returns
+/// whether the PE is to continue. A message to stop ends the command, and so does the end of the
+/// channel.
 ///
 /// # Errors
 ///
-/// The coordinator is gone, or says what has no place now.
+/// Returns an error if the coordinator is gone, or sends an unexpected message.
 pub(crate) async fn run(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -118,12 +121,14 @@ pub(crate) async fn run(
             Ok(()) => task.attempt().await,
             Err(why) => Err(TaskError::Told(why)),
         };
-        let (end, wrote_bytes) = end.unwrap_or_else(|why| (End::Failed(why.to_string()), 0));
+        let failed = |why: TaskError| (End::Failed(why.to_string()), Collected::default());
+        let (end, collected) = end.unwrap_or_else(failed);
         Ran {
             end,
             took_ns: task.took.as_nanos() as u64,
-            wrote_bytes,
+            wrote_bytes: collected.bytes,
             last_lines: task.last_lines.into(),
+            not_taken: collected.not_taken,
         }
     });
     let ran = loop {
@@ -133,13 +138,13 @@ pub(crate) async fn run(
             ran = &mut attempt => break ran,
             word = channel.next_word() => {
                 stop.cancel();
-                // Nobody listens any more to what it says while it ends.
+                // The output of a command that is being ended is not forwarded.
                 drop(lines);
                 attempt.await;
                 return match word? {
                     ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
                     other => Err(NodeError::Unexpected {
-                        said: crate::text::clipped(&other),
+                        said: other.kind().to_owned(),
                         when: "while a command ran",
                     }),
                 };
@@ -153,11 +158,11 @@ pub(crate) async fn run(
     Ok(true)
 }
 
-/// Removes this PE's part of a working folder, and tells the coordinator.
+/// Removes this PE's part of a working folder, and reports to the coordinator.
 ///
 /// # Errors
 ///
-/// The coordinator is gone.
+/// Returns an error if the coordinator is gone.
 pub(crate) async fn clear(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -173,12 +178,65 @@ pub(crate) async fn clear(
     channel.say(FromPe::Cleared { left }).await
 }
 
-/// Removes a working folder with the parts of all PEs, when nothing works in it any more:
-/// what a PE was running that died may be ending just now.
+/// The mark of a working folder whose run is alive: a locked file in it.
+#[derive(Debug)]
+pub struct WorkLock {
+    /// `None` where the file system has no locks.
+    _file: Option<File>,
+}
+
+/// The name of that file.
+const LOCK_FILE: &str = "lock";
+
+impl WorkLock {
+    /// Marks a working folder. The file appears with its lock or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be created.
+    pub fn take(work: &Path) -> io::Result<WorkLock> {
+        let unlocked = work.join("lock.unfinished");
+        let file = File::create(&unlocked)?;
+        if let Err(error) = try_lock(&file, Lock::Exclusive) {
+            tracing::debug!(%error, "the working folder cannot be locked");
+            std::fs::remove_file(&unlocked)?;
+            return Ok(WorkLock { _file: None });
+        }
+        std::fs::rename(&unlocked, work.join(LOCK_FILE))?;
+        Ok(WorkLock { _file: Some(file) })
+    }
+}
+
+/// Removes the working folders beside one, on this host, whose runs were killed. A folder that was to
+/// be kept stays, and so does one that cannot be removed.
+pub fn clear_dead(work: &Path) {
+    let beside = work
+        .parent()
+        .and_then(|above| std::fs::read_dir(above).ok());
+    for entry in beside.into_iter().flatten().flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_kept = name
+            .as_encoded_bytes()
+            .starts_with(KEPT_WORK_PREFIX.as_bytes());
+        if is_kept || payload::HiddenName::parse(&name) != Some(payload::HiddenName::Work) {
+            continue;
+        }
+        let Some(_lock) = payload::unlocked(&path.join(LOCK_FILE)) else {
+            continue;
+        };
+        if let Err(error) = clear_away(&path) {
+            let path = path.display();
+            tracing::warn!(%path, %error, "the working folder of a run that was killed cannot be removed");
+        }
+    }
+}
+
+/// Removes a working folder with the parts of all PEs, after all processes in it have ended: the
+/// command of a PE that died may be ending just now.
 ///
 /// # Errors
 ///
-/// Something still runs in it, or it cannot be removed.
+/// Returns an error if a process is left, or if the folder cannot be removed.
 pub fn clear_away(work: &Path) -> io::Result<()> {
     lock::ended_all(work).map_err(io::Error::other)?;
     payload::remove(work)
@@ -195,8 +253,8 @@ struct Task {
 }
 
 impl Task {
-    /// Runs the command; how it ended, and how many bytes it wrote.
-    async fn attempt(&mut self) -> Result<(End, u64), TaskError> {
+    /// Runs the command, and collects its result if it succeeded.
+    async fn attempt(&mut self) -> Result<(End, Collected), TaskError> {
         let folders = Folders::of(&self.run.work, self.pe)?;
         let ready = {
             let folders = folders.clone();
@@ -205,6 +263,10 @@ impl Task {
         let began = Instant::now();
         let end = self.play().await;
         self.took = began.elapsed();
+        if matches!(end, Err(TaskError::StoodStill)) {
+            // The lower supervisor may be ending the command just now.
+            let _ = unsupervised(folders.clone(), None).await;
+        }
         let (end, supervisor) = end?;
         let end = match (end, supervisor) {
             (Some(end @ (End::Exited(_) | End::Signalled(_))), _) => end,
@@ -212,25 +274,27 @@ impl Task {
             (_, status) => return Err(unsupervised(folders, status).await),
         };
         if end != End::Exited(0) {
-            return Ok((end, 0));
+            return Ok((end, Collected::default()));
         }
-        let bytes = with_disk(move || folders.collect(&ready)).await?;
-        Ok((end, bytes))
+        let collected = with_disk(move || folders.collect(&ready)).await?;
+        Ok((end, collected))
     }
 
-    /// Has supervisors run the command, and passes on what it says on stderr; how it ended, if
-    /// they could tell, and how the upper one did.
+    /// Lets supervisors run the command, and forwards its stderr. Returns how it ended, if they
+    /// reported it, and how the upper one ended.
     async fn play(&mut self) -> Result<(Option<End>, Option<ExitStatus>), TaskError> {
         let mut child = self.start().map_err(|error| {
             TaskError::Told(format!("cannot start a process to run it: {error}"))
         })?;
         let mut stdin = child.stdin.take();
         let order = leash::put(&self.run);
+        let upper = child.id().and_then(Started::numbered);
+        let mut stood_still = false;
         let ended = {
             let stop = self.stop.clone();
             let listening = async {
                 if let Some(stdin) = &mut stdin {
-                    // Who has ended already says nothing.
+                    // A supervisor that has ended reports nothing.
                     let _ = stdin.write_all(&order).await;
                 }
                 self.listen(&mut child).await
@@ -238,16 +302,23 @@ impl Task {
             tokio::select! {
                 end = listening => Some(end),
                 () = stop.cancelled() => None,
+                () = leash::stands_still(upper) => {
+                    stood_still = true;
+                    None
+                }
             }
         };
+        if stood_still {
+            let _ = child.start_kill();
+        }
         // Tells them to end, if they have not.
         drop(stdin);
         drop((child.stdout.take(), child.stderr.take()));
-        // The upper one gives the lower one that long, and then ends what that has left.
+        // The upper one gives the lower one that long, and then ends all remaining processes.
         let limit = ENDING_OF_COMMANDS + 2 * DYING;
         let mut supervisor = timeout(limit, child.wait()).await;
         if supervisor.is_err() {
-            // It was stopped, say; the lower one ends it all.
+            // It was stopped, for example; the lower one ends everything.
             let _ = child.start_kill();
             supervisor = timeout(DYING, child.wait()).await;
         }
@@ -256,11 +327,12 @@ impl Task {
             Some(Err(error)) => Err(TaskError::Told(format!(
                 "nobody knows how it ended: {error}"
             ))),
+            None if stood_still => Err(TaskError::StoodStill),
             None => Err(TaskError::Told("it was given up".to_owned())),
         }
     }
 
-    /// What the supervisors say of the end, when they and the command have ended.
+    /// Returns the supervisors' report when they and the command have ended.
     async fn listen(&mut self, child: &mut Child) -> io::Result<String> {
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let ended = CancellationToken::new();
@@ -277,7 +349,7 @@ impl Task {
             let mut lines = Lines::default();
             let Some(mut err) = err else { return Ok(()) };
             let mut block = [0; 8192];
-            // What was said before the end is there already.
+            // All output from before the end is there already.
             let late = async {
                 ended.cancelled().await;
                 sleep(ENDING_OF_COMMANDS).await;
@@ -297,7 +369,7 @@ impl Task {
                         self.last_lines.pop_front();
                     }
                     self.last_lines.push_back(line.clone());
-                    // Nobody may listen any more.
+                    // The receiver may be gone.
                     let _ = self.say.send(line).await;
                 }
                 if length == 0 {
@@ -316,13 +388,13 @@ impl Task {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A terminal's Ctrl-C is for the PE, or for who started it.
+            // A terminal's Ctrl-C is for the PE, or for its launcher.
             .process_group(0)
             .spawn()
     }
 }
 
-/// Ends what is left of a command that nobody watches over any more, and says so.
+/// Ends the remaining processes of a command without supervisors, and returns the error for the report.
 async fn unsupervised(folders: Folders, supervisor: Option<ExitStatus>) -> TaskError {
     let ended = with_disk(move || lock::locked(&folders.task).map_err(TaskError::Told)).await;
     match (ended, supervisor) {

@@ -1,4 +1,4 @@
-//! Trees of files, messages made of them, and what is in either.
+//! Trees of files, messages made of them, and descriptions of both.
 
 // Every test binary uses its own part of it.
 #![allow(dead_code)]
@@ -11,16 +11,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flitcast_node::payload::{Content, Packer, PayloadError, Unpacker};
+use flitcast_node::payload::{Content, Packer, PayloadError, Target, Unpacker};
 use flitcast_proto::wire::pb;
 use prost::Message;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps};
 use rustix::fs::{mkdirat, open, openat, utimensat};
 
-/// Of all runs that these tests pretend to be.
+/// The number of all runs in these tests.
 pub const NONCE: u64 = 0x5eed;
 
-/// Names the undertaking of all tests, in their receipts.
+/// The number of the job of all tests, in their receipts.
 pub const UNDERTAKING: u64 = 0xacc0;
 
 /// A temporary directory that can be removed by users other than root too, when
@@ -48,14 +48,14 @@ impl Drop for Scratch {
     }
 }
 
-/// What can be told of one entry of a tree.
+/// The description of one entry of a tree.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Described {
     pub path: PathBuf,
     /// With the bits of its type.
     pub mode: u32,
     pub mtime: (i64, i64),
-    /// Of a file, or a symlink's target.
+    /// The content of a file, or a symlink's target.
     pub content: Vec<u8>,
 }
 
@@ -65,7 +65,7 @@ impl Described {
     }
 }
 
-/// Everything at and below `root`, in order.
+/// Returns everything at and below `root`, in order.
 pub fn describe(root: &Path) -> io::Result<Vec<Described>> {
     let mut all = Vec::new();
     for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
@@ -94,7 +94,7 @@ pub fn describe(root: &Path) -> io::Result<Vec<Described>> {
     Ok(all)
 }
 
-/// A bit of everything that can be sent.
+/// Creates entries of all kinds that can be sent.
 pub fn rich_tree(root: &Path) -> io::Result<()> {
     touch(
         &root.join("deep/er/still/file"),
@@ -157,8 +157,8 @@ pub fn rich_tree(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes directories one below the other, as many as there are names, the last of which is a
-/// file's; their whole path may be longer than any call takes.
+/// Creates nested directories with these names, the last of which is a file's; the whole path may
+/// be longer than one call accepts.
 pub fn deep(root: &Path, names: &[&str]) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     fs::create_dir_all(root)?;
@@ -172,7 +172,7 @@ pub fn deep(root: &Path, names: &[&str]) -> io::Result<()> {
     fs::File::from(file).write_all(b"deep down")
 }
 
-/// Writes a file, its parents, its mode and its time.
+/// Writes a file with its parents, its mode and its time.
 pub fn touch(path: &Path, content: &[u8], mode: u32, seconds: i64, nanos: u32) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -194,7 +194,7 @@ pub fn set_mtime(path: &Path, seconds: i64, nanos: u32) -> io::Result<()> {
     Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// The names in a directory but for receipts, sorted.
+/// Returns the sorted names in a directory, without receipts.
 pub fn names(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(dir)? {
@@ -205,7 +205,7 @@ pub fn names(dir: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The message, read in pieces of these sizes, over and over.
+/// Returns the message, read in pieces of these sizes, over and over.
 pub fn pack(content: &Content, pieces: &[usize]) -> Vec<u8> {
     let expected = content.measure().expect("all is readable");
     let mut packer = Packer::open(content, expected).expect("it has just been measured");
@@ -223,7 +223,7 @@ pub fn pack(content: &Content, pieces: &[usize]) -> Vec<u8> {
     message
 }
 
-/// Delivers a message that comes in pieces of these sizes, over and over.
+/// Delivers a message that arrives in pieces of these sizes, over and over.
 pub fn unpack(
     message: &[u8],
     pieces: &[usize],
@@ -240,27 +240,36 @@ pub fn unpack(
             break;
         }
     }
-    unpacker.commit()
+    unpacker.commit().map(drop)
 }
 
-/// Of a PE that nobody asks what it is doing.
+/// Creates an unpacker of a PE without an observer.
 pub fn unpacker(destination: &Path, replace: bool) -> Result<Unpacker, PayloadError> {
-    Unpacker::create(
-        destination.to_owned(),
+    let target = Target {
         replace,
-        NONCE,
-        UNDERTAKING,
-        Arc::default(),
-    )
+        ..target(destination)
+    };
+    Unpacker::create(target, Arc::default())
 }
 
-/// Whether a message goes on with a directory.
+/// Returns the place of a message that replaces nothing and is not kept.
+pub fn target(destination: &Path) -> Target {
+    Target {
+        destination: destination.to_owned(),
+        replace: false,
+        run: NONCE,
+        job: UNDERTAKING,
+        is_kept: false,
+    }
+}
+
+/// Returns whether the next entry of a message is a directory.
 pub fn is_directory(mut rest: &[u8]) -> bool {
     let entry = pb::FileEntry::decode_length_delimited(&mut rest).expect("it was packed");
     entry.kind() == pb::file_entry::Kind::Directory
 }
 
-/// Where the entries of a message end, contents included.
+/// Returns the ends of a message's entries, contents included.
 pub fn entry_ends(message: &[u8]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut rest = message;

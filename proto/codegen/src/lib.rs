@@ -1,8 +1,7 @@
-//! `proto/src/wire/generated.rs` is committed, so that building Flitcast needs no
-//! protobuf compiler. The test of this crate fails when it no longer is what
-//! `proto/flitcast.proto` says; `FLITCAST_BLESS=1 cargo test -p flitcast-codegen`
-//! rewrites it. It is a crate of its own so that it builds while `flitcast-proto`
-//! does not.
+//! Generator of `proto/src/wire/generated.rs`, which is committed, so that building Flitcast needs no
+//! protobuf compiler. The test of this crate fails if the file does not match `proto/flitcast.proto`;
+//! `FLITCAST_BLESS=1 cargo test -p flitcast-codegen` rewrites it. It is a separate crate so that it
+//! builds even if `flitcast-proto` does not.
 
 #[cfg(test)]
 mod tests {

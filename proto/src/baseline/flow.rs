@@ -1,49 +1,51 @@
-//! Carries transfers along the edges of a tree, flit by flit, with single ports and
-//! unbounded buffers, first come first served.
+//! Execution of transfers along the edges of a tree, flit by flit, with single ports, unbounded
+//! buffers and first come, first served.
 
 use std::collections::VecDeque;
 
 use super::Transfer;
 use crate::{PeId, Tree};
 
-/// What carrying a set of transfers took.
+/// The cost of a set of transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The last step in which a data flit reached the end of its transfer.
     pub time_steps: u64,
-    /// Steps of control items over edges.
+    /// Number of steps in which control items crossed edges.
     pub control_steps: u64,
-    /// The most flits of other PEs' messages that a PE held at the end of a step.
+    /// Maximum number of flits of other PEs' messages that a PE held at the end of a step.
     pub largest_buffer_flits: u64,
 }
 
-/// A transfer at one PE of its way.
+/// A transfer at one PE on its path.
 #[derive(Clone, Copy)]
 struct Hop {
     transfer: usize,
     next: PeId,
-    /// Flits that are here, and of those the ones sent on.
+    /// Number of flits that have arrived here.
     here: u64,
+    /// Number of these that were sent on.
     sent: u64,
 }
 
 struct Carrier<'a> {
     tree: &'a Tree,
     transfers: &'a [Transfer],
-    /// What each PE has to send, in the order of its turn; the front is under way.
+    /// The transfers that each PE has to send, in the order of their arrival; the first is under
+    /// way.
     queues: Vec<VecDeque<Hop>>,
-    /// How many transfers each one still waits for.
+    /// Number of transfers that each transfer still waits for.
     waits_for: Vec<usize>,
     waiting: Vec<Vec<usize>>,
-    /// Flits of others at each PE.
+    /// Number of other PEs' flits at each PE.
     held: Vec<u64>,
-    /// Who a PE received from last, and of which transfer: it goes on with that.
+    /// The sender and the transfer that each PE received from last; it continues with these.
     last_heard: Vec<Option<(PeId, usize)>>,
     flow: Flow,
     step: u64,
 }
 
-/// Carries all transfers to their ends.
+/// Executes all transfers.
 pub fn flow(tree: &Tree, transfers: &[Transfer]) -> Flow {
     let mut carrier = Carrier {
         tree,
@@ -78,7 +80,7 @@ pub fn flow(tree: &Tree, transfers: &[Transfer]) -> Flow {
 }
 
 impl Carrier<'_> {
-    /// A transfer may leave its source.
+    /// Starts a transfer at its source.
     fn begin(&mut self, index: usize) {
         let Transfer {
             from, to, flits, ..
@@ -92,16 +94,16 @@ impl Carrier<'_> {
         });
     }
 
-    /// The neighbour of `at` on the way to `to`.
+    /// Returns the neighbour of `at` on the path to `to`.
     fn toward(&self, at: PeId, to: PeId) -> PeId {
         let down = self.tree.child_toward(at, to);
         down.or(self.tree.parent(at)).unwrap_or(at)
     }
 
-    /// One step; whether anything moved.
+    /// Executes one step and returns whether anything moved.
     fn advance(&mut self) -> bool {
         self.step += 1;
-        // Who wants to send to whom, and whom each PE listens to.
+        // The receiver of each sender, and the sender that each PE receives from.
         let mut chosen: Vec<Option<PeId>> = vec![None; self.queues.len()];
         for from in self.tree.pes() {
             let Some(leg) = self.queues[from.index()].front() else {
@@ -135,7 +137,7 @@ impl Carrier<'_> {
         !moves.is_empty()
     }
 
-    /// Sends one flit of the leg under way; what the leg was then.
+    /// Sends one flit of the transfer under way and returns its state.
     fn send(&mut self, from: PeId) -> Option<Hop> {
         let queue = &mut self.queues[from.index()];
         let leg = queue.front_mut()?;
@@ -145,7 +147,7 @@ impl Carrier<'_> {
         if leg.sent == transfer.flits {
             queue.pop_front();
         }
-        // Of a combined message the sender's own part goes first.
+        // The sender's own part of a combined message goes first.
         let own = transfer.flits - transfer.held_flits;
         let of_others = transfer.from != from || leg.sent > own;
         if of_others && !transfer.control {
@@ -175,7 +177,7 @@ impl Carrier<'_> {
         } else if !transfer.control {
             self.flow.time_steps = self.step;
         }
-        // What ends here for good is nobody's buffer; what a later transfer takes on is.
+        // Flits that end here are not buffered, unless a later transfer passes them on.
         let goes_on = self.waiting[leg.transfer].iter().any(|&later| {
             let later = &self.transfers[later];
             later.from == at && later.held_flits > 0
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_linear_gather_pays_two_ways_for_each_pe() {
-        // Request down in `depth` steps, first flit back after as many.
+        // The request goes down in `depth` steps, and the first flit comes back after as many.
         let flow = |t: &str, flits: &[u64]| {
             let tree = tree(t);
             flow(&tree, &Baseline::Linear.gather(&tree, flits))

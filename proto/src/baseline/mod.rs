@@ -1,11 +1,10 @@
-//! What users know: linear, windowed linear, binomial with combining, and Träff's
-//! adaptive tree, in the step model, to compare the schedules with.
+//! Baselines in the step model, for comparison with the schedules: linear, windowed linear,
+//! binomial with combining, and Träff's adaptive tree.
 //!
-//! A baseline is a set of [`Transfer`]s that [`flow`] carries along the tree's edges
-//! with ports that are as single as ours, but with buffers as large as they need:
-//! that is what these algorithms take for granted. Nothing else here schedules
-//! anything. Real runs of them (`ops/linear.rs`, `ops/combining.rs`) take their trees from
-//! here.
+//! A baseline is a set of [`Transfer`]s that [`flow`] executes along the tree's edges. The ports
+//! are single, as for the schedules, but buffers are unbounded, which these algorithms require.
+//! Nothing else is scheduled here. Real runs of the baselines (`ops/linear.rs`, `ops/combining.rs`)
+//! use the trees of this module.
 
 mod flow;
 
@@ -13,44 +12,43 @@ use crate::{PeId, Tree};
 
 pub use flow::{Flow, flow};
 
-/// A message between any two PEs, sent as soon as what it waits for has arrived.
+/// A message between any two PEs, sent as soon as the transfers that it waits for have arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Where it starts.
+    /// Source.
     pub from: PeId,
-    /// Where it ends.
+    /// Destination.
     pub to: PeId,
-    /// Its length.
+    /// Length.
     pub flits: u64,
-    /// How many of those its sender only passes on: it had to hold them.
+    /// Number of flits that the sender only passes on, and so had to hold.
     pub held_flits: u64,
-    /// A request or a size, not data.
+    /// Whether it is a request or a size, not data.
     pub control: bool,
-    /// Transfers that must have arrived before, by index.
+    /// Indices of the transfers that must have arrived before.
     pub after: Vec<usize>,
 }
 
-/// An algorithm that users know.
+/// A well-known algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// P0 serves one PE after the other, by index. A gather asks each one and waits
-    /// for its message.
+    /// P0 serves one PE after the other, by index. In a gather, P0 sends a request to each and
+    /// waits for its message.
     Linear,
-    /// The same with so many requests under way at once. A scatter has no requests,
-    /// so there it is linear.
+    /// Like `Linear`, with this number of requests under way at once. A scatter has no requests and
+    /// is linear.
     Window(usize),
-    /// A binomial tree over the PEs' indices; each PE waits for its children, and
-    /// sends all that it has as one message.
+    /// A binomial tree over the PEs' indices; each PE waits for its children and sends everything
+    /// that it has as one message.
     Binomial,
-    /// J. L. Träff, Practical, linear-time, fully distributed algorithms for
-    /// irregular gather and scatter (arXiv 1702.05967): neighbouring blocks of 1, 2,
-    /// 4, .. PEs merge; the lighter block's root sends to the heavier's, and the
-    /// block with P0 always receives.
+    /// J. L. Träff, Practical, linear-time, fully distributed algorithms for irregular gather and
+    /// scatter (arXiv 1702.05967): neighbouring blocks of 1, 2, 4, .. PEs merge; the root of the
+    /// lighter block sends to that of the heavier, and the block with P0 always receives.
     Adaptive,
 }
 
 impl Baseline {
-    /// Its transfers for a gather, `flits[i]` being L_i.
+    /// Returns the transfers of a gather; `flits[i]` is L_i.
     pub fn gather(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
         match self {
             Baseline::Linear => requested(tree, flits, 1),
@@ -60,7 +58,7 @@ impl Baseline {
         }
     }
 
-    /// Its transfers for a scatter.
+    /// Returns the transfers of a scatter.
     pub fn scatter(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
         match self {
             Baseline::Linear | Baseline::Window(_) => {
@@ -81,12 +79,12 @@ impl Baseline {
     }
 }
 
-/// The tree along which [`Baseline::Binomial`] sends, and a real run of it.
+/// Returns the tree of [`Baseline::Binomial`], for real runs as well.
 pub fn binomial_tree(pes: usize) -> Tree {
     merged(&binomial(pes), pes)
 }
 
-/// The tree along which [`Baseline::Adaptive`] sends, and a real run of it.
+/// Returns the tree of [`Baseline::Adaptive`], for real runs as well.
 pub fn adaptive_tree(lengths: &[u64]) -> Tree {
     merged(&adaptive(lengths), lengths.len())
 }
@@ -102,12 +100,13 @@ fn merged(merges: &[Merge], pes: usize) -> Tree {
     }
 }
 
-/// P0 asks each PE by index, at most `width` at a time unanswered.
+/// Returns the transfers of a gather in which P0 sends requests by index, at most `width`
+/// unanswered at a time.
 fn requested(tree: &Tree, flits: &[u64], width: usize) -> Vec<Transfer> {
     let mut transfers: Vec<Transfer> = Vec::new();
     let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
     for (place, pe) in nonnull.enumerate() {
-        // Requests and answers alternate, so the answer `width` places back is:
+        // Requests and answers alternate, so this is the answer `width` positions before:
         let after = place.checked_sub(width).map(|earlier| 2 * earlier + 1);
         let request = transfers.len();
         transfers.push(Transfer {
@@ -130,15 +129,15 @@ fn requested(tree: &Tree, flits: &[u64], width: usize) -> Vec<Transfer> {
     transfers
 }
 
-/// One merge of two blocks of PEs: `from`'s block becomes part of `to`'s.
+/// One merge of two blocks of PEs: the block of `from` becomes part of that of `to`.
 #[derive(Clone, Copy)]
 struct Merge {
     from: usize,
     to: usize,
 }
 
-/// The binomial tree by levels: PE i sends to i with its lowest set bit cleared, the
-/// smallest blocks first.
+/// Returns the binomial tree by levels, the smallest blocks first: PE i sends to i with its lowest
+/// set bit cleared.
 fn binomial(pes: usize) -> Vec<Merge> {
     let mut merges = Vec::new();
     let mut block = 1;
@@ -153,9 +152,9 @@ fn binomial(pes: usize) -> Vec<Merge> {
     merges
 }
 
-/// Träff's tree by levels.
+/// Returns Träff's tree by levels.
 fn adaptive(flits: &[u64]) -> Vec<Merge> {
-    // Root and weight of each block, left to right.
+    // Root and weight of each block, from left to right.
     let mut blocks: Vec<(usize, u64)> = flits.iter().copied().enumerate().collect();
     let mut merges = Vec::new();
     while blocks.len() > 1 {
@@ -177,8 +176,8 @@ fn adaptive(flits: &[u64]) -> Vec<Merge> {
     merges
 }
 
-/// Each merge as one message of all that the sender's block holds, after all that
-/// came to it. A block of null messages sends nothing.
+/// Converts each merge to one message with everything that the sender's block holds, after all
+/// messages to the sender. A block of null messages sends nothing.
 fn combined(merges: &[Merge], flits: &[u64]) -> Vec<Transfer> {
     let mut holds = flits.to_vec();
     let mut arrived: Vec<Vec<usize>> = vec![Vec::new(); flits.len()];
@@ -203,8 +202,8 @@ fn combined(merges: &[Merge], flits: &[u64]) -> Vec<Transfer> {
     transfers
 }
 
-/// A gather run backwards is a scatter: a PE sends its children's parts on, largest
-/// block first, once it has its own.
+/// Reverses a gather to a scatter: a PE sends its children's parts on, largest block first, after
+/// it has received its own.
 fn reversed(gather: Vec<Transfer>, flits: &[u64]) -> Vec<Transfer> {
     let last = gather.len().saturating_sub(1);
     let mut feeds = vec![None; flits.len()];
@@ -215,7 +214,7 @@ fn reversed(gather: Vec<Transfer>, flits: &[u64]) -> Vec<Transfer> {
         from: transfer.to,
         to: transfer.from,
         flits: transfer.flits,
-        // What its sender got for others.
+        // The part that the sender received for others.
         held_flits: if transfer.to == PeId::ROOT {
             0
         } else {

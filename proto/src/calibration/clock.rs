@@ -1,41 +1,41 @@
-//! How far the clocks of two processes are apart, by exchanges between them, and how
-//! sure that is.
+//! The offset between the clocks of two processes, estimated from exchanges between them, with its
+//! uncertainty.
 //!
-//! In an exchange the lower end's clock reads its times somewhere between the upper
-//! end's two, and nothing says where: a way down may take all of the round trip and
-//! the way up nothing. So the exchange with the least round trip says most, and half
-//! of that is the uncertainty, whatever the delays are. Along a tree both add up.
+//! In an exchange, the lower end reads its clock at an unknown moment between the two readings of
+//! the upper end: one direction may take all of the round trip and the other nothing. So the
+//! exchange with the shortest round trip determines the offset best, with half of that round trip
+//! as uncertainty, whatever the delays are. Along a tree, offsets and uncertainties add up.
 
 use super::Exchange;
 use crate::{PeId, Tree};
 
-/// How fast two clocks may drift apart, in parts of a million: 50 for each of two
-/// crystals, which is what they are sold with at worst.
+/// Maximum drift between two clocks, in parts per million: 50 for each crystal, the usual worst
+/// case.
 pub const DRIFT_PPM: u64 = 100;
 
-/// How far a clock is ahead of another.
+/// The offset of a clock from another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockOffset {
-    /// This clock's reading less the other's at the same moment.
+    /// Reading of this clock minus that of the other at the same moment.
     pub offset_ns: i64,
-    /// How far off `offset_ns` may be; 0 only where the two are one clock.
+    /// Maximum error of `offset_ns`; 0 only if the two are one clock.
     pub uncertainty_ns: u64,
 }
 
 impl ClockOffset {
-    /// Two processes that read the same clock.
+    /// Offset between two processes that read the same clock.
     pub const SHARED: ClockOffset = ClockOffset {
         offset_ns: 0,
         uncertainty_ns: 0,
     };
 
-    /// Whether the two are one clock.
+    /// Returns whether the two are one clock.
     pub fn is_shared(&self) -> bool {
         *self == ClockOffset::SHARED
     }
 
-    /// The offset of the exchanges' lower end to their upper end, at any moment
-    /// between the first and the last of them. `None` if no exchange makes sense.
+    /// Returns the offset of the lower end from the upper end of the exchanges, at any moment
+    /// between the first and the last of them; `None` if no exchange is plausible.
     pub fn between(exchanges: &[Exchange]) -> Option<ClockOffset> {
         let sound = || exchanges.iter().filter(|exchange| exchange.is_sound());
         let least = sound().min_by_key(|exchange| exchange.round_trip_ns())?;
@@ -49,7 +49,7 @@ impl ClockOffset {
         })
     }
 
-    /// The same, so much later: clocks drift.
+    /// Returns the offset a time `by_ns` later, with more uncertainty because clocks drift.
     pub fn aged(self, by_ns: u64) -> ClockOffset {
         match self.is_shared() {
             true => self,
@@ -60,7 +60,8 @@ impl ClockOffset {
         }
     }
 
-    /// The offset of this clock to a third, to which the other's is `other`.
+    /// Returns the offset of this clock to a third one; `other` is the other clock's offset to the
+    /// third.
     fn beyond(self, other: ClockOffset) -> ClockOffset {
         ClockOffset {
             offset_ns: self.offset_ns.saturating_add(other.offset_ns),
@@ -68,7 +69,7 @@ impl ClockOffset {
         }
     }
 
-    /// A reading of this clock as the other would have read it.
+    /// Converts a reading of this clock to a reading of the other.
     pub fn on_the_other(&self, reading_ns: u64) -> i128 {
         i128::from(reading_ns) - i128::from(self.offset_ns)
     }
@@ -78,13 +79,13 @@ fn drift_ns(over_ns: u64) -> u64 {
     (over_ns / 1_000_000 + 1).saturating_mul(DRIFT_PPM)
 }
 
-/// Each PE's offset to P0. `clocks[i]` names the clock that P_i reads: equal names
-/// are one clock, an empty name is nobody else's. `to_parent[i]` is P_i's offset to
-/// its parent; it is not looked at where a PE nearer to P0 reads the same clock.
+/// Computes each PE's offset to P0. `clocks[i]` names the clock that P_i reads: equal names mean
+/// the same clock, and an empty name means a clock of P_i only. `to_parent[i]` is P_i's offset to
+/// its parent; it is ignored if a PE nearer to P0 reads the same clock.
 ///
 /// # Errors
 ///
-/// A PE whose offset to its parent is needed and not there.
+/// Returns a PE whose offset to its parent is needed but missing.
 pub fn offsets_to_root(
     tree: &Tree,
     clocks: &[String],
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
     use crate::seeded::SplitMix64;
 
-    /// A lower end whose clock is ahead and drifts, over delays that are anything.
+    /// A lower end whose clock is ahead and drifts, with arbitrary delays.
     struct Skewed {
         ahead_ns: i64,
         drift_ppm: i64,
@@ -122,7 +123,7 @@ mod tests {
     }
 
     impl Skewed {
-        /// What the lower end's clock reads.
+        /// Returns the reading of the lower end's clock.
         fn reads(&self, at_ns: u64) -> u64 {
             (at_ns as i64 + self.offset_at(at_ns)) as u64
         }
@@ -131,7 +132,7 @@ mod tests {
             self.ahead_ns + at_ns as i64 * self.drift_ppm / 1_000_000
         }
 
-        /// A way: at least `least_ns`, now and then a hundred times that.
+        /// Adds a delay: at least `least_ns`, sometimes up to a hundred times that.
         fn pass(&mut self, least_ns: u64) {
             let longest = match self.random.below(10) {
                 0 => 100 * least_ns,
@@ -159,7 +160,7 @@ mod tests {
         }
     }
 
-    /// From where every reading is positive.
+    /// Start time for which every reading is positive.
     const START_NS: u64 = 100_000_000_000;
 
     #[test]
@@ -167,7 +168,7 @@ mod tests {
         for seed in 0..300 {
             let mut random = SplitMix64::new(seed);
             let ahead_ns = random.below(20_000_000_000) as i64 - 10_000_000_000;
-            // 50 ppm at most, as the drift of the one clock against the other.
+            // At most 50 ppm, as the drift of the one clock against the other.
             let drift_ppm = random.below(101) as i64 - 50;
             let (down_ns, up_ns) = (1 + random.below(1_000_000), 1 + random.below(1_000_000));
             let count = 1 + random.below(200);
@@ -192,7 +193,7 @@ mod tests {
                     "seed {seed}: {wrong} off, {found:?}"
                 );
             }
-            // It says something, too: no more than half of the best and the drift.
+            // The uncertainty is also useful: at most half of the best round trip, plus the drift.
             let best = all.iter().map(Exchange::round_trip_ns).min().unwrap();
             let window = all[all.len() - 1].returned_ns - START_NS;
             assert!(
@@ -225,7 +226,7 @@ mod tests {
         assert_eq!(ClockOffset::between(&[]), None);
     }
 
-    /// A message is never there before it was sent, so such an exchange is a lie.
+    /// An exchange in which a message arrives before it was sent is ignored.
     #[test]
     fn exchanges_that_cannot_be_are_not_believed() {
         let lie = Exchange {
@@ -258,7 +259,8 @@ mod tests {
             Some(offset(1_005, 70)),
         ];
         let offsets = offsets_to_root(&tree, &clocks, &measured).unwrap();
-        // P3 is on P0's host. P4 is on P1's, and whichever is met first speaks for both.
+        // P3 is on P0's host. P4 is on P1's host; the one that is met first determines the offset
+        // of both.
         assert_eq!(offsets[2], offset(700, 30));
         assert!(offsets[0].is_shared() && offsets[3].is_shared());
         assert_eq!(offsets[1], offsets[4]);

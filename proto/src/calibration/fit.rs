@@ -1,20 +1,19 @@
-//! A link's latency, rate and burst from timed bursts, most of which are good.
+//! A fit of a link's latency, rate and burst to timed bursts with outliers.
 //!
-//! The curve is max(latency + pace * bytes, intercept + slope * bytes): up to the burst
-//! bytes go at the software's pace, which on most links is next to nothing, and beyond
-//! it at the link's rate. It is fitted in two stages, each of which withstands
-//! outliers:
+//! The curve is max(latency + pace * bytes, intercept + slope * bytes): up to the burst, bytes move
+//! at the pace of the software, which is close to zero on most links, and beyond it at the rate of
+//! the link. The fit has two stages, both robust against outliers:
 //!
-//! 1. **Within a size**, by the densest half of its times, and the mean of those that
-//!    agree with it. A disturbance makes some times longer by any amount; the others
-//!    stay together. (The least time withstands that too, but it drifts with the
-//!    number of repeats and is lost to a single low outlier.)
-//! 2. **Across sizes**, by least absolute deviations, relative to the time: a size
-//!    that was disturbed as a whole counts like one vote. Such a curve goes through as
-//!    many sizes as it has parameters, so the best is found by looking at each of them.
+//! 1. **Within a size**, it uses the densest half of the times, and the mean of those that agree
+//!    with it. A disturbance makes some times longer by any amount; the others stay together. (The
+//!    minimum is robust, too, but it depends on the number of repeats, and a single low outlier
+//!    spoils it.)
+//! 2. **Across sizes**, it minimises the absolute deviations, relative to the time: a size that was
+//!    disturbed as a whole counts like one vote. An optimal curve passes through as many sizes as
+//!    it has parameters, so the best one is found by trying each of these curves.
 //!
-//! How sure this is, is found out by drawing the points of each size anew, with
-//! replacement, and fitting again.
+//! The uncertainty is estimated by bootstrap: the points of each size are resampled with
+//! replacement and fitted again.
 
 use std::collections::BTreeMap;
 
@@ -23,28 +22,28 @@ use thiserror::Error;
 use crate::cost::Link;
 use crate::seeded::SplitMix64;
 
-/// A burst of one direction of an edge.
+/// A timed burst in one direction of an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// How long it was.
+    /// Length of the burst.
     pub bytes: u64,
-    /// What it took, from its first byte's departure to its last byte's arrival.
+    /// Time from the departure of its first byte to the arrival of its last.
     pub ns: f64,
 }
 
-/// A value and where the truth lies in 95 of 100 cases.
+/// A value with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The best value.
+    /// Best value.
     pub value: f64,
-    /// At most `value`.
+    /// Lower end of the interval, at most `value`.
     pub low: f64,
-    /// At least `value`.
+    /// Upper end of the interval, at least `value`.
     pub high: f64,
 }
 
 impl Estimate {
-    /// A value without a doubt.
+    /// Returns a value without uncertainty.
     pub fn exact(value: f64) -> Estimate {
         Estimate {
             value,
@@ -54,21 +53,21 @@ impl Estimate {
     }
 }
 
-/// One direction of an edge as it looks from outside: wire and software.
+/// One direction of an edge as measured from outside: wire and software.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLink {
-    /// What the shortest message takes.
+    /// Time of the shortest message.
     pub latency_ns: Estimate,
-    /// What a flit takes beside its bytes, one behind the other.
+    /// Time of a flit besides its bytes, in a stream of flits.
     pub setup_ns: Estimate,
-    /// What each further byte takes, once the burst is used up.
+    /// Time of each further byte after the burst.
     pub ns_per_byte: Estimate,
-    /// What an idle link lets through before its rate holds.
+    /// Bytes that an idle link transfers before its rate applies.
     pub burst_bytes: Estimate,
 }
 
 impl MeasuredLink {
-    /// The best values.
+    /// Returns the best values.
     pub fn value(&self) -> Link {
         Link {
             latency_ns: self.latency_ns.value,
@@ -79,49 +78,46 @@ impl MeasuredLink {
     }
 }
 
-/// A fitted direction of an edge.
+/// The fit of one direction of an edge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFit {
     /// The parameters.
     pub link: MeasuredLink,
-    /// For each point whether the fit rests on it: whether it agrees with the
-    /// densest half of its size.
+    /// Whether each point is part of the fit: whether it agrees with the densest half of its size.
     pub used: Vec<bool>,
 }
 
-/// Points to which no link can be fitted.
+/// An error of a fit.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FitError {
-    /// A line needs two.
+    /// A line needs at least two sizes.
     #[error("bursts of {found} sizes: at least two are needed")]
     TooFewSizes {
-        /// How many there are.
+        /// Number of sizes.
         found: usize,
     },
-    /// More than the search across sizes is made for.
-    #[error("bursts of {found} sizes: at most {MAX_SIZES} are looked at")]
+    /// The search across sizes supports at most [`MAX_SIZES`].
+    #[error("bursts of {found} sizes: at most {MAX_SIZES} are supported")]
     TooManySizes {
-        /// How many there are.
+        /// Number of sizes.
         found: usize,
     },
 }
 
-/// Sizes that are looked at: the search takes their fourth power.
+/// Maximum number of sizes: the cost of the search grows with their fourth power.
 pub const MAX_SIZES: usize = 24;
-/// Fits of points drawn anew.
 const RESAMPLES: usize = 200;
-/// Of those, how many may lie outside of the interval at each end: 2.5 %.
+/// Number of resampled fits outside of the interval at each end: 2.5 %.
 const OUTSIDE: usize = RESAMPLES / 40;
-/// A bend is believed if with it the deviations are at most this part of what they are
-/// without: one more parameter always helps a little.
+/// A bend is accepted if it reduces the deviations to this fraction or less, because one more
+/// parameter always helps a little.
 const BURST_HELPS: f64 = 0.7;
 
-/// Fits a link. `seed` draws the points anew for the intervals: the same points and
-/// seed give the same fit.
+/// Fits a link. `seed` determines the resampling: the same points and seed give the same fit.
 ///
 /// # Errors
 ///
-/// Too few sizes, or too many.
+/// Returns an error if there are too few sizes, or too many.
 pub fn fit_link(points: &[Point], seed: u64) -> Result<LinkFit, FitError> {
     let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.ns.is_finite()) {
@@ -151,13 +147,13 @@ pub fn fit_link(points: &[Point], seed: u64) -> Result<LinkFit, FitError> {
     })
 }
 
-/// Where the times of one size are.
+/// The centre of the times of one size.
 pub(super) struct Centre {
-    /// The mean of those that agree.
+    /// Mean of the times that agree.
     pub value: f64,
-    /// All that agree are at least this.
+    /// Minimum of the times that agree.
     pub low: f64,
-    /// And at most this.
+    /// Maximum of the times that agree.
     pub high: f64,
     agreeing: usize,
 }
@@ -168,17 +164,17 @@ impl Centre {
     }
 }
 
-/// Where sorted times are densest; `None` of none.
+/// Returns the densest place of sorted times; `None` if there are none.
 pub(super) fn centre(times: &[f64]) -> Option<Centre> {
     let n = times.len();
     let half = n / 2 + 1;
-    // Of two times there is no denser half; noise adds.
+    // Two times have no denser half; noise only lengthens times.
     let half = if n == 2 { 1 } else { half };
     let windows = times.windows(half);
     let densest = windows.min_by(|a, b| (a[half - 1] - a[0]).total_cmp(&(b[half - 1] - b[0])))?;
     let middle = median(densest);
-    // Half of a normal distribution lies within 0.6745 standard deviations; of few
-    // times the densest half is narrower than that.
+    // Half of a normal distribution is within 0.6745 standard deviations; with few times the
+    // densest half is narrower than that.
     let deviation = (densest[half - 1] - densest[0]) / 2.0 / 0.6745 * (1.0 + 5.0 / n as f64);
     let (low, high) = (middle - 2.5 * deviation, middle + 2.5 * deviation);
     let agreeing: Vec<f64> = times
@@ -194,7 +190,7 @@ pub(super) fn centre(times: &[f64]) -> Option<Centre> {
     })
 }
 
-/// Of sorted values, at least one.
+/// Returns the median of sorted values, of which there must be at least one.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted.len() % 2 {
@@ -203,7 +199,7 @@ fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// One size.
+/// The times of one size.
 #[derive(Clone, Copy)]
 struct Group {
     bytes: f64,
@@ -213,7 +209,7 @@ struct Group {
 
 fn group(bytes: u64, sorted: &[f64]) -> Option<Group> {
     let centre = centre(sorted)?;
-    // Deviations are relative; a time below a microsecond is not told from one.
+    // Deviations are relative; times below a microsecond count as one microsecond.
     let weight = (centre.agreeing as f64).sqrt() / centre.value.max(1_000.0);
     Some(Group {
         bytes: bytes as f64,
@@ -222,7 +218,7 @@ fn group(bytes: u64, sorted: &[f64]) -> Option<Group> {
     })
 }
 
-/// max(latency + pace * bytes, intercept + slope * bytes).
+/// The curve max(latency + pace * bytes, intercept + slope * bytes).
 #[derive(Clone, Copy)]
 struct Curve {
     latency: f64,
@@ -232,7 +228,7 @@ struct Curve {
 }
 
 impl Curve {
-    /// One line, without a burst.
+    /// Returns a line without a burst.
     fn line(latency: f64, slope: f64) -> Curve {
         Curve {
             latency,
@@ -262,9 +258,8 @@ impl Curve {
 /// A curve and its deviations.
 type Candidate = Option<(f64, Curve)>;
 
-/// The curve with the least deviations. A further parameter has to earn its place: a
-/// line; a bend, below which all sizes take the same; one, below which they have a
-/// pace of their own.
+/// Returns the curve with the smallest deviations. Each further parameter must reduce them clearly:
+/// a line; a bend with a constant time below it; a bend with a separate pace below it.
 fn curve(groups: &[Group]) -> Curve {
     let [mut straight, mut flat, mut paced]: [Candidate; 3] = [None; 3];
     let better = |best: &mut Candidate, curve: Curve| {
@@ -284,13 +279,13 @@ fn curve(groups: &[Group]) -> Curve {
                 intercept,
                 slope,
             };
-            // At least two sizes on either side of the bend, or it is no bend.
+            // A bend needs at least two sizes on either side.
             let bends = groups[1..groups.len().saturating_sub(2).max(1)].iter();
             for below in bends.filter(|below| below.ns > intercept) {
                 better(&mut flat, bent(below.ns, 0.0));
             }
-            // And three beyond the one that has most freedom: two of which one is wild
-            // would lie on some line, too.
+            // The curve with most parameters needs at least three sizes beyond the bend: two, one
+            // of them an outlier, would always lie on some line.
             if place + 3 > groups.len() {
                 continue;
             }
@@ -301,7 +296,7 @@ fn curve(groups: &[Group]) -> Curve {
             }
         }
     }
-    // No two sizes are the same, so there is a line, unless all of them fall.
+    // All sizes differ, so a line exists, unless every pair has a negative slope.
     let level = Curve::line(groups[0].ns, 0.0);
     let mut best = straight.unwrap_or((f64::INFINITY, level));
     for further in [flat, paced].into_iter().flatten() {
@@ -312,7 +307,7 @@ fn curve(groups: &[Group]) -> Curve {
     best.1
 }
 
-/// Latency and pace of the lines through pairs of sizes.
+/// Returns latency and pace of the lines through pairs of sizes.
 fn paces(groups: &[Group]) -> impl Iterator<Item = (f64, f64)> {
     let pairs = groups.iter().enumerate();
     let pairs = pairs.flat_map(|(place, a)| groups[place + 1..].iter().map(move |b| (a, b)));
@@ -322,13 +317,13 @@ fn paces(groups: &[Group]) -> impl Iterator<Item = (f64, f64)> {
     })
 }
 
-/// Of the line through two sizes; `None` if it falls.
+/// Returns the slope of the line through two sizes; `None` if it is negative.
 fn slope(a: &Group, b: &Group) -> Option<f64> {
     let slope = (b.ns - a.ns) / (b.bytes - a.bytes);
     (slope.is_finite() && slope >= 0.0).then_some(slope)
 }
 
-/// The parameters of `best` with the spread that drawing anew gives them.
+/// Returns the parameters of `best` with the intervals of resampling.
 fn intervals(
     by_size: &BTreeMap<u64, Vec<f64>>,
     groups: &[Group],
@@ -346,8 +341,8 @@ fn intervals(
         let drawn: Vec<Group> = drawn.collect();
         drawn_curves.push(curve(&drawn));
     }
-    // Sizes with a point or two show no spread of their own; how far they are off the
-    // curve does.
+    // Sizes with one or two points show no variation themselves; their deviation from the curve is
+    // used instead.
     let mut off: Vec<f64> = groups
         .iter()
         .map(|g| (g.ns / best.at(g.bytes).max(1.0) - 1.0).abs())
@@ -368,7 +363,7 @@ fn intervals(
     };
     MeasuredLink {
         latency_ns: estimate(|curve| curve.latency),
-        // Of bursts in flits of one size nobody can tell.
+        // Bursts with flits of one size do not determine the set-up time.
         setup_ns: Estimate::default(),
         ns_per_byte: estimate(|curve| curve.slope),
         burst_bytes: estimate(Curve::burst),

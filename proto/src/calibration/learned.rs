@@ -1,70 +1,70 @@
-//! What costs are, learned from rounds as they come.
+//! Estimation of costs from rounds as they are run.
 //!
-//! The costs are known as a normal distribution of their logarithms. A round tells when its
-//! messages arrived; the prediction says when they should have; the costs that are most likely
-//! after both are found by Gauss and Newton's method, with Huber's weights, so that a round that
-//! something else disturbed counts little (an iterated extended Kalman filter). What a round does
-//! not depend on stays as it was, and as unsure.
+//! The costs are a normal distribution of their logarithms. A round yields the arrival times of its
+//! messages, and the prediction yields the expected ones. The most likely costs given both are
+//! found by the Gauss-Newton method with Huber's weights, so that a disturbed round counts little
+//! (an iterated extended Kalman filter). Costs that do not influence a round keep their values and
+//! uncertainties.
 //!
-//! Pure arithmetic: which costs these are, whose rounds, and where what was learned is kept, is
-//! the coordinator's business.
+//! This module is pure arithmetic. The coordinator defines the costs and the rounds, and stores the
+//! results.
 
 type Matrix<const N: usize> = [[f64; N]; N];
 
-/// How far a cost may be from what was assumed: a factor.
+/// Maximum factor between a learned cost and the assumed one.
 const FARTHEST: f64 = 30.0;
-/// A residual of so many deviations begins to count less (Huber's constant).
+/// Residual, in deviations, from which residuals count less (Huber's constant).
 const HUBER: f64 = 1.345;
-/// The step in which slopes are taken.
+/// Step for numerical derivatives.
 const SLOPE: f64 = 0.1;
-/// A lesson changes no cost by more than this factor in one iteration.
+/// Maximum factor by which one iteration changes a cost, as a logarithm.
 const LONGEST_STEP: f64 = std::f64::consts::LN_2;
-/// How short a step ends the iterations.
+/// Length of a step that ends the iterations.
 const SHORT_STEP: f64 = 0.01;
 
-/// What is assumed of costs, and how they are learned.
+/// The assumed costs and the parameters of learning.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior<const N: usize> {
-    /// The costs where nobody could measure any, which nothing that is learned leaves too far.
+    /// Costs for unmeasured hosts; learned costs stay near them.
     pub costs: [f64; N],
-    /// How unsure those are: the standard deviations of their logarithms.
+    /// Uncertainties of `costs`: standard deviations of their logarithms.
     pub unsure: [f64; N],
-    /// How much surer than this nobody ever is: machines change, and so do the rounds.
+    /// Minimum standard deviation, because machines and rounds change.
     pub surest: f64,
-    /// What a cost may have drifted between two lessons.
+    /// Standard deviation of the drift of a cost between two lessons.
     pub drift: f64,
-    /// Iterations at most: each is N + 1 predictions.
+    /// Maximum number of iterations; each takes N + 1 predictions.
     pub iterations: usize,
 }
 
-/// What is known of costs.
+/// The estimate of the costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned<const N: usize> {
-    /// The most likely ones.
+    /// Most likely costs.
     pub costs: [f64; N],
-    /// How unsure they are: the covariances of their logarithms.
+    /// Covariances of their logarithms.
     pub covariance: Matrix<N>,
-    /// How many rounds they were learned from.
+    /// Number of rounds that they were learned from.
     pub rounds: u64,
 }
 
-/// What was seen of rounds of one kind.
+/// The measurements of rounds of one kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lesson {
-    /// Measured times, in nanoseconds: as many as the prediction of the lesson gives.
+    /// Measured times in nanoseconds; as many as the lesson's prediction has.
     pub times_ns: Vec<f64>,
-    /// How unsure each is, as a part of it.
+    /// Relative standard deviation of each time.
     pub deviation: f64,
-    /// How many rounds these are the medians of.
+    /// Number of rounds whose medians these are.
     pub rounds: u64,
 }
 
-/// What costs are predicted to come to, in nanoseconds: as many times as the lesson of this index
-/// has, or none if there is no prediction.
+/// Predicts the times of a lesson, in nanoseconds, from costs and the lesson's index: as many times
+/// as the lesson has, or `None` if there is no prediction.
 pub type Predict<'a, const N: usize> = dyn Fn(&[f64; N], usize) -> Option<Vec<f64>> + 'a;
 
 impl<const N: usize> Learned<N> {
-    /// Nothing but what is assumed.
+    /// Returns the assumed costs.
     pub fn assumed(prior: &Prior<N>) -> Learned<N> {
         let mut covariance = [[0.0; N]; N];
         for (i, row) in covariance.iter_mut().enumerate() {
@@ -77,8 +77,7 @@ impl<const N: usize> Learned<N> {
         }
     }
 
-    /// Whether this can be what was once learned: all of it finite, and positive where it has to
-    /// be.
+    /// Returns whether this can be an estimate: all values are finite, and positive where required.
     pub fn is_sound(&self) -> bool {
         let diagonal = (0..N).all(|i| self.covariance[i][i] > 0.0);
         diagonal
@@ -90,7 +89,7 @@ impl<const N: usize> Learned<N> {
             && inverse(&self.covariance).is_some()
     }
 
-    /// What is known after these lessons.
+    /// Returns the estimate after these lessons.
     #[must_use]
     pub fn after(
         &self,
@@ -126,7 +125,7 @@ impl<const N: usize> Learned<N> {
             if longest < SHORT_STEP {
                 break;
             }
-            // Shorter until it helps: far away the slopes are others.
+            // The step is shortened until it helps, because the linearisation holds near `at` only.
             let mut part = (LONGEST_STEP / longest).min(1.0);
             let better = loop {
                 let there = problem.bounded(&at, &step, part);
@@ -150,7 +149,7 @@ impl<const N: usize> Learned<N> {
     }
 }
 
-/// Nobody is ever quite sure, or less sure than at the start.
+/// Limits the variances: at least the minimum of the prior, at most those of the start.
 fn unsure<const N: usize>(covariance: Matrix<N>, prior: &Prior<N>) -> Matrix<N> {
     let scale: [f64; N] = std::array::from_fn(|i| {
         let variance = covariance[i][i];
@@ -169,7 +168,7 @@ struct Problem<'a, const N: usize> {
     bounds: [f64; N],
 }
 
-/// The problem around one place.
+/// The linearised problem at one point.
 struct Linearised<const N: usize> {
     badness: f64,
     gradient: [f64; N],
@@ -191,7 +190,7 @@ impl<const N: usize> Problem<'_, N> {
         matches.then(|| times.iter().map(|ns| ns.max(1.0).ln()).collect())
     }
 
-    /// `None` if no lesson is predicted.
+    /// Linearises the problem; returns `None` if no lesson has a prediction.
     fn linearised(&self, at: &[f64; N]) -> Option<Linearised<N>> {
         let away: [f64; N] = std::array::from_fn(|i| at[i] - self.start[i]);
         let pull = times(&self.information, &away);
@@ -213,7 +212,7 @@ impl<const N: usize> Problem<'_, N> {
             });
             for (place, &expected) in predicted.iter().enumerate() {
                 let off = (lesson.times_ns[place].max(1.0).ln() - expected) / lesson.deviation;
-                // Beyond Huber's constant, badness grows with the residual and not its square.
+                // Beyond Huber's constant, the badness grows linearly with the residual.
                 let weight = (HUBER / off.abs()).min(1.0);
                 here.badness += match weight < 1.0 {
                     true => HUBER * (off.abs() - HUBER / 2.0),
@@ -239,7 +238,8 @@ fn times<const N: usize>(matrix: &Matrix<N>, vector: &[f64; N]) -> [f64; N] {
     std::array::from_fn(|i| (0..N).map(|j| matrix[i][j] * vector[j]).sum())
 }
 
-/// The inverse of a positive definite matrix, by Cholesky's decomposition; `None` of any other.
+/// Inverts a positive definite matrix by Cholesky decomposition; returns `None` for any other
+/// matrix.
 fn inverse<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
     let mut lower = [[0.0; N]; N];
     for i in 0..N {
@@ -280,8 +280,8 @@ mod tests {
     const COSTS: usize = 7;
     const UNSURE: f64 = 1.1;
 
-    /// Of a process that wakes up, a control frame, a flit, a byte that is sent, received, or at
-    /// an end, and a message.
+    /// Costs of a wake-up, a control frame, a flit, a byte sent, a byte received, a byte at an end,
+    /// and a message.
     const PRIOR: Prior<COSTS> = Prior {
         costs: [15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3],
         unsure: [UNSURE; COSTS],

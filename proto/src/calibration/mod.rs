@@ -1,9 +1,8 @@
-//! What measuring a cluster gives: exchanges over an edge, and from them the edge's
-//! latency, rate and burst ([`fit`]) and the offset of one clock to another
-//! ([`clock`]).
+//! Results of measuring a cluster: exchanges over an edge, and from them the latency, rate and
+//! burst of the edge ([`fit`]) and the offset between two clocks ([`clock`]).
 //!
-//! Pure arithmetic. Who exchanges what when is the node's business, and what the
-//! numbers are used for the coordinator's.
+//! This module is pure arithmetic. The node performs the exchanges, and the coordinator uses the
+//! results.
 
 pub mod clock;
 pub mod fit;
@@ -12,50 +11,49 @@ pub mod learned;
 use crate::cost::{Edge, Host, Hosts, Link};
 use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
 
-/// One measured exchange: a burst down (or none), a burst up (or none), and a small
-/// frame each way that begins and ends it. Times in nanoseconds; those of the upper
-/// end are on its clock, those of the lower end on its own.
+/// One measured exchange: a burst down (or none), a burst up (or none), and a small frame in each
+/// direction that begins and ends it. Times are in nanoseconds; each end uses its own clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exchange {
-    /// Bytes of the burst from parent to child, their framing included.
+    /// Bytes of the burst from parent to child, including framing.
     pub down_bytes: u64,
-    /// The same from child to parent.
+    /// Bytes of the burst from child to parent, including framing.
     pub up_bytes: u64,
-    /// Flits of the burst beyond those that one of its size is made of otherwise: what such a burst
-    /// takes longer, these do.
+    /// Number of flits of the burst beyond those of a usual burst of its size; they cause the
+    /// additional time of such a burst.
     pub extra_flits: u32,
-    /// Upper end: before the first byte was sent.
+    /// Upper end: time before the first byte was sent.
     pub sent_ns: u64,
-    /// Lower end: when the last byte was there.
+    /// Lower end: time when the last byte had arrived.
     pub received_ns: u64,
-    /// Lower end: before the first byte of the answer was sent.
+    /// Lower end: time before the first byte of the answer was sent.
     pub answered_ns: u64,
-    /// Upper end: when the last byte of the answer was there.
+    /// Upper end: time when the last byte of the answer had arrived.
     pub returned_ns: u64,
 }
 
-/// What the small frame of an exchange has, within a few bytes. On a link of
-/// 1 Mbit/s it takes 0.2 ms, which is not to be taken for latency.
+/// Approximate bytes of the small frame of an exchange. At 1 Mbit/s it takes 0.2 ms, which must not
+/// count as latency.
 const SMALL_FRAME_BYTES: u64 = 24;
 
-/// Flits of a burst that is cut into many, and the most of any other.
+/// Number of flits of a burst that is divided into many, and maximum number for any other burst.
 pub const BURST_FLITS: u32 = 64;
 
 impl Exchange {
-    /// Whether each end's times are in order; a peer can say anything.
+    /// Returns whether the times of each end are in order; a peer may send any values.
     fn is_sound(&self) -> bool {
         self.sent_ns <= self.returned_ns
             && self.received_ns <= self.answered_ns
             && self.answered_ns - self.received_ns <= self.returned_ns - self.sent_ns
     }
 
-    /// Time on the way, both ways together.
+    /// Returns the transfer time of both directions together.
     fn round_trip_ns(&self) -> u64 {
         (self.returned_ns - self.sent_ns) - (self.answered_ns - self.received_ns)
     }
 }
 
-/// Both directions of an edge as they look from outside: wire and software.
+/// Both directions of an edge as measured from outside: wire and software.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredEdge {
     /// From parent to child.
@@ -65,7 +63,7 @@ pub struct MeasuredEdge {
 }
 
 impl MeasuredEdge {
-    /// The best values, without what is known of their uncertainty.
+    /// Returns the best values without uncertainties.
     pub fn values(&self) -> Edge {
         Edge {
             down: self.down.value(),
@@ -74,12 +72,12 @@ impl MeasuredEdge {
     }
 }
 
-/// Fits an edge to the exchanges over it. Where both ends read one clock, each way is
-/// timed by itself; otherwise half of a round trip stands for a way.
+/// Fits an edge to the exchanges over it. If both ends read the same clock, each direction is timed
+/// separately; otherwise each is assumed to take half of a round trip.
 ///
 /// # Errors
 ///
-/// What is wrong with the exchanges, and of which direction.
+/// Returns an error if the exchanges of a direction have too few sizes, or too many.
 pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEdge, FitError> {
     let [(_, down), (_, up)] = fit_directions(exchanges, shared_clock)?;
     Ok(MeasuredEdge {
@@ -88,11 +86,11 @@ pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEd
     })
 }
 
-/// The same with the points that each direction's fit rests on, down and up.
+/// Fits an edge and returns the points of each direction with the fit, down and up.
 ///
 /// # Errors
 ///
-/// As [`fit_edge`].
+/// Returns an error like [`fit_edge`].
 pub fn fit_directions(
     exchanges: &[Exchange],
     shared_clock: bool,
@@ -102,7 +100,7 @@ pub fn fit_directions(
     let whole: Vec<Exchange> = whole.collect();
     let [down, up] = directions(&whole, shared_clock);
     let mut fitted = [fit_link(&down, 1)?, fit_link(&up, 2)?];
-    // The small ones tell what the way back of the others takes.
+    // The small exchanges give the duration of the other exchanges' way back.
     let small = whole.iter().filter(|it| it.down_bytes + it.up_bytes == 0);
     let cut: Vec<Exchange> = small.copied().chain(cut).collect();
     let cut_points = directions(&cut, shared_clock);
@@ -111,7 +109,7 @@ pub fn fit_directions(
     for (seed, (fit, [whole, cut])) in (1..).zip(fitted.iter_mut().zip(points)) {
         let setup_ns = setup(whole, cut, extra, fit.link.ns_per_byte.value);
         if setup_ns.value > 0.0 {
-            // What the flits of all bursts take beside their bytes is none of the rate's.
+            // The set-up times of the flits must not count as rate.
             *fit = fit_link(&without_setup(whole, setup_ns.value, extra), seed)?;
         }
         fit.link.setup_ns = setup_ns;
@@ -120,15 +118,15 @@ pub fn fit_directions(
     Ok([(down, down_fit), (up, up_fit)])
 }
 
-/// The points of bursts, without what each of their flits takes beside its bytes. The longest burst
-/// was cut into `extra` flits more than it usually has, all but the last of which are full.
+/// Returns the points of bursts without the set-up times of their flits. The longest burst was
+/// divided into `extra` flits more than usual, all of which are full except the last.
 fn without_setup(whole: &[Point], setup_ns: f64, extra: u32) -> Vec<Point> {
     let longest = whole.iter().map(|point| point.bytes).max().unwrap_or(0);
     let flits_of_longest = BURST_FLITS.saturating_sub(extra).max(1);
     let full = longest.div_ceil(flits_of_longest.into()).max(1);
     let without = whole.iter().map(|point| {
         let flits = match point.bytes {
-            // A control frame.
+            // The point is a control frame.
             ..=SMALL_FRAME_BYTES => 0,
             bytes => bytes.div_ceil(full),
         };
@@ -140,8 +138,8 @@ fn without_setup(whole: &[Point], setup_ns: f64, extra: u32) -> Vec<Point> {
     without.collect()
 }
 
-/// What a flit takes beside its bytes, from the longest bursts and such bursts in `extra` flits more.
-/// Nothing, unless that is more than they are unsure.
+/// Computes the set-up time of a flit from the longest bursts and from such bursts in `extra` flits
+/// more. Returns zero unless the difference exceeds the uncertainty.
 fn setup(whole: &[Point], cut: &[Point], extra: u32, ns_per_byte: f64) -> Estimate {
     let longest = |points: &[Point]| {
         let bytes = points.iter().map(|point| point.bytes).max()?;
@@ -172,8 +170,8 @@ fn setup(whole: &[Point], cut: &[Point], extra: u32, ns_per_byte: f64) -> Estima
     }
 }
 
-/// An edge that was asked for nothing but small exchanges: its latencies are its own, all
-/// else is taken to be as it is of `alike`. With no sound exchange, the latencies are as well.
+/// Fits an edge that had only small exchanges: the latencies are measured, everything else is
+/// copied from `alike`. Without a plausible exchange, the latencies are copied as well.
 pub fn fit_latencies(
     exchanges: &[Exchange],
     shared_clock: bool,
@@ -202,8 +200,8 @@ pub fn fit_latencies(
     }
 }
 
-/// The points of both directions, down and up: a burst's bytes and the time from its
-/// first byte's departure to its last byte's arrival.
+/// Returns the points of both directions, down and up: a burst's bytes, and the time from the
+/// departure of its first byte to the arrival of its last.
 pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2] {
     let sound = || exchanges.iter().filter(|exchange| exchange.is_sound());
     let is_small = |e: &&Exchange| e.down_bytes == 0 && e.up_bytes == 0;
@@ -213,7 +211,8 @@ pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2]
         .collect();
     small.sort_by(f64::total_cmp);
     let way_back = centre(&small).map_or(0.0, |centre| centre.value / 2.0);
-    // Of a burst, what the way back took; of a small one, which is both, half.
+    // From a burst, the time of the way back is subtracted; a small exchange takes the same time
+    // both ways.
     let one_way = |e: &Exchange| match is_small(&e) {
         true => e.round_trip_ns() as f64 / 2.0,
         false => (e.round_trip_ns() as f64 - way_back).max(0.0),
@@ -240,8 +239,7 @@ pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2]
     [down.collect(), up.collect()]
 }
 
-/// The wires alone, the share of the processes at their ends being taken off what was measured; by
-/// PE index, like `measured`.
+/// Returns the links without the costs of the processes at their ends, by PE index like `measured`.
 pub fn edges_from_measurements(measured: &[MeasuredEdge], hosts: &Hosts) -> Vec<Edge> {
     let edges = measured.iter().enumerate().map(|(index, edge)| {
         let [upper, lower] = hosts.ends(index);
@@ -253,9 +251,9 @@ pub fn edges_from_measurements(measured: &[MeasuredEdge], hosts: &Hosts) -> Vec<
     edges.collect()
 }
 
-/// The software of a small frame is that of its two ends and one wake-up. Bytes and flits are
-/// another matter: a wire that is slower than the software hides it, and one that is
-/// as fast cannot be told from it. Between those two the share goes over evenly.
+/// Returns the link without the costs of software at its ends. A slow wire hides the software's time
+/// per flit and per byte, and one of equal speed cannot be distinguished from it; between the two,
+/// the wire's share changes linearly.
 fn wire(seen: Link, [sender, receiver]: [&Host; 2]) -> Link {
     let software = sender.send_ns_per_byte + receiver.receive_ns_per_byte;
     let share = |seen: f64, software: f64| (2.0 * (seen - software)).clamp(0.0, seen);
@@ -311,8 +309,8 @@ mod tests {
         );
     }
 
-    /// 1 ms and 10 ns a byte down, 2 ms and 30 ns a byte up, the lower end's clock
-    /// five seconds ahead or the same.
+    /// Returns exchanges over an edge with 1 ms and 10 ns per byte down, 2 ms and 30 ns per byte
+    /// up; the lower end's clock is ahead by `ahead_ns`.
     fn exchanges(ahead_ns: u64) -> Vec<Exchange> {
         let sizes = [0, 1 << 12, 1 << 14, 1 << 16];
         let down = sizes.map(|bytes| (bytes, 0));
@@ -383,7 +381,7 @@ mod tests {
         assert_eq!(fit_latencies(&[], true, &alike), alike);
     }
 
-    /// 40 us for each flit down, 3 us up; a flit's prefix has 30 bytes.
+    /// A flit takes 40 us down and 3 us up; its prefix has 30 bytes.
     #[test]
     fn many_short_flits_tell_what_one_takes_beside_its_bytes() {
         for ahead_ns in [0, 5_000_000_000] {
@@ -432,7 +430,7 @@ mod tests {
         }
     }
 
-    /// What a process spends on a flit is hidden by a wire that takes longer, and counted once.
+    /// A slower wire hides the time that a process spends on a flit; it is counted once.
     #[test]
     fn a_flit_is_the_wires_or_the_softwares() {
         let set_up = |setup_ns| {

@@ -9,12 +9,12 @@ use super::line::LineParameters;
 use super::stage::Diagonal;
 use crate::names::whole_number;
 
-/// A way to gossip.
+/// A gossip algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Everybody's block goes around, along one axis after the other.
+    /// Every block goes around, along one axis after the other.
     Approach1,
-    /// Concentrate in so many heads, and undo that, along one axis after the other.
+    /// Concentration in this number of heads, and its reverse, along one axis after the other.
     Approach2(usize),
     /// CIRCGOS, on one line.
     Circgos(LineParameters),
@@ -26,22 +26,22 @@ pub enum Algorithm {
     Phases(Vec<LineParameters>),
     /// One half of each block goes around a ring to the right, the other to the left.
     Halves,
-    /// Those of complete networks; approach 1 is there, too.
+    /// The algorithms of complete networks; approach 1 is available there, too.
     Among(Among),
 }
 
-/// Why a text names no way to gossip.
+/// An error in the name of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Another word.
     #[error("`{0}` is no way to gossip: there are {ALL}")]
     Unknown(String),
-    /// A word without its numbers, or with wrong ones.
+    /// A name without its numbers, or with invalid ones.
     #[error("`{given}` does not have the form {form}, with whole numbers up to {MAX_NUMBER}")]
     Form {
-        /// As typed.
+        /// The name as typed.
         given: String,
-        /// What it should be like.
+        /// The expected form.
         form: &'static str,
     },
 }
@@ -49,7 +49,7 @@ pub enum NameError {
 const ALL: &str = "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
                    phases:A,a,b/A,a,b/.., halves, dissemination[:K], circulate, neighbour, direct";
 
-/// The greatest number in a name: any parameter of use is below it.
+/// The greatest number in a name: all useful parameters are smaller.
 const MAX_NUMBER: usize = 4 * MAX_PES;
 
 fn number(text: &str) -> Option<usize> {

@@ -1,5 +1,5 @@
-//! The networks that gossip is planned on: rings, arrays, meshes and tori of any number of
-//! dimensions, numbered row by row, and complete networks.
+//! The networks of planned gossips: rings, arrays, meshes and tori of any number of dimensions,
+//! numbered row by row, and complete networks.
 
 use std::fmt;
 
@@ -7,8 +7,7 @@ use super::moves::Line;
 use crate::PeId;
 use crate::network::NetworkSpec;
 
-/// PEs that a gossip may have: its plan says of each what it gets from each other, in up to 4 million
-/// packets.
+/// Limit of PEs of a gossip: its plan lists the packets between all pairs of PEs, up to 4 million.
 pub const MAX_PES: usize = 2048;
 
 /// A network to gossip on.
@@ -29,7 +28,7 @@ pub struct Grid {
     pub closed: bool,
 }
 
-/// Why there is no gossip on a network.
+/// A reason why a network has no planned gossip.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArenaError {
     /// A ring of one or two PEs has an edge twice.
@@ -41,7 +40,7 @@ pub enum ArenaError {
     /// A line of one PE.
     #[error("a side of 1 has nobody to gossip with: sides are at least 2")]
     NoSide,
-    /// Nobody else.
+    /// A network of one PE.
     #[error("one PE has nobody to gossip with: take at least 2")]
     Alone,
     /// More than [`MAX_PES`].
@@ -53,11 +52,11 @@ pub enum ArenaError {
 }
 
 impl Arena {
-    /// The network of that name.
+    /// Returns the network of this specification.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and what would do.
+    /// Returns an error if the network is invalid, with a valid alternative.
     pub fn of(spec: &NetworkSpec) -> Result<Arena, ArenaError> {
         let sizes = |sides: &[u32]| sides.iter().map(|side| *side as usize).collect::<Vec<_>>();
         let arena = match spec {
@@ -92,7 +91,7 @@ impl Arena {
         Ok(arena)
     }
 
-    /// The mesh or torus, if it is one.
+    /// Returns the mesh or torus, if the network is one.
     pub fn grid(&self) -> Option<&Grid> {
         match self {
             Arena::Grid(grid) => Some(grid),
@@ -100,7 +99,7 @@ impl Arena {
         }
     }
 
-    /// How many PEs there are.
+    /// Returns the number of PEs.
     pub fn pes(&self) -> usize {
         match self {
             Arena::Grid(grid) => grid.pes(),
@@ -108,11 +107,11 @@ impl Arena {
         }
     }
 
-    /// That a plan of so many PEs can be worked out.
+    /// Checks that a plan of this number of PEs is possible.
     ///
     /// # Errors
     ///
-    /// [`ArenaError::TooMany`].
+    /// Returns [`ArenaError::TooMany`].
     pub fn check_size(&self) -> Result<(), ArenaError> {
         match self.pes() {
             pes if pes > MAX_PES => Err(ArenaError::TooMany(pes)),
@@ -120,7 +119,7 @@ impl Arena {
         }
     }
 
-    /// Into how many classes blocks are cut: one for each axis.
+    /// Returns the number of classes of a block: one for each axis.
     pub fn classes(&self) -> usize {
         match self {
             Arena::Grid(grid) => grid.sides.len(),
@@ -128,7 +127,7 @@ impl Arena {
         }
     }
 
-    /// All PEs that a packet passes, ends included.
+    /// Returns all PEs that a packet passes, ends included.
     pub fn path(&self, packet: &super::steps::Packet) -> Vec<PeId> {
         match self {
             Arena::Grid(grid) => grid.path(packet.from, packet.axis, packet.hops),
@@ -137,7 +136,7 @@ impl Arena {
     }
 }
 
-/// `array of 9`, `4x6 torus`, as errors call it.
+/// Writes `array of 9` or `4x6 torus` for errors.
 impl fmt::Display for Arena {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = |closed| if closed { "torus" } else { "mesh" };
@@ -156,17 +155,17 @@ impl fmt::Display for Arena {
 }
 
 impl Grid {
-    /// How many PEs there are.
+    /// Returns the number of PEs.
     pub fn pes(&self) -> usize {
         self.sides.iter().product()
     }
 
-    /// The numbers of neighbours along an axis differ by so many.
+    /// Returns the difference between the numbers of neighbours along an axis.
     pub fn stride(&self, axis: usize) -> usize {
         self.sides[axis + 1..].iter().product()
     }
 
-    /// The lines along an axis.
+    /// Returns the lines along an axis.
     pub fn line(&self, axis: usize) -> Line {
         Line {
             positions: self.sides[axis],
@@ -174,18 +173,18 @@ impl Grid {
         }
     }
 
-    /// The first PE of each line along an axis.
+    /// Returns the first PE of each line along an axis.
     pub fn line_begins(&self, axis: usize) -> impl Iterator<Item = usize> {
         let (stride, side) = (self.stride(axis), self.sides[axis]);
         (0..self.pes()).filter(move |pe| pe / stride % side == 0)
     }
 
-    /// Where a PE stands along each axis.
+    /// Returns the coordinates of a PE.
     pub fn coordinates(&self, pe: usize) -> impl Iterator<Item = usize> {
         (0..self.sides.len()).map(move |axis| pe / self.stride(axis) % self.sides[axis])
     }
 
-    /// The PE so many hops away along an axis.
+    /// Returns the PE `hops` hops away along an axis.
     pub fn along(&self, pe: usize, axis: usize, hops: i64) -> usize {
         let stride = self.stride(axis);
         let place = pe / stride % self.sides[axis];
@@ -199,7 +198,7 @@ impl Grid {
         (0..=hops.abs()).map(at).collect()
     }
 
-    /// How many edges a PE has.
+    /// Returns the number of edges of a PE.
     pub fn degree(&self, pe: usize) -> u64 {
         let of_axis = |(place, side): (usize, &usize)| match self.closed {
             true => 2,
@@ -208,7 +207,7 @@ impl Grid {
         self.coordinates(pe).zip(&self.sides).map(of_axis).sum()
     }
 
-    /// How far the farthest PE is, in hops.
+    /// Returns the distance to the farthest PE, in hops.
     pub fn eccentricity(&self, pe: usize) -> u64 {
         let of_axis = |(place, side): (usize, &usize)| match self.closed {
             true => side / 2,

@@ -1,13 +1,14 @@
-//! What no gossip takes less than (Juurlink, Rao, Sibeyn, Lemma 1, with N - 1 for N and the degree of a
-//! mesh's corners): of three reasons the strongest. Theorem 1's bound has no constant and is no number.
+//! A lower bound of the time of any gossip (Juurlink, Rao, Sibeyn, Lemma 1, with N - 1 for N and the
+//! degree of a mesh's corners): the greatest of three. Theorem 1's bound has no constant, so it is not
+//! a number.
 
 use super::arena::Arena;
 use super::steps::Prices;
 use crate::exact::Exact;
 
-/// The greatest of: what the PE with the fewest edges must take in, how far the farthest of all is
-/// that have something, and how many steps it takes until somebody's block can be everywhere.
-/// `ports` is how many packets a PE of a complete network sends at a time.
+/// Returns the greatest of three bounds: the data that the PE with the fewest edges must receive, the
+/// largest distance from a PE with data, and the number of steps until a block can have reached all
+/// PEs. `ports` is the number of packets that a PE of a complete network sends at a time.
 pub fn bound(arena: &Arena, lengths: &[u64], ports: usize, prices: &Prices) -> Exact {
     let pes = arena.pes();
     let total: u64 = lengths.iter().sum();

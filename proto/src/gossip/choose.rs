@@ -1,5 +1,5 @@
-//! The algorithm that costs least on a network: all parameters are tried, and what they cost is worked
-//! out by arithmetic where there are many of them.
+//! The choice of the cheapest algorithm on a network: all parameters are tried. Where there are many,
+//! their costs are computed without making packets.
 
 use super::Gossip;
 use super::algorithm::Algorithm;
@@ -16,9 +16,9 @@ use super::walk::Walk;
 /// The greatest a that is tried: that of the paper's Table 1.
 const MOST_DIVISION: usize = 13;
 
-/// The algorithm with the least time at these prices: of those of lines in every phase, TORGOS on
-/// tori of equal sides, halves on rings. On complete networks one packet at a time is sent: the model
-/// leaves out that more cost more set-ups.
+/// Returns the algorithm with the least time at these prices: one of the line algorithms in every
+/// phase, TORGOS on tori of equal sides, or halves on rings. On complete networks one packet at a time
+/// is sent: the model omits that more packets cost more set-ups.
 pub fn choose(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
     let grid = match arena {
         Arena::Complete(_) => return choose_among(arena, lengths, prices),
@@ -56,7 +56,7 @@ fn choose_among(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
     best.map_or(Algorithm::Among(one), |(_, algorithm)| algorithm)
 }
 
-/// The shortest name of a gossip in phases.
+/// Returns the shortest name of a gossip in phases.
 fn in_phases(grid: &Grid, phases: Vec<LineParameters>) -> Algorithm {
     let longest = grid.sides.iter().max().copied().unwrap_or(0);
     match phases[..] {
@@ -66,7 +66,8 @@ fn in_phases(grid: &Grid, phases: Vec<LineParameters>) -> Algorithm {
     }
 }
 
-/// In every step of n - 1, the longer half of the longest block crosses an edge.
+/// Returns the cost of halves: in each of n - 1 steps, the longer half of the longest block crosses an
+/// edge.
 fn halves_cost(lengths: &[u64]) -> Cost {
     let longest = lengths.iter().max().copied().unwrap_or(0);
     let step = StepCost {
@@ -76,7 +77,8 @@ fn halves_cost(lengths: &[u64]) -> Cost {
     std::iter::repeat_n(step, lengths.len() - 1).collect()
 }
 
-/// The best parameters for each axis. What a phase finds does not depend on those before it.
+/// Returns the best parameters for each axis. The result of a phase does not depend on the phases
+/// before it.
 pub(super) fn best_phases(
     grid: &Grid,
     blocks: &Blocks,
@@ -99,7 +101,7 @@ pub(super) fn best_phases(
     (phases, cost)
 }
 
-/// What all lines of a phase have to begin with; of neighbours that are alike, one.
+/// Returns the initial data of all lines of a phase, once for equal neighbouring lines.
 fn loads(grid: &Grid, walk: &Walk, axis: usize) -> Vec<Load> {
     let dimensions = grid.sides.len();
     let mut loads = Vec::new();
@@ -115,7 +117,7 @@ fn loads(grid: &Grid, walk: &Walk, axis: usize) -> Vec<Load> {
     loads
 }
 
-/// The best parameters where all these lines gossip in lock step.
+/// Returns the best parameters if all these lines gossip in lock step.
 fn best_phase(loads: &[Load], prices: &Prices) -> (LineParameters, Cost) {
     let longest = loads.iter().map(Load::positions).max().unwrap_or(0);
     let mut best: Option<(u128, LineParameters, Cost)> = None;

@@ -1,32 +1,33 @@
-//! Gossip where every PE reaches every other over its one port: who sends which blocks in which step.
+//! Gossip on a complete network with one port for each PE: the sender, the receiver and the blocks of
+//! each packet, step by step.
 //!
 //! Dissemination is Bruck's (Bruck, Ho, Kipnis, Upfal, Weathersby, 1997); circulating, and neighbours
-//! that swap, are what MPI libraries have for rings and for even numbers of PEs.
+//! that swap, are the algorithms of MPI libraries for rings and for even numbers of PEs.
 
 use super::flits::Blocks;
 use super::steps::{Packet, Step};
 use crate::PeId;
 
-/// How to gossip on a complete network.
+/// A gossip algorithm for complete networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Among {
-    /// Everybody gets from `ports` others what these have by then: `ceil(log_{ports + 1} N)` steps.
+    /// Each PE receives from `ports` others all blocks that they have: `ceil(log_{ports + 1} N)` steps.
     Dissemination {
-        /// How many packets a PE sends in a step.
+        /// Number of packets that a PE sends in a step.
         ports: usize,
     },
-    /// Everybody passes on to the next what came from the one before.
+    /// Each PE forwards to the next what it received from the previous one.
     Circulate,
-    /// The same both ways at once.
+    /// Circulation in both directions at once.
     CirculateBothWays,
-    /// Neighbours of an even number swap what they got in the step before.
+    /// Neighbours in an even number of PEs swap what they received in the step before.
     Neighbour,
-    /// Everybody sends to all.
+    /// Each PE sends to all.
     Direct,
 }
 
 impl Among {
-    /// How many packets a PE sends in a step, at most.
+    /// Returns the maximum number of packets that a PE sends in a step.
     pub fn ports(self, pes: usize) -> usize {
         match self {
             Among::Dissemination { ports } => ports,
@@ -36,7 +37,7 @@ impl Among {
         }
     }
 
-    /// The steps; one in which nothing is sent is none.
+    /// Returns the steps; steps without packets are omitted.
     pub fn steps<'a>(self, blocks: &'a Blocks) -> Box<dyn Iterator<Item = Step> + 'a> {
         let n = blocks.lengths().len();
         let packets: Box<dyn Iterator<Item = Vec<Packet>> + 'a> = match self {
@@ -68,7 +69,7 @@ impl Among {
     }
 }
 
-/// From a PE to another the blocks `first` to `first + count - 1`, all numbers modulo N.
+/// Returns a packet with the blocks `first` to `first + count - 1`, all numbers modulo N.
 fn packet(blocks: &Blocks, from: usize, to: usize, first: usize, count: usize) -> Packet {
     let n = blocks.lengths().len();
     let (from, to, first) = (from % n, to % n, first % n);
@@ -85,7 +86,8 @@ fn packet(blocks: &Blocks, from: usize, to: usize, first: usize, count: usize) -
     }
 }
 
-/// PE p has blocks p to p + width - 1, and gets those that begin at `p + i * width`.
+/// Returns the packets of a step in which PE p has blocks p to p + width - 1, and receives those that
+/// begin at `p + i * width`.
 fn disseminate(blocks: &Blocks, width: usize, ports: usize) -> Vec<Packet> {
     let n = blocks.lengths().len();
     let sources = (1..=ports).map_while(|i| Some(i * width).filter(|away| *away < n));
@@ -110,8 +112,8 @@ fn circulate_both_ways(blocks: &Blocks, step: usize) -> Vec<Packet> {
     right.chain(left).collect()
 }
 
-/// In step s, p and p + 1 swap where p + s is even: their own blocks at first, then those of both,
-/// then the two that came in the step before.
+/// Returns the swaps of step s between p and p + 1 where p + s is even: first their own blocks, then
+/// those of both, then the two that arrived in the step before.
 fn swap(blocks: &Blocks, step: usize) -> Vec<Packet> {
     let n = blocks.lengths().len();
     let sent = |pe: usize| {
@@ -120,8 +122,8 @@ fn swap(blocks: &Blocks, step: usize) -> Vec<Packet> {
         if step == 0 {
             return packet(blocks, pe, other, pe, 1);
         }
-        // What came from one side goes on to the other: in step 1 the own pair of somebody who is
-        // `step - 1` away on the side that it came from.
+        // Data from one side is forwarded to the other: in step 1 the own pair of the PE at distance
+        // `step - 1` on the side where it came from.
         let first = if is_first {
             pe + n - step
         } else {

@@ -1,5 +1,5 @@
-//! The best TORGOS on a torus of equal sides: every A, every order of factors b_j, and, since the
-//! steps of a round are all that it changes, round by round every x_j.
+//! The search for the best TORGOS on a torus of equal sides. It tries every A and every order of
+//! factors b_j. Since x_j changes only the steps of one round, it tries every x_j round by round.
 
 use super::arena::Grid;
 use super::flits::{Blocks, Flits};
@@ -17,7 +17,7 @@ struct Search<'a> {
     best: Option<(u128, Diagonal, Cost)>,
 }
 
-/// The parameters with the least time, and what they cost.
+/// Returns the parameters with the least time, and their cost.
 pub fn best(grid: &Grid, blocks: &Blocks, prices: &Prices) -> (Diagonal, Cost) {
     let mut search = Search {
         grid,
@@ -42,13 +42,13 @@ pub fn best(grid: &Grid, blocks: &Blocks, prices: &Prices) -> (Diagonal, Cost) {
 }
 
 impl Search<'_> {
-    /// What all steps cost that a walk has yet to make.
+    /// Returns the cost of all remaining steps of a walk.
     fn rest_of(&self, walk: &mut Walk) -> Cost {
         let cost = |step: Step| step.cost(&self.arena);
         walk.by_ref().map(cost).collect()
     }
 
-    /// Tries all rounds that can follow where points of the diagonals are so far apart.
+    /// Tries all rounds that can follow if the points of the diagonals have this spacing.
     fn from(&mut self, walk: &Walk, spacing: usize, so_far: Diagonal, cost: Cost) {
         let time = self.prices.time(cost);
         if self.best.as_ref().is_some_and(|(least, ..)| time >= *least) {
@@ -61,7 +61,7 @@ impl Search<'_> {
         for division in (2..=spacing).filter(|division| spacing.is_multiple_of(*division)) {
             let (steps, of_spreading) = self.best_spread(walk, spacing, division);
             let mut walk = walk.clone();
-            // Whatever the number of packets, the same is held in the end.
+            // The number of packets does not affect the final state.
             walk.push(Diagonal::spread(spacing, division, division / 2));
             walk.by_ref().for_each(drop);
             let next = spacing / division;
@@ -75,7 +75,7 @@ impl Search<'_> {
         }
     }
 
-    /// The best x of a round, up to `2b + 1`.
+    /// Returns the best x of a round, up to `2b + 1`.
     fn best_spread(&self, walk: &Walk, spacing: usize, division: usize) -> (usize, Cost) {
         let stage = Diagonal::spread(spacing, division, division / 2);
         let mut held: Vec<(u64, Vec<Flits>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Which algorithm suits which network, and what it does there.
+//! The requirements of algorithms on networks, and their stages there.
 
 use super::algorithm::Algorithm;
 use super::arena::{Arena, Grid};
@@ -6,7 +6,7 @@ use super::complete::Among;
 use super::line::LineParameters;
 use super::stage::{Diagonal, Stage};
 
-/// What an algorithm does on one network.
+/// The execution of an algorithm on one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
     /// On a grid, stage by stage.
@@ -17,21 +17,21 @@ pub enum Way {
     Among(Among),
 }
 
-/// Why an algorithm does not suit a network.
+/// A reason why an algorithm does not support a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    /// It is for other networks.
+    /// The algorithm is for other networks.
     #[error("it is not for a {arena}: there are {}", .fit)]
     Network {
         /// The network.
         arena: String,
-        /// What there is.
+        /// The algorithms for this network.
         fit: &'static str,
     },
     /// A.
     #[error("A is {given}, and has to be 1 to {most}, the PEs of a line")]
     Heads {
-        /// As given.
+        /// The given value.
         given: usize,
         /// The longest line.
         most: usize,
@@ -42,31 +42,31 @@ pub enum Unfit {
     /// b or x.
     #[error("{name} is {given}, and has to be at least {least}, half of {of} rounded down")]
     Steps {
-        /// b or x_j.
+        /// The name of the parameter, b or x_j.
         name: String,
-        /// As given.
+        /// The given value.
         given: usize,
-        /// What would do.
+        /// The least valid value.
         least: usize,
-        /// a or b_j.
+        /// The value of a or b_j.
         of: usize,
     },
     /// A * prod(b_j).
     #[error("A times all b is {given}, and has to be the side, {side}")]
     Product {
-        /// As given.
+        /// The given product.
         given: u128,
-        /// n.
+        /// The side, n.
         side: usize,
     },
-    /// Not one for each axis.
+    /// A number of phases other than that of axes.
     #[error("{given} phases are given, and a {arena} has {needed}")]
     Phases {
-        /// As given.
+        /// The given number.
         given: usize,
         /// The network.
         arena: String,
-        /// Its dimensions.
+        /// The number of its dimensions.
         needed: usize,
     },
     /// Tori whose sides differ.
@@ -75,24 +75,24 @@ pub enum Unfit {
         /// The network.
         arena: String,
     },
-    /// The side is no power of 3.
+    /// A side other than a power of 3.
     #[error("the side, {0}, is no power of 3: take torgos:..")]
     NoPowerOf3(usize),
     /// Neighbours without a partner.
     #[error("{0} PEs do not come in pairs: take circulate, or dissemination")]
     Odd(usize),
-    /// So many packets at a time are never sent.
+    /// A number of packets at a time that is never sent.
     #[error("K is {given}, and has to be 1 to {most}, the other PEs")]
     Ports {
-        /// As given.
+        /// The given number.
         given: usize,
-        /// The other PEs.
+        /// The number of other PEs.
         most: usize,
     },
 }
 
 impl Unfit {
-    /// That an algorithm is not one of this network's.
+    /// Returns the error for an algorithm of other networks.
     pub fn other_network(arena: &Arena) -> Unfit {
         let (arena, fit) = (arena.to_string(), fitting(arena));
         Unfit::Network { arena, fit }
@@ -100,11 +100,11 @@ impl Unfit {
 }
 
 impl Algorithm {
-    /// What it does on a network.
+    /// Returns the execution of the algorithm on a network.
     ///
     /// # Errors
     ///
-    /// All that does not suit.
+    /// Returns all reasons why the algorithm does not support the network.
     pub fn on(&self, arena: &Arena) -> Result<Way, Vec<Unfit>> {
         let unfit = || Err(vec![Unfit::other_network(arena)]);
         match (self, arena) {
@@ -146,7 +146,7 @@ impl Algorithm {
     }
 }
 
-/// One stage for each axis.
+/// Returns one stage for each axis.
 fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
     let stage = |axis| Stage::Line {
         axis,
@@ -155,7 +155,7 @@ fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
     Way::Stages((0..grid.sides.len()).map(stage).collect())
 }
 
-/// The algorithms of a network, as errors list them.
+/// Returns the algorithms of a network, as errors list them.
 fn fitting(arena: &Arena) -> &'static str {
     match arena {
         Arena::Complete(_) => "auto, dissemination[:K], circulate, neighbour, direct, approach1",
@@ -263,7 +263,7 @@ fn all_well(faults: Vec<Unfit>) -> Result<(), Vec<Unfit>> {
     }
 }
 
-/// The k of 3^k, if a number is such a power.
+/// Returns k if a number is 3^k.
 pub fn power_of_3(number: usize) -> Option<usize> {
     let powers = std::iter::successors(Some(1usize), |power| power.checked_mul(3));
     let mut powers = powers.take_while(|power| *power <= number);

@@ -8,27 +8,27 @@ use crate::MessageId;
 pub struct Flits(Vec<(u64, u64)>);
 
 impl Flits {
-    /// Those from `begin` to `end - 1`.
+    /// Returns the flits from `begin` to `end - 1`.
     pub fn range(begin: u64, end: u64) -> Flits {
         Flits(Vec::from_iter((begin < end).then_some((begin, end))))
     }
 
-    /// The ranges, `begin..end`.
+    /// Returns the ranges, `begin..end`.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.0
     }
 
-    /// How many flits there are.
+    /// Returns the number of flits.
     pub fn len(&self) -> u64 {
         self.0.iter().map(|(begin, end)| end - begin).sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is in either.
+    /// Returns the flits in either set.
     pub fn union(&self, other: &Flits) -> Flits {
         let (mut own, mut others) = (&self.0[..], &other.0[..]);
         let mut all: Vec<(u64, u64)> = Vec::with_capacity(self.0.len() + 1);
@@ -47,12 +47,12 @@ impl Flits {
         }
     }
 
-    /// What is in this and not in the other.
+    /// Returns the flits in this set and not in the other.
     pub fn minus(&self, other: &Flits) -> Flits {
         let mut left = Vec::with_capacity(self.0.len());
         for &(begin, end) in &self.0 {
             let mut begin = begin;
-            // What ends ahead of this range takes nothing of it.
+            // A range that ends before this one removes nothing from it.
             let first = other.0.partition_point(|taken| taken.1 <= begin);
             for taken in other.0[first..].iter().take_while(|taken| taken.0 < end) {
                 if begin < taken.0 {
@@ -67,8 +67,8 @@ impl Flits {
         Flits(left)
     }
 
-    /// One of so many parts as equal as flits allow: those of rank `floor(part * len / parts)` to
-    /// `floor((part + 1) * len / parts) - 1`.
+    /// Returns one of `parts` parts that are as equal as flits allow: the flits of rank `floor(part *
+    /// len / parts)` to `floor((part + 1) * len / parts) - 1`.
     pub fn cut(&self, part: usize, parts: usize) -> Flits {
         if parts == 1 {
             return self.clone();
@@ -87,7 +87,7 @@ impl Flits {
         Flits(kept)
     }
 
-    /// The ranks that the flits of this set, which are all in `whole`, have there.
+    /// Returns the ranks in `whole` of the flits of this set, which is a subset.
     pub fn ranks_in(&self, whole: &Flits) -> Flits {
         let mut ranks: Vec<(u64, u64)> = Vec::with_capacity(self.0.len());
         let mut around = whole.0.iter();
@@ -109,14 +109,14 @@ impl Flits {
         Flits(ranks)
     }
 
-    /// A set of `whole` flits is cut into parts; how much of each is left without the ranks that
-    /// are in this set.
+    /// Cuts a set of `whole` flits into parts, and returns how much of each is left without the ranks
+    /// in this set.
     pub fn outside_of_parts(&self, whole: u64, parts: usize) -> impl Iterator<Item = u64> {
         let mut ranges = &self.0[..];
         let (mut begin, mut before) = (0, 0);
         (1..=parts).map(move |part| {
             let end = share(whole, part, parts);
-            // Ranks of this set that lie ahead of `end`.
+            // Number of ranks of this set before `end`.
             while let [(first, last), rest @ ..] = ranges
                 && *last <= end
             {
@@ -134,7 +134,7 @@ impl Flits {
     }
 }
 
-/// `floor(part * len / parts)`.
+/// Computes `floor(part * len / parts)`.
 pub fn share(len: u64, part: usize, parts: usize) -> u64 {
     // At most `len`, since `part` is at most `parts`.
     (u128::from(len) * part as u128 / parts as u128) as u64
@@ -143,11 +143,11 @@ pub fn share(len: u64, part: usize, parts: usize) -> u64 {
 /// A part of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Whose block.
+    /// The message of the block.
     pub message: MessageId,
-    /// Its first flit.
+    /// The first flit.
     pub offset: u64,
-    /// How many.
+    /// The number of flits.
     pub flits: u64,
 }
 
@@ -155,12 +155,12 @@ pub struct Piece {
 #[derive(Clone, Debug)]
 pub struct Blocks {
     lengths: Vec<u64>,
-    /// By class: the number of each block's first flit in it, and of the flit behind the last.
+    /// The number of each block's first flit, and of the flit after the last, by class.
     first: Vec<Vec<u64>>,
 }
 
 impl Blocks {
-    /// Block i has `lengths[i]` flits; part c of it is flits `floor(c * L / classes)` to
+    /// Creates blocks of `lengths[i]` flits; part c of a block is flits `floor(c * L / classes)` to
     /// `floor((c + 1) * L / classes) - 1`.
     pub fn new(lengths: &[u64], classes: usize) -> Blocks {
         let of_class = |class| {
@@ -178,27 +178,27 @@ impl Blocks {
         }
     }
 
-    /// How long each block is, in flits.
+    /// Returns the length of each block, in flits.
     pub fn lengths(&self) -> &[u64] {
         &self.lengths
     }
 
-    /// How many classes there are.
+    /// Returns the number of classes.
     pub fn classes(&self) -> usize {
         self.first.len()
     }
 
-    /// What a PE has of a class to begin with.
+    /// Returns the initial flits of a PE in a class.
     pub fn of(&self, class: usize, pe: usize) -> Flits {
         Flits::range(self.first[class][pe], self.first[class][pe + 1])
     }
 
-    /// What PEs `from` to `to - 1` have of a class to begin with.
+    /// Returns the initial flits of PEs `from` to `to - 1` in a class.
     pub fn of_range(&self, class: usize, from: usize, to: usize) -> Flits {
         Flits::range(self.first[class][from], self.first[class][to])
     }
 
-    /// Which parts of which blocks flits of a class are.
+    /// Returns the parts of blocks that flits of a class belong to.
     pub fn pieces<'a>(
         &'a self,
         class: usize,

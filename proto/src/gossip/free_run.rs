@@ -1,9 +1,10 @@
-//! When a gossip ends that waits for no step to be over: every directed edge sends its packets in the
-//! order of steps, and a packet leaves as soon as its edges are free and its flits are there (ours).
+//! The end of a gossip without waits for the end of steps: every directed edge sends its packets in the
+//! order of steps, and a packet leaves as soon as its edges are free and its flits are present (not in
+//! the paper).
 //!
-//! A packet that only passes on (a part of) one packet follows that flit by flit. It holds all edges of
-//! its path from beginning to end, for `t_s + D * t_d + F * t_l`. Where all edges are alike no gossip
-//! takes longer than in lock step.
+//! A packet that only forwards (a part of) one packet follows that flit by flit. It occupies all edges
+//! of its path from beginning to end, for `t_s + D * t_d + F * t_l`. On equal edges no gossip takes
+//! longer than in lock step.
 
 use std::collections::BTreeMap;
 
@@ -11,35 +12,35 @@ use super::Gossip;
 use super::arena::Grid;
 use super::steps::{Packet, Prices};
 
-/// A packet that is on its way, or came.
+/// A packet that is on its way, or has arrived.
 #[derive(Clone, Copy)]
 struct Flight {
-    /// When its first flit begins to come in.
+    /// Time when its first flit begins to arrive.
     head: u128,
-    /// When it has come.
+    /// Time when it has arrived.
     end: u128,
 }
 
-/// A range of flits that came in a packet.
+/// A range of flits that arrived in a packet.
 struct Came {
     end: u64,
     packet: usize,
-    /// How many flits of that packet are ahead of them.
+    /// Number of flits of that packet before them.
     rank: u64,
 }
 
 struct FreeRun<'a> {
     grid: &'a Grid,
     prices: &'a Prices,
-    /// When each directed edge is free again.
+    /// Time from which each directed edge is free.
     free: Vec<u128>,
     flights: Vec<Flight>,
-    /// What came, by class and PE: from the first flit of each range.
+    /// The received ranges by class and PE, each by its first flit.
     came: Vec<Vec<BTreeMap<u64, Came>>>,
 }
 
-/// When the last packet has come, in units of the prices; `None` on a complete network, whose ports
-/// are no edges.
+/// Returns the arrival of the last packet, in units of the prices; `None` on a complete network, whose
+/// ports are not edges.
 pub fn free_run(gossip: &Gossip, prices: &Prices) -> Option<u128> {
     let grid = gossip.arena.grid()?;
     let (pes, dimensions) = (grid.pes(), grid.sides.len());
@@ -92,7 +93,7 @@ impl FreeRun<'_> {
         self.flights.push(Flight { head, end });
     }
 
-    /// The directed edges of a packet's path.
+    /// Returns the directed edges of a packet's path.
     fn edges(&self, packet: &Packet) -> Vec<usize> {
         let way = packet.hops.signum();
         let from = packet.from.index();
@@ -103,7 +104,7 @@ impl FreeRun<'_> {
         (0..packet.hops.abs()).map(edge).collect()
     }
 
-    /// When a packet may begin, for what it carries.
+    /// Returns the earliest begin of a packet that its flits permit.
     fn available(&self, packet: &Packet) -> u128 {
         let came = &self.came[packet.class][packet.from.index()];
         let mut sources: Vec<usize> = Vec::new();
@@ -122,7 +123,7 @@ impl FreeRun<'_> {
         }
         sources.dedup();
         match sources[..] {
-            // Its last flit must not leave before it is there, others of that packet being ahead.
+            // The last flit must not leave before it is present, after the other flits of its packet.
             [only] if received == packet.flits.len() => {
                 let ahead = last_rank + 1 - received;
                 let wait = u128::from(self.prices.flit) * u128::from(ahead);

@@ -1,24 +1,25 @@
-//! Gossip on one line (Juurlink, Rao, Sibeyn, sections 4.1 and 4.2): concentrate in heads, let these
-//! exchange, spread from them to all. Approach 1 and approach 2 of the paper are the two ends of it.
+//! Gossip on one line (Juurlink, Rao, Sibeyn, sections 4.1 and 4.2): concentrate in heads, exchange
+//! between them, spread from them to all. Approaches 1 and 2 of the paper are its two extreme cases.
 
 use super::moves::{Gap, Line, Move, concentrate, root};
 
 /// The parameters of CIRCGOS; the paper's A and a are one, its Table 1 has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineParameters {
-    /// A: how many heads exchange; as many as the line has positions, where it has fewer.
+    /// A: the number of heads that exchange; at most the number of positions.
     pub heads: usize,
-    /// a, at least 2: a round of spreading leaves gaps an a-th as long.
+    /// a, at least 2: a round of spreading leaves gaps of an a-th of the length.
     pub division: usize,
     /// b, at least `a / 2`: steps of such a round on a ring.
     pub steps: usize,
 }
 
 impl LineParameters {
-    /// Everybody's block goes around.
+    /// Parameters with which every block goes around.
     pub const APPROACH_1: LineParameters = LineParameters::approach_2(usize::MAX);
 
-    /// Concentrate in so many heads, and undo that: as worded 1, as in Table 1 of the paper 3.
+    /// Returns parameters that concentrate in this number of heads, and reverse that: 1 in the paper's
+    /// text, 3 in its Table 1.
     pub const fn approach_2(heads: usize) -> LineParameters {
         LineParameters {
             heads,
@@ -27,12 +28,12 @@ impl LineParameters {
         }
     }
 
-    /// In how many packets a round spreads what heads hold: `2b - a + 2`.
+    /// Returns the number of packets in which a round spreads the heads' data: `2b - a + 2`.
     pub fn packets(self) -> usize {
         2 * self.steps + 2 - self.division
     }
 
-    /// The moves, one after the other.
+    /// Returns the moves in order.
     pub fn moves(self, line: Line) -> Vec<Move> {
         let (mut moves, heads) = meeting(line, self.heads);
         let packets = self.packets();
@@ -45,7 +46,7 @@ impl LineParameters {
     }
 }
 
-/// Phases 1 and 2, after which these heads have everything.
+/// Returns phases 1 and 2, and the heads that have everything after them.
 pub fn meeting(line: Line, heads: usize) -> (Vec<Move>, Vec<usize>) {
     let n = line.positions;
     let count = heads.min(n);
@@ -63,7 +64,7 @@ pub fn meeting(line: Line, heads: usize) -> (Vec<Move>, Vec<usize>) {
     (moves, heads)
 }
 
-/// Phase 3: the gaps of each round, until all positions are heads.
+/// Returns phase 3: the gaps of each round, until all positions are heads.
 pub fn spreading(line: Line, mut heads: Vec<usize>, division: usize) -> Vec<Vec<Gap>> {
     let mut rounds = Vec::new();
     while heads.len() < line.positions {
@@ -94,7 +95,8 @@ fn gaps(line: Line, heads: &[usize], division: usize) -> Vec<Gap> {
     });
     let mut gaps: Vec<Gap> = inner.collect();
     if !line.closed {
-        // Beyond the ends, as in a gap twice as long of which only one half is there (ours).
+        // Beyond the ends, as in a gap of twice the length of which only one half exists (not in the
+        // paper).
         let beyond = |head: i64, way: i64, positions: i64| {
             let new = new_points(2 * positions + 1, division);
             let new = new.take_while(|at| *at <= positions);
@@ -111,7 +113,7 @@ fn gaps(line: Line, heads: &[usize], division: usize) -> Vec<Gap> {
     gaps
 }
 
-/// Where new points lie between two heads that are so far apart, from the first one.
+/// Returns the new points between two heads at this distance, from the first one.
 fn new_points(gap: i64, division: usize) -> impl Iterator<Item = i64> {
     let division = (division as i64).min(gap);
     (1..division).map(move |j| j * gap / division)

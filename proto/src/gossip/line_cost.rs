@@ -1,6 +1,6 @@
-//! What a gossip on one line costs, by arithmetic alone: no packet is made. Only while new points are
-//! told does a packet leave out anything, since only these hold something then of what is sent: what
-//! they had concentrated before.
+//! The cost of a gossip on one line, computed without making packets. Packets only omit flits while
+//! data is spread to new points, since these already have a part of what is sent: the data that they
+//! had concentrated before.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use super::line::{LineParameters, meeting, spreading};
 use super::moves::{Gap, Line, Move};
 use super::steps::StepCost;
 
-/// What the positions of a line contribute to a gossip on it.
+/// The data of a line's positions for a gossip on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Load {
     line: Line,
-    /// Of each position: the ranks of its flits among those of all.
+    /// The ranks of each position's flits among those of all.
     ranks: Vec<Flits>,
     total: u64,
 }
 
-/// A gap, and what its new points hold of that which is coming.
+/// A gap, and the part of the incoming data that its new points already have.
 pub struct LoadedGap<'a> {
     /// The gap.
     pub gap: &'a Gap,
-    /// How many flits its heads hold.
+    /// The number of flits in its heads.
     pub total: u64,
-    /// Of each new point: the ranks that it holds of these.
+    /// The ranks of these flits that each new point already has.
     pub held: Vec<&'a Flits>,
 }
 
 impl Load {
-    /// Of what each position has.
+    /// Creates the load from the data of each position.
     pub fn new(line: Line, own: &[&Flits]) -> Load {
         let all = own.iter().fold(Flits::default(), |all, one| all.union(one));
         Load {
@@ -39,7 +39,7 @@ impl Load {
         }
     }
 
-    /// What phases 1 and 2 cost with so many heads, and what phase 3 finds.
+    /// Returns the cost of phases 1 and 2 with this number of heads, and the state before phase 3.
     pub fn met(&self, heads: usize) -> Met<'_> {
         let (moves, heads) = meeting(self.line, heads);
         let mut met = Met {
@@ -73,7 +73,7 @@ impl Load {
         met
     }
 
-    /// How many positions the line has.
+    /// Returns the number of positions.
     pub fn positions(&self) -> usize {
         self.line.positions
     }
@@ -87,20 +87,20 @@ fn part_size(size: u64, part: usize, parts: usize) -> u64 {
 pub struct Met<'a> {
     load: &'a Load,
     heads: Vec<usize>,
-    /// What each position holds that is no head, in ranks.
+    /// The data of each position that is not a head, in ranks.
     held: Vec<Flits>,
-    /// Of the steps until now.
+    /// The costs of the steps until now.
     costs: Vec<StepCost>,
 }
 
 impl Met<'_> {
-    /// The rounds of phase 3.
+    /// Returns the rounds of phase 3.
     pub fn rounds(&self, division: usize) -> Vec<Round> {
         let rounds = spreading(self.load.line, self.heads.clone(), division);
         rounds.into_iter().map(Round::new).collect()
     }
 
-    /// What all phases cost, step by step, these being the rounds with the same parameters.
+    /// Returns the cost of all phases, step by step; `rounds` must have the same parameters.
     pub fn costs(&self, rounds: &[Round], parameters: LineParameters) -> Vec<StepCost> {
         let mut costs = self.costs.clone();
         for round in rounds {
@@ -120,14 +120,14 @@ impl Met<'_> {
 
 /// The gaps of a round of spreading.
 pub struct Round {
-    /// All of them.
+    /// All gaps.
     pub gaps: Vec<Gap>,
-    /// One of each kind: those whose points are as far apart.
+    /// One gap of each kind; gaps of a kind have points at the same distances.
     kinds: Vec<Gap>,
 }
 
 impl Round {
-    /// With these gaps.
+    /// Creates a round with these gaps.
     pub fn new(gaps: Vec<Gap>) -> Round {
         let from_its_head = |gap: &Gap| {
             let points = gap.points.iter().map(|point| point - gap.points[0]);
@@ -138,10 +138,11 @@ impl Round {
         Round { gaps, kinds }
     }
 
-    /// What spreading so many packets costs, step by step; no heads hold more than `most` flits.
+    /// Returns the cost of spreading this number of packets, step by step; no heads have more than
+    /// `most` flits.
     ///
-    /// `loaded` are the gaps in any order: once each step costs as much as if nobody held anything,
-    /// the others need not be looked at.
+    /// `loaded` are the gaps in any order: once each step costs as much as if new points had no data,
+    /// the other gaps are not examined.
     pub fn costs<'a>(
         &self,
         most: u64,
@@ -191,7 +192,7 @@ fn put_costs(loaded: &LoadedGap, packets: usize, costs: &mut [StepCost]) {
             let back = (0..packets).take_while(|sent| sent + 1 + behind <= steps);
             for sent in back {
                 let step = sent + 1 + behind;
-                // The same packet comes from the other side, listed first.
+                // The same packet arrives from the other side, listed first.
                 if 2 * step != packets + new {
                     put(step, packets - 1 - sent, gap.hops(q));
                 }

@@ -2,16 +2,17 @@
 //!
 //! On rings, arrays, meshes and tori this is Juurlink, Rao and Sibeyn, *Gossiping on Meshes and Tori*
 //! (1996), "the paper" in this folder: full ports, wormhole packets along straight lines, a step of
-//! longest distance D and largest packet F takes `t_s + D * t_d + F * t_l`. A schedule is steps of
-//! packets (`steps`), which nobody needs to be told: they follow from the network, the lengths of all
-//! blocks and the algorithm's name.
+//! longest distance D and largest packet F takes `t_s + D * t_d + F * t_l`. A schedule is a list of
+//! steps of packets (`steps`). It need not be sent to PEs, because it follows from the network, the
+//! lengths of all blocks and the algorithm's name.
 //!
-//! `moves` is what happens on one line, `line` and `stage` which moves there are when, `walk` who holds
-//! what then; `complete` is for networks where all reach each other. [`choose`](fn@choose) finds the
-//! algorithm with the least cost, by `line_cost` and `diagonal_search`; [`free_run`](fn@free_run) says
-//! when it ends where nobody waits. [`paper`] and [`whole_steps`] have the paper's own figures.
+//! `moves` contains the moves on one line, `line` and `stage` the order of moves, `walk` the data that
+//! each PE has at each time; `complete` is for complete networks. [`choose`](fn@choose) finds the
+//! algorithm with the least cost, by `line_cost` and `diagonal_search`; [`free_run`](fn@free_run)
+//! computes the end without waits for steps. [`paper`] and [`whole_steps`] contain the paper's own
+//! figures.
 //!
-//! Lengths may differ, and may be 0; then, too, a packet leaves out whatever its receiver has.
+//! Lengths may differ, and may be 0; then, too, a packet omits what its receiver has.
 
 mod algorithm;
 mod arena;
@@ -48,32 +49,33 @@ use walk::Walk;
 use crate::PeId;
 use crate::exact::Exact;
 
-/// Flits that all blocks together may have: sums over steps, and times, then stay exact.
+/// Limit of the flits of all blocks: sums over steps, and times, then stay exact.
 pub const MAX_FLITS: u64 = 1 << 44;
 
 /// A gossip of blocks of known lengths, by one algorithm.
 #[derive(Clone, Debug)]
 pub struct Gossip {
-    /// Where.
+    /// The network.
     pub arena: Arena,
-    /// What.
+    /// The blocks.
     pub blocks: Blocks,
     way: Way,
 }
 
 impl Gossip {
-    /// Block i has `lengths[i]` flits, all together at most [`MAX_FLITS`]; there is one for each PE.
+    /// Creates a gossip. Block i has `lengths[i]` flits, all together at most [`MAX_FLITS`]; there is
+    /// one for each PE.
     ///
     /// # Errors
     ///
-    /// All for which the algorithm does not suit the network.
+    /// Returns all reasons why the algorithm does not support the network.
     pub fn new(arena: Arena, lengths: &[u64], algorithm: &Algorithm) -> Result<Gossip, Vec<Unfit>> {
         let way = algorithm.on(&arena)?;
         let blocks = Blocks::new(lengths, arena.classes());
         Ok(Gossip { arena, blocks, way })
     }
 
-    /// Its steps, one after the other; what they are is worked out as they are asked for.
+    /// Returns the steps in order; they are computed lazily.
     pub fn steps(&self) -> Box<dyn Iterator<Item = Step> + '_> {
         match (&self.way, &self.arena) {
             (Way::Stages(stages), Arena::Grid(grid)) => {
@@ -87,8 +89,8 @@ impl Gossip {
         }
     }
 
-    /// What no gossip of these blocks on this network takes less than, at these prices; on a complete
-    /// network none that sends as many packets at a time.
+    /// Returns a lower bound of the time of any gossip of these blocks on this network, at these
+    /// prices; on a complete network, of any that sends as many packets at a time.
     pub fn bound(&self, prices: &Prices) -> Exact {
         let ports = match self.way {
             Way::Among(among) => among.ports(self.arena.pes()),
@@ -97,15 +99,15 @@ impl Gossip {
         bounds::bound(&self.arena, self.blocks.lengths(), ports, prices)
     }
 
-    /// What it costs.
+    /// Returns the cost.
     pub fn cost(&self) -> Cost {
         self.steps().map(|step| step.cost(&self.arena)).collect()
     }
 }
 
-/// On a ring of n, in step s of n - 1, PE p passes on the first half of block `p - s + 1` to the
-/// right and the second half of block `p + s - 1` to the left (ours): each edge then carries the
-/// least that it can, whatever the lengths.
+/// Returns the steps on a ring of n: in step s of n - 1, PE p forwards the first half of block `p - s +
+/// 1` to the right and the second half of block `p + s - 1` to the left (not in the paper). Each edge
+/// then carries the least possible, whatever the lengths.
 fn halves(blocks: &Blocks) -> Box<dyn Iterator<Item = Step> + '_> {
     let n = blocks.lengths().len();
     let line = Line {

@@ -1,20 +1,20 @@
-//! The moves that every gossip on lines is made of, in positions 0 to n - 1 of one line, right
-//! being +1: concentrate, exchange, spread (Juurlink, Rao, Sibeyn, section 4). A move says who sends
-//! which share of what to whom in each of its steps; how long blocks are does not matter to it.
+//! The moves of every gossip on lines, in positions 0 to n - 1 of one line, right being +1:
+//! concentrate, exchange, spread (Juurlink, Rao, Sibeyn, section 4). A move defines for each of its
+//! steps the senders, the receivers and the share of data; it does not depend on the lengths of blocks.
 
 use std::rc::Rc;
 
 /// A line of positions: a ring if it is closed, else an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
-    /// How many there are.
+    /// The number of positions.
     pub positions: usize,
     /// Whether the last is the first's neighbour.
     pub closed: bool,
 }
 
 impl Line {
-    /// The position that a number stands for, which on a ring may lie beyond its ends.
+    /// Returns the position of a number, which on a ring may be beyond its ends.
     pub fn position(self, number: i64) -> usize {
         number.rem_euclid(self.positions as i64) as usize
     }
@@ -23,19 +23,19 @@ impl Line {
 /// A packet that crosses a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Send {
-    /// Who sends.
+    /// The sender.
     pub from: usize,
-    /// Over how many hops: to the right if above 0.
+    /// The number of hops: to the right if above 0.
     pub hops: i64,
-    /// The position whose possession at the move's beginning is sent.
+    /// The position whose data at the beginning of the move is sent.
     pub of: usize,
-    /// Which part of that.
+    /// The index of the sent part.
     pub part: usize,
-    /// Cut into so many.
+    /// The number of parts.
     pub parts: usize,
 }
 
-/// New points between two heads that hold the same, or beyond the last head of an array.
+/// New points between two heads with the same data, or beyond the last head of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// A head, the new points in order, and the head at the other end, if there is one.
@@ -45,17 +45,17 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// How many new points there are.
+    /// Returns the number of new points.
     pub fn new_points(&self) -> usize {
         self.points.len() - 1 - usize::from(self.closed)
     }
 
-    /// Hops from point q to the next one: to the right if above 0.
+    /// Returns the hops from point q to the next one: to the right if above 0.
     pub fn hops(&self, q: usize) -> i64 {
         self.points[q + 1] - self.points[q]
     }
 
-    /// Which packet is the so-and-so-many-th from the first head onwards.
+    /// Returns the index of the packet that is sent after `sent` others from the first head onwards.
     pub fn packet(&self, sent: usize, packets: usize) -> usize {
         match self.points.last() < self.points.first() {
             true => packets - 1 - sent,
@@ -63,7 +63,7 @@ impl Gap {
         }
     }
 
-    /// Steps in which so many packets come to all new points.
+    /// Returns the number of steps in which this number of packets reaches all new points.
     pub fn steps(&self, packets: usize) -> usize {
         match (self.new_points(), self.closed) {
             (0, _) => 0,
@@ -73,30 +73,30 @@ impl Gap {
     }
 }
 
-/// What the PEs of a line do together.
+/// A common action of the PEs of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Each first position sends all that it has to the second, in one step.
+    /// Each first position sends all its data to the second, in one step.
     Concentrate(Vec<(i64, i64)>),
-    /// What each head has goes to the heads around it, `width / 2` on either side of a ring, or to
-    /// all on an array.
+    /// The data of each head is sent to the heads around it, `width / 2` on either side of a ring, or
+    /// to all on an array.
     Exchange {
         /// The heads, in rising order.
         heads: Vec<usize>,
-        /// How many heads, itself included, each hears of.
+        /// The number of heads, itself included, whose data each head has afterwards.
         width: usize,
     },
-    /// What heads hold goes to the new points of all gaps, in so many packets.
+    /// The data of heads is sent to the new points of all gaps, in packets.
     Spread {
         /// The gaps.
         gaps: Rc<[Gap]>,
-        /// How many packets.
+        /// The number of packets.
         packets: usize,
     },
 }
 
 impl Move {
-    /// How many steps it takes.
+    /// Returns the number of steps.
     pub fn steps(&self, line: Line) -> usize {
         match self {
             Move::Concentrate(_) => 1,
@@ -109,7 +109,7 @@ impl Move {
         }
     }
 
-    /// Who sends what in a step, counted from 1: to the right first.
+    /// Returns the packets of a step, counted from 1: those to the right first.
     pub fn sends(&self, line: Line, step: usize) -> Vec<Send> {
         match self {
             Move::Concentrate(pairs) => concentrate_sends(line, pairs),
@@ -140,8 +140,8 @@ fn concentrate_sends(line: Line, pairs: &[(i64, i64)]) -> Vec<Send> {
     right.into_iter().chain(left).collect()
 }
 
-/// Head i sends on what head `i - step + 1` had to the right, and what head `i + step - 1` had to
-/// the left.
+/// Head i forwards the data of head `i - step + 1` to the right, and that of head `i + step - 1` to the
+/// left.
 fn exchange_sends(line: Line, heads: &[usize], width: usize, step: usize) -> Vec<Send> {
     let (count, back) = (heads.len(), step - 1);
     let index = |i: usize, by: i64| {
@@ -151,7 +151,8 @@ fn exchange_sends(line: Line, heads: &[usize], width: usize, step: usize) -> Vec
             false => usize::try_from(at).ok().filter(|at| *at < count),
         }
     };
-    // The same would come from both sides: half of it from each (ours; the paper sends all twice).
+    // Both sides would send the same data: each sends half of it (not in the paper, which sends all
+    // twice).
     let meets = line.closed && 2 * step == width;
     let send = |i: usize, way: i64| {
         let to = index(i, way)?;
@@ -174,8 +175,8 @@ fn exchange_sends(line: Line, heads: &[usize], width: usize, step: usize) -> Vec
         .collect()
 }
 
-/// From the first head of a gap onwards: point q passes on packet `step - 1 - q`, or, since what goes
-/// to the left begins with the last packet, that one counted from the end.
+/// Returns the sends from the first head of a gap onwards: point q forwards packet `step - 1 - q`; to
+/// the left, packets are counted from the end.
 fn onwards(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<Item = Send> {
     let points = (0..gap.new_points().min(step)).filter(move |q| step - 1 - q < packets);
     points.map(move |q| Send {
@@ -187,10 +188,10 @@ fn onwards(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<
     })
 }
 
-/// From the other head back, beginning with the last packet.
+/// Returns the sends from the other head back, beginning with the last packet.
 fn back(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<Item = Send> {
     let new = gap.new_points();
-    // Behind the head by so many points.
+    // The number of points after the head.
     let behind = (0..new.min(step)).filter(move |behind| step - 1 - behind < packets);
     behind.map(move |behind| {
         let q = new + 1 - behind;
@@ -204,13 +205,14 @@ fn back(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<Ite
     })
 }
 
-/// How many of `m` neighbouring positions, at least one, lie in the middle part and left of it.
+/// Returns the number of positions in the middle part of `m` neighbouring ones (at least one), and left
+/// of it.
 fn thirds(m: usize) -> (usize, usize) {
     let middle = m.div_ceil(3);
     (middle, (m - middle) / 2)
 }
 
-/// Where `m` neighbouring positions concentrate: behind the first by so many.
+/// Returns the offset of the position in which `m` neighbouring positions concentrate.
 pub fn root(m: usize) -> usize {
     if m == 1 {
         return 0;
@@ -219,14 +221,15 @@ pub fn root(m: usize) -> usize {
     left + root(middle)
 }
 
-/// Steps in which `m` neighbouring positions concentrate in one: `ceil(log3 m)`.
+/// Returns the number of steps in which `m` neighbouring positions concentrate in one: `ceil(log3 m)`.
 pub fn concentration_steps(m: usize) -> usize {
     let powers = std::iter::successors(Some(1usize), |power| power.checked_mul(3));
     powers.take_while(|power| *power < m).count()
 }
 
-/// Concentrates each of these parts, `(first position, how many)`, in its root; shorter ones begin
-/// later, so that all end in the same step. A power of 3 is the paper's, any other number ours.
+/// Concentrates each of these parts, `(first position, count)`, in its root; shorter ones begin later,
+/// so that all end in the same step. The paper defines this for powers of 3; other numbers are not in
+/// the paper.
 pub fn concentrate(parts: impl Iterator<Item = (i64, usize)>) -> Vec<Move> {
     let parts: Vec<(i64, usize)> = parts.collect();
     let steps = parts.iter().map(|part| concentration_steps(part.1)).max();

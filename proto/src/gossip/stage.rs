@@ -1,49 +1,49 @@
-//! A gossip on a grid is a list of stages: what all lines along an axis do in lock step. Class c
-//! uses axis `(i + c) mod d` where a stage says axis i, so that in every step all classes cross
-//! different axes.
+//! The stages of a gossip on a grid: in each, all lines along an axis act in lock step. Class c uses
+//! axis `(i + c) mod d` where a stage names axis i, so that in every step all classes use different
+//! axes.
 
 use std::rc::Rc;
 
 use super::line::LineParameters;
 use super::moves::{Gap, Line, Move, concentrate, root};
 
-/// What all lines along an axis do.
+/// The common action of all lines along an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// A whole gossip on each line (HIGH-DIM-GOS' of the paper, section 4.3).
     Line {
         /// The axis.
         axis: usize,
-        /// How.
+        /// The parameters on each line.
         parameters: LineParameters,
     },
-    /// Along axis 0, everything goes to the points of the diagonals, which are so far apart.
+    /// Concentration of all data, along axis 0, in the points of diagonals with this spacing.
     Concentrate {
-        /// D: a diagonal has the PEs whose coordinates have a sum that it divides.
+        /// D: a diagonal consists of the PEs whose sum of coordinates is a multiple of D.
         spacing: usize,
     },
-    /// The points of the diagonals tell each other.
+    /// Exchange between the points of the diagonals.
     Exchange {
         /// The axis.
         axis: usize,
         /// D.
         spacing: usize,
-        /// How many points each hears of, itself included.
+        /// The number of points, itself included, whose data each point has afterwards.
         width: usize,
     },
-    /// Along axis 0, new diagonals get what those at their sides have.
+    /// Spreading to new diagonals, along axis 0, of the data of those at their sides.
     Spread {
-        /// D, before.
+        /// D before the stage.
         spacing: usize,
         /// b: D is divided by it, which makes `b - 1` new points in each gap.
         division: usize,
-        /// In how many packets.
+        /// The number of packets.
         packets: usize,
     },
 }
 
 impl Stage {
-    /// Which axis it is for in class 0.
+    /// Returns the axis for class 0.
     pub fn axis(&self) -> usize {
         match self {
             Stage::Line { axis, .. } | Stage::Exchange { axis, .. } => *axis,
@@ -51,7 +51,7 @@ impl Stage {
         }
     }
 
-    /// How far apart points of the diagonals are, if there are any.
+    /// Returns the distance of the diagonals' points, if there are any.
     pub fn spacing(&self) -> Option<usize> {
         match self {
             Stage::Line { .. } => None,
@@ -61,7 +61,7 @@ impl Stage {
         }
     }
 
-    /// What a line does on which the first point of a diagonal is at position `first`.
+    /// Returns the moves of a line on which the first point of a diagonal is at position `first`.
     pub fn moves(&self, line: Line, first: usize) -> Rc<[Move]> {
         let points = |spacing: usize| (first..line.positions).step_by(spacing);
         let moves = match *self {
@@ -99,14 +99,14 @@ impl Stage {
 /// one, two and three dimensions).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagonal {
-    /// A: points of a diagonal on each line at first.
+    /// A: number of a diagonal's points on each line at first.
     pub points: usize,
-    /// The rounds: b_j, by which the spacing is divided, and x_j, the steps that spreading takes.
+    /// The rounds: b_j, the divisor of the spacing, and x_j, the number of steps of spreading.
     pub rounds: Vec<(usize, usize)>,
 }
 
 impl Diagonal {
-    /// Its stages on a torus of so many dimensions.
+    /// Returns the stages on a torus with this number of dimensions.
     pub fn stages(&self, side: usize, dimensions: usize) -> Vec<Stage> {
         let mut spacing = side / self.points;
         let mut stages = Diagonal::meeting(spacing, self.points, dimensions);
@@ -118,7 +118,7 @@ impl Diagonal {
         stages
     }
 
-    /// Phases 1 and 2: all that one diagonal's points can tell each other.
+    /// Returns phases 1 and 2, after which all points of a diagonal have the same data.
     pub fn meeting(spacing: usize, points: usize, dimensions: usize) -> Vec<Stage> {
         let exchange = |axis| Stage::Exchange {
             axis,
@@ -132,7 +132,7 @@ impl Diagonal {
             .collect()
     }
 
-    /// The first half of a round: new diagonals.
+    /// Returns the first half of a round: new diagonals.
     pub fn spread(spacing: usize, division: usize, steps: usize) -> Stage {
         Stage::Spread {
             spacing,
@@ -141,7 +141,7 @@ impl Diagonal {
         }
     }
 
-    /// The second half: what old and new points lack of each other.
+    /// Returns the second half of a round, which gives old and new points each other's data.
     pub fn wipe(spacing: usize, division: usize, dimensions: usize) -> impl Iterator<Item = Stage> {
         (1..dimensions).map(move |axis| Stage::Exchange {
             axis,

@@ -1,5 +1,5 @@
-//! The steps of a gossip as data, and what they cost: `t_s + D * t_d + F * t_l` each, with D the
-//! longest distance and F the largest packet (Juurlink, Rao, Sibeyn, section 2, D included).
+//! The steps of a gossip as data, and their costs: `t_s + D * t_d + F * t_l` each, with D the longest
+//! distance and F the largest packet (Juurlink, Rao, Sibeyn, section 2, D included).
 
 use super::arena::Arena;
 use super::flits::Flits;
@@ -8,24 +8,24 @@ use crate::PeId;
 /// A packet that crosses one or more hops of a straight line in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Who sends it.
+    /// The sender.
     pub from: PeId,
-    /// Who keeps it.
+    /// The receiver.
     pub to: PeId,
-    /// Along which axis.
+    /// The axis.
     pub axis: usize,
-    /// Over how many hops, in the direction of rising coordinates if above 0.
+    /// The number of hops, in the direction of rising coordinates if above 0.
     pub hops: i64,
     /// The class of its flits.
     pub class: usize,
-    /// What it carries: never nothing.
+    /// The flits, at least one.
     pub flits: Flits,
 }
 
-/// What crosses at once, each directed edge at most once: at least one packet.
+/// The packets that cross at once, at least one, each directed edge at most once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// All of it.
+    /// All packets.
     pub packets: Vec<Packet>,
 }
 
@@ -39,7 +39,7 @@ pub struct StepCost {
 }
 
 impl StepCost {
-    /// Of steps that are one.
+    /// Returns the cost of two steps combined into one.
     pub fn max(self, other: StepCost) -> StepCost {
         StepCost {
             distance: self.distance.max(other.distance),
@@ -49,7 +49,7 @@ impl StepCost {
 }
 
 impl Step {
-    /// What it costs. On a complete network F is the most that one PE sends, or receives.
+    /// Returns the cost of the step. On a complete network F is the most that one PE sends or receives.
     pub fn cost(&self, arena: &Arena) -> StepCost {
         match arena {
             Arena::Grid(_) => {
@@ -75,19 +75,19 @@ impl Step {
     }
 }
 
-/// What a gossip costs: sums over its steps.
+/// The cost of a gossip: sums over its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Steps.
+    /// Number of steps.
     pub startups: u64,
-    /// D of all steps, in hops.
+    /// Sum of D over all steps, in hops.
     pub distance: u64,
-    /// F of all steps, in flits.
+    /// Sum of F over all steps, in flits.
     pub flits: u64,
 }
 
 impl FromIterator<StepCost> for Cost {
-    /// A step in which nothing is sent is none.
+    /// Sums the steps in which something is sent.
     fn from_iter<I: IntoIterator<Item = StepCost>>(steps: I) -> Cost {
         let steps = steps.into_iter().filter(|step| step.distance > 0);
         steps.fold(Cost::default(), |sum, step| Cost {
@@ -110,7 +110,7 @@ impl std::ops::Add for Cost {
     }
 }
 
-/// What a step, a hop and a flit take, each at most [`Prices::MAX`], in one unit of time which is a
+/// Prices of a step, a hop and a flit, each at most [`Prices::MAX`], in one unit of time which is a
 /// `unit`-th of the user's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
@@ -120,16 +120,16 @@ pub struct Prices {
     pub hop: u64,
     /// t_l.
     pub flit: u64,
-    /// How many of these units are one of the user's: at least 1.
+    /// The number of these units in one of the user's: at least 1.
     pub unit: u64,
 }
 
 impl Prices {
-    /// The greatest price: with it, and as many steps and flits as there can be, times stay below
+    /// The greatest price: with it, and with the largest numbers of steps and flits, times stay below
     /// 2^128.
     pub const MAX: u64 = 1_000_000_000_000_000;
 
-    /// What so much takes, in units of these prices.
+    /// Returns the time of this cost, in units of these prices.
     pub fn time(&self, cost: Cost) -> u128 {
         u128::from(self.startup) * u128::from(cost.startups)
             + u128::from(self.hop) * u128::from(cost.distance)
@@ -138,7 +138,7 @@ impl Prices {
 }
 
 impl Default for Prices {
-    /// A step takes as long as a flit, and hops take nothing.
+    /// Returns prices at which a step takes as long as a flit, and hops take no time.
     fn default() -> Prices {
         Prices {
             startup: 1,

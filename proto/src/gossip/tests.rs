@@ -3,7 +3,7 @@
 use super::*;
 use crate::network::NetworkSpec;
 
-/// Equal blocks of so many flits on a network, by an algorithm: start-ups, sum of D, sum of F.
+/// Start-ups, sum of D and sum of F of a gossip of equal blocks.
 #[track_caller]
 fn cost(network: &str, algorithm: &str, flits: u64) -> [u64; 3] {
     let gossip = gossip(network, algorithm, |_| flits);
@@ -108,7 +108,7 @@ fn complete_networks_cost_what_the_table_says() {
 
 const RATIOS: [u64; 5] = [0, 2, 10, 50, 250];
 
-/// What the search works out by arithmetic is what the steps cost.
+/// The computed costs in the search are those of the steps.
 #[test]
 fn the_choice_is_the_best_of_all_that_are_walked() {
     for network in [
@@ -152,7 +152,7 @@ fn the_choice_is_the_best_of_all_that_are_walked() {
     }
 }
 
-/// Costs by arithmetic are those of the steps, for parameters and lengths at random.
+/// Computed costs equal those of the steps, for random parameters and lengths.
 #[test]
 fn arithmetic_and_steps_agree_on_lines() {
     let mut random = crate::seeded::SplitMix64::new(3);
@@ -275,13 +275,13 @@ fn a_free_run_never_ends_after_lock_step() {
     }
 }
 
-/// Rounded half to even, as C prints; logarithms may be off in the last digits.
+/// Rounds half to even, as C prints; logarithms may be off in the last digits.
 fn printed(number: f64) -> u64 {
     let number = (number * 1e6).round() / 1e6;
     number.round_ties_even() as u64
 }
 
-/// All but the one cell of Table 1 and the two of Table 2 that are misprints.
+/// All cells are compared but one of Table 1 and two of Table 2, which are misprints.
 #[test]
 fn formulas_give_what_the_paper_prints() {
     let mut differ = Vec::new();
@@ -344,7 +344,7 @@ fn whole_steps_take_what_the_tables_say() {
         points,
         rounds: rounds.to_vec(),
     };
-    // Approach 1-1 where Table 2 has 351 by Lemma 7, and CUBGOS by its own formula: start-ups
+    // Approach 1-1, for which Table 2 prints 351 by Lemma 7, and CUBGOS by its own formula: start-ups
     // `(d + 1) k - 1`.
     let all = whole_steps::torus_whole_steps(27, 2, &diagonal(27, &[]));
     assert_eq!(all.time(8.0), 390.0);

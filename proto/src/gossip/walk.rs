@@ -1,5 +1,5 @@
-//! Walks through the stages of a gossip on a grid, step by step: who holds what is all that it
-//! keeps, and who gets what follows from that.
+//! Walks through the stages of a gossip on a grid, step by step: the state is the data of each PE, and
+//! the packets follow from it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -16,9 +16,9 @@ use crate::PeId;
 pub struct Walk<'a> {
     grid: &'a Grid,
     stages: VecDeque<Stage>,
-    /// What each PE holds, by class.
+    /// The flits of each PE, by class.
     held: Vec<Vec<Rc<Flits>>>,
-    /// The lines of the present stage.
+    /// The lines of the current stage.
     lines: Vec<Running>,
 }
 
@@ -31,14 +31,14 @@ struct Running {
     /// The PE at position 0.
     first: usize,
     moves: Rc<[Move]>,
-    /// The present move, and how many of its steps are done.
+    /// The index of the current move, and the number of its completed steps.
     at: (usize, usize),
-    /// What each position held when that began.
+    /// The flits of each position at the begin of that move.
     start: Vec<Rc<Flits>>,
 }
 
 impl<'a> Walk<'a> {
-    /// Every PE has its own block.
+    /// Creates a walk in which every PE has its own block.
     pub fn new(grid: &'a Grid, blocks: &Blocks, stages: Vec<Stage>) -> Walk<'a> {
         let own = |class| (0..grid.pes()).map(move |pe| Rc::new(blocks.of(class, pe)));
         Walk {
@@ -51,17 +51,17 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One more stage, behind all others.
+    /// Appends a stage.
     pub fn push(&mut self, stage: Stage) {
         self.stages.push_back(stage);
     }
 
-    /// What a PE holds of a class.
+    /// Returns the flits of a PE in a class.
     pub fn held(&self, class: usize, pe: usize) -> &Flits {
         &self.held[class][pe]
     }
 
-    /// The lines of a stage: each with its class, the PE at its position 0, and its moves.
+    /// Returns the lines of a stage: each with its class, the PE at its position 0, and its moves.
     pub fn lines_of<'s>(
         grid: &'s Grid,
         stage: &'s Stage,
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
 }
 
 impl Running {
-    /// Whether there is a step left; at a move's beginning, what all hold is kept.
+    /// Returns whether there is a step left; at the begin of a move, saves the flits of all positions.
     fn is_ready(&mut self, grid: &Grid, held: &[Vec<Rc<Flits>>]) -> bool {
         while let Some(next) = self.moves.get(self.at.0) {
             if self.at.1 < next.steps(self.line) {
@@ -120,8 +120,9 @@ impl Running {
         false
     }
 
-    /// The next step's packets, without what their receivers hold already or get from the packet
-    /// before; what comes is held from now on, since nothing that is sent now depends on it.
+    /// Returns the packets of the next step, without flits that their receivers already have or get
+    /// from the packet before. Received flits are added at once, since nothing that is sent in the step
+    /// depends on them.
     fn step(&mut self, grid: &Grid, held: &mut [Vec<Rc<Flits>>], packets: &mut Vec<Packet>) {
         self.at.1 += 1;
         for send in self.moves[self.at.0].sends(self.line, self.at.1) {

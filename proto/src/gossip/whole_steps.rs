@@ -1,6 +1,6 @@
 //! The paper's schedules for equal blocks in whole steps, where its formulas have fractions of a round:
-//! what they take before packets leave out what their receivers have, in units of t'_l as in
-//! [`paper`](super::paper). Formulas alone, for networks of any size.
+//! their times before packets omit what their receivers have, in units of t'_l as in
+//! [`paper`](super::paper). These are formulas, for networks of any size.
 
 use super::line::LineParameters;
 use super::moves::{Move, concentrate, concentration_steps};
@@ -9,14 +9,14 @@ use super::stage::Diagonal;
 /// A schedule in whole steps, for blocks of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WholeSteps {
-    /// Steps.
+    /// Number of steps.
     pub startups: u64,
-    /// The largest packets, in blocks.
+    /// Sum of the largest packets, in blocks.
     pub blocks: f64,
 }
 
 impl WholeSteps {
-    /// Its time.
+    /// Returns its time.
     pub fn time(self, r: f64) -> f64 {
         self.startups as f64 * r + self.blocks
     }
@@ -29,7 +29,8 @@ impl WholeSteps {
     }
 }
 
-/// Concentrating so many positions: the largest packets of all its steps, in blocks.
+/// Returns the concentration of `m` positions: the sum of the largest packets of all its steps, in
+/// blocks.
 fn concentration(m: usize) -> WholeSteps {
     let mut held = vec![1u64; m];
     let mut blocks = 0;
@@ -51,7 +52,8 @@ fn concentration(m: usize) -> WholeSteps {
     }
 }
 
-/// CIRCGOS on a ring in whole steps; half a block of the last exchange is counted where all are heads.
+/// Returns CIRCGOS on a ring in whole steps; half a block of the last exchange is counted if all
+/// positions are heads.
 pub fn ring_whole_steps(n: usize, parameters: LineParameters) -> WholeSteps {
     let heads = parameters.heads.min(n);
     if heads == n {
@@ -66,8 +68,8 @@ pub fn ring_whole_steps(n: usize, parameters: LineParameters) -> WholeSteps {
     met.and(steps, (steps * n.div_ceil(parameters.packets())) as f64)
 }
 
-/// The parameters that take least in whole steps on a ring: all A up to n / 2, a up to 13, b up to
-/// `2a + 1`.
+/// Returns the parameters with the least time in whole steps on a ring: all A up to n / 2, a up to 13,
+/// b up to `2a + 1` are tried.
 pub fn best_ring(n: usize, r: f64) -> (LineParameters, WholeSteps) {
     let all_heads = LineParameters {
         heads: n,
@@ -97,8 +99,8 @@ pub fn best_ring(n: usize, r: f64) -> (LineParameters, WholeSteps) {
     best
 }
 
-/// TORGOS and its like on a torus of so many dimensions in whole steps, each class a d-th of all
-/// blocks.
+/// Returns TORGOS, or its variant for this number of dimensions, on a torus in whole steps; each class
+/// has a d-th of all blocks.
 pub fn torus_whole_steps(side: usize, dimensions: usize, diagonal: &Diagonal) -> WholeSteps {
     let mut whole = meeting(side, dimensions, diagonal.points);
     let mut held = at_first(side, dimensions, diagonal.points);
@@ -109,12 +111,12 @@ pub fn torus_whole_steps(side: usize, dimensions: usize, diagonal: &Diagonal) ->
     whole
 }
 
-/// What a point holds of its class after phase 2, in blocks: S_0.
+/// Returns the data of a point in its class after phase 2, in blocks: S_0.
 fn at_first(side: usize, dimensions: usize, points: usize) -> f64 {
     side as f64 * (points as f64).powi(dimensions as i32 - 1)
 }
 
-/// Phases 1 and 2.
+/// Returns phases 1 and 2.
 fn meeting(side: usize, dimensions: usize, points: usize) -> WholeSteps {
     let spacing = side / points;
     let first = concentration(spacing);
@@ -140,7 +142,7 @@ fn round(
     whole.and(steps + (dimensions - 1) * (division / 2), blocks)
 }
 
-/// The parameters that take least in whole steps on a torus of equal sides.
+/// Returns the parameters with the least time in whole steps on a torus of equal sides.
 pub fn best_torus(side: usize, dimensions: usize, r: f64) -> (Diagonal, WholeSteps) {
     let all = Diagonal {
         points: side,
@@ -158,7 +160,7 @@ pub fn best_torus(side: usize, dimensions: usize, r: f64) -> (Diagonal, WholeSte
     best
 }
 
-/// Every order of factors of the spacing, each with its best x.
+/// Tries every order of factors of the spacing, each with its best x.
 fn best_rounds(
     dimensions: usize,
     spacing: usize,

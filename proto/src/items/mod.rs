@@ -1,6 +1,5 @@
-//! What crosses an edge, and what a PE's role says of it: messages, control items, and what
-//! becomes of them. Words only; who says them when is the operations' business
-//! ([`crate::ops`]).
+//! Messages, control items, and routes: the items that cross an edge, and the decisions of a PE's
+//! role about them. [`crate::ops`] contains the roles.
 
 mod violation;
 
@@ -13,11 +12,11 @@ use crate::{MessageId, PeId, Tree};
 
 pub use violation::Violation;
 
-/// Neighbours that a message goes to. Nearly always one, for which nothing is allocated: short
-/// messages would feel it.
+/// The neighbours to which a message goes. It is nearly always one, without an allocation, which
+/// short messages would notice.
 pub type Hops = SmallVec<[PeId; 4]>;
 
-/// Where a message ends.
+/// The destination of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Destination {
     /// At this PE.
@@ -27,7 +26,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// The one PE, if it is one.
+    /// Returns the destination if it is one PE.
     pub fn one(self) -> Option<PeId> {
         match self {
             Destination::One(pe) => Some(pe),
@@ -45,20 +44,19 @@ impl fmt::Display for Destination {
     }
 }
 
-/// A message of a round, whose length is another matter: which it is, where it starts and where
-/// it ends.
+/// A message of a round without its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// Which it is.
+    /// The id.
     pub id: MessageId,
-    /// Where it starts.
+    /// The source.
     pub source: PeId,
-    /// Where it ends.
+    /// The destination.
     pub destination: Destination,
 }
 
 impl Address {
-    /// Whether it ends at this PE, at least.
+    /// Returns whether it ends at this PE, at least.
     pub fn is_for(&self, pe: PeId) -> bool {
         match self.destination {
             Destination::One(one) => pe == one,
@@ -66,7 +64,7 @@ impl Address {
         }
     }
 
-    /// The PEs at which it ends, of those on a tree.
+    /// Returns the PEs at which it ends, of those on a tree.
     pub fn ends(self, tree: &Tree) -> impl Iterator<Item = PeId> {
         let of_one = self.destination.one();
         let others = of_one.is_none().then(|| tree.pes());
@@ -75,8 +73,8 @@ impl Address {
         of_one.into_iter().chain(others)
     }
 
-    /// The PE that the message is named after: where the root is one of two ends, the other one,
-    /// or else its source.
+    /// Returns the PE that gives the message its number: the end that is not the root, or else the
+    /// source.
     pub fn pe(&self) -> PeId {
         match self.destination {
             Destination::One(pe) if self.id == pe.into() => pe,
@@ -88,18 +86,18 @@ impl Address {
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Which it is of its round.
+    /// The id.
     pub id: MessageId,
-    /// Where it starts.
+    /// The source.
     pub source: PeId,
-    /// Where it ends.
+    /// The destination.
     pub destination: Destination,
-    /// Its whole length.
+    /// The total length.
     pub bytes: u64,
 }
 
 impl Message {
-    /// One between P0 and one other PE, of a scatter or a gather.
+    /// Creates a message between P0 and one other PE, of a scatter or a gather.
     pub fn between(source: PeId, destination: PeId, bytes: u64) -> Message {
         Message {
             id: source.max(destination).into(),
@@ -109,7 +107,7 @@ impl Message {
         }
     }
 
-    /// The message without its length.
+    /// Returns the message without its length.
     pub fn address(&self) -> Address {
         Address {
             id: self.id,
@@ -118,12 +116,12 @@ impl Message {
         }
     }
 
-    /// Whether it ends at this PE, at least.
+    /// Returns whether it ends at this PE, at least.
     pub fn is_for(&self, pe: PeId) -> bool {
         self.address().is_for(pe)
     }
 
-    /// The PE that it is named after.
+    /// Returns the PE that gives the message its number.
     pub fn pe(&self) -> PeId {
         self.address().pe()
     }
@@ -132,27 +130,27 @@ impl Message {
 /// A crossing of a static schedule: flits of a message go over one edge, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// Which message.
+    /// The message.
     pub message: MessageId,
     /// The first of these flits in the message, counted from 0.
     pub offset: u64,
-    /// How many.
+    /// The number of flits.
     pub flits: u64,
-    /// Its sender.
+    /// The sender.
     pub from: PeId,
-    /// Its receiver.
+    /// The receiver.
     pub to: PeId,
-    /// The step in which the first of them crosses.
+    /// The step in which the first flit crosses.
     pub first_step: u64,
-    /// Steps from one to the next, at least 1.
+    /// Steps from one flit to the next, at least 1.
     pub every: u64,
 }
 
 /// A control item: one flit on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Control {
-    /// Shoulder-Tap: the first flit is to be with the sender of the call after at least
-    /// so many ticks.
+    /// Shoulder-Tap: the first flit should reach the sender of the call after at least this number
+    /// of ticks.
     Wakeup {
         /// s, at least 1.
         after: u64,
@@ -161,18 +159,18 @@ pub enum Control {
     Token,
     /// A transmission certificate.
     Certificate(Certificate),
-    /// TRANSMIT AFTER s: the first flit is to be with the sender of the order after
-    /// exactly so many ticks.
+    /// TRANSMIT AFTER s: the first flit should reach the sender of the order after exactly this
+    /// number of ticks.
     Order {
         /// s, at least 1.
         after: u64,
     },
-    /// Everything of the sender's side is delivered. Not an item of the papers'
-    /// model: it follows the data and takes no step.
+    /// Everything on the sender's side is delivered. Not an item of the papers' model: it follows
+    /// the data and takes no step.
     Receipt,
 }
 
-/// What the send port does next.
+/// The next action of the send port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transmit {
     /// Send a control item to a neighbour.
@@ -184,45 +182,45 @@ pub enum Transmit {
     },
     /// Send a message of which this PE is the source, or which it holds.
     Message {
-        /// The first PE on its way; of a message that starts here also several, each flit to one
-        /// after the other.
+        /// The first PE on its way; several for a message that starts here, each flit to one after
+        /// the other.
         to: Hops,
         /// The message.
         message: Message,
     },
-    /// Send a part of a message of which this PE is the source, or of which it holds so much, or
+    /// Send a part of a message of which this PE is the source, or of which it holds the part, or
     /// will. The parts of a message go to one neighbour in order.
     Part {
         /// The neighbour.
         to: PeId,
         /// The message.
         message: Message,
-        /// The first of these bytes in the message, and the one behind them.
+        /// The first byte of the part in the message, and the byte after the last.
         bytes: [u64; 2],
-        /// No later part that goes from here has any byte ahead of this one, in the message;
-        /// [`u64::MAX`] where this is the last one.
+        /// Offset before which no later part from here needs any byte; [`u64::MAX`] if this is the
+        /// last part.
         later_from: u64,
     },
 }
 
-/// What becomes of an incoming message: any of these together.
+/// The routing of an incoming message: any combination of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// It is for this PE.
+    /// Whether this PE is a destination.
     pub deliver: bool,
-    /// All of it goes on to these neighbours through the send port, flit by flit, each flit to
-    /// one after the other.
+    /// The neighbours to which all of it is forwarded through the send port, flit by flit, each
+    /// flit to one after the other.
     pub relay: Hops,
-    /// It is kept until the PE sends it on as a message: by operations whose PEs send and receive
-    /// at once, and by what users know from elsewhere.
+    /// Whether it is stored until the PE forwards it as a message: for operations whose PEs send
+    /// and receive at once, and for baselines.
     pub hold: bool,
-    /// How far it comes now, in bytes from its start, where the rest comes later as a part of its
-    /// own; `None` for all of it.
+    /// The end of the part that arrives now, in bytes from the message's start, if the rest arrives
+    /// later as a separate part; `None` for all of it.
     pub until: Option<u64>,
 }
 
 impl Route {
-    /// It is for this PE alone.
+    /// Returns a route to this PE alone.
     pub fn deliver() -> Route {
         Route {
             deliver: true,
@@ -230,7 +228,7 @@ impl Route {
         }
     }
 
-    /// It goes on to one neighbour.
+    /// Returns a route to one neighbour.
     pub fn relay(to: PeId) -> Route {
         Route {
             relay: smallvec![to],
@@ -238,7 +236,7 @@ impl Route {
         }
     }
 
-    /// It is held.
+    /// Returns a route for a message that is stored.
     pub fn hold() -> Route {
         Route {
             hold: true,
@@ -246,7 +244,7 @@ impl Route {
         }
     }
 
-    /// Whether any of it goes on at once.
+    /// Returns whether any of it is forwarded at once.
     pub fn relays(&self) -> bool {
         !self.relay.is_empty()
     }

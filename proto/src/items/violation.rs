@@ -1,24 +1,24 @@
-//! What a neighbour can do against the protocol.
+//! Violations of the protocol by a neighbour.
 
 use thiserror::Error;
 
 use super::{Control, Message};
 use crate::PeId;
 
-/// A neighbour broke the protocol; the round cannot go on.
+/// A violation of the protocol by a neighbour, which ends the round.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
-    /// A control item that has no place in this phase of this algorithm.
+    /// A control item that is not allowed in this phase of this algorithm.
     #[error("{from} sent {item:?}, which has no place {phase}")]
     UnexpectedControl {
         /// The neighbour.
         from: PeId,
         /// The item.
         item: Control,
-        /// Where the PE stands in the round.
+        /// The phase of the round.
         phase: &'static str,
     },
-    /// A message began before the one under way had ended.
+    /// A message that began before the current one had ended.
     #[error("{from} began the message of {} inside another one", message.pe())]
     Interrupted {
         /// The neighbour.
@@ -26,7 +26,7 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
-    /// A message from a neighbour whose turn it is not.
+    /// A message from a neighbour that is not its sender now.
     #[error("{from} sent the message of {} out of turn", message.pe())]
     OutOfTurn {
         /// The neighbour.
@@ -34,7 +34,7 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
-    /// A message that has no way on from here.
+    /// A message without a route from here.
     #[error(
         "{from} sent a message from {} to {}, whose way does not lead through here",
         message.source,
@@ -54,7 +54,7 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
-    /// A flit ahead of the last that has a digest, or a last one that has none.
+    /// A flit with a digest before the last one, or a last flit without one.
     #[error("{from} sent the message of {} in flits that do not make it up", message.pe())]
     Torn {
         /// The neighbour.
@@ -62,7 +62,7 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
-    /// A null message is not sent.
+    /// A null message, which must not be sent.
     #[error("{from} sent an empty message of {}", message.pe())]
     EmptyMessage {
         /// The neighbour.
@@ -70,7 +70,7 @@ pub enum Violation {
         /// The message.
         message: Message,
     },
-    /// More flits than the neighbour certified, or more messages than there are.
+    /// More flits than the neighbour certified, or more messages than expected.
     #[error("{from} sent more than it announced: the message of {}", message.pe())]
     Overrun {
         /// The neighbour.
@@ -81,7 +81,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The neighbour that broke the protocol.
+    /// Returns the neighbour that broke the protocol.
     pub fn peer(&self) -> PeId {
         match self {
             Violation::UnexpectedControl { from, .. }

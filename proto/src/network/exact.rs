@@ -1,26 +1,24 @@
 //! Minimum broadcast trees of small networks, by complete search.
 //!
-//! What it looks for is a broadcast of a given number of steps, first of the least
-//! possible and then of one more; a state is the set of nodes that have the token.
-//! In a step those that have it call as many others as can be called at once: fewer
-//! is never better. Sets from which it was found to be impossible are remembered, as
-//! are sets out of whose reach too many nodes lie. Bits of a word stand for nodes,
-//! so there are 64 at most.
+//! The search looks for a broadcast of a given number of steps, first of the lower bound and then
+//! of one more each time. A state is the set of nodes that have the token. In a step, these nodes
+//! call as many others as possible, because fewer is never better. Sets from which a broadcast was
+//! found to be impossible are remembered; sets from which too many nodes are out of reach are
+//! skipped. A set is a 64-bit word, so there are at most 64 nodes.
 
 use std::collections::BTreeMap;
 
 use super::Network;
 
-/// Networks of up to so many nodes are searched to the end: 2^15 sets at most, well
+/// Maximum number of nodes for which the search is complete: it visits at most 2^15 sets, in well
 /// below a second.
 pub(super) const ALWAYS: usize = 16;
 
-/// Choices and sets that are looked at for larger networks: well below a second.
+/// Maximum number of choices and sets that are visited for larger networks: well below a second.
 const EFFORT: u64 = 1_000_000;
 
-/// The parents of a minimum broadcast tree of `low` to `high - 1` steps; `None` if
-/// there is none, or none was found with the effort that is allowed, or the network
-/// is too large to begin.
+/// Returns the parents of a minimum broadcast tree of `low` to `high - 1` steps; `None` if there is
+/// none, if none was found within the permitted effort, or if the network is too large.
 pub(super) fn search(network: &Network, root: u32, low: u64, high: u64) -> Option<Vec<u32>> {
     let len = network.len();
     if len > 64 {
@@ -54,18 +52,18 @@ pub(super) fn search(network: &Network, root: u32, low: u64, high: u64) -> Optio
 struct Search {
     neighbours: Vec<u64>,
     all: u64,
-    /// The most steps in which it is impossible from each set.
+    /// Largest number of steps for which a broadcast from each set is impossible.
     impossible: BTreeMap<u64, u32>,
-    /// Of a broadcast that was found.
+    /// Parents in the broadcast that was found.
     parents: Vec<u32>,
-    /// How many more choices and sets may be looked at.
+    /// Number of choices and sets that may still be visited.
     left: u64,
 }
 
-/// One way to call in one step.
+/// One set of calls in a step.
 #[derive(Clone, Copy)]
 struct Calls {
-    /// Whom each node that has the token calls.
+    /// Node that each node with the token calls.
     called_by: [u8; 64],
     callers: u64,
     called: u64,
@@ -74,8 +72,8 @@ struct Calls {
 const NOBODY: u8 = u8::MAX;
 
 impl Search {
-    /// Whether all get the token within `steps` once `informed` have it. No deeper
-    /// than 64 steps, each of 64 choices.
+    /// Returns whether all nodes get the token within `steps` once `informed` have it. The
+    /// recursion has at most 64 steps, each of 64 choices.
     fn from(&mut self, informed: u64, steps: u32) -> bool {
         if informed == self.all {
             return true;
@@ -96,7 +94,7 @@ impl Search {
         }
         let border = nodes(informed).fold(0, |set, n| set | self.neighbours[n]) & !informed;
         let mut choices: Vec<usize> = nodes(border).collect();
-        // Those with most left to do are the likelier to be needed now.
+        // Nodes with most left to do are more likely to be needed now.
         choices.sort_by_key(|&n| {
             let reach = self.distance_beyond(1 << n, informed);
             std::cmp::Reverse((reach, (self.neighbours[n] & !informed).count_ones()))
@@ -143,7 +141,7 @@ impl Search {
         self.choose(calls, rest, wanted, steps)
     }
 
-    /// Adds a node to the called, if all who are called already can be as well.
+    /// Adds a node to the called ones, if all can still be called at once.
     fn add(&self, calls: &mut Calls, node: usize) -> bool {
         let mut before = [NOBODY; 64];
         let mut seen = 0u64;
@@ -159,8 +157,8 @@ impl Search {
                     queue.push(usize::from(busy_with));
                     continue;
                 }
-                // Each caller on the way takes the one before it; who called that
-                // one until now is the next.
+                // Each caller on the path takes the node before it; the node's previous caller is
+                // the next.
                 let mut caller = caller;
                 loop {
                     let called = before[caller];
@@ -178,8 +176,8 @@ impl Search {
         false
     }
 
-    /// Whether the bound of [`broadcast_lower_bound`](super::broadcast_lower_bound)
-    /// allows it, each of `informed` being a root.
+    /// Returns whether the bound of [`broadcast_lower_bound`](super::broadcast_lower_bound) permits
+    /// a broadcast, with each of `informed` as a root.
     fn in_reach(&self, informed: u64, steps: u32) -> bool {
         let mut reached = vec![0u64; steps as usize + 1];
         let mut ways = 1u64; // binomial(steps, links), and from there on
@@ -187,7 +185,7 @@ impl Search {
         for links in (0..=steps).rev() {
             sum = sum.saturating_add(ways.saturating_mul(informed.count_ones().into()));
             reached[links as usize] = sum;
-            // At most 64 nodes are counted: what is more need not be exact.
+            // At most 64 nodes are counted, so larger numbers need not be exact.
             ways =
                 (ways.min(1 << 32) * u64::from(links) / u64::from(steps - links + 1)).min(1 << 32);
         }
@@ -205,7 +203,7 @@ impl Search {
         nodes(set).fold(set, |all, n| all | self.neighbours[n])
     }
 
-    /// How far the farthest node is that is nearer to `from` than to `informed`.
+    /// Returns the largest distance of a node that is nearer to `from` than to `informed`.
     fn distance_beyond(&self, from: u64, informed: u64) -> u32 {
         let (mut here, mut there, mut distance) = (from, informed & !from, 0);
         loop {
@@ -222,7 +220,7 @@ impl Search {
     }
 }
 
-/// The nodes of a set.
+/// Returns the nodes of a set.
 fn nodes(set: u64) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(set), |set| Some(set & set.wrapping_sub(1)))
         .take_while(|&set| set != 0)

@@ -1,16 +1,15 @@
-//! Networks that are no trees, and the trees that span them.
+//! Networks that are not trees, and the trees that span them.
 //!
-//! A [`Network`] is an undirected graph on the nodes 0, 1, 2, ...; like a
-//! [`Tree`](crate::Tree) it is checked once, when it is made, and never changes. A
-//! [`NetworkSpec`] is its name; [`bfs`] and [`broadcast`] make a [`Tree`](crate::Tree)
-//! of it, which is all that the rest of this crate ever sees: messages, lengths and
-//! schedules do not live here, and nothing here reads a file or recurses.
+//! A [`Network`] is an undirected graph on the nodes 0, 1, 2, ...; like a [`Tree`](crate::Tree) it
+//! is checked once, when it is created, and never changes. A [`NetworkSpec`] is its name; [`bfs`]
+//! and [`broadcast`] compute a [`Tree`](crate::Tree) from it. Messages, lengths and schedules are
+//! elsewhere, nothing here reads a file, and no function is recursive.
 //!
-//! The graph is a petgraph [`Csr`]: sorted rows of neighbours in one array, four
-//! bytes for each end of an edge, walked in place. petgraph also walks it
-//! ([`petgraph::visit::Bfs`]). Its matchings are for general graphs without weights
-//! and its shortest paths keep hash maps whose order differs from run to run, so
-//! the matching in `rounds` is ours; of petgraph we use nothing that hashes.
+//! The graph is a petgraph [`Csr`]: sorted rows of neighbours in one array, four bytes for each end
+//! of an edge. petgraph also traverses it ([`petgraph::visit::Bfs`]). Its matchings are for general
+//! graphs without weights, and its shortest paths use hash maps whose order differs from run to
+//! run. So the matching in `rounds` is implemented here, and nothing of petgraph that hashes is
+//! used.
 
 pub mod cover;
 mod exact;
@@ -26,52 +25,51 @@ use petgraph::csr::Csr;
 
 use crate::tree::MAX_PES;
 
-/// The most edges that a network may have.
+/// Maximum number of edges of a network.
 ///
-/// It bounds what a wrong number on a command line can make us reserve: an edge
-/// costs 8 bytes for as long as the network is there and 16 more while it is made,
-/// so 384 MiB at most. It leaves room for every network of [`MAX_PES`] nodes that we
-/// have a name for (`hypercube:20` has 10 million edges), the complete one excepted.
+/// It limits the memory that a wrong number on a command line can reserve: an edge takes 8 bytes
+/// while the network exists and 16 more while it is created, so at most 384 MiB. All named networks
+/// of [`MAX_PES`] nodes fit, such as `hypercube:20` with 10 million edges, except complete ones.
 pub const MAX_EDGES: usize = 1 << 24;
 
-/// An undirected graph on the nodes 0 to `len() - 1`, without loops or double
-/// edges. It need not be connected.
+/// An undirected graph on the nodes 0 to `len() - 1`, without loops or double edges. It may be
+/// disconnected.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Each edge once in each direction.
+    /// Contains each edge once in each direction.
     graph: Csr<(), (), Directed, u32>,
 }
 
-/// Why edges do not make a network.
+/// A fault of a set of edges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkFault {
-    /// Not even node 0.
+    /// The network has no node.
     #[error("the network has no node: it needs at least node 0")]
     NoNodes,
-    /// More than [`MAX_PES`].
+    /// There are more nodes than [`MAX_PES`].
     #[error("the network has {nodes} nodes, more than the {MAX_PES} that a tree may have")]
     TooManyNodes {
-        /// How many there are.
+        /// Number of nodes.
         nodes: u128,
     },
-    /// More than [`MAX_EDGES`].
+    /// There are more edges than [`MAX_EDGES`].
     #[error(
         "the network has {edges} edges, more than the {MAX_EDGES} that are allowed to keep it within 400 MB of memory"
     )]
     TooManyEdges {
-        /// How many there are.
+        /// Number of edges.
         edges: u128,
     },
-    /// An edge to a node that is not there.
+    /// An edge to an unknown node.
     #[error("edge {a} {b}: there is no node {node} (the last one is {last})")]
     UnknownNode {
         /// One end.
         a: u32,
-        /// The other.
+        /// The other end.
         b: u32,
-        /// The one that is not there.
+        /// The unknown node.
         node: u32,
-        /// The node with the greatest number.
+        /// Largest number of a node.
         last: u32,
     },
     /// An edge from a node to itself.
@@ -80,22 +78,22 @@ pub enum NetworkFault {
         /// The node.
         node: u32,
     },
-    /// A [`NetworkSpec::Edges`], which is not for this crate to read.
+    /// A [`NetworkSpec::Edges`], which this crate cannot read.
     #[error("the network is in a file ({path}), which must be read first")]
     InFile {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
 }
 
 impl Network {
-    /// Makes a network of `nodes` nodes with these edges, in any order; an edge that
-    /// comes twice, or in both directions, is one (but counts twice against
-    /// [`MAX_EDGES`], which bounds the memory that this takes).
+    /// Creates a network of `nodes` nodes with these edges, in any order. An edge that occurs
+    /// twice, or in both directions, is one edge, but counts twice against [`MAX_EDGES`], which
+    /// limits memory.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong.
+    /// Returns the first fault.
     pub fn from_edges(
         nodes: usize,
         edges: impl IntoIterator<Item = (u32, u32)>,
@@ -126,18 +124,18 @@ impl Network {
         Ok(Network { graph })
     }
 
-    /// How many nodes there are: at least 1, at most [`MAX_PES`].
+    /// Returns the number of nodes: at least 1, at most [`MAX_PES`].
     #[allow(clippy::len_without_is_empty)] // It never is.
     pub fn len(&self) -> usize {
         self.graph.node_count()
     }
 
-    /// How many edges there are, each counted once.
+    /// Returns the number of edges.
     pub fn edges(&self) -> usize {
         self.graph.edge_count() / 2
     }
 
-    /// The two ends of each edge, the smaller number first.
+    /// Returns the two ends of each edge, the smaller number first.
     pub fn pairs(&self) -> impl Iterator<Item = [u32; 2]> {
         (0..self.len() as u32).flat_map(move |node| {
             let others = self.neighbours(node).iter();
@@ -146,24 +144,24 @@ impl Network {
         })
     }
 
-    /// Whether all are neighbours.
+    /// Returns whether any two nodes are neighbours.
     pub fn is_complete(&self) -> bool {
         let nodes = self.len();
         self.edges() == nodes * (nodes - 1) / 2
     }
 
-    /// Whether the network has such a node: for numbers that come from outside.
+    /// Returns whether the network has this node; for numbers from outside.
     pub fn contains(&self, node: u32) -> bool {
         (node as usize) < self.len()
     }
 
-    /// The neighbours of a node of this network, in increasing order.
+    /// Returns the neighbours of a node in increasing order.
     pub fn neighbours(&self, node: u32) -> &[u32] {
         self.graph.neighbors_slice(node)
     }
 }
 
-/// Refuses networks of a size that they may not have, before memory is reserved.
+/// Checks the size of a network before memory is reserved.
 fn bounded(nodes: u128, edges: u128) -> Result<(), NetworkFault> {
     match (nodes, edges) {
         (0, _) => Err(NetworkFault::NoNodes),

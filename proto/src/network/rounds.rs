@@ -1,25 +1,23 @@
-//! The round heuristic for minimum broadcast trees, after H. A. Harutyunyan and
-//! B. Shao, *An efficient heuristic for broadcasting in networks*, Journal of
-//! Parallel and Distributed Computing 66 (2006).
+//! The round heuristic for minimum broadcast trees, after H. A. Harutyunyan and B. Shao, *An
+//! efficient heuristic for broadcasting in networks*, Journal of Parallel and Distributed Computing
+//! 66 (2006).
 //!
-//! It plays the broadcast round by round. In each, the nodes without the token are
-//! put into layers by their distance from those that have it; from the outermost
-//! layer inwards every node is given to a neighbour one layer nearer, so that no
-//! neighbour gets much more to do than others; what a node then has to do below it
-//! is its weight, `b` of [`TokenBroadcast`](crate::tree::TokenBroadcast). The token
-//! goes over a matching between those that have it and the innermost layer that is
-//! best in this sense: no other has a heavier heaviest node, and of those none a
-//! heavier second, and so on.
+//! It constructs the broadcast round by round. In each round, the nodes without the token are
+//! divided into layers by their distance from those that have it. From the outermost layer inwards,
+//! every node is assigned to a neighbour one layer nearer, so that no neighbour has much more work
+//! than others. The work below a node is its weight, `b` of
+//! [`TokenBroadcast`](crate::tree::TokenBroadcast). The token moves over a matching between the
+//! nodes that have it and the innermost layer. The matching is the best in this sense: no other has
+//! a heavier heaviest node, and among equals none a heavier second, and so on.
 //!
-//! Two things are ours. Many nodes have the same weight, and the order in which they
-//! are taken decides much: it is varied, from a fixed seed, for as long as that helps
-//! and the effort is bounded. And some networks need too many rounds for their size (a
-//! wheel of 20,000 nodes: hundreds, each of which lays out everything). Where a try has
-//! had its share of the effort, the layers of that moment are one tree; another is made
-//! by going on with the weights of that moment, each node calling its heaviest
-//! neighbour, which looks at every edge only once more.
+//! Two things are added to the paper. First, many nodes have the same weight, and their order has a
+//! strong influence; it is varied, from a fixed seed, while that helps and the effort is within its
+//! limit. Second, some networks need too many rounds for their size (a wheel of 20,000 nodes needs
+//! hundreds, each of which recomputes all layers). When a try has used its share of the effort, the
+//! present layers make one tree; a second one is made with the present weights: each node calls its
+//! heaviest neighbour, which visits every edge only once more.
 //!
-//! Which tree is best is not decided here.
+//! The caller chooses the best tree.
 
 use std::cmp::Reverse;
 
@@ -27,26 +25,27 @@ use crate::seeded::SplitMix64;
 
 use super::Network;
 
-/// Looks at neighbours that all tries together may take, about: up to a second for
-/// ten thousand nodes, some for a million, whose memory is no longer in cache. One
-/// whole try on `mesh:100x100` takes 10 million.
+/// Approximate maximum number of visited neighbours of all tries together: up to a second for ten
+/// thousand nodes, some seconds for a million, whose memory exceeds the cache. One whole try on
+/// `mesh:100x100` takes 10 million.
 const EFFORT: u64 = 100_000_000;
 
-/// The share of it that one try has for whole rounds: the first, those that vary it.
+/// Share of the effort for whole rounds of the first try.
 const FIRST_TRY: u64 = EFFORT / 2;
+/// Share of the effort for whole rounds of each further try.
 const FURTHER_TRY: u64 = EFFORT / 16;
 
-/// What a try takes beside, for each node: it is shuffled, sorted, made a tree.
+/// Additional effort of a try for each node: it is shuffled, sorted, and put into a tree.
 const NODE: u64 = 16;
 
-/// Tries at most. What 100 orders do not find, more hardly do.
+/// Maximum number of tries; more than 100 orders rarely find a better tree.
 const TRIES: u64 = 100;
 
 const NOBODY: u32 = u32::MAX;
 const INFORMED: u32 = 0;
 
-/// Calls `good_enough` with the parents of one tree after the other, until it says
-/// yes or the effort is spent.
+/// Calls `good_enough` with the parents of one tree after the other, until it returns true or the
+/// effort is spent.
 pub(super) fn search(network: &Network, root: u32, mut good_enough: impl FnMut(&[u32]) -> bool) {
     let mut spent = 0;
     for seed in 0..TRIES {
@@ -69,7 +68,7 @@ pub(super) fn search(network: &Network, root: u32, mut good_enough: impl FnMut(&
     }
 }
 
-/// The order in which nodes of equal weight are taken: by number first, then shuffled.
+/// Returns the order of nodes of equal weight: by number for seed 0, otherwise shuffled.
 fn rank(len: usize, seed: u64) -> Vec<u32> {
     let mut rank: Vec<u32> = (0..len as u32).collect();
     if seed > 0 {
@@ -85,22 +84,23 @@ fn rank(len: usize, seed: u64) -> Vec<u32> {
 struct Rounds<'a> {
     network: &'a Network,
     rank: Vec<u32>,
-    /// Whom each node has the token from, or would have it from by the layers of this
-    /// round; the root from itself.
+    /// The node from which each node receives the token, or would receive it by the layers of this
+    /// round; the root is its own.
     parents: Vec<u32>,
-    /// 0 for those that have the token, for the others their layer of this round.
+    /// 0 for the nodes that have the token; for the others, their layer in this round.
     layer: Vec<u32>,
-    /// Those that have the token and a neighbour that has not.
+    /// The nodes with the token that have a neighbour without it.
     border: Vec<u32>,
-    /// Those without the token, innermost layer first.
+    /// The nodes without the token, innermost layer first.
     outside: Vec<u32>,
-    /// How many have the token.
+    /// Number of nodes that have the token.
     informed: usize,
-    /// The weight of each node, and how many it was given, in this round.
+    /// The weight of each node in this round.
     weight: Vec<u32>,
+    /// Number of nodes that each node was assigned in this round.
     given: Vec<u32>,
     matching: Matching,
-    /// Looks at neighbours so far.
+    /// Number of neighbours visited so far.
     spent: u64,
 }
 
@@ -126,8 +126,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Whether the effort was enough to play to the end; if not, the layers are the
-    /// tree.
+    /// Constructs the broadcast and returns whether the effort was enough; otherwise the layers are
+    /// the tree.
     fn play(&mut self, effort: u64) -> bool {
         loop {
             self.lay_out();
@@ -143,9 +143,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Plays the rest with the weights as they are.
+    /// Completes the broadcast with the present weights.
     fn go_on(&mut self) {
-        // Those that call, and whom they could, the heaviest last.
+        // The calling nodes, and those that each could call, the heaviest last.
         let border = std::mem::take(&mut self.border);
         let mut callers: Vec<_> = border
             .into_iter()
@@ -168,7 +168,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The neighbours without the token.
+    /// Returns the neighbours without the token, the heaviest last.
     fn heaviest_last(&mut self, node: u32) -> Vec<u32> {
         let neighbours = self.network.neighbours(node);
         self.spent += neighbours.len() as u64;
@@ -180,7 +180,7 @@ impl<'a> Rounds<'a> {
         without
     }
 
-    /// Puts those without the token into layers.
+    /// Divides the nodes without the token into layers.
     fn lay_out(&mut self) {
         let Rounds { network, layer, .. } = self;
         for &node in &self.outside {
@@ -222,8 +222,8 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Gives every node to one of the layer below, the outermost first; those of the
-    /// first layer only if this is the `last` round. Sorts the first layer.
+    /// Assigns every node to one of the layer below, the outermost first; those of the first layer
+    /// only if this is the `last` round. Sorts the first layer.
     fn weigh(&mut self, last: bool) {
         let mut end = self.outside.len();
         while end > 0 {
@@ -247,7 +247,8 @@ impl<'a> Rounds<'a> {
         let neighbours = self.network.neighbours(node);
         self.spent += neighbours.len() as u64;
         let below = self.weight[node as usize];
-        // Its neighbours got theirs by decreasing weight, as the token goes.
+        // Nodes are assigned by decreasing weight, in the order in which they would receive the
+        // token.
         let then = |&n: &u32| {
             let n = n as usize;
             (
@@ -293,15 +294,15 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// A matching between callers and called that grows by augmenting paths. Who is in
-/// it, stays; who cannot be added, never can: so adding by decreasing weight gives
-/// the best in the sense above (the called that can be matched are a matroid).
+/// A matching between callers and called nodes that grows by augmenting paths. The sets of called
+/// nodes that can be matched form a matroid, so adding nodes by decreasing weight gives the best
+/// matching in the sense above.
 struct Matching {
     partner: Vec<u32>,
-    /// On the way to each caller, the called before it.
+    /// For each caller on an augmenting path, the called node before it.
     from: Vec<u32>,
-    /// Whose search has looked at the caller last; after a search in vain it stays,
-    /// since no later search gets anywhere from there.
+    /// Whether a caller has been visited. After a failed search the mark stays, because no later
+    /// search succeeds from there.
     seen: Vec<bool>,
     queue: Vec<u32>,
     looked_at: Vec<u32>,
@@ -330,7 +331,7 @@ impl Matching {
         (caller != NOBODY).then_some(caller)
     }
 
-    /// Adds a node to the called, if all who are called already can be as well.
+    /// Adds a node to the called ones, if all can still be called at once.
     fn add(
         &mut self,
         network: &Network,
@@ -376,7 +377,7 @@ impl Matching {
         false
     }
 
-    /// Matches every caller on the way from `node` to `end` with the one before it.
+    /// Matches every caller on the path from `node` to `end` with the node before it.
     fn turn_over(&mut self, end: u32, node: u32) {
         let mut caller = end;
         loop {

@@ -1,10 +1,9 @@
-//! Trees that span a network: by breadth first, and for fast broadcasts.
+//! Trees that span a network: breadth-first trees, and trees for fast broadcasts.
 //!
-//! "Porting to General Networks" in the paper: a scatter wants every message to go
-//! the shortest way, so a breadth-first tree; a gather with one port synchronises by
-//! a broadcast, so a tree that is near a minimum broadcast tree. What is searched
-//! for, and how, is `exact`'s and `rounds`' business; here it is decided which of
-//! their trees is taken.
+//! See "Porting to General Networks" in the paper: in a scatter every message should take a
+//! shortest path, so the tree is breadth-first. A gather with single ports synchronises by a
+//! broadcast, so its tree is near a minimum broadcast tree. `exact` and `rounds` search for trees;
+//! this module chooses among them.
 
 use std::fmt;
 
@@ -17,22 +16,22 @@ use super::{Network, exact, rounds};
 /// A tree that spans a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spanning {
-    /// The tree. Every edge of it is one of the network.
+    /// The tree; each of its edges is an edge of the network.
     pub tree: Tree,
-    /// The node that each PE stands on, by PE index: P0 on the root, the other PEs
-    /// on the other nodes in increasing order.
+    /// Network node of each PE, by PE index: P0 is on the root, the other PEs on the other nodes in
+    /// increasing order.
     pub nodes: Vec<u32>,
 }
 
-/// Why no tree spans a network from a node.
+/// The reason why no tree spans a network from a root.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpanningError {
-    /// The root is none of the network's nodes.
+    /// The root is not a node of the network.
     #[error("root {root}: there is no such node (the last one is {last})")]
     NoSuchRoot {
         /// The root.
         root: u32,
-        /// The node with the greatest number.
+        /// Largest number of a node.
         last: u32,
     },
     /// The network is not connected.
@@ -40,17 +39,17 @@ pub enum SpanningError {
     Unreachable {
         /// The root.
         root: u32,
-        /// Nodes that cannot be reached from it, the first few of them.
+        /// The first few of the nodes that cannot be reached from it.
         nodes: Vec<u32>,
-        /// How many there are in all.
+        /// Total number of these nodes.
         count: usize,
     },
 }
 
-/// How many unreachable nodes a message names.
+/// Maximum number of unreachable nodes that a message names.
 const NAMED: usize = 8;
 
-/// `nodes 5, 6 and 7 more cannot be reached from node 0`.
+/// Displays unreachable nodes: `nodes 5, 6 and 7 more cannot be reached from node 0`.
 struct Cut<'a> {
     root: u32,
     nodes: &'a [u32],
@@ -70,30 +69,29 @@ impl fmt::Display for Cut<'_> {
     }
 }
 
-/// The breadth-first tree: every node as near to the root as the network allows,
-/// below its lowest-numbered neighbour that is one step nearer.
+/// Returns the breadth-first tree: every node is as near to the root as possible, and its parent is
+/// its lowest-numbered neighbour that is one step nearer.
 ///
 /// # Errors
 ///
-/// That there is no such root, or nodes that cannot be reached from it.
+/// Returns an error if the root does not exist, or if nodes cannot be reached from it.
 pub fn bfs(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
     let depths = depths(network, root)?;
     Ok(Spanning::new(root, &nearest_parents(network, &depths)))
 }
 
-/// A tree over which a token spreads fast, one neighbour a step: its
+/// Returns a tree over which a token spreads fast, one neighbour per step: its
 /// [`steps`](crate::tree::TokenBroadcast::steps) are few.
 ///
-/// It is a *minimum* broadcast tree for networks of up to 16 nodes (`exact`),
-/// and wherever [`broadcast_lower_bound`] is met, which is known at once. Beyond, it
-/// is the best that the round heuristic of Harutyunyan and Shao found (`rounds`),
-/// for up to 64 nodes improved by as much of a complete search as a bounded effort
-/// allows. It never takes more steps than the breadth-first tree. The same network
-/// gives the same tree on every machine.
+/// It is a *minimum* broadcast tree for networks of up to 16 nodes (`exact`), and whenever
+/// [`broadcast_lower_bound`] is met, which is known at once. For larger networks, it is the best
+/// tree that the round heuristic of Harutyunyan and Shao found (`rounds`); for up to 64 nodes, a
+/// complete search with bounded effort may improve it. It never takes more steps than the
+/// breadth-first tree. The same network gives the same tree on every machine.
 ///
 /// # Errors
 ///
-/// That there is no such root, or nodes that cannot be reached from it.
+/// Returns an error if the root does not exist, or if nodes cannot be reached from it.
 pub fn broadcast(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
     let depths = depths(network, root)?;
     let bound = lower_bound(&depths);
@@ -121,25 +119,25 @@ pub fn broadcast(network: &Network, root: u32) -> Result<Spanning, SpanningError
     Ok(best)
 }
 
-/// Steps that a broadcast from `root` needs at least, whatever the tree.
+/// Returns a lower bound for the steps of a broadcast from `root` over any tree.
 ///
-/// A node that the token reaches by t steps over h links was called by a sequence of
-/// h of those t steps, and no other node by the same one. So in t steps at most
-/// sum over h >= d of binomial(t, h) nodes at distance d or more have it: for d = 0
-/// that is 2^t, for the farthest node t >= d, and it also sees (after Fraigniaud and
-/// Lazard, *Methods and problems of communication in usual networks*, 1994) that two
-/// farthest nodes take a step more than one.
+/// A node that the token reaches by step t over h links was called by a sequence of h of those t
+/// steps, and no other node by the same sequence. So after t steps at most the sum over h >= d of
+/// binomial(t, h) nodes at distance d or more have the token. For d = 0 this is 2^t, and for the
+/// farthest node t >= d. The bound also includes (after Fraigniaud and Lazard, *Methods and
+/// problems of communication in usual networks*, 1994) that two farthest nodes take one step more
+/// than one.
 ///
 /// # Errors
 ///
-/// That there is no such root, or nodes that cannot be reached from it.
+/// Returns an error if the root does not exist, or if nodes cannot be reached from it.
 pub fn broadcast_lower_bound(network: &Network, root: u32) -> Result<u64, SpanningError> {
     Ok(lower_bound(&depths(network, root)?))
 }
 
 impl Spanning {
-    /// The tree in which each node but the root stands below `parents[node]`, and
-    /// the root, so that the list has no hole, below itself.
+    /// Creates the tree in which the parent of each node but the root is `parents[node]`; the
+    /// root's entry is the root itself.
     pub(super) fn new(root: u32, parents: &[u32]) -> Spanning {
         let others = (0..parents.len() as u32).filter(|&node| node != root);
         let nodes: Vec<u32> = std::iter::once(root).chain(others).collect();
@@ -153,7 +151,7 @@ impl Spanning {
         }
     }
 
-    /// The PE that stands on a node of the network.
+    /// Returns the PE on a node of the network.
     pub fn pe(&self, node: u32) -> PeId {
         pe_on(node, self.nodes[0])
     }
@@ -171,7 +169,7 @@ fn pe_on(node: u32, root: u32) -> PeId {
     })
 }
 
-/// The distance of each node from the root.
+/// Returns the distance of each node from the root.
 pub(super) fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningError> {
     const NEVER: u32 = u32::MAX;
     if !network.contains(root) {
@@ -181,7 +179,7 @@ pub(super) fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningE
     let mut depths = vec![NEVER; network.len()];
     let mut walk = Bfs::new(&network.graph, root);
     while let Some(node) = walk.next(&network.graph) {
-        // Level by level: all nodes of the level above have their depths.
+        // Nodes are visited level by level, so all nodes of the level above have their depths.
         let above = network.neighbours(node).iter().map(|&n| depths[n as usize]);
         let above = above.min().filter(|_| node != root);
         depths[node as usize] = above.map_or(0, |depth| depth + 1);
@@ -198,8 +196,7 @@ pub(super) fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningE
     }
 }
 
-/// For each node its lowest-numbered neighbour that is nearer; the root itself for
-/// the root.
+/// Returns each node's lowest-numbered neighbour that is nearer; for the root, the root itself.
 fn nearest_parents(network: &Network, depths: &[u32]) -> Vec<u32> {
     let parent = |node: u32| {
         let mut neighbours = network.neighbours(node).iter().copied();
@@ -211,7 +208,7 @@ fn nearest_parents(network: &Network, depths: &[u32]) -> Vec<u32> {
     (0..network.len() as u32).map(parent).collect()
 }
 
-/// See [`broadcast_lower_bound`].
+/// Computes the bound of [`broadcast_lower_bound`].
 fn lower_bound(depths: &[u32]) -> u64 {
     let farthest = depths.iter().copied().max().unwrap_or(0) as usize;
     let mut beyond = vec![0u64; farthest + 1];

@@ -1,8 +1,7 @@
 //! Networks by name: `mesh:4x4`, `hypercube:4`, `edges:FILE`.
 //!
-//! The text form is what a user types and what a report prints, so it reads back to
-//! the same network on every machine. A network in a file is only named here: files
-//! are not read in this crate.
+//! Users type the name and reports print it, so it denotes the same network on every machine. A
+//! network in a file is only named here: this crate does not read files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,16 +15,16 @@ use super::{MAX_EDGES, Network, NetworkFault, bounded};
 /// A network by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkSpec {
-    /// `mesh:AxBx..`: the points of a grid of any number of dimensions, neighbours
-    /// where one coordinate differs by 1. Numbered row by row: in `mesh:4x3`, node
-    /// 3 y + x stands in row y, column x. `array:N` is `mesh:N`.
+    /// `mesh:AxBx..`: the points of a grid of any number of dimensions; two are neighbours if one
+    /// coordinate differs by 1. Nodes are numbered row by row: in `mesh:4x3`, node 3 y + x is in
+    /// row y, column x. `array:N` is `mesh:N`.
     Mesh {
-        /// How long each side is, in nodes.
+        /// Number of nodes on each side.
         sides: Vec<u32>,
     },
-    /// `torus:AxBx..`: the mesh with the ends of each line connected, too.
+    /// `torus:AxBx..`: the mesh, with the ends of each line connected as well.
     Torus {
-        /// How long each side is, in nodes.
+        /// Number of nodes on each side.
         sides: Vec<u32>,
     },
     /// `ring:N`: 0 - 1 - 2 and so on, and back to 0.
@@ -33,38 +32,38 @@ pub enum NetworkSpec {
         /// N.
         nodes: u32,
     },
-    /// `hypercube:D`: 2^D nodes, neighbours where one bit differs.
+    /// `hypercube:D`: 2^D nodes; two are neighbours if one bit differs.
     Hypercube {
         /// D.
         dimensions: u32,
     },
-    /// `debruijn:B:D`: the words of D digits from 0 to B-1, as numbers to base B; a
-    /// word's neighbours come of it by leaving out one end's digit and putting any
-    /// digit at the other. Undirected, without loops or double edges.
+    /// `debruijn:B:D`: the words of D digits from 0 to B-1, as numbers to base B. The neighbours of
+    /// a word result from removing the digit at one end and adding any digit at the other.
+    /// Undirected, without loops or double edges.
     DeBruijn {
         /// B.
         base: u32,
         /// D.
         digits: u32,
     },
-    /// `complete:N`: all are neighbours.
+    /// `complete:N`: any two nodes are neighbours.
     Complete {
         /// N.
         nodes: u32,
     },
-    /// `edges:FILE`: a file with one edge on a line, for the reader of such files.
+    /// `edges:FILE`: a file with one edge per line, which the caller reads.
     Edges(PathBuf),
 }
 
-/// Why a text does not name a network.
+/// A text that does not name a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkSpecError {
-    /// None of the known networks.
+    /// An unknown network.
     #[error("no network is called `{given}`{hint}; the networks are {}", known())]
     UnknownNetwork {
-        /// What stood before the first colon.
+        /// Text before the first colon.
         given: String,
-        /// A likely meaning, as a clause that goes into the message, or nothing.
+        /// A suggestion, as a clause for the message, or empty.
         hint: String,
     },
     /// Too few or too many parts between colons.
@@ -72,34 +71,34 @@ pub enum NetworkSpecError {
     Form {
         /// The whole text.
         given: String,
-        /// The form of that network.
+        /// Form of this network.
         form: &'static str,
     },
     /// Not a number, or one out of range.
     #[error("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")]
     Number {
-        /// The form of that network.
+        /// Form of this network.
         form: &'static str,
-        /// Which number of the form.
+        /// Name of the number.
         what: &'static str,
-        /// What stood in its place.
+        /// Text in its place.
         given: String,
-        /// The least value.
+        /// Minimum.
         low: u64,
-        /// The greatest value.
+        /// Maximum.
         high: u64,
     },
-    /// The numbers together make too much.
+    /// The numbers together make too large a network.
     #[error("{given}: {fault}")]
     TooLarge {
         /// The whole text.
         given: String,
-        /// What there is too much of.
+        /// Limit that is exceeded.
         fault: NetworkFault,
     },
 }
 
-/// The networks: their names, and the forms that messages print.
+/// Names and forms of the networks; messages print the forms.
 const FORMS: [(&str, &str); 8] = [
     ("mesh", "mesh:AxBx.."),
     ("torus", "torus:AxBx.."),
@@ -115,7 +114,7 @@ fn known() -> String {
     FORMS.map(|(_, form)| form).join(", ")
 }
 
-/// D at most: 2^D is then [`MAX_PES`].
+/// Maximum of D, for which 2^D is [`MAX_PES`].
 const MAX_DIMENSIONS: u64 = MAX_PES.ilog2() as u64;
 
 impl FromStr for NetworkSpec {
@@ -139,7 +138,7 @@ impl FromStr for NetworkSpec {
         let number = |what, given: &str, low, high| {
             whole_number(given)
                 .filter(|n| (low..=high).contains(n))
-                // `high` is MAX_PES at most.
+                // `high` is at most MAX_PES.
                 .map(|n| n as u32)
                 .ok_or_else(|| NetworkSpecError::Number {
                     form,
@@ -191,7 +190,7 @@ impl FromStr for NetworkSpec {
     }
 }
 
-/// What the user may have meant by a network that does not exist.
+/// Returns a suggestion for an unknown network.
 fn hint(text: &str, name: &str) -> String {
     if !text.contains(':') && text.contains(['/', '.']) {
         return format!(" (for a file of edges, write edges:{text})");
@@ -229,12 +228,12 @@ impl fmt::Display for NetworkSpec {
 }
 
 impl NetworkSpec {
-    /// Makes the network.
+    /// Builds the network.
     ///
     /// # Errors
     ///
-    /// A size that parsing would have refused, and any [`NetworkSpec::Edges`], which
-    /// the caller must read.
+    /// Returns an error for a size that parsing would have rejected, and for any
+    /// [`NetworkSpec::Edges`], which the caller must read.
     pub fn build(&self) -> Result<Network, NetworkFault> {
         self.check_size()?;
         match self {
@@ -271,15 +270,15 @@ impl NetworkSpec {
         }
     }
 
-    /// That there are not too many nodes and edges. Of the edges it takes an upper
-    /// bound, which only de Bruijn graphs and short tori stay below, and only
-    /// networks that are nearly complete come near the limit.
+    /// Checks the numbers of nodes and edges. For edges it uses an upper bound, which only de
+    /// Bruijn graphs and short tori are below; only nearly complete networks come close to the
+    /// limit.
     fn check_size(&self) -> Result<(), NetworkFault> {
         let (nodes, degree) = match self {
             NetworkSpec::Mesh { sides } | NetworkSpec::Torus { sides } => {
                 let nodes = sides.iter().map(|&side| u128::from(side));
                 let long = sides.iter().filter(|&&side| side > 1).count();
-                // Two neighbours in each dimension, one where a side is 2.
+                // Each dimension has two neighbours, or one if the side is 2.
                 let pairs = sides.iter().filter(|&&side| side == 2).count();
                 (
                     nodes.fold(1, u128::saturating_mul),
@@ -305,7 +304,7 @@ impl NetworkSpec {
     }
 }
 
-/// The grid with these sides, numbered row by row.
+/// Builds the grid with these sides, numbered row by row.
 fn grid(sides: &[u32], closed: bool) -> Result<Network, NetworkFault> {
     let nodes: u32 = sides.iter().product();
     let mut edges = Vec::new();
@@ -314,7 +313,7 @@ fn grid(sides: &[u32], closed: bool) -> Result<Network, NetworkFault> {
         for node in 0..nodes {
             match node / stride % side {
                 place if place + 1 < side => edges.push((node, node + stride)),
-                // A side of 1 would give a loop, one of 2 the edge once more.
+                // A side of 1 would give a loop, and a side of 2 a double edge.
                 place if closed && side > 2 => edges.push((node, node - place * stride)),
                 _ => {}
             }

@@ -1,5 +1,4 @@
-//! Networks by name, and the trees that span them, against slow and plain ways to
-//! the same answers.
+//! Networks by name and their spanning trees, compared with slow and simple computations.
 
 use proptest::prelude::*;
 
@@ -31,8 +30,8 @@ fn steps(text: &str, root: u32) -> u64 {
     steps
 }
 
-/// Every node once, the root first and the others in order, and no edge that the
-/// network does not have.
+/// Checks that the tree contains every node once, the root first and the others in order, and only
+/// edges of the network.
 fn assert_spans(network: &Network, root: u32, spanning: &Spanning) {
     let Spanning { tree, nodes } = spanning;
     assert_eq!(nodes[0], root);
@@ -49,7 +48,7 @@ fn assert_spans(network: &Network, root: u32, spanning: &Spanning) {
     }
 }
 
-/// A random tree on up to `max` nodes and some edges more.
+/// Returns a random tree on up to `max` nodes with some further edges.
 fn connected(max: usize) -> impl Strategy<Value = (Network, u32)> {
     (1..=max, 0usize..3 * max, any::<u64>()).prop_map(|(nodes, more, seed)| {
         let mut rng = SplitMix64::new(seed);
@@ -65,7 +64,7 @@ fn connected(max: usize) -> impl Strategy<Value = (Network, u32)> {
     })
 }
 
-/// By relaxing every edge until nothing changes.
+/// Computes distances by relaxing every edge until nothing changes.
 fn distances(network: &Network, root: u32) -> Vec<u32> {
     let mut distances = vec![u32::MAX; network.len()];
     distances[root as usize] = 0;
@@ -83,7 +82,7 @@ fn distances(network: &Network, root: u32) -> Vec<u32> {
     }
 }
 
-/// Over all ways to give every node a neighbour as its parent.
+/// Computes the minimum over all assignments of a neighbour as each node's parent.
 fn least_steps(network: &Network, root: u32) -> u64 {
     let nodes = network.len() as u32;
     let mut choice = vec![0usize; nodes as usize];
@@ -107,7 +106,7 @@ fn least_steps(network: &Network, root: u32) -> u64 {
             least = least.min(tree.token_broadcast().steps());
         }
         let mut places = (0..nodes).filter(|&node| node != root);
-        // The next choice, as a counter's digits turn.
+        // The next choice, like the digits of a counter.
         let turned = places.any(|node| {
             let place = &mut choice[node as usize];
             *place = (*place + 1) % network.neighbours(node).len();
@@ -179,7 +178,7 @@ fn known_minimum_broadcast_times() {
         );
         assert_eq!(steps(&format!("mesh:{nodes}"), 0), u64::from(nodes) - 1);
     }
-    // From a corner, the way to the opposite one.
+    // From a corner, the number of steps is the distance of the opposite corner.
     for (a, b) in [(2, 2), (3, 5), (4, 4), (7, 6), (20, 30), (100, 100)] {
         let text = format!("mesh:{a}x{b}");
         for corner in [0, b - 1, a * b - 1] {
@@ -190,7 +189,7 @@ fn known_minimum_broadcast_times() {
             );
         }
     }
-    // From within, one step more where two farthest nodes are equally far.
+    // From an inner node, it is one more if two farthest nodes are equally far.
     assert_eq!(steps("mesh:4x4", 5), 4);
     assert_eq!(steps("mesh:4x5", 2), 6);
     for (side, least) in [(4, 4), (5, 5), (8, 8), (9, 9), (20, 20)] {
@@ -207,8 +206,7 @@ fn large_networks_take_a_bounded_effort() {
     assert_eq!(steps("mesh:100000", 0), 99_999);
     assert_eq!(steps("complete:2000", 0), 11);
     assert!(steps("debruijn:2:12", 0) <= 17);
-    // The hub can call few of the rim itself: laid out by distance alone, it would
-    // have to call all.
+    // The hub should call few of the rim itself; by distance alone, it would have to call all.
     let rim = 5000;
     let spokes = (1..=rim).map(|node| (0, node));
     let wheel = spokes.chain((1..rim).map(|node| (node, node + 1)));
@@ -218,7 +216,7 @@ fn large_networks_take_a_bounded_effort() {
     assert!(spanning.tree.token_broadcast().steps() < 150);
 }
 
-/// Nodes, edges, and the neighbours of one.
+/// Checks the numbers of nodes and edges, and the neighbours of one node.
 #[track_caller]
 fn shape(text: &str, nodes: usize, edges: usize, of: u32, neighbours: &[u32]) {
     let network = network(text);
@@ -235,14 +233,14 @@ fn named_networks() {
     shape("mesh:4x4x2", 32, 64, 0, &[1, 2, 8]);
     shape("torus:4x4", 16, 32, 0, &[1, 3, 4, 12]);
     assert_eq!(spec("array:5"), spec("mesh:5"));
-    // Neither loops nor double edges where a side is short.
+    // No loops and double edges occur if a side is short.
     shape("torus:1x2x3", 6, 9, 0, &[1, 2, 3]);
     shape("ring:1", 1, 0, 0, &[]);
     shape("ring:2", 2, 1, 0, &[1]);
     shape("ring:8", 8, 8, 0, &[1, 7]);
     shape("hypercube:0", 1, 0, 0, &[]);
     shape("hypercube:4", 16, 32, 5, &[1, 4, 7, 13]);
-    // 000 and 111 lose their loops, 010 and 101 are connected twice.
+    // 000 and 111 lose their loops; 010 and 101 are connected twice.
     shape("debruijn:2:3", 8, 13, 2, &[1, 4, 5]);
     shape("debruijn:3:1", 3, 3, 0, &[1, 2]);
     shape("complete:8", 8, 28, 3, &[0, 1, 2, 4, 5, 6, 7]);
@@ -339,7 +337,7 @@ fn refusals_name_the_cause_and_the_networks() {
         let message = refused(text);
         assert!(message.contains(cause), "{message}");
     }
-    // As large as a tree may be.
+    // Networks of the maximum size.
     for text in [
         "hypercube:20",
         "torus:1024x1024",

@@ -1,4 +1,4 @@
-//! What each PE is told of a round before it begins.
+//! The schedules that PEs receive before a round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,75 +8,85 @@ use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
 
-/// So many bytes of short frames that follow each other to one neighbour go with one call of the
-/// operating system: to copy them takes a part of what a call takes, and as many are read at once.
+/// Maximum number of bytes of consecutive short frames to one neighbour that one system call
+/// writes, and that one reads: copying them costs a fraction of a call.
 pub const GATHERED_BYTES: usize = 16 << 10;
 
-/// On one machine the next short message is there sooner than a PE that sleeps is woken up: it looks
-/// for it so often before it sleeps, and lets whoever else wants its processor go on each time. If
-/// nobody does, that takes some 30 us, and what it takes to ask the connections.
+/// Number of times that a PE polls for the next short message before it sleeps; in between, it
+/// yields its core. On one machine the message arrives sooner than a sleeping thread wakes up. On
+/// an idle core this takes about 30 us, plus the time to poll the connections.
 pub const LOOKS: usize = 40;
 
-/// It does so where all messages of its list are at most so long. Longer ones are not there as soon, and
-/// whoever copies them needs the processor.
+/// Maximum length of the messages for which a PE polls before it sleeps. Longer messages arrive
+/// later, and copying them needs the core.
 const AWAKE_FOR_BYTES: u64 = 128 << 10;
 
-/// What a PE is told of a round beforehand.
+/// The schedule of one PE for one round: algorithm, flit size, pacing, and the messages that it
+/// sends and receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Brief {
-    /// What the round does.
+    /// Algorithm of the round.
     pub operation: Operation,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// What a tick is, and how orders are obeyed.
+    /// Unit of time, and how orders are obeyed.
     pub pace: Pace,
-    /// The nonnull messages this PE is the source of, in the order in which they
-    /// go: the root's schedule in a scatter, its own message for another PE in a gather.
+    /// The nonnull messages that start here, in sending order: all of them at the root of a
+    /// scatter, the PE's own message in a gather.
     pub sends: Vec<Message>,
-    /// Payload bytes of a full flit of each of them, where messages are cut each in its own way; else
-    /// empty. None is more than `flit_bytes`.
+    /// Payload bytes of a full flit of each message in `sends`, at most `flit_bytes`; empty if all
+    /// messages use `flit_bytes`.
     pub packet_bytes: Vec<u32>,
-    /// The nonnull messages this PE is the destination of, by id.
+    /// The nonnull messages that end here, by id.
     pub takes: Vec<Message>,
-    /// What this PE's subtree is to get, or to send where all goes up, in nonnull messages; what
-    /// is its own included. Only the end of the round is told by it, never the schedule.
+    /// Number of nonnull messages that end in this PE's subtree, the PE included; or that start
+    /// there, if messages go up.
     pub subtree_messages: u64,
-    /// The same for each child, in index order.
+    /// `subtree_messages` of each child, in index order.
     pub child_messages: Vec<u64>,
-    /// By a static schedule: what this PE sends and what it takes, by their first steps.
+    /// Crossings of the static schedule that this PE sends or receives, by first step.
     pub legs: Vec<Leg>,
-    /// It sends to all its neighbours at once and takes from all, from each in this order.
+    /// Whether the PE uses a port for each neighbour at the same time; the crossings of each
+    /// neighbour stay in order.
     pub all_ports: bool,
-    /// By a list: nothing but processes takes time, so short messages are taken as they come.
+    /// Whether the PE may receive a short message ahead of the static schedule, because only
+    /// processes take time.
     pub in_any_order: bool,
-    /// By a list in which all begin with the token: none comes, since its parent's first messages
-    /// are short and one of them is for it.
+    /// Whether no token comes, because one of the parent's first messages is short and ends here.
     pub begins_by_message: bool,
 }
 
 impl Brief {
-    /// Whether it is a list that is played in turns: nobody sends uncalled.
+    /// Returns whether PEs follow a static schedule in turns: each crossing waits for its
+    /// receiver's call.
     pub fn is_in_turns(&self) -> bool {
         let has_turns = self.operation.is_duplex() && self.operation.gives_orders();
         let one_port = !self.pace.lock_step && !self.all_ports;
         has_turns && self.pace.pacing == Pacing::Turns && one_port
     }
 
-    /// Whether a PE looks a few times for what comes next before it sleeps.
+    /// Returns whether the PE polls up to [`LOOKS`] times before it sleeps.
     pub fn waits_awake(&self) -> bool {
         let mut all = self.sends.iter().chain(&self.takes);
         self.in_any_order && all.all(|message| message.bytes <= AWAKE_FOR_BYTES)
     }
 
-    /// Payload bytes of a full flit of a message that starts here.
-    pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
-        let mut cut = self.sends.iter().zip(&self.packet_bytes);
-        let own = cut.find(|(sent, _)| sent.id == message);
-        own.map_or(self.flit_bytes, |(_, bytes)| *bytes)
+    /// Returns the messages that start here, in sending order, with the payload bytes of their full
+    /// flits.
+    pub fn cut_sends(&self) -> impl Iterator<Item = (&Message, u32)> + Clone {
+        let cut = self.packet_bytes.iter().copied();
+        let cut = cut.chain(std::iter::repeat(self.flit_bytes));
+        self.sends.iter().zip(cut)
     }
 
-    /// The briefs of all PEs of a round, by PE index, `bytes` being the lengths by delivery: 0
-    /// where a PE is absent, or a message is left out there. Who is absent is told of nothing.
+    /// Returns the payload bytes of a full flit of a message that starts here, by linear search.
+    pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
+        let own = self.cut_sends().find(|(sent, _)| sent.id == message);
+        own.map_or(self.flit_bytes, |(_, bytes)| bytes)
+    }
+
+    /// Returns the schedules of all PEs by index. `bytes` is by delivery: 0 if a PE is absent or
+    /// the message is left out there. An absent PE has no messages.
     pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
         let mut sends = vec![Vec::new(); tree.len()];
         let mut takes = vec![Vec::new(); tree.len()];
@@ -122,7 +132,7 @@ impl Brief {
             legs[leg.to.index()].push(leg);
         }
         for (pe, sends) in tree.ids().zip(&mut sends) {
-            // By a list, in its order.
+            // The order of the static schedule, if there is one.
             let mut firsts = BTreeMap::new();
             for leg in legs[pe.index()].iter().filter(|leg| leg.from == pe) {
                 firsts.entry(leg.message).or_insert(leg.first_step);
@@ -165,8 +175,8 @@ impl Brief {
         briefs
     }
 
-    /// To whom this PE's own first messages go, as far as they are short: those who wait for a token
-    /// have it as soon by one of these.
+    /// Returns the neighbours for which one of this PE's own first messages replaces the token:
+    /// these messages are one flit long and precede all others.
     pub fn told_by_messages(&self, pe: PeId) -> BTreeSet<PeId> {
         if self.operation.begins_on() != Word::Token || !self.in_any_order {
             return BTreeSet::new();
@@ -174,7 +184,7 @@ impl Brief {
         let own: BTreeSet<MessageId> = self.sends.iter().map(|message| message.id).collect();
         let sends = self.legs.iter().filter(|leg| leg.from == pe);
         let sends: Vec<&Leg> = sends.collect();
-        // What goes together with others' messages may wait for these.
+        // A group with messages of other PEs may have to wait for those.
         let groups = sends.chunk_by(|one, next| one.to == next.to);
         let is_at_once = |leg: &&Leg| leg.flits == 1 && own.contains(&leg.message);
         let first = groups.take_while(|group| group.iter().all(is_at_once));

@@ -1,7 +1,8 @@
-//! Broadcasts: P0 has one message for all others, and a PE takes what it passes on. Receipts follow
-//! upwards. By rounds, each flit goes to one child after the other, as the token does; the other
-//! ways are lists.
+//! Broadcasts: P0 has one message for all other PEs, and a PE delivers the message that it
+//! forwards. Receipts follow upwards. In rounds, each flit goes to one child after the other, as
+//! the token does; the other algorithms use static schedules.
 
+use super::blocks;
 use super::brief::Brief;
 use super::broadcast_plan::{self, least_steps};
 use super::listed::Listed;
@@ -13,20 +14,20 @@ use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
 
-/// How to broadcast.
+/// The algorithms for a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broadcast {
-    /// Flit after flit as the token goes.
+    /// Flit after flit, each as the token goes.
     Rounds,
     /// In each step to the child that is most behind.
     Urgent,
-    /// The whole message to one child after the other, as relays do that know no better.
+    /// The whole message to one child after the other, as simple relays do.
     ChildByChild,
-    /// Over a hypercube's trees, where all PEs reach each other.
+    /// Over the trees of a hypercube on a complete network.
     Hypercube,
 }
 
-/// Flit after flit, each to the children that have the most below them first.
+/// Flit after flit, each first to the children with the most PEs below them.
 pub(super) const ROUNDS: Entry = Entry {
     name: "broadcast",
     algorithm: "rounds",
@@ -61,7 +62,7 @@ pub(super) const URGENT: Entry = Entry {
     ..ROUNDS
 };
 
-/// One child after the other: to measure against.
+/// One child after the other: a baseline.
 pub(super) const CHILD_BY_CHILD: Entry = Entry {
     algorithm: "child-by-child",
     ways: &[],
@@ -70,13 +71,13 @@ pub(super) const CHILD_BY_CHILD: Entry = Entry {
     ..URGENT
 };
 
-/// Blocks that a message is cut into for its list, at most: so many fit in what a PE is told, for
-/// each of its neighbours, and one is a small part of what the message takes. Up to as many flits
-/// go one by one.
+/// Maximum number of blocks into which a static schedule cuts a message, which bounds the
+/// schedule's size. A message with at most this number of flits is cut into single flits.
 pub const MOST_BLOCKS: u64 = 1024;
 
-/// What crosses where somebody lacks the message, as a planner has it for flits, or, of a long
-/// message, for blocks of flits that are alike. What does not follow flit by flit goes by itself.
+/// Returns the crossings to PEs that lack the message, planned for flits, or, for a long message,
+/// for blocks of flits of equal length. Flits that do not follow each other step by step cross
+/// separately.
 fn legs(
     tree: &Tree,
     bytes: &[u64],
@@ -93,28 +94,12 @@ fn legs(
         unreachable!("a tree without whole branches is a tree")
     };
     let plan = planned(&served, flits.div_ceil(block));
-    let parts = plan.legs.into_iter().flat_map(|leg| {
-        let (parts, blocks) = match leg.every {
-            1 => (1, leg.flits),
-            _ => (leg.flits, 1),
-        };
-        (0..parts).map(move |part| {
-            let offset = (leg.offset + part) * block;
-            Leg {
-                offset,
-                flits: (blocks * block).min(flits - offset),
-                first_step: (leg.first_step + part * leg.every - 1) * block + 1,
-                every: 1,
-                ..leg
-            }
-        })
-    });
-    let mut legs: Vec<Leg> = parts.collect();
+    let mut legs = blocks::in_flits(plan.legs, block, |_| flits);
     legs.sort_by_key(|leg| leg.first_step);
     legs
 }
 
-/// The one message, unless it is null.
+/// Returns the one message, unless it is null.
 fn order(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let is_owed = bytes.iter().any(|bytes| *bytes > 0);
     is_owed.then_some(MessageId(0)).into_iter().collect()
@@ -122,14 +107,14 @@ fn order(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
 
 #[derive(Debug)]
 struct Rounds {
-    /// P0: what is left to send, and whether the round has begun.
+    /// P0: the message left to send, and whether the round has begun.
     to_send: Option<Message>,
     triggered: bool,
-    /// The message is yet to come from the parent.
+    /// Whether the message is yet to come from the parent.
     is_due: bool,
-    /// It ends here, too.
+    /// Whether the message ends here, too.
     takes: bool,
-    /// Who gets it, in this order.
+    /// Children that get the message, in this order.
     children: Vec<PeId>,
 }
 
@@ -212,7 +197,7 @@ mod tests {
         spec.parse::<TreeSpec>().unwrap().build().unwrap()
     }
 
-    /// Every flit crosses every edge in its step, from any root.
+    /// Every flit crosses every edge in its planned step, from any root.
     #[test]
     fn lists_are_played_as_they_are_planned() {
         for seed in 0..60u64 {
@@ -246,7 +231,7 @@ mod tests {
         }
     }
 
-    /// P1 is absent, P2 has a copy and passes it on, P3 and all below it have one.
+    /// P1 is absent, P2 has a copy and forwards the message, P3 and all PEs below it have one.
     #[test]
     fn who_has_a_copy_gets_none_but_what_others_lack() {
         let parents = [None, None, Some(0), Some(0), Some(2), Some(3)];
@@ -265,7 +250,7 @@ mod tests {
         }
     }
 
-    /// However long the message is, and all of it.
+    /// The crossings cover all flits in order and are at most [`MOST_BLOCKS`].
     #[test]
     fn a_list_is_no_longer_than_a_pe_can_be_told() {
         let tree = tree("kary:3:7");

@@ -1,6 +1,6 @@
-//! Broadcast over a hypercube's trees, laid over 2, 4, 8 and so on PEs that all reach each other.
-//! Flits of the message go to the trees by turns, so it goes in as many parts; one list has what
-//! crosses on all trees, each PE doing one thing each way at a time.
+//! Broadcast over the trees of a hypercube in a complete network of 2, 4, 8 and so on PEs. The
+//! flits of the message go to the trees in turn, so the message has a part for each tree. One
+//! static schedule covers all trees; a PE sends one flit and receives one in each step.
 
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::{self, least_steps_of_complete};
@@ -38,7 +38,7 @@ fn dimensions(tree: &Tree) -> u32 {
     tree.len().ilog2()
 }
 
-/// What crosses, as the planner has it for flits, or, of a long message, for blocks of flits of one
+/// Returns the crossings, planned for flits, or, for a long message, for blocks of flits of one
 /// tree.
 fn legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
     let longest = bytes.iter().copied().max().unwrap_or(0);
@@ -85,7 +85,7 @@ mod tests {
         Tree::from_parents(parents.collect()).unwrap()
     }
 
-    /// Every flit crosses every edge in its step, from any root.
+    /// Every flit crosses every edge in its planned step, from any root.
     #[test]
     fn lists_are_played_as_they_are_planned() {
         for (dimensions, flits, root) in (0..5).flat_map(|dimensions| {
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// However long the message is, all of it goes to everybody, and each part in order.
+    /// All PEs get all flits of a message of any length, each part in order.
     #[test]
     fn a_list_is_no_longer_than_a_pe_can_be_told() {
         let tree = path(8);
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Who has a copy passes on what others lack.
+    /// A PE with a copy forwards what other PEs lack.
     #[test]
     fn who_has_a_copy_gets_none() {
         let tree = Arc::new(path(4));

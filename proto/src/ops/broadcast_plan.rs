@@ -1,26 +1,27 @@
-//! Broadcasting: what P0 sends to all, flit after flit, and when each flit crosses which edge.
+//! Broadcast plans: the step in which each flit from P0 crosses each edge.
 //!
-//! Any PE may be the source of a plan: the tree is re-rooted there before ([`Tree::rerooted`]).
-//! A PE sends one flit a step and receives one a step, unless it has a port for each neighbour.
-//! All of this is ours, but for one flit, whose schedule is Slater, Cockayne and Hedetniemi's.
+//! Any PE may be the source: the tree is re-rooted there before ([`Tree::rerooted`]). A PE sends
+//! one flit a step and receives one a step, unless it has a port for each neighbour. These plans
+//! are new, except for one flit, whose schedule is by Slater, Cockayne and Hedetniemi.
 
 use std::cmp::Reverse;
 
 use crate::items::Leg;
 use crate::{MessageId, PeId, Tree};
 
-/// A schedule of one message from P0 to all others.
+/// A schedule of one message from P0 to all other PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broadcast {
-    /// Everything that crosses an edge; a leg has flits in succession.
+    /// All crossings; the flits of one leg are consecutive.
     pub legs: Vec<Leg>,
     /// The step in which the last flit reaches the last PE.
     pub time_steps: u64,
-    /// The most flits that a PE other than the source keeps at the end of a step for others.
+    /// The maximum number of flits that a PE other than the source keeps for others at the end of a
+    /// step.
     pub kept_flits: u64,
 }
 
-/// What is to be crossed by flits `offset..offset + flits`, one every so many steps.
+/// Returns the crossing of flits `offset..offset + flits`, one every `every` steps.
 fn leg(from: PeId, to: PeId, [offset, flits]: [u64; 2], first_step: u64, every: u64) -> Leg {
     Leg {
         message: MessageId(0),
@@ -33,13 +34,13 @@ fn leg(from: PeId, to: PeId, [offset, flits]: [u64; 2], first_step: u64, every: 
     }
 }
 
-/// Whether anybody passes anything on.
+/// Returns whether any PE forwards flits.
 fn has_relay(tree: &Tree) -> bool {
     tree.pes().any(|pe| tree.depth(pe) > 1)
 }
 
-/// Flit after flit as the token goes, and the next one when the PE with the most children has
-/// passed the last on: `(flits - 1) * D + B` steps.
+/// Plans each flit as the token goes, and starts the next one when the PE with the most children
+/// has forwarded the last: `(flits - 1) * D + B` steps.
 pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
     let token = tree.token_broadcast();
     let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
@@ -56,9 +57,9 @@ pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
     }
 }
 
-/// In each step, a PE sends to the child w for which the greater of `k + b(w)` and `1 + k * d(w)`
-/// is greatest, w still lacking k flits and having d(w) children: better than [`rounds`] where
-/// branches are uneven. It costs time and memory for each flit at each PE.
+/// Plans a broadcast in which a PE sends in each step to the child w with the greatest `max(k +
+/// b(w), 1 + k * d(w))`, where w lacks k flits and has d(w) children. This is better than
+/// [`rounds`] if branches are uneven. Time and memory grow with the number of flits times PEs.
 pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
     let token = tree.token_broadcast();
     let mut arrivals: Vec<Vec<u64>> = vec![Vec::new(); tree.len()];
@@ -76,7 +77,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
         for _ in 0..here.len() * children.len() {
             let lacks = |child: usize| flits - sent[child].len() as u64;
             let next = |child: usize| here.get(sent[child].len()).copied();
-            // What came in a step goes on in the next one at the earliest.
+            // A flit is forwarded in the step after its arrival at the earliest.
             let earliest = (0..children.len()).filter_map(next).min().unwrap_or(0);
             step = (step + 1).max(earliest + 1);
             let urgency = |child: &usize| {
@@ -107,7 +108,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
     plan
 }
 
-/// Flits that cross an edge in these steps, those in even succession together.
+/// Adds the crossings of flits in these steps; flits at equal intervals form one crossing.
 fn put_legs(from: PeId, to: PeId, steps: &[u64], legs: &mut Vec<Leg>) {
     let mut first = 0;
     while first < steps.len() {
@@ -122,8 +123,7 @@ fn put_legs(from: PeId, to: PeId, steps: &[u64], legs: &mut Vec<Leg>) {
     }
 }
 
-/// The whole message to one child, then to the next, as relays do that know no better: a
-/// baseline.
+/// Plans the whole message to one child, then to the next, as simple relays do: a baseline.
 pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
     let mut plan = Broadcast {
         legs: Vec::new(),
@@ -154,9 +154,9 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
     plan
 }
 
-/// Among `2^dimensions` PEs that all reach each other, flit k goes down tree `k mod dimensions` of
-/// a hypercube's (Johnsson, Ho; 1989), whose arcs are disjoint; in a step, all use one dimension.
-/// It takes `flits + dimensions` steps.
+/// Plans a broadcast in a complete network of `2^dimensions` PEs in which flit k goes down tree `k
+/// mod dimensions` of a hypercube (Johnsson, Ho; 1989). The arcs of the trees are disjoint; in a
+/// step, all PEs use one dimension. It takes `flits + dimensions` steps.
 pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
     let (d, pes) = (u64::from(dimensions), 1u32 << dimensions);
     // Dimension 0 is the highest bit.
@@ -175,7 +175,7 @@ pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
         time_steps: 0,
         kept_flits: 0,
     };
-    // By PE: when each flit came, and when it went on for the last time.
+    // By PE: the steps of each flit's arrival and of its last departure.
     let mut came = vec![vec![0; flits as usize]; pes as usize];
     let mut gone = came.clone();
     for flit in 0..flits {
@@ -202,12 +202,13 @@ pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
     plan
 }
 
-/// The most flits that a PE keeps at the end of a step, each from when it came until it went on.
+/// Returns the maximum number of flits that a PE keeps at the end of a step, each from its arrival
+/// to its departure.
 fn kept(came: &[u64], gone: &[u64]) -> u64 {
     let stays = came.iter().zip(gone).filter(|(came, gone)| gone > came);
     let ends = stays.flat_map(|(came, gone)| [(*gone, -1), (*came, 1)]);
     let mut ends: Vec<(u64, i64)> = ends.collect();
-    // What goes on in a step is not here any more at its end.
+    // A flit that departs in a step is not kept at its end.
     ends.sort_unstable();
     let counts = ends.iter().scan(0, |here, (_, change)| {
         *here += change;
@@ -216,8 +217,8 @@ fn kept(came: &[u64], gone: &[u64]) -> u64 {
     counts.max().unwrap_or(0) as u64
 }
 
-/// With a port for each neighbour everything goes on at once: `flits - 1` and the depth of the
-/// deepest PE, which nothing is faster than.
+/// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps
+/// plus the depth of the deepest PE, which is optimal.
 pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {
     let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
     let legs = edges.map(|(from, to)| leg(from, to, [0, flits], tree.depth(to).into(), 1));
@@ -228,7 +229,7 @@ pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {
     }
 }
 
-/// Steps that no broadcast takes less than where a PE has a port for each neighbour.
+/// Returns a lower bound on the steps of a broadcast if a PE has a port for each neighbour.
 pub fn least_steps_of_all_ports(tree: &Tree, flits: u64) -> u64 {
     let deepest = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
     match (flits, tree.count()) {
@@ -237,9 +238,9 @@ pub fn least_steps_of_all_ports(tree: &Tree, flits: u64) -> u64 {
     }
 }
 
-/// Steps that no broadcast takes less than over this tree. `R(leaf) = 0`; `R(v)` is the greater of
-/// two: the k-th child by decreasing b has the last flit after `k * flits` steps at the earliest,
-/// and the k-th by decreasing R begins k steps after its parent.
+/// Returns a lower bound on the steps of a broadcast over this tree. `R(leaf) = 0`; `R(v)` is the
+/// greater of two: the k-th child by decreasing b has the last flit after `k * flits` steps at the
+/// earliest, and the k-th by decreasing R begins k steps after its parent.
 pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
     if flits == 0 {
         return 0;
@@ -258,7 +259,7 @@ pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
     least[tree.root().index()]
 }
 
-/// Steps that no broadcast takes less than among so many PEs that all reach each other.
+/// Returns a lower bound on the steps of a broadcast in a complete network of `pes` PEs.
 pub fn least_steps_of_complete(pes: usize, flits: u64) -> u64 {
     match (flits, pes) {
         (0, _) | (_, 1) => 0,

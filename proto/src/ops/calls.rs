@@ -1,28 +1,29 @@
-//! Calls of receivers, where lists are played in turns: a receiver calls its next sender when what
-//! is left of the streams that it has called takes as long as the next one needs to come, so that
-//! no port of a switch gets two streams (spec-exchange, section 10). Nobody sends uncalled.
+//! Calls of receivers in static schedules with turns. A receiver calls its next sender when the
+//! rest of the called streams takes as long as the next stream needs to arrive, so that no port of
+//! a switch gets two streams (spec-exchange, section 10). A PE sends only after a call.
 
 use std::collections::BTreeMap;
 
 use crate::PeId;
 
-/// What a PE has called for, and what it was called for.
+/// The calls that a PE has made and received.
 #[derive(Debug)]
 pub(super) struct Calls {
-    /// Payload that comes between a call and the first byte that it brings: so much may be due
-    /// when the next sender is called.
+    /// Payload that arrives between a call and the first byte of the called stream: the amount that
+    /// may be outstanding when the next sender is called.
     ahead_bytes: u64,
-    /// Payload that was called for and has not come in whole flits; and of it, what is here of
-    /// flits that are not whole.
+    /// Payload that was called for and has not arrived in whole flits; and the part of it that has
+    /// arrived in incomplete flits.
     due_bytes: u64,
     partial_bytes: u64,
-    /// Calls that are yet to come, and those that came and were not followed yet, by receiver.
+    /// Calls that are yet to arrive, and calls that arrived and were not followed yet, for each
+    /// receiver.
     awaited: BTreeMap<PeId, u64>,
     heard: BTreeMap<PeId, u64>,
 }
 
 impl Calls {
-    /// Before all calls, one for each of these crossings' receivers.
+    /// Starts without calls; one call is expected from each of these receivers.
     pub(super) fn new(ahead_bytes: u64, receivers: impl Iterator<Item = PeId>) -> Calls {
         let mut awaited = BTreeMap::new();
         for receiver in receivers {
@@ -37,38 +38,37 @@ impl Calls {
         }
     }
 
-    /// Whether it is time to call for more.
+    /// Returns whether it is time to call the next sender.
     pub(super) fn is_time(&self) -> bool {
         self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes
     }
 
-    /// How much of flits that are not whole has to be here for that.
+    /// Returns the number of bytes of incomplete flits at which it is time to call.
     pub(super) fn awaits_bytes(&self) -> u64 {
         self.due_bytes.saturating_sub(self.ahead_bytes)
     }
 
-    /// A sender is called for so many bytes.
     pub(super) fn call(&mut self, bytes: u64) {
         self.due_bytes = self.due_bytes.saturating_add(bytes);
     }
 
-    /// So much of flits that are not whole is here.
+    /// Sets the number of bytes of incomplete flits that have arrived.
     pub(super) fn arriving(&mut self, bytes: u64) {
         self.partial_bytes = bytes;
     }
 
-    /// So much of what was called for has come, or will not.
+    /// Subtracts bytes that have arrived, or that will not arrive.
     pub(super) fn settle(&mut self, bytes: u64) {
         self.due_bytes = self.due_bytes.saturating_sub(bytes);
         self.partial_bytes = 0;
     }
 
-    /// Whether a call of this receiver is yet to come.
+    /// Returns whether a call of this receiver is yet to arrive.
     pub(super) fn awaits(&self, receiver: PeId) -> bool {
         self.awaited.contains_key(&receiver)
     }
 
-    /// A receiver calls; false, if it has no reason to.
+    /// Adds a call from a receiver; returns false if none was expected.
     pub(super) fn hear(&mut self, receiver: PeId) -> bool {
         let is_awaited = take_one(&mut self.awaited, receiver);
         if is_awaited {
@@ -77,18 +77,17 @@ impl Calls {
         is_awaited
     }
 
-    /// Whether this receiver has called.
     pub(super) fn has_heard(&self, receiver: PeId) -> bool {
         self.heard.contains_key(&receiver)
     }
 
-    /// What this receiver called for begins.
+    /// Removes a call because its crossing begins.
     pub(super) fn follow(&mut self, receiver: PeId) {
         take_one(&mut self.heard, receiver);
     }
 }
 
-/// Takes one of so many away; false, if there is none.
+/// Decrements a count and removes it at 0; returns false if there is none.
 pub(super) fn take_one<K: Ord>(counts: &mut BTreeMap<K, u64>, key: K) -> bool {
     let Some(count) = counts.get_mut(&key) else {
         return false;
@@ -115,7 +114,7 @@ mod tests {
         assert!(!calls.is_time());
         calls.arriving(90);
         assert!(calls.is_time());
-        // Whole flits count in place of what they were in part.
+        // Whole flits replace the incomplete ones in the count.
         calls.settle(60);
         assert_eq!((calls.is_time(), calls.awaits_bytes()), (false, 30));
         calls.settle(30);

@@ -47,7 +47,6 @@ pub(super) const SERIAL: Entry = Entry {
     role: |place, brief| Box::new(Certification::new(place, brief)),
 };
 
-/// Pipelined.
 pub(super) const PIPELINED: Entry = Entry {
     sync: Some("pipelined"),
     ways: &[
@@ -71,7 +70,7 @@ pub(super) const PARALLEL: Entry = Entry {
     ..SERIAL
 };
 
-/// How an operation of this file synchronises.
+/// Returns the synchronisation of an algorithm of this file.
 pub(super) fn sync_of(operation: Operation) -> Sync {
     match operation {
         Operation::Certification(sync) => sync,
@@ -86,27 +85,27 @@ pub(super) struct Certification {
     flit_bytes: u32,
     own: Option<Message>,
     own_bytes: u64,
-    /// Children in the token's order, with the ticks that an order takes to reach them
-    /// and what they certified.
+    /// Children in the token's order, with the ticks that an order takes to reach them and their
+    /// certificates.
     children: Vec<(PeId, u64, Option<Certificate>)>,
     tokens_sent: usize,
-    /// Children whose certificate is in.
+    /// Number of children whose certificate has arrived.
     certified: usize,
     token_at: Option<Time>,
-    /// Pipelined, in lock step: the certificate crosses so many steps after the token
-    /// came.
+    /// Pipelined, in lock step: the number of steps between the token's arrival and the
+    /// certificate's crossing.
     certify_after: u64,
     owes_certificate: bool,
-    /// The PE's order came; P0 gives itself one.
+    /// Whether the PE's order has come; P0 gives itself one.
     ordered: bool,
     /// When the own message may go.
     own_due: Time,
-    /// Orders yet to go, and when the one under way went.
+    /// Orders yet to go, and when the one in progress went.
     orders: Orders,
     order_sent_at: Time,
-    /// Streams yet to come, in their sequence; the first may be under way.
+    /// Streams yet to come, in their sequence; the first may be in progress.
     streams: VecDeque<Slot>,
-    /// Pipelined, a subtree without flits gets no order.
+    /// Whether the PE gets an order: pipelined, a subtree without flits gets none.
     gets_order: bool,
 }
 
@@ -161,14 +160,14 @@ impl Certification {
         self.certified == self.children.len()
     }
 
-    /// The children that get an order, once all have certified.
+    /// Returns the children that get an order; all must have certified.
     fn promises(&self) -> Vec<Child> {
         let certified = self.children.iter();
         let certified = certified.filter_map(|&(pe, reach, c)| Some((pe, reach, c?)));
         rules::places(self.sync, self.pace.control, certified)
     }
 
-    /// Notes the orders, and the streams in the sequence in which they come.
+    /// Sets the orders to give, and the sequence in which the streams come.
     fn give_orders(&mut self, now: Time, slots: Vec<Slot>) {
         self.orders = match self.pace.pacing {
             Pacing::Turns => {
@@ -186,14 +185,14 @@ impl Certification {
         self.ordered = true;
     }
 
-    /// When the certificate may go, if nothing but time is missing.
+    /// Returns when the certificate may go, if it waits for nothing but time.
     fn certificate_due(&self) -> Option<Time> {
         let Time(at) = self.token_at?;
         (self.owes_certificate && self.all_certified())
             .then(|| Time(at + self.certify_after.saturating_sub(1)))
     }
 
-    /// When the own message may go, if nothing but time is missing.
+    /// Returns when the own message may go, if it waits for nothing but time.
     fn own_due(&self) -> Option<Time> {
         (self.ordered && self.own.is_some()).then_some(self.own_due)
     }
@@ -202,7 +201,7 @@ impl Certification {
 impl Role for Certification {
     fn trigger(&mut self, now: Time) {
         self.token_at = Some(now);
-        // Alone in its tree, P0 waits for nobody's certificate.
+        // Without other PEs, P0 waits for no certificate.
         self.ordered = self.children.is_empty();
     }
 
@@ -349,7 +348,7 @@ impl Role for Certification {
             let awaits_order = self.gets_order && !self.owes_certificate && !self.ordered;
             return self.token_at.is_none() || awaits_order;
         }
-        // What has to be relayed needs the send port; P0 relays nothing.
+        // A relay needs the send port; P0 relays nothing.
         let owes_orders = self.orders.due() == Some(Time(0));
         let port_free = place.is_root() || (!owes_orders && self.own.is_none());
         let its_turn =

@@ -1,4 +1,4 @@
-//! The schedule of a gather by Transmission-Certification, worked out without playing it.
+//! The schedule of a gather by Transmission-Certification, computed without simulation.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sy
 use crate::schedule::pace::Passage;
 use crate::{PeId, Tree};
 
-/// When everything crosses.
+/// Computes when all messages and control items cross.
 pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
     let sync = sync_of(operation);
     let mut control = Vec::with_capacity(3 * tree.len());
@@ -22,7 +22,7 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
         }
     }
     let mut messages = Vec::new();
-    // When a PE's order reaches it, and its s.
+    // The step in which a PE's order reaches it, and its s.
     let mut ordered = vec![None; tree.len()];
     ordered[tree.root().index()] = Some((certified, 0));
     for &pe in tree.top_down() {
@@ -54,7 +54,7 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
     finish(tree, operation, flits, messages, control)
 }
 
-/// The children of `pe` that get an order.
+/// Returns the children of `pe` that get an order.
 fn promises(tree: &Tree, sync: Sync, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
     let children = match sync {
         Sync::Serial | Sync::Parallel => tree.children(pe),
@@ -69,7 +69,7 @@ fn promises(tree: &Tree, sync: Sync, certificates: &[Certificate], pe: PeId) -> 
     )
 }
 
-/// Every PE's certificate.
+/// Returns every PE's certificate.
 fn certify(tree: &Tree, sync: Sync, flits: &[u64]) -> Vec<Certificate> {
     let mut certificates = vec![Certificate::default(); tree.len()];
     for &pe in tree.top_down().iter().rev() {
@@ -80,8 +80,8 @@ fn certify(tree: &Tree, sync: Sync, flits: &[u64]) -> Vec<Certificate> {
     certificates
 }
 
-/// When tokens and certificates cross (what is in a certificate is filled in
-/// later); the step in which P0 has the last one.
+/// Adds the crossings of tokens and certificates, whose contents are set later; returns the step in
+/// which P0 has the last certificate.
 fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
     let unknown = Control::Certificate(Certificate::default());
     let mut both_ways = |from: PeId, to: PeId, down: u64, up: u64| {
@@ -99,7 +99,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
         });
     };
     match sync {
-        // The token's walk: down an edge, all that is below, up again.
+        // The token's walk: down an edge, through the subtree, and up again.
         Sync::Serial => {
             let edges_below = tree.subtree_sums(|_| 1);
             let mut entered = vec![0; tree.len()];
@@ -124,7 +124,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
             }
             2 * broadcast.steps()
         }
-        // A PE certifies in the step after its last child did.
+        // A PE certifies in the step after its last child.
         Sync::Parallel => {
             let mut certified = vec![0; tree.len()];
             for &pe in tree.top_down().iter().rev() {

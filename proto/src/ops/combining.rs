@@ -1,6 +1,5 @@
-//! A PE that combines, as MPI libraries do on binomial trees: it waits until it has
-//! all of its subtree's messages and only then sends them on. A baseline to measure
-//! against: what it waits with, it has to hold.
+//! A PE that combines messages, as MPI libraries do on binomial trees: it waits until it has all
+//! messages of its subtree before it forwards any of them, and holds them meanwhile. A baseline.
 
 use std::collections::VecDeque;
 
@@ -16,7 +15,6 @@ use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
 
-/// A gather whose PEs combine.
 pub(super) const GATHER: Entry = Entry {
     name: "gather",
     algorithm: "combining",
@@ -40,7 +38,6 @@ pub(super) const GATHER: Entry = Entry {
     role: |place, brief| Box::new(Combining::new(place, brief, false)),
 };
 
-/// A scatter whose PEs combine.
 pub(super) const SCATTER: Entry = Entry {
     name: "scatter",
     algorithm: "combining",
@@ -67,21 +64,21 @@ pub(super) const SCATTER: Entry = Entry {
 #[derive(Debug)]
 pub(super) struct Combining {
     scatters: bool,
-    /// The children, the largest subtree first: that block was merged last.
+    /// The children, largest subtree first: that block was merged last.
     children: Vec<PeId>,
-    /// P0: the trigger came; others in a gather: the token did.
+    /// Whether the trigger has come (P0), or the token (other PEs, in a gather).
     begun: bool,
-    /// In a gather: children that are yet to be told to begin.
+    /// Children that are yet to get the token, in a gather.
     tokens_owed: VecDeque<PeId>,
-    /// Messages of which this PE is the source, in order.
+    /// Messages that start here, in order.
     own: VecDeque<Message>,
-    /// Messages that it holds.
+    /// Messages to be forwarded.
     held: VecDeque<Message>,
-    /// Neighbours that data comes from, and how many messages each has left.
+    /// Neighbours that send messages, each with the number of messages yet to come.
     to_receive: Vec<(PeId, u64)>,
 }
 
-/// The order in which a combining scatter sends the messages: block by block.
+/// Returns the order in which a combining scatter sends the messages: block by block.
 fn block_order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let blocks = largest_first(tree, tree.root());
     let place = |pe: PeId| {
@@ -136,8 +133,8 @@ impl Combining {
         self.to_receive.iter().all(|(_, left)| *left == 0)
     }
 
-    /// The held message that goes next: as it came in a gather, largest block first
-    /// in a scatter.
+    /// Returns the held message to send next: the first to arrive in a gather, one of the largest
+    /// block in a scatter.
     fn next_held(&self, place: &Place) -> Option<&Message> {
         if !self.scatters {
             return self.held.front();

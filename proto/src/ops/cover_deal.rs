@@ -1,5 +1,5 @@
-//! How the messages of a scatter or a gather are dealt to the trees of a cover (ours). Each port of P0
-//! belongs to one tree, and what is late is late at a port.
+//! Distribution of the messages of a scatter or a gather over the trees of a cover (a new method).
+//! Each port of P0 belongs to one tree, and delays arise only at ports.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -8,19 +8,19 @@ use super::scatter::branches;
 use crate::PeId;
 use crate::network::cover::Cover;
 
-/// How messages are dealt to the trees.
+/// A distribution of messages over trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deal {
-    /// Whole, the longest first, each where it is through soonest.
+    /// Whole messages, longest first, each on the tree where it arrives first.
     Whole,
-    /// As many flits of each message to each tree.
+    /// An equal number of flits of each message on each tree.
     Striped,
-    /// As whole, but flit by flit.
+    /// Single flits, each on the tree where it arrives first.
     Levelled,
 }
 
 impl Deal {
-    /// All of them, those first that cut the least.
+    /// All distributions; those that split the fewest messages first.
     pub const ALL: [Deal; 3] = [Deal::Whole, Deal::Striped, Deal::Levelled];
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Deal {
     }
 }
 
-/// By tree, then by PE: the flits of its message on that tree. `flits[0]` is 0.
+/// Returns for each tree and PE the flits of the PE's message on that tree. `flits[0]` is 0.
 pub fn deal(cover: &Cover, flits: &[u64], how: Deal) -> Vec<Vec<u64>> {
     match how {
         Deal::Whole => whole(cover, flits),
@@ -43,7 +43,7 @@ pub fn deal(cover: &Cover, flits: &[u64], how: Deal) -> Vec<Vec<u64>> {
     }
 }
 
-/// PEs with a message, the longest first.
+/// Returns the PEs with a message, longest message first.
 fn by_length(flits: &[u64]) -> Vec<PeId> {
     let all = (0..flits.len() as u32).map(PeId);
     let mut nonnull: Vec<PeId> = all.filter(|pe| flits[pe.index()] > 0).collect();
@@ -54,7 +54,7 @@ fn by_length(flits: &[u64]) -> Vec<PeId> {
 fn whole(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
     let branches: Vec<Vec<PeId>> = cover.trees.iter().map(branches).collect();
     let mut dealt = vec![vec![0; flits.len()]; cover.trees.len()];
-    // By tree and port, the flits for each depth.
+    // For each tree and port, the flits for each depth.
     let mut ports: Vec<Vec<Vec<u64>>> = vec![vec![Vec::new(); flits.len()]; cover.trees.len()];
     for pe in by_length(flits) {
         let length = flits[pe.index()];
@@ -74,7 +74,8 @@ fn whole(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
     dealt
 }
 
-/// The last arrival of what a port sends farthest first, with a message more.
+/// Returns the step of the last arrival if a port sends farthest destination first, with one
+/// message of `flits` flits to depth `depth` added.
 fn last_step(by_depth: &[u64], depth: usize, flits: u64) -> u64 {
     let deepest = by_depth.len().max(depth + 1);
     let (mut sent, mut last) = (0, 0);
@@ -88,8 +89,8 @@ fn last_step(by_depth: &[u64], depth: usize, flits: u64) -> u64 {
     last
 }
 
-/// What does not come out even goes to the trees by turns, from the one on that the PE's node has the
-/// number of.
+/// Flits that remain after an even split go to the trees in turn, starting at the tree with the
+/// number of the PE's node.
 fn striped(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
     let trees = cover.trees.len() as u64;
     let on_tree = |tree: u64| {
@@ -102,9 +103,9 @@ fn striped(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
     (0..trees).map(on_tree).collect()
 }
 
-/// A flit goes to the tree on which it can come first: behind all that its port has, or behind those
-/// of its message and as far as the PE is. Each that goes there makes it a step later, so flits fill
-/// the trees up to a level.
+/// Assigns each flit to the tree on which it can arrive first: after all flits of its port, and not
+/// before the distance to the PE. Each assigned flit delays the next one by a step, so flits fill
+/// the trees up to a common level.
 fn levelled(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
     let branches: Vec<Vec<PeId>> = cover.trees.iter().map(branches).collect();
     let mut dealt = vec![vec![0; flits.len()]; cover.trees.len()];
@@ -118,7 +119,7 @@ fn levelled(cover: &Cover, flits: &[u64]) -> Vec<Vec<u64>> {
         let mut trees: Vec<(u64, u64, usize)> = trees.collect();
         trees.sort_unstable();
         let mut left = flits[pe.index()];
-        // The trees that are filled, and the step up to which they are.
+        // The number of trees that are filled, and the step up to which they are.
         let (mut filled, mut level) = (1, trees[0].0);
         while let Some((next, ..)) = trees.get(filled) {
             let room = (next - level) * filled as u64;

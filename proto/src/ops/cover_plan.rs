@@ -1,9 +1,9 @@
-//! Scatters, gathers and broadcasts over many trees at once that share no arc
-//! ([`Cover`]; paper 000, section IV), by PEs that have a port for each neighbour.
+//! Scatters, gathers and broadcasts over several trees without common arcs ([`Cover`]; paper 000,
+//! section IV), by PEs that have a port for each neighbour.
 //!
-//! The ports of P0 belong to one tree each, and a tree may have several of them. What a scatter sends
-//! over each of them goes farthest destination first, so that it never waits and no two trees meet.
-//! A message that is cut has its flits on the first tree first.
+//! Each port of P0 belongs to one tree, and a tree may have several of them. A scatter sends
+//! farthest destination first over each port, so it never waits and no two trees meet. The flits of
+//! a split message are numbered by tree.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,23 @@ use crate::{MessageId, PeId, Tree};
 
 pub use super::cover_deal::{Deal, deal};
 
-/// Steps that no scatter from P0 takes less than over a network in which it has so many neighbours:
-/// what is for PEs at a distance or beyond shares its ports.
+/// Returns a lower bound on the steps of a scatter from P0 with `ports` neighbours: all flits for
+/// PEs at a distance or beyond share these ports.
 pub fn least_steps_of_scatter(ports: usize, distances: &[u64], flits: &[u64]) -> u64 {
     let beyond = flits_beyond(distances, flits).into_iter();
     let steps = beyond.map(|(distance, flits)| flits.div_ceil(ports as u64) + distance - 1);
     steps.max().unwrap_or(0)
 }
 
-/// The same for a gather in which a PE sends after word from P0 has reached it.
+/// Returns a lower bound on the steps of a gather in which a PE sends after an order from P0 has
+/// reached it.
 pub fn least_steps_of_gather(ports: usize, distances: &[u64], flits: &[u64]) -> u64 {
     let beyond = flits_beyond(distances, flits).into_iter();
     let steps = beyond.map(|(distance, flits)| flits.div_ceil(ports as u64) + 2 * distance - 1);
     steps.max().unwrap_or(0)
 }
 
-/// For each distance of a nonnull message: the flits at that distance or beyond.
+/// Returns for each distance of a nonnull message the flits at that distance or beyond.
 fn flits_beyond(distances: &[u64], flits: &[u64]) -> Vec<(u64, u64)> {
     let mut nonnull: Vec<(u64, u64)> = distances
         .iter()
@@ -47,14 +48,15 @@ fn flits_beyond(distances: &[u64], flits: &[u64]) -> Vec<(u64, u64)> {
     nonnull
 }
 
-/// Steps that no broadcast takes less than, by the number of ways to each PE that share no arc.
+/// Returns a lower bound on the steps of a broadcast from the number of arc-disjoint paths to each
+/// PE.
 pub fn least_steps_of_broadcast(distances: &[u64], ways: &[usize], flits: u64) -> u64 {
     let others = distances.iter().zip(ways).filter(|(_, ways)| **ways > 0);
     let steps = others.map(|(distance, ways)| flits.div_ceil(*ways as u64) + distance - 1);
     steps.max().filter(|_| flits > 0).unwrap_or(0)
 }
 
-/// A scatter of what is dealt to each tree, farthest destination first on each port.
+/// Plans a scatter of the distributed messages, farthest destination first on each port.
 pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let plans = cover.trees.iter().zip(dealt).map(|(tree, flits)| {
         let plans = plan_scatter_by_branch(tree, flits);
@@ -65,9 +67,9 @@ pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     finish(cover, dealt, plans.map(Iterator::collect).collect())
 }
 
-/// A gather: tokens of all trees, certificates, orders, each in as many steps as the deepest tree has
-/// levels, and then what is dealt to each tree. A PE sends its own message first, then its children's
-/// streams by increasing lag, without a gap.
+/// Plans a gather: tokens of all trees, certificates and orders, each for as many steps as the
+/// deepest tree has levels, then the messages on each tree. A PE sends its own message first, then
+/// its children's streams by increasing lag, without a gap.
 pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let depths = cover
         .trees
@@ -85,22 +87,23 @@ pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     finish(cover, dealt, legs.collect())
 }
 
-/// The steps of a gather on one tree by PEs that have a port for each neighbour, P0 among them: the
-/// token goes to all children at once, certificates come the same way back, and all orders of a PE go
-/// in one step. P0 takes each child's stream on a port of its own; below it they come one after the
-/// other, since the way up is one arc.
+/// Returns the steps of a gather on one tree if all PEs have a port for each neighbour. The token
+/// goes to all children at once, certificates return the same way, and all orders of a PE go in one
+/// step. P0 receives each child's stream on its own port; at other PEs the streams follow each
+/// other, because there is only one arc to the parent.
 pub fn steps_of_gather_on_a_tree(tree: &Tree, flits: &[u64]) -> u64 {
     let height = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
-    // P0 orders one step behind the last certificate, and each level one behind the one above it.
+    // P0 orders one step after the last certificate, and each level one step after the one above
+    // it.
     let ready = 2 * height.unwrap_or(0) + 1;
     let (plans, _) = streams(tree, flits, ready, 2);
     let arrivals = plans.iter().map(|plan| plan.arrival_step);
     arrivals.max().unwrap_or(0)
 }
 
-/// When each message leaves its PE, on the way up, if what P0 asks for begins in the step behind
-/// `ready`; and each PE's lag. A PE can begin its stream so many steps behind a child's whose stream
-/// is the first in it.
+/// Returns the steps of each message on its way up if the stream of a child of P0 begins its lag
+/// after `ready`, and each PE's lag. A PE can begin its stream `behind` steps after a child whose
+/// stream is the first in it.
 fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> (Vec<MessagePlan>, Vec<u64>) {
     let below = tree.subtree_sums(|pe| flits[pe.index()]);
     let mut lags = vec![1u64; tree.len()];
@@ -144,7 +147,7 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> (Vec<MessageP
     (plans, lags)
 }
 
-/// The crossings of a message on its way up without a stop.
+/// Returns the crossings of a message on its way up without a stop.
 fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = Leg> {
     let way = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
     let plan = *plan;
@@ -162,7 +165,7 @@ fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = Leg> {
         })
 }
 
-/// Flit x down tree `x mod k`, each as soon as it can.
+/// Plans a broadcast: flit x goes down tree `x mod k`, each as soon as possible.
 pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
     let count = cover.trees.len() as u64;
     let trees = (0..count).zip(&cover.trees);
@@ -186,7 +189,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
     Timetable::of(legs, kept)
 }
 
-/// The legs of all trees, each piece behind those of the trees before.
+/// Combines the crossings of all trees; each part of a message follows those on earlier trees.
 fn finish(cover: &Cover, dealt: &[Vec<u64>], legs: Vec<Vec<Leg>>) -> Timetable {
     let mut offsets = vec![0; cover.nodes.len()];
     let mut all = Vec::new();
@@ -203,7 +206,8 @@ fn finish(cover: &Cover, dealt: &[Vec<u64>], legs: Vec<Vec<Leg>>) -> Timetable {
     Timetable::of(all, kept)
 }
 
-/// The most flits that a PE has at the end of a step which go on in the next.
+/// Returns the maximum number of flits that a PE keeps at the end of a step and forwards in the
+/// next.
 fn most_passing(legs: &[Leg]) -> u64 {
     let leaving = legs.iter().map(|leg| (leg.from, leg.message, leg.offset));
     let leaving: BTreeSet<(PeId, MessageId, u64)> = leaving.collect();

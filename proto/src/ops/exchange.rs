@@ -1,5 +1,6 @@
-//! Total exchange: each PE has a message for each other one, and all play a list.
+//! Total exchange: each PE has a message for each other PE, and all PEs follow a static schedule.
 
+use super::blocks;
 use super::listed::Listed;
 use super::messages::EACH_TO_EACH;
 use super::present::Present;
@@ -9,22 +10,22 @@ use super::{exchange_hosts, exchange_plan};
 use crate::items::Leg;
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
-use crate::{PeId, Tree};
+use crate::{MessageId, PeId, Tree};
 
-/// How to exchange.
+/// The algorithms for a total exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Exchange {
-    /// Rounds of pairs, messages in parts: as long as the busiest port has flits.
+    /// Rounds of pairs with split messages, optimal at the busiest port.
     Rounds,
-    /// In round k, everybody sends to who is k further.
+    /// In round k, each PE sends to the PE with a number greater by k.
     Shifts,
-    /// Over the edges of the tree alone.
+    /// Over the edges of the tree only.
     Tree,
-    /// Everybody to everybody at the same time, as those do that leave order to the network.
+    /// All messages at the same time, in an order that the network decides.
     AtOnce,
 }
 
-/// Rounds of pairs between PEs that all reach each other.
+/// Rounds of pairs in a complete network.
 pub(super) const ROUNDS: Entry = Entry {
     name: "exchange",
     algorithm: "rounds",
@@ -52,7 +53,7 @@ pub(super) const ROUNDS: Entry = Entry {
     role: |place, brief| Box::new(Listed::new(place, brief)),
 };
 
-/// The same by shifts.
+/// Total exchange by shifts.
 pub(super) const SHIFTS: Entry = Entry {
     algorithm: "shifts",
     ways: &[("shifts", None)],
@@ -65,7 +66,7 @@ pub(super) const SHIFTS: Entry = Entry {
     ..ROUNDS
 };
 
-/// Everything at the same time: to measure against.
+/// All messages at the same time: a baseline.
 pub(super) const AT_ONCE: Entry = Entry {
     algorithm: "at-once",
     ways: &[],
@@ -83,20 +84,40 @@ pub(super) const TREE: Entry = Entry {
     code: 14,
     peers: no_peers,
     legs: |tree, bytes, timing| match timing.all_ports {
-        true => legs(tree, bytes, timing, exchange_plan::all_ports),
-        false => legs(tree, bytes, timing, exchange_plan::one_port),
+        true => legs(tree, bytes, timing, |tree, flits| {
+            in_blocks(tree, flits, exchange_plan::all_ports)
+        }),
+        false => legs(tree, bytes, timing, |tree, flits| {
+            in_blocks(tree, flits, exchange_plan::one_port)
+        }),
     },
     all_ports: AllPorts::WithOwnLinks,
     bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree, flits)),
     ..ROUNDS
 };
 
-/// By source, its row of what is given by delivery.
+/// Returns the rows of `all` (by delivery), one for each source.
 fn rows(tree: &Tree, all: &[u64]) -> Vec<Vec<u64>> {
     all.chunks(tree.len()).map(<[u64]>::to_vec).collect()
 }
 
-/// What crosses, as a planner has it for those who are there.
+/// Plans over the edges of a tree, in blocks of flits if messages are long.
+fn in_blocks(
+    tree: &Tree,
+    flits: &[Vec<u64>],
+    planned: fn(&Tree, &[Vec<u64>]) -> Timetable,
+) -> Timetable {
+    let block = blocks::of_exchange(tree, flits);
+    let row = |row: &Vec<u64>| row.iter().map(|flits| flits.div_ceil(block)).collect();
+    let rows: Vec<Vec<u64>> = flits.iter().map(row).collect();
+    let plan = planned(tree, &rows);
+    let pes = flits.len();
+    let of_message = |message: MessageId| flits[message.index() / pes][message.index() % pes];
+    let legs = blocks::in_flits(plan.legs, block, of_message);
+    Timetable::of(legs, plan.kept_flits * block)
+}
+
+/// Returns the crossings that a planner computes for the present PEs.
 fn legs(
     tree: &Tree,
     bytes: &[u64],

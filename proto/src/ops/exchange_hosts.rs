@@ -1,14 +1,14 @@
-//! Total exchange between hosts that all reach each other, each by one port (ours).
+//! Total exchange between hosts in a complete network, each with one port (a new method).
 //!
-//! In each round everybody sends to somebody else, so that no port of a switch ever gets two
-//! streams. Rows, columns and messages are those of [`exchange_plan`](super::exchange_plan).
+//! In each round each PE sends to a different PE, so that no port of a switch gets two streams.
+//! Rows, columns and messages are those of [`exchange_plan`](super::exchange_plan).
 
 use super::exchange_plan::message;
 use super::timetable::Timetable;
 use crate::PeId;
 use crate::items::Leg;
 
-/// Steps that no exchange takes less than: the greatest sum of a row or a column.
+/// Returns a lower bound on the steps of an exchange: the greatest sum of a row or a column.
 pub fn least_steps(flits: &[Vec<u64>]) -> u64 {
     let [rows, columns] = sums(flits);
     rows.into_iter().chain(columns).max().unwrap_or(0)
@@ -33,8 +33,8 @@ fn leg(from: usize, to: usize, pes: usize, offset: u64, flits: u64, first_step: 
     }
 }
 
-/// In round k, P_i sends its whole message to P_(i + k mod N): a round takes as long as its longest
-/// message.
+/// Plans shifts: in round k, P_i sends its whole message to P_(i + k mod N). A round takes as long
+/// as its longest message.
 pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
     let pes = flits.len();
     let (mut legs, mut begun) = (Vec::new(), 0);
@@ -48,15 +48,15 @@ pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
     Timetable::of(legs, 0)
 }
 
-/// Rounds of which each is a perfect matching of senders and receivers that have something left,
-/// for as many flits as the least of its pairs: exactly as many steps as the busiest port has flits,
-/// because all others are given flits to idle by until all ports are as busy (König, Birkhoff). A
-/// message may be cut between rounds.
+/// Plans rounds, each a perfect matching of senders and receivers with flits left, as long as the
+/// shortest of its pairs has flits. The plan takes exactly as many steps as the busiest port has
+/// flits, because all other ports get idle flits until all ports are equally busy (König,
+/// Birkhoff). A message may be split between rounds.
 pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
     let pes = flits.len();
     let mut left = padded(flits);
     let mut matching = Matching::of(pes);
-    // By pair: flits that are gone, and the leg that the last of them went by.
+    // For each pair: the flits that were sent, and the crossing of the last of them.
     let mut sent = vec![vec![0; pes]; pes];
     let mut last: Vec<Option<usize>> = vec![None; pes];
     let mut legs: Vec<Leg> = Vec::new();
@@ -78,7 +78,7 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
                 continue;
             }
             sent[from][to] += real;
-            // Who stays together for another round goes on without a break.
+            // A pair of consecutive rounds continues its crossing.
             let before = last[from].map(|place| &mut legs[place]);
             let to_same =
                 |leg: &&mut Leg| leg.to.index() == to && leg.first_step + leg.flits == step + 1;
@@ -95,7 +95,7 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
     Timetable::of(legs, 0)
 }
 
-/// With what all ports idle by, so that each row and each column has the greatest sum.
+/// Returns `flits` plus idle flits, so that each row and each column has the greatest sum.
 fn padded(flits: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let most = least_steps(flits);
     let [rows, columns] = sums(flits);
@@ -116,16 +116,13 @@ fn padded(flits: &[Vec<u64>]) -> Vec<Vec<u64>> {
     padded
 }
 
-/// Who sends to whom.
+/// A matching of senders and receivers.
 struct Matching {
-    /// By sender.
     receiver: Vec<Option<usize>>,
-    /// By receiver.
     sender: Vec<Option<usize>>,
 }
 
 impl Matching {
-    /// Nobody to anybody, of so many PEs.
     fn of(pes: usize) -> Matching {
         Matching {
             receiver: vec![None; pes],
@@ -138,8 +135,8 @@ impl Matching {
         self.sender[to] = None;
     }
 
-    /// Everybody to somebody that it has something left for: there is such a matching as long as
-    /// all rows and columns have the same sum.
+    /// Matches each PE with a receiver for which it has flits left. Such a matching exists if all
+    /// rows and columns have the same sum.
     fn complete(&mut self, left: &[Vec<u64>]) {
         for from in 0..left.len() {
             if self.receiver[from].is_none() {
@@ -148,16 +145,17 @@ impl Matching {
         }
     }
 
-    /// Finds a receiver for a sender by the shortest chain of senders who take another one
-    /// (breadth first).
+    /// Finds a receiver for a sender by the shortest chain of senders that change theirs (breadth
+    /// first).
     fn augment(&mut self, root: usize, left: &[Vec<u64>]) {
-        // By receiver: the sender that it would be given to.
+        // For each receiver: the sender that it would be given to.
         let mut given: Vec<Option<usize>> = vec![None; left.len()];
         let mut senders = vec![root];
         let mut next = 0;
         while let Some(&from) = senders.get(next) {
             next += 1;
-            // From the next one on, and idle at last: where all are alike, rounds are shifts.
+            // Starts at the next PE and ends with idling: if all messages have equal length, rounds
+            // are shifts.
             let others = (1..=left.len()).map(|further| (from + further) % left.len());
             for to in others.filter(|to| left[from][*to] > 0) {
                 if given[to].is_some() {
@@ -172,7 +170,7 @@ impl Matching {
         }
     }
 
-    /// Gives a receiver to its new sender, that one's old receiver to another, and so on.
+    /// Gives a receiver to its new sender, that one's old receiver to another sender, and so on.
     fn give(&mut self, free: usize, given: &[Option<usize>]) {
         let mut to = Some(free);
         while let Some(receiver) = to {

@@ -1,11 +1,11 @@
-//! Total exchange over the edges of a tree: every PE has a message for every other (ours).
+//! Total exchange over the edges of a tree: every PE has a message for every other PE (a new
+//! method).
 //!
-//! Each flit takes the only way there is. An arc sends the flit that has most hops to go first, and
-//! of these the one that came first; of those that came together, the one whose destination follows
-//! its source most closely in number, so that sources take turns at destinations. PEs keep what has
-//! to wait. In all of this module `flits` has a
-//! row for each source with its flits for each destination, and the message from P_i to P_j of N
-//! PEs is number `i * N + j`.
+//! Each flit takes the only path. An arc sends the flit with the most hops left; ties go to the
+//! flit that arrived first, then to the one whose destination's number follows its source's most
+//! closely, so that sources alternate at destinations. PEs keep flits that have to wait. In this
+//! module `flits` has a row for each source with its flits for each destination, and the message
+//! from P_i to P_j of N PEs has the number `i * N + j`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -15,12 +15,12 @@ use super::ports::Ports;
 use super::timetable::{Legs, Timetable};
 use crate::{MessageId, PeId, Tree};
 
-/// The message from one of so many PEs to another.
+/// Returns the message from one of `pes` PEs to another.
 pub fn message(source: PeId, destination: PeId, pes: usize) -> MessageId {
     MessageId((source.index() * pes + destination.index()) as u64)
 }
 
-/// The crossings of flits that an exchange takes, of which each is planned by itself.
+/// Returns the number of crossings of single flits in an exchange.
 pub fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     let by_source = tree.pes().map(|pe| {
         let seen = tree.rerooted(pe);
@@ -33,7 +33,7 @@ pub fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     by_source.fold(0, u64::saturating_add)
 }
 
-/// By arc, the flits that cross it.
+/// Returns for each arc the flits that cross it.
 fn loads(tree: &Tree, arcs: &Arcs, flits: &[Vec<u64>]) -> Vec<u64> {
     let mut loads = vec![0; arcs.len()];
     for pe in tree.pes() {
@@ -50,15 +50,15 @@ fn loads(tree: &Tree, arcs: &Arcs, flits: &[Vec<u64>]) -> Vec<u64> {
     loads
 }
 
-/// Steps that no exchange takes less than where a PE has a port for each neighbour: the flits of the
-/// fullest arc.
+/// Returns a lower bound on the steps of an exchange if a PE has a port for each neighbour: the
+/// flits of the fullest arc.
 pub fn least_steps_of_all_ports(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     let loads = loads(tree, &Arcs::of(tree), flits);
     loads.into_iter().max().unwrap_or(0)
 }
 
-/// Steps that no exchange takes less than where a PE sends one flit and takes one flit a step: the
-/// flits of the busiest port.
+/// Returns a lower bound on the steps of an exchange if a PE sends one flit and receives one flit a
+/// step: the flits of the busiest port.
 pub fn least_steps(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     let arcs = Arcs::of(tree);
     let loads = loads(tree, &arcs, flits);
@@ -66,7 +66,7 @@ pub fn least_steps(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     ports.into_iter().flatten().max().unwrap_or(0)
 }
 
-/// By PE, what crosses the arcs from it, and what crosses those to it.
+/// Returns for each PE the flits over the arcs from it, and the flits over the arcs to it.
 fn at_ports(arcs: &Arcs, pes: usize, loads: &[u64]) -> [Vec<u64>; 2] {
     let mut ports = [vec![0; pes], vec![0; pes]];
     for (arc, load) in loads.iter().enumerate() {
@@ -77,46 +77,47 @@ fn at_ports(arcs: &Arcs, pes: usize, loads: &[u64]) -> [Vec<u64>; 2] {
     ports
 }
 
-/// Flits of a message that wait at a PE for an arc; the first one to be sent is the greatest.
+/// Flits of a message that wait at a PE for an arc; the greatest is sent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     hops_to_go: u32,
-    /// The step in which they came, 0 where they start.
+    /// The step in which the flits arrived, 0 at their source.
     came: Reverse<u64>,
-    /// By how much the destination's number follows the source's, around all PEs.
+    /// The destination's number minus the source's, modulo the number of PEs.
     turn: Reverse<usize>,
     message: Reverse<MessageId>,
     offset: Reverse<u64>,
     flits: u64,
 }
 
-/// Who has what between two steps.
+/// The positions of all flits between two steps.
 struct Exchange {
     pes: usize,
     arcs: Arcs,
-    /// By PE, then by destination: the arc there, and how many there are on the way.
+    /// For each PE and destination: the next arc, and the number of arcs on the path.
     ways: Vec<Vec<(usize, u32)>>,
     queues: Vec<BinaryHeap<Waiting>>,
     /// The arcs that flits wait for.
     ready: BTreeSet<usize>,
-    /// Those over which a flit has gone, or that flits wait for now, since the step was chosen.
+    /// The arcs that a flit has crossed, or that flits began to wait for, since the last choice.
     changed: Vec<usize>,
-    /// By arc, flits that have yet to cross it.
+    /// For each arc, the flits that have yet to cross it.
     todo: Vec<u64>,
-    /// By PE, flits that it has yet to send, and to take.
+    /// For each PE, the flits that it has yet to send, and to receive.
     at_ports: [Vec<u64>; 2],
-    /// By PE, flits of others that are there.
+    /// For each PE, the flits of other PEs that it keeps.
     kept: Vec<u64>,
     legs: Legs,
 }
 
-/// The plan where a PE has a port for each neighbour. It costs time and memory for each crossing.
+/// Plans an exchange in which a PE has a port for each neighbour. Time and memory grow with the
+/// number of crossings.
 pub fn all_ports(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
     Exchange::of(tree, flits).play(|exchange| exchange.ready.iter().copied().collect())
 }
 
-/// The plan where a PE sends one flit and takes one flit a step: in each step the arcs come first
-/// whose sender or receiver has most to do yet.
+/// Plans an exchange in which a PE sends one flit and receives one flit a step: in each step the
+/// arcs come first whose sender or receiver has the most flits left.
 pub fn one_port(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
     let exchange = Exchange::of(tree, flits);
     let mut ports = Ports::of(tree, &exchange.arcs);
@@ -132,12 +133,12 @@ pub fn one_port(tree: &Tree, flits: &[Vec<u64>]) -> Timetable {
     })
 }
 
-/// What orders arcs, the least first, and those of the same key by number: the flits that are yet to
-/// pass a port, and those that are yet to cross.
+/// The order of arcs, least first, then by number: the flits left at the busier port, and the flits
+/// that have yet to cross.
 type Key = (Reverse<u64>, Reverse<u64>);
 
 impl Exchange {
-    /// Before the first step.
+    /// Creates the state before the first step.
     fn of(tree: &Tree, flits: &[Vec<u64>]) -> Exchange {
         let pes = tree.len();
         let arcs = Arcs::of(tree);
@@ -170,13 +171,13 @@ impl Exchange {
         exchange
     }
 
-    /// Where a message starts and ends.
+    /// Returns the source and the destination of a message.
     fn ends(&self, message: MessageId) -> [PeId; 2] {
         let (source, destination) = (message.index() / self.pes, message.index() % self.pes);
         [source, destination].map(|pe| PeId(pe as u32))
     }
 
-    /// Flits that are at a PE wait for the arc to where they go.
+    /// Queues flits at a PE for the arc to their destination.
     fn queue(&mut self, at: PeId, mut waiting: Waiting) {
         let [_, to] = self.ends(waiting.message.0);
         let (arc, hops) = self.ways[at.index()][to.index()];
@@ -187,7 +188,8 @@ impl Exchange {
         }
     }
 
-    /// By how much there is to do at its busier port, then over itself; `None` if no flit waits.
+    /// Returns the key of an arc: the flits left at its busier port, then over itself; `None` if no
+    /// flit waits.
     fn key(&self, arc: usize) -> Option<Key> {
         self.queues[arc].peek()?;
         let [sends, takes] = &self.at_ports;
@@ -196,9 +198,9 @@ impl Exchange {
         Some((Reverse(busiest), Reverse(self.todo[arc])))
     }
 
-    /// Where an arc stands among those from or to the children of a PE. If a child has more to do
-    /// than the PE, the first by key is the first by what the child has to do, and else by what is
-    /// to cross the arc.
+    /// Returns the ranks of an arc among those from or to the children of a PE. If a child has more
+    /// flits left than the PE, the first arc by key is the first by the child's flits, and
+    /// otherwise by the flits left over the arc.
     fn ranks(&self, tree: &Tree, arc: usize) -> Option<[Key; 2]> {
         self.queues[arc].peek()?;
         let [sends, takes] = &self.at_ports;
@@ -211,7 +213,7 @@ impl Exchange {
         Some(ranks)
     }
 
-    /// Plays all steps, in each over the arcs that are chosen.
+    /// Runs all steps, in each over the chosen arcs.
     fn play(mut self, mut choose: impl FnMut(&Exchange) -> Vec<usize>) -> Timetable {
         let (mut step, mut most_kept) = (0, 0);
         while !self.ready.is_empty() {
@@ -236,7 +238,7 @@ impl Exchange {
         Timetable::of(self.legs.into_legs(), most_kept)
     }
 
-    /// The flit that crosses an arc; `None` if none waits for it.
+    /// Sends the next flit over an arc and returns it; `None` if none waits.
     fn send(&mut self, arc: usize, step: u64) -> Option<Waiting> {
         let queue = &mut self.queues[arc];
         let first = queue.pop()?;
@@ -265,7 +267,7 @@ impl Exchange {
     }
 }
 
-/// By PE, then by destination: the arc there, and how many there are on the way.
+/// Returns for each PE and destination the next arc and the number of arcs on the path.
 fn ways(tree: &Tree, arcs: &Arcs) -> Vec<Vec<(usize, u32)>> {
     let mut ways = vec![vec![(0, 0); tree.len()]; tree.len()];
     for destination in tree.pes() {

@@ -1,7 +1,8 @@
-//! Gossip: each PE has one message for all others, and all play a list.
+//! Gossip: each PE has one message for all other PEs, and all PEs follow a static schedule.
 
 use std::collections::BTreeSet;
 
+use super::blocks;
 use super::gossip_on_network::OnNetwork;
 use super::gossip_plan::{self, Order};
 use super::in_order::{Crossing, in_order};
@@ -15,20 +16,20 @@ use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
 
-/// How to gossip.
+/// The algorithms for a gossip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gossip {
     /// Over the edges of the tree.
     Flood,
-    /// Around the tree, whose edges a ring of all PEs is laid over.
+    /// Around the tree, on whose edges a ring of all PEs is embedded.
     RingEmulation,
-    /// In a ring of all: everybody passes on to the next what came from the one before.
+    /// In a ring of all PEs: each PE forwards to the next PE what the previous one sent.
     Circulate,
-    /// In step k everybody sends what it has to who is 2^k before (Bruck et al.).
+    /// In step k each PE sends all that it has to the PE with a number less by 2^k (Bruck et al.).
     Dissemination,
-    /// Everybody sends its own to all others, one after the other.
+    /// Each PE sends its own message to all others, one after the other.
     Direct,
-    /// As an algorithm for a network has it. A PE is told neither.
+    /// With an algorithm for a network; PEs do not receive either of them.
     OnNetwork(Option<OnNetwork>),
 }
 
@@ -59,7 +60,7 @@ pub(super) const FLOOD: Entry = Entry {
     role: |place, brief| Box::new(Listed::new(place, brief)),
 };
 
-/// Around the tree (paper 004, A4): to measure against.
+/// Around the tree (paper 004, A4): a baseline.
 pub(super) const RING_EMULATION: Entry = Entry {
     algorithm: "ring-emulation",
     ways: &[],
@@ -72,7 +73,7 @@ pub(super) const RING_EMULATION: Entry = Entry {
     ..FLOOD
 };
 
-/// In a ring of all.
+/// In a ring of all PEs.
 pub(super) const CIRCULATE: Entry = Entry {
     algorithm: "circulate",
     fits: Fits::Complete,
@@ -87,7 +88,7 @@ pub(super) const CIRCULATE: Entry = Entry {
     ..FLOOD
 };
 
-/// In as few steps as there can be.
+/// In the smallest possible number of rounds.
 pub(super) const DISSEMINATION: Entry = Entry {
     algorithm: "dissemination",
     ways: &[("dissemination", None)],
@@ -103,7 +104,7 @@ pub(super) const DISSEMINATION: Entry = Entry {
     ..CIRCULATE
 };
 
-/// Everybody to everybody.
+/// From each PE directly to all others.
 pub(super) const DIRECT: Entry = Entry {
     algorithm: "direct",
     ways: &[("direct", None)],
@@ -114,15 +115,15 @@ pub(super) const DIRECT: Entry = Entry {
     ..CIRCULATE
 };
 
-/// The nonnull messages by id, which are those that are owed to anybody.
+/// Returns the messages with at least one nonnull delivery, by id.
 fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
     let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
     owed.map(|(id, _)| id).collect()
 }
 
-/// What crosses where every message goes around the tree. It comes by some PEs several times, and is
-/// left out there but for the first.
+/// Returns the crossings of messages that go around the tree. A message passes some PEs several
+/// times and only the first crossing to a PE is kept.
 fn around(tree: &Tree, flits: &[u64]) -> Vec<Crossing> {
     let mut has: BTreeSet<(MessageId, PeId)> = BTreeSet::new();
     let legs = gossip_plan::ring_emulation(tree).legs.into_iter();
@@ -140,8 +141,8 @@ fn around(tree: &Tree, flits: &[u64]) -> Vec<Crossing> {
     crossings.collect()
 }
 
-/// What crosses, as a planner has it for those who are there, by numbers of their own. A message
-/// goes to all of them, whoever may have it already.
+/// Returns the crossings that a planner computes for the present PEs, which it numbers
+/// consecutively. A message goes to all of them, including PEs that have it already.
 pub(super) fn legs(
     tree: &Tree,
     bytes: &[u64],
@@ -163,7 +164,7 @@ pub(super) fn legs(
     legs
 }
 
-/// Those who are so many places further, of those who are there.
+/// Returns the PEs whose positions among the present PEs are greater by `away`.
 fn neighbours_at(tree: &Tree, pe: PeId, away: impl Fn(usize) -> Vec<usize>) -> Vec<PeId> {
     let pes: Vec<PeId> = tree.pes().collect();
     let Ok(place) = pes.binary_search(&pe) else {
@@ -173,8 +174,8 @@ fn neighbours_at(tree: &Tree, pe: PeId, away: impl Fn(usize) -> Vec<usize>) -> V
     away.map(|away| pes[(place + away) % pes.len()]).collect()
 }
 
-/// Steps that no gossip takes less than where a PE has one port: somebody has to take what all
-/// others have, and somebody's last flit has to get to all.
+/// Returns a lower bound on the steps of a gossip with one port: some PE has to receive all flits
+/// of the others, and each message has to reach all PEs.
 fn least_steps(flits: &[u64]) -> u64 {
     let total: u64 = flits.iter().sum();
     let taken = flits.iter().map(|own| total - own).max().unwrap_or(0);
@@ -185,23 +186,30 @@ fn least_steps(flits: &[u64]) -> u64 {
     }
 }
 
+/// Plans by the better of two orders, in blocks of flits if messages are long.
 fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
+    let block = blocks::of_gossip(tree, flits);
+    let in_blocks = flits.iter().map(|flits| flits.div_ceil(block));
+    let in_blocks: Vec<u64> = in_blocks.collect();
     let orders = [Order::Hungry, Order::Needy];
-    let [hungry, needy] = orders.map(|order| gossip_plan::one_port(tree, flits, order));
-    match needy.time_steps < hungry.time_steps {
+    let [hungry, needy] = orders.map(|order| gossip_plan::one_port(tree, &in_blocks, order));
+    let better = match needy.time_steps < hungry.time_steps {
         true => needy,
         false => hungry,
-    }
+    };
+    let of_message = |message: MessageId| flits[message.index()];
+    let legs = blocks::in_flits(better.legs, block, of_message);
+    Timetable::of(legs, better.kept_flits * block)
 }
 
-/// From one to another in a round: whose messages, in this order.
+/// The messages of the PEs `of`, in this order, from one PE to another in one round.
 struct Packet {
     from: usize,
     to: usize,
     of: Vec<usize>,
 }
 
-/// Rounds in which everybody sends one packet, and takes one.
+/// Plans rounds in which each PE sends one packet and receives one.
 fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timetable {
     let (mut legs, mut begun) = (Vec::new(), 0);
     for packets in rounds {
@@ -241,12 +249,12 @@ fn circulate(flits: &[u64]) -> Timetable {
     in_rounds(flits, (1..pes).map(packets))
 }
 
-/// 1, 2, 4, .., below so many.
+/// Returns 1, 2, 4 and so on below `pes`.
 fn widths(pes: usize) -> impl Iterator<Item = usize> + Clone {
     std::iter::successors(Some(1), |width| Some(width * 2)).take_while(move |width| *width < pes)
 }
 
-/// P_p has the messages of P_p to P_(p + w - 1), and gets those of w more from P_(p + w).
+/// P_p has the messages of P_p to P_(p + w - 1), and gets those of w more PEs from P_(p + w).
 fn disseminate(flits: &[u64]) -> Timetable {
     let pes = flits.len();
     let packets = |width: usize| {
@@ -263,7 +271,7 @@ fn disseminate(flits: &[u64]) -> Timetable {
     in_rounds(flits, widths(pes).map(packets))
 }
 
-/// In round k, P_p sends its own to P_(p + k).
+/// In round k, P_p sends its own message to P_(p + k).
 fn direct(flits: &[u64]) -> Timetable {
     let pes = flits.len();
     let packets = |shift: usize| {

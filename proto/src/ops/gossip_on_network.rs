@@ -1,10 +1,11 @@
-//! Gossip on a network of lines or rings, or between all, by one of the algorithms of
-//! [`crate::gossip`], for real. The coordinator works the list out, and a PE is told of it as of
-//! any other, so it needs to know neither the network nor the algorithm.
+//! Gossip on a network of lines or rings, or on a complete network, by an algorithm of
+//! [`crate::gossip`], over real connections. The coordinator computes a static schedule, so a PE
+//! needs to know neither the network nor the algorithm.
 //!
-//! A packet goes directly from one of its ends to the other. The wormhole model has PEs send and
-//! take over all their edges at once. They do so where they have a link of their own for each; where
-//! a PE has one port each way, its packets go one after the other ([`super::in_order`]).
+//! A packet goes directly from its source to its destination. In the wormhole model a PE sends and
+//! receives over all its edges at once. A real PE does so if it has a separate link for each
+//! neighbour; with one port in each direction, its packets go one after the other
+//! ([`super::in_order`]).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
@@ -24,11 +25,11 @@ use crate::{PeId, Tree};
 pub struct OnNetwork {
     arena: &'static Arena,
     algorithm: &'static Algorithm,
-    /// As users type and read it.
+    /// Name of the algorithm in input and output.
     name: &'static str,
 }
 
-/// Where nobody has said on which network, and where somebody is absent: as in a ring of all.
+/// For an unspecified network, or with absent PEs: a ring of all PEs.
 pub(super) const ON_NETWORK: Entry = Entry {
     algorithm: "on-network",
     ways: &[],
@@ -40,12 +41,12 @@ pub(super) const ON_NETWORK: Entry = Entry {
 };
 
 impl OnNetwork {
-    /// A gossip on this network by this algorithm. It is kept as long as the process lives, once,
-    /// so that an operation is a word that can be copied.
+    /// Creates a gossip on this network by this algorithm. Each pair is stored once until the
+    /// process ends, so that [`Operation`](super::Operation) is `Copy`.
     ///
     /// # Errors
     ///
-    /// All for which the algorithm does not suit the network.
+    /// Returns the reasons if the algorithm does not suit the network.
     pub fn new(arena: Arena, algorithm: Algorithm) -> Result<OnNetwork, Vec<Unfit>> {
         static KEPT: Mutex<Vec<OnNetwork>> = Mutex::new(Vec::new());
         algorithm.on(&arena)?;
@@ -64,18 +65,18 @@ impl OnNetwork {
         Ok(one)
     }
 
-    /// The algorithm, as users type and read it.
+    /// Returns the name of the algorithm in input and output.
     pub fn algorithm(self) -> &'static str {
         self.name
     }
 
-    /// Whether all of the network's PEs are on a tree.
+    /// Returns whether a tree has all PEs of the network.
     pub(super) fn holds(self, tree: &Tree) -> bool {
         tree.count() == tree.len() && tree.len() == self.arena.pes()
     }
 
-    /// Those with whom a PE may have packets to exchange, whatever the lengths: neighbours, where all
-    /// just go around, or else all on its lines.
+    /// Returns the PEs with which a PE may exchange packets, for any lengths: its neighbours if all
+    /// packets go around, and otherwise all PEs on its lines.
     pub fn partners(self, pe: PeId) -> Vec<PeId> {
         let Some(grid) = self.arena.grid() else {
             let pes = (0..self.arena.pes()).map(|other| PeId(other as u32));
@@ -96,7 +97,7 @@ impl OnNetwork {
         on_lines.map(|other| PeId(other as u32)).collect()
     }
 
-    /// What crosses between the PEs of a tree that lacks none.
+    /// Returns the crossings between the PEs of a tree without absent PEs.
     pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
         gossip::legs(tree, bytes, timing, |_, flits| {
             self.planned(flits, timing.all_ports)
@@ -110,7 +111,7 @@ impl OnNetwork {
         let mut crossings = Vec::new();
         for step in gossip.steps() {
             let mut packets = step.packets;
-            // All packets of one direction and length together, so that ports match.
+            // Packets of the same direction and length go together, so that ports match.
             packets.sort_by_key(|packet| (packet.axis, packet.hops, packet.class));
             for packet in &packets {
                 let pieces = gossip.blocks.pieces(packet.class, &packet.flits);
@@ -129,7 +130,7 @@ impl OnNetwork {
 
 impl PartialEq for OnNetwork {
     fn eq(&self, other: &OnNetwork) -> bool {
-        // Each is kept once.
+        // Each pair is stored once.
         std::ptr::eq(self.arena, other.arena) && std::ptr::eq(self.algorithm, other.algorithm)
     }
 }

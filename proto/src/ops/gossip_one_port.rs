@@ -1,18 +1,20 @@
-//! Gossip over a tree by PEs that send one flit and take one flit a step (ours): in each step, the
-//! arcs that have a flit to send are gone through in an order, and those cross whose ports are free.
+//! Gossip over a tree by PEs that send one flit and receive one flit a step (a new method): in each
+//! step, the arcs that have a flit to send are visited in an order, and those with free ports
+//! cross.
 
 use super::arcs::Arcs;
 use super::ports::Ports;
 use super::timetable::{Legs, Timetable};
 use crate::{PeId, Tree};
 
-/// Which arcs come first in a step. Neither order is the better one on every tree.
+/// The order of arcs in a step. Neither order is better on every tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Those to who has the least to pass on now, and of these to who has the most to send yet.
+    /// First the receiver with the least flits to forward now, then the one with the most flits
+    /// left to send.
     Hungry,
-    /// Those to who has more to send yet than is there, first to who lacks the most of it and has
-    /// the longest way behind.
+    /// First the receivers with more flits left to send than they have; among these the one with
+    /// the largest shortage and the longest branch behind it.
     Needy,
 }
 
@@ -20,51 +22,52 @@ pub enum Order {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     source: PeId,
-    /// The neighbour that it comes from; its source, if it starts here.
+    /// The neighbour that sends the message, or its source if it starts here.
     from: PeId,
-    /// The flits of it that are here.
+    /// The number of its flits that are here.
     here: u64,
 }
 
-/// What a PE sends over an arc next.
+/// The next flit that a PE sends over an arc.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
-    /// The place of the message among those of the sender.
+    /// The position of the message among those of the sender.
     place: usize,
-    /// Flits of it that have crossed.
+    /// The number of its flits that have crossed.
     sent: u64,
 }
 
-/// Who has what between two steps.
+/// The positions of all flits between two steps.
 struct Flood<'a> {
     flits: &'a [u64],
     arcs: Arcs,
-    /// By arc, the one between the same two in the other direction.
+    /// For each arc, the arc in the other direction.
     reversed: Vec<usize>,
-    /// By PE, its messages in the order in which they came; its own first.
+    /// For each PE, its messages in the order of their arrival, its own first.
     held: Vec<Vec<Held>>,
     cursors: Vec<Cursor>,
-    /// By arc, whether its sender has a flit for it now.
+    /// For each arc, whether its sender has a flit for it now.
     is_ready: Vec<bool>,
-    /// Arcs over which a flit has gone, or that have a flit to send now, since they were ranked.
+    /// Arcs that a flit has crossed, or that have a flit to send now, since they were ranked.
     changed: Vec<usize>,
-    /// By arc, the place of the message that comes over it among those of the receiver.
+    /// For each arc, the position of the message in progress among those of the receiver.
     arriving: Vec<usize>,
-    /// By arc, flits that are with its sender and wait for it, and those of all arcs of a PE.
+    /// For each arc, the flits that its sender has for it, and the sum over all arcs of a PE.
     queued: Vec<u64>,
     queued_at: Vec<u64>,
-    /// By arc, flits that have yet to cross it, and those of all arcs of a PE.
+    /// For each arc, the flits that have yet to cross it, and the sum over all arcs of a PE.
     todo: Vec<u64>,
     todo_at: Vec<u64>,
-    /// Where each message's flits stand among those of all messages.
+    /// The number of each message's first flit among those of all messages.
     first_flit: Vec<usize>,
-    /// By PE, then by flit: the arcs that a flit of others has yet to cross from there.
+    /// For each PE and flit: the number of arcs that a flit of another PE has yet to cross from
+    /// there.
     unsent: Vec<Vec<u32>>,
-    /// By PE, the flits of others that have an arc to cross.
+    /// For each PE, the flits of other PEs that have an arc to cross.
     kept: Vec<u64>,
 }
 
-/// The plan by an order. It costs time and memory for each flit at each PE.
+/// Plans a gossip by an order. Time and memory grow with the number of flits times PEs.
 pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     let mut flood = Flood::of(tree, flits);
     let precedence = Precedence::of(tree, &flood.arcs, order);
@@ -102,13 +105,14 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     Timetable::of(legs.into_legs(), kept)
 }
 
-/// What orders arcs, the least first, and those of the same key by number.
+/// The order of arcs, least first, then by number.
 type Key = (i64, i64, i64);
 
 /// An order on a tree.
 struct Precedence {
     order: Order,
-    /// By arc, the steps that a flit at its receiver needs for what lies behind, one arc a step.
+    /// For each arc, the steps that a flit at its receiver needs to reach all PEs behind it, one
+    /// arc a step.
     branches: Vec<i64>,
 }
 
@@ -121,7 +125,7 @@ impl Precedence {
         Precedence { order, branches }
     }
 
-    /// Where an arc stands among all; `None` if it has nothing to send now.
+    /// Returns the key of an arc, or `None` if it has nothing to send now.
     fn key(&self, flood: &Flood, arc: usize) -> Option<Key> {
         let to = flood.arcs.to(arc).index();
         let todo = flood.todo[arc] as i64;
@@ -137,12 +141,10 @@ impl Precedence {
         flood.is_ready[arc].then_some(key)
     }
 
-    /// Where an arc stands among those from or to the children of a PE.
-    ///
-    /// The keys of arcs to one PE change with all that it sends or takes, but not their order: what
-    /// it has to pass on is as much for all of them, but for what has come from or gone to their
-    /// senders, and a PE with several neighbours has more to send yet than is there while any
-    /// arc to it has a flit to send.
+    /// Returns the rank of an arc among those from or to the children of a PE. Ranks change less
+    /// often than the keys of arcs to one PE, but have the same order: the flits that the PE has to
+    /// forward are common to all of them except for those from or to their senders. A PE with
+    /// several neighbours has more flits left to send than it has now while any arc to it is ready.
     fn rank(&self, flood: &Flood, tree: &Tree, arc: usize) -> Option<Key> {
         let [from, to] = flood.arcs.ends(arc);
         if tree.parent(to) == Some(from) {
@@ -158,7 +160,8 @@ impl Precedence {
     }
 }
 
-/// By arc, the steps that a flit at its receiver needs for what lies behind, one arc a step.
+/// Returns for each arc the steps that a flit at its receiver needs to reach all PEs behind it, one
+/// arc a step.
 fn steps_of_branches(tree: &Tree, arcs: &Arcs) -> Vec<i64> {
     let mut steps = vec![0; arcs.len()];
     for pe in tree.pes() {
@@ -173,7 +176,7 @@ fn steps_of_branches(tree: &Tree, arcs: &Arcs) -> Vec<i64> {
 }
 
 impl<'a> Flood<'a> {
-    /// Before the first step.
+    /// Creates the state before the first step.
     fn of(tree: &Tree, flits: &'a [u64]) -> Flood<'a> {
         let arcs = Arcs::of(tree);
         let own = |pe: PeId| Held {
@@ -226,8 +229,8 @@ impl<'a> Flood<'a> {
         flood
     }
 
-    /// The message that is next over an arc, and which flit of it; `None` if none is there to
-    /// send. An arc waits for the rest of a message that it has begun.
+    /// Returns the next message over an arc and the number of its flit, or `None` if there is
+    /// nothing to send. An arc waits for the rest of a message that it has begun.
     fn next(&self, arc: usize) -> Option<(Held, u64)> {
         if self.queued[arc] == 0 {
             return None;
@@ -237,7 +240,7 @@ impl<'a> Flood<'a> {
         (sent < held.here).then_some((held, sent))
     }
 
-    /// Past null messages, and what the receiver has itself.
+    /// Skips null messages and those that came from the receiver.
     fn skip(&mut self, arc: usize) {
         let [from, to] = self.arcs.ends(arc);
         let cursor = &mut self.cursors[arc];

@@ -1,13 +1,13 @@
-//! Gossip over the edges of a tree: what every PE has goes to all others.
+//! Gossip over the edges of a tree: the message of each PE goes to all other PEs.
 //!
-//! Each flit crosses each edge once, away from its source. A PE queues messages, its own first, for
-//! each neighbour, first come, first sent; an arc stays with a message that it has begun. In all of
-//! this module `flits[i]` is what P_i has for the others, and messages are named after their
-//! sources. PEs keep what they cannot pass on yet, so nothing here is bufferless but
-//! [`ring_emulation`].
+//! Each flit crosses each edge once, away from its source. A PE queues messages for each neighbour,
+//! its own first, then in the order of arrival; an arc completes a message before it starts the
+//! next. In this module `flits[i]` is the length of P_i's message, and messages have the numbers of
+//! their sources. PEs keep flits that they cannot forward yet; only [`ring_emulation`] needs no
+//! buffers.
 //!
-//! The walk around the tree, on which neighbours of the ring are three edges apart at most, is
-//! Sekanina's; the emulation is paper 004's algorithm A4, here without its stops. All else is ours.
+//! The walk around the tree, on which neighbours in the ring are at most three edges apart, is by
+//! Sekanina; the emulation is paper 004's algorithm A4 without its stops. All else is new.
 
 use super::arcs::Arcs;
 use super::plan::plan_scatter_by_branch;
@@ -17,8 +17,9 @@ use crate::{PeId, Tree};
 
 pub use super::gossip_one_port::{Order, one_port};
 
-/// Steps that no gossip takes less than where a PE has a port for each neighbour: what a PE gets
-/// over one of its edges takes as long as a scatter from there over that edge, backwards in time.
+/// Returns a lower bound on the steps of a gossip if a PE has a port for each neighbour: the flits
+/// that a PE receives over one of its edges take as long as a scatter over that edge, backwards in
+/// time.
 pub fn least_steps_of_all_ports(tree: &Tree, flits: &[u64]) -> u64 {
     let by_receiver = tree.pes().map(|pe| {
         let seen = tree.rerooted(pe);
@@ -30,8 +31,9 @@ pub fn least_steps_of_all_ports(tree: &Tree, flits: &[u64]) -> u64 {
     by_receiver.flatten().max().unwrap_or(0)
 }
 
-/// Steps that no gossip takes less than where a PE sends one flit a step: to each of its neighbours
-/// it sends all that does not come from there, and what it ends with at the k-th goes on behind it.
+/// Returns a lower bound on the steps of a gossip if a PE sends one flit a step: it sends each
+/// neighbour all flits that do not come from there, and the last flit to the k-th neighbour is then
+/// forwarded through the branch behind it.
 pub fn least_steps(tree: &Tree, flits: &[u64]) -> u64 {
     let total: u64 = flits.iter().sum();
     let by_sender = tree.pes().map(|pe| {
@@ -52,15 +54,15 @@ pub fn least_steps(tree: &Tree, flits: &[u64]) -> u64 {
     by_sender.max().unwrap_or(0)
 }
 
-/// When the first flit of a message crosses an arc.
+/// The step in which the first flit of a message crosses an arc.
 #[derive(Clone, Copy, Debug)]
 struct Begin {
     source: PeId,
     step: u64,
 }
 
-/// With a port for each neighbour: no arc idles while flits wait for it, and no gossip is faster,
-/// for any lengths. The flits of a message follow one another over every arc.
+/// Plans with a port for each neighbour: no arc idles while flits wait for it, which is optimal for
+/// any lengths. The flits of a message follow each other without a gap over every arc.
 pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
     let arcs = Arcs::of(tree);
     let into = arcs.reversed();
@@ -74,7 +76,8 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         let others = arcs.out_of(from).filter(|other| *other != arc);
         queue.extend(others.flat_map(|other| begins[into[other]].iter().copied()));
         queue.retain(|come| flits[come.source.index()] > 0);
-        // Those that come in one step are from different neighbours, which stand in order.
+        // The sort is stable: messages that arrive in the same step stay in the order of their
+        // neighbours.
         queue.sort_by_key(|come| come.step);
         let mut free = 1;
         for next in &mut queue {
@@ -105,8 +108,8 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
     Timetable::of(legs.collect(), kept)
 }
 
-/// The most flits that a PE keeps at the end of a step for others, of messages that come over one
-/// arc and go on over the others.
+/// Returns the maximum number of flits that a PE keeps for others at the end of a step, from their
+/// arrival over one arc to their departure over the last.
 fn most_kept<'a>(
     flits: &[u64],
     came: impl Iterator<Item = &'a [Begin]>,
@@ -117,7 +120,7 @@ fn most_kept<'a>(
         let last = &mut last_gone[begin.source.index()];
         *last = begin.step.max(*last);
     }
-    // From these steps on, one flit more or less comes or leaves in each.
+    // From each of these steps on, one flit more or less arrives or leaves per step.
     let changes = came.flatten().flat_map(|begin| {
         let length = flits[begin.source.index()];
         let (comes, leaves) = (begin.step, last_gone[begin.source.index()]);
@@ -141,13 +144,14 @@ fn most_kept<'a>(
     most as u64
 }
 
-/// One flit from each PE, around the tree: the walk along all edges, children in order, makes a
-/// ring of the PEs, on which each flit moves an arc in every step and meets no other. `2n - 3` steps
-/// on every tree, by PEs that have a port for each neighbour and keep nothing.
+/// Plans one flit from each PE around the tree: the walk along all edges, children in order, is a
+/// ring of the PEs on which each flit moves an arc in every step and meets no other. It takes `2n -
+/// 3` steps on every tree if PEs have a port for each neighbour, and needs no buffers.
 pub fn ring_emulation(tree: &Tree) -> Timetable {
     let walk = walk(tree);
     let steps = walk.len();
-    // Where each PE stands in the ring: where the walk meets it first at even depths, last at odd.
+    // The position of each PE in the ring: its first position on the walk at even depths, its last
+    // at odd depths.
     let mut places: Vec<Option<usize>> = vec![None; tree.len()];
     for (at, pe) in walk.iter().enumerate() {
         let place = &mut places[pe.index()];
@@ -157,7 +161,7 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
     }
     let mut places: Vec<usize> = places.into_iter().flatten().collect();
     places.sort_unstable();
-    // Each flit ends where the ring's PE before its source stands.
+    // Each flit ends at the PE before its source in the ring.
     let ends = places.iter().cycle().skip(places.len() - 1);
     let ways = places.iter().zip(ends);
     let ways: Vec<(usize, usize)> = ways
@@ -186,7 +190,7 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
     Timetable::of(legs, kept)
 }
 
-/// The PEs as a walk along every edge there and back meets them, without its return to the root.
+/// Returns the PEs on a walk along every edge there and back, without its return to the root.
 fn walk(tree: &Tree) -> Vec<PeId> {
     let mut walk = Vec::with_capacity(2 * tree.len());
     let mut next_child = vec![0; tree.len()];

@@ -1,12 +1,11 @@
-//! When what somebody has planned crosses between PEs that take the parts of a message in order, as a
-//! list wants it ([`super::listed`]), by one port to send and one to receive, or by two for each
+//! Steps for planned crossings if each PE receives the parts of a message in order, as a static
+//! schedule requires ([`super::listed`]), with one port in each direction or with two for each
 //! neighbour.
 //!
-//! A plan that knows nothing of that order says who gets what from whom, and which of it comes
-//! sooner; what it says of steps is of no use here. Of all crossings that are possible, the one that
-//! can begin first is put down, of several the one that was planned first, until none is left. Parts
-//! are cut wherever any PE gets a message in two parts: then the first part of any message that
-//! somebody lacks can always come, and nothing waits in a circle.
+//! The plan determines the sender of each part to each PE and the order of the crossings; its steps
+//! are ignored. Repeatedly, the possible crossing that can begin first is scheduled; ties go to the
+//! plan's order. A message is cut wherever the plan cuts it for any PE, so the first missing part
+//! of a message can always arrive, and there is no deadlock.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -15,8 +14,8 @@ use super::timetable::Timetable;
 use crate::items::Leg;
 use crate::{MessageId, PeId};
 
-/// What a PE is to get from another, flits `offset..offset + flits` of a message whose source has
-/// the number of the message. Every other PE gets every flit once.
+/// A planned crossing of flits `offset..offset + flits` of a message. The id of a message is the
+/// number of its source. Every other PE gets every flit once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossing {
     pub(super) message: MessageId,
@@ -26,22 +25,22 @@ pub(super) struct Crossing {
     pub(super) to: PeId,
 }
 
-/// A part of a message that is nowhere cut.
+/// A part of a message that is not cut further.
 struct Part {
     message: MessageId,
     offset: u64,
     flits: u64,
 }
 
-/// A part for one PE, which somebody is to send to it.
+/// The delivery of a part to one PE.
 #[derive(Clone, Copy)]
 struct Delivery {
     from: PeId,
-    /// Its place in the plan.
+    /// Position in the plan.
     rank: usize,
 }
 
-/// A schedule of what is planned, in its order, for messages of so many flits.
+/// Returns a schedule of the planned crossings; `flits` are the lengths of the messages.
 pub(super) fn in_order(flits: &[u64], planned: &[Crossing], all_ports: bool) -> Timetable {
     let pes = flits.len();
     let (parts, first) = cut(flits, planned);
@@ -81,7 +80,7 @@ pub(super) fn in_order(flits: &[u64], planned: &[Crossing], all_ports: bool) -> 
     for pe in 0..pes {
         run.next.extend_from_slice(&first[..pes]);
         for part in first[pe]..first[pe + 1] {
-            // The source has all of it before the first step.
+            // The source has all of its message before the first step.
             run.came[part * pes + pe] = Some(0);
         }
     }
@@ -93,7 +92,7 @@ pub(super) fn in_order(flits: &[u64], planned: &[Crossing], all_ports: bool) -> 
     Timetable::of(run.legs(), 0)
 }
 
-/// All parts, by message and by place in it, and where those of each message begin.
+/// Returns all parts by message and offset, and the index of the first part of each message.
 fn cut(flits: &[u64], planned: &[Crossing]) -> (Vec<Part>, Vec<usize>) {
     let mut cuts: Vec<BTreeSet<u64>> = vec![BTreeSet::new(); flits.len()];
     for crossing in planned {
@@ -115,10 +114,10 @@ fn cut(flits: &[u64], planned: &[Crossing]) -> (Vec<Part>, Vec<usize>) {
 
 /// The first steps in which ports are free.
 enum Ports {
-    /// By PE.
+    /// First free steps for each PE.
     One { sends: Vec<u64>, takes: Vec<u64> },
-    /// By arc; and by receiver and message, when the last part is there, since the next may come by
-    /// another arc.
+    /// First free steps for each arc; and for each receiver and message the step after the last
+    /// part, because the next part may come over another arc.
     OfEach {
         arcs: BTreeMap<[PeId; 2], u64>,
         taken: Vec<u64>,
@@ -128,15 +127,15 @@ enum Ports {
 struct Run {
     pes: usize,
     parts: Vec<Part>,
-    /// By part and PE: from whom it comes there, who gets it from there, and the step in which its
-    /// first flit came.
+    /// For each part and PE: the delivery there, the PEs that get the part from there, and the step
+    /// in which its first flit arrived.
     deliveries: Vec<Option<Delivery>>,
     receivers: Vec<Vec<PeId>>,
     came: Vec<Option<u64>>,
-    /// By PE and message: the part that it takes next.
+    /// For each PE and message: the part that the PE receives next.
     next: Vec<usize>,
     ports: Ports,
-    /// What can cross, by the step in which it could when it was put here, and by its rank.
+    /// Possible crossings by their first possible step when they were added, then by rank.
     possible: BinaryHeap<Reverse<(u64, usize, usize, PeId)>>,
 }
 
@@ -145,7 +144,7 @@ impl Run {
         part * self.pes + pe.index()
     }
 
-    /// The PE may take a part now, if that is its next one and who sends it has it.
+    /// Adds the crossing of a part if it is the PE's next one and its sender has it.
     fn offer(&mut self, part: usize, to: PeId) {
         let message = self.parts[part].message.0 as usize;
         if self.next[to.index() * self.pes + message] != part {
@@ -159,7 +158,7 @@ impl Run {
         }
     }
 
-    /// The first step in which a part can begin to cross.
+    /// Returns the first step in which a part can begin to cross.
     fn earliest(&self, part: usize, from: PeId, to: PeId) -> Option<u64> {
         let came = self.came[self.place(part, from)]?;
         let free = match &self.ports {
@@ -176,7 +175,7 @@ impl Run {
         to.index() * self.pes + self.parts[part].message.index()
     }
 
-    /// The ports that a part crosses by are free again in this step.
+    /// Sets the step in which the ports of a crossing are free again.
     fn occupy(&mut self, part: usize, [from, to]: [PeId; 2], free: u64) {
         let place = self.taken_place(part, to);
         match &mut self.ports {
@@ -190,7 +189,7 @@ impl Run {
         }
     }
 
-    /// All that crosses.
+    /// Schedules and returns all crossings.
     fn legs(mut self) -> Vec<Leg> {
         let mut legs = Vec::new();
         while let Some(Reverse((thought, rank, part, to))) = self.possible.pop() {

@@ -1,44 +1,44 @@
-//! What a PE that plays a list is yet to take, from each neighbour in the list's order; and whose is
-//! taken now.
+//! The crossings that a PE with a static schedule is yet to receive, from each neighbour in the
+//! schedule's order, and the rule for those that may come now.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::items::Leg;
 use crate::{MessageId, PeId};
 
-/// A crossing that is to come, and how many bytes of it are yet to.
+/// A crossing to be received, with the number of its bytes that are yet to come.
 #[derive(Debug)]
 pub(super) struct Take {
     pub(super) leg: Leg,
     pub(super) left_bytes: u64,
 }
 
-/// Which of them may come.
+/// The rule for crossings that may come now.
 #[derive(Debug)]
 pub(super) enum Open {
-    /// So many of the first ones: those that were called.
+    /// The first crossings, as many as were called.
     Called(usize),
-    /// The first one.
+    /// The first crossing.
     First,
-    /// The first one, and whatever begins a message and is a flit: there is nothing to wait for.
+    /// The first crossing, and every message of one flit.
     FirstOrShort,
-    /// The first one of each neighbour; and of each message of which a part is here, how many flits
-    /// that is.
+    /// The first crossing of each neighbour that continues its message; for each message, the
+    /// number of its flits that are here.
     All(BTreeMap<MessageId, u64>),
 }
 
-/// Crossings that are to come.
+/// The crossings that are yet to come.
 #[derive(Debug)]
 pub(super) struct Intake {
-    /// By sender, each with its place in the list.
+    /// The crossings of each sender with their positions in the schedule.
     takes: BTreeMap<PeId, VecDeque<(usize, Take)>>,
-    /// The senders in the list's order.
+    /// The senders in the schedule's order.
     order: BTreeMap<usize, PeId>,
     open: Open,
 }
 
 impl Intake {
-    /// These, in their order.
+    /// Creates the queue of these crossings, in their order.
     pub(super) fn new(all: impl Iterator<Item = Take>, open: Open) -> Intake {
         let mut intake = Intake {
             takes: BTreeMap::new(),
@@ -53,12 +53,12 @@ impl Intake {
         intake
     }
 
-    /// Whether nothing is to come any more.
+    /// Returns whether all crossings have come.
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Whether anything is to come from a neighbour.
+    /// Returns whether a crossing from a neighbour is yet to come.
     pub(super) fn has_more_from(&self, from: PeId) -> bool {
         self.takes.contains_key(&from)
     }
@@ -70,7 +70,6 @@ impl Intake {
         })
     }
 
-    /// Those that were called.
     pub(super) fn called(&self) -> impl Iterator<Item = &Take> {
         let called = match self.open {
             Open::Called(called) => called,
@@ -79,7 +78,7 @@ impl Intake {
         self.in_order().take(called)
     }
 
-    /// The one that is to be called next, where some are called.
+    /// Returns the crossing to be called next, if crossings are called.
     pub(super) fn next_call(&self) -> Option<&Take> {
         match self.open {
             Open::Called(called) => self.in_order().nth(called),
@@ -87,7 +86,7 @@ impl Intake {
         }
     }
 
-    /// It is, and may come now.
+    /// Marks the next crossing as called and returns it.
     pub(super) fn call(&mut self) -> Option<&Take> {
         if let Open::Called(called) = &mut self.open {
             *called += 1;
@@ -95,7 +94,7 @@ impl Intake {
         self.called().last()
     }
 
-    /// Whether anything may come from a neighbour now.
+    /// Returns whether a crossing from a neighbour may come now.
     pub(super) fn is_open_from(&self, from: PeId) -> bool {
         let Some((place, Take { leg, .. })) = self.takes.get(&from).and_then(VecDeque::front)
         else {
@@ -106,19 +105,19 @@ impl Intake {
             Open::Called(called) => self.order.keys().take(*called).any(|it| it == place),
             Open::First => is_first(),
             Open::FirstOrShort => (leg.offset, leg.flits) == (0, 1) || is_first(),
-            // Parts of a message come one after the other, from whomever.
+            // Parts of a message come one after the other, from any neighbour.
             Open::All(here) => here.get(&leg.message).copied().unwrap_or(0) == leg.offset,
         }
     }
 
-    /// What may come from a neighbour now.
+    /// Returns the crossing that may come from a neighbour now.
     pub(super) fn open_from(&mut self, from: PeId) -> Option<&mut Take> {
         let is_open = self.is_open_from(from);
         let of_sender = self.takes.get_mut(&from).filter(|_| is_open)?;
         of_sender.front_mut().map(|(_, take)| take)
     }
 
-    /// What came from a neighbour is through.
+    /// Removes the first crossing from a neighbour, which is complete.
     pub(super) fn through(&mut self, from: PeId) -> Option<Take> {
         let of_sender = self.takes.get_mut(&from)?;
         let (place, take) = of_sender.pop_front()?;

@@ -1,6 +1,5 @@
-//! A PE in a linear gather, as MPI libraries do it: P0 orders one child after the
-//! other, at most `window` of them unanswered. On a star; a baseline to measure
-//! against.
+//! A PE in a linear gather, as in MPI libraries: P0 orders one child after the other and leaves at
+//! most `window` orders unanswered. It works on stars and is a baseline.
 
 use std::collections::VecDeque;
 
@@ -42,9 +41,9 @@ pub(super) const ENTRY: Entry = Entry {
 pub(super) struct Linear {
     window: usize,
     own: Option<Message>,
-    /// P0: the trigger came; others: the order did.
+    /// Whether the trigger has come (P0), or the order (other PEs).
     begun: bool,
-    /// P0: children whose order is yet to go, and those whose message is yet to come.
+    /// P0: children whose order is yet to go, and children whose message is yet to come.
     to_order: VecDeque<PeId>,
     to_answer: VecDeque<PeId>,
 }

@@ -1,25 +1,25 @@
-//! A PE that plays a static schedule: its part of a list of crossings. It sends what is next in its
-//! list as soon as some of it is at hand and its send port is free, flit by flit as these come; and
-//! meanwhile it takes what the list says comes next. What it takes and sends on is held until then.
-//! Nobody waits for ever: of all crossings that are not over, the one with the first step waits for
-//! none of the others.
+//! A PE that follows a static schedule: a list of crossings. It sends the next crossing as soon as
+//! its first flit is available and its send port is free, and meanwhile receives the next crossing
+//! that the schedule has for its receive port. It holds what it forwards later. No deadlock is
+//! possible: of all unfinished crossings, the one with the smallest first step waits for none of
+//! the others.
 //!
-//! In turns, a crossing begins when its receiver has called for it (`calls.rs`), and several that
-//! were called may come at once. Nobody waits for ever there either: calls go between flits, and
-//! who has called takes what comes, so the first of all crossings is called for, and begins.
+//! In turns, a crossing begins when its receiver has called for it (`calls.rs`), and several called
+//! crossings may arrive at once. There is no deadlock either: calls go between flits, and a PE that
+//! has called receives what arrives, so the first of all crossings is called for and begins.
 //!
-//! Over all ports at once, each neighbour has a list of its own, both ways, and what is next in any of
-//! them goes or comes. What waits there waits for something with an earlier step, as ever.
+//! With a port for each neighbour, each neighbour has its own list in each direction, and the next
+//! crossing of any list may start. A crossing still waits only for crossings with smaller first
+//! steps.
 //!
-//! Where all have something to send, they begin when the token comes down the tree, or a message
-//! from somebody to whom it came earlier. Where nothing but processes takes time, as on one machine,
-//! whoever gets one of the parent's first messages gets no token, if these are short; and a
-//! message of one flit is taken as soon as it is here, instead of what the list has ahead of it. There a
-//! short message waits for those that follow it to the same neighbour, so that all go with one call of
-//! the operating system, if they are to come in steps ahead of its own. Still nobody waits for
-//! ever: who waits so waits for crossings with earlier steps.
+//! If all PEs are sources, they begin when the token comes down the tree or when a message arrives
+//! from a PE that has begun. If only processes take time, as on one machine, a PE that receives one
+//! of its parent's first messages gets no token, if these are short, and a message of one flit is
+//! received as soon as it arrives, ahead of the schedule. A short message then waits for the next
+//! ones to the same neighbour, if they arrive in earlier steps than its own, so that one system
+//! call sends them all. There is no deadlock, because it waits for crossings with earlier steps.
 //!
-//! A scatter is played by a list as well, to hold the role against the one that is not.
+//! A scatter by a static schedule serves as a comparison with the scatter without one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -37,10 +37,10 @@ use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
 
-/// Messages up to so long wait for others.
+/// Maximum length of messages that wait for others.
 const SHORT_BYTES: u64 = 4 << 10;
 
-/// A scatter by a list.
+/// Scatter by a static schedule.
 pub(super) const SCATTER: table::Entry = table::Entry {
     name: "scatter",
     algorithm: "listed",
@@ -64,7 +64,7 @@ pub(super) const SCATTER: table::Entry = table::Entry {
     role: |place, brief| Box::new(Listed::new(place, brief)),
 };
 
-/// What crosses each edge in a scatter, and when in lock step.
+/// Returns the crossings of a scatter with their lock-step times.
 fn scatter_legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
     let flits = bytes
         .iter()
@@ -74,7 +74,7 @@ fn scatter_legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
     legs_in_order(tree, &flits, &destinations.collect::<Vec<_>>())
 }
 
-/// The same where P0 sends in this order.
+/// Returns the crossings of a scatter in which P0 sends to the destinations in this order.
 pub(super) fn legs_in_order(tree: &Tree, flits: &[u64], destinations: &[PeId]) -> Vec<Leg> {
     let messages = one_by_one(tree, flits, destinations);
     let legs = messages.iter().flat_map(|message| legs_of(tree, message));
@@ -83,7 +83,8 @@ pub(super) fn legs_in_order(tree: &Tree, flits: &[u64], destinations: &[PeId]) -
     legs
 }
 
-/// The crossings of a message that goes from P0 down to its PE without a stop, the last one first.
+/// Returns the crossings of a message that goes from P0 down to its PE without a stop, the last one
+/// first.
 pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> {
     let MessagePlan {
         pe,
@@ -107,45 +108,46 @@ pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> 
 
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// It may send: the trigger came, or anything else of the round.
+    /// Whether the PE may send: the trigger or any other event of the round has come.
     begun: bool,
-    /// The token is yet to come.
+    /// Whether the token is yet to come.
     awaits_token: bool,
-    /// In lock step everything goes in its step, and not before; and all begin with the first.
+    /// Whether each crossing waits for its step, as in lock step, where all PEs begin with the
+    /// first step.
     lock_step: bool,
     /// Payload bytes of a full flit.
     flit_bytes: u64,
-    /// The children that are yet to get the token.
+    /// Children that are yet to get the token.
     untold: VecDeque<PeId>,
-    /// What it can send: its own messages, and those that it holds or has a part of.
+    /// Messages that the PE can send: its own, and those of which it has at least a part.
     at_hand: BTreeMap<MessageId, Message>,
-    /// The messages that it is yet to get.
+    /// Messages that are yet to arrive for this PE.
     owed: BTreeSet<MessageId>,
-    /// What it is yet to send, in order, by one port or by one for each neighbour; and of each message,
-    /// how many crossings begin at each flit.
+    /// Crossings yet to be sent, in order, for the only port or for each neighbour's port; and for
+    /// each message, the number of crossings that begin at each flit.
     sends: Vec<SendPort>,
     sends_of: BTreeMap<MessageId, BTreeMap<u64, u64>>,
-    /// In which steps short messages come, if those that are sent wait for them.
+    /// Steps in which short messages arrive, if messages to be sent wait for them.
     short: BTreeMap<MessageId, u64>,
-    /// What it is yet to take.
+    /// Crossings yet to be received.
     takes: Intake,
-    /// Of lists in turns.
+    /// Calls, if the schedule runs in turns.
     calls: Option<Calls>,
 }
 
-/// What goes through a port.
+/// A send port and its crossings.
 #[derive(Debug, Default)]
 struct SendPort {
     legs: VecDeque<Leg>,
-    /// To whom something goes, where others have ports of their own.
+    /// The neighbour of the crossing in progress.
     busy_with: Option<PeId>,
-    /// So many of the first are at hand and go to the same neighbour, but for the first, which may not
-    /// be here yet.
+    /// Number of leading crossings that go to the same neighbour together. All but the first are at
+    /// hand.
     together: usize,
 }
 
 impl SendPort {
-    /// Counts those that go together, as far as they are at hand.
+    /// Extends `together` to all following crossings that are at hand.
     fn gather(&mut self, at_hand: &BTreeMap<MessageId, Message>) {
         let Some(first) = self.legs.front() else {
             return;
@@ -155,8 +157,8 @@ impl SendPort {
         self.together = self.together.max(1) + here.count();
     }
 
-    /// Whether the first waits for the next that is to go with it, `short` being in which steps those
-    /// come.
+    /// Returns whether the first crossing waits for the message of a later one; `short` has the
+    /// steps in which short messages arrive.
     fn waits(&self, short: &BTreeMap<MessageId, u64>) -> bool {
         let [first, next] = [0, self.together].map(|place| self.legs.get(place));
         let (Some(first), Some(next)) = (first, next) else {
@@ -205,7 +207,7 @@ impl Listed {
             .filter(|leg| brief.in_any_order && is_short(leg));
         let short = short.map(|leg| (leg.message, leg.first_step)).collect();
         let takes = takes.into_iter().map(|leg| {
-            // Of a message that only passes, how long it is, is not known yet.
+            // The length of a message that is only forwarded is not known yet.
             let most = lengths.get(&leg.message).copied().unwrap_or(u64::MAX);
             let [first, end] = bytes_of(&leg, flit_bytes, most);
             Take {
@@ -238,7 +240,7 @@ impl Listed {
         listed
     }
 
-    /// Counts what goes together.
+    /// Updates the number of crossings that go together at each port.
     fn gather(&mut self) {
         if !self.short.is_empty() {
             let ports = self.sends.iter_mut();
@@ -246,7 +248,7 @@ impl Listed {
         }
     }
 
-    /// What goes next, once some of it is at hand, and by which port.
+    /// Returns the next crossing that can start, with its port and message.
     fn ready(&self) -> Option<(usize, Leg, Message)> {
         let ports = self.sends.iter().enumerate().filter(|_| self.begun);
         let ports = ports.filter(|(_, port)| !port.waits(&self.short));
@@ -260,11 +262,11 @@ impl Listed {
         ready.next()
     }
 
-    /// Whether the next sender is to be called now, all else being there for it.
+    /// Returns the calls if the next sender can be called now, apart from the time.
     fn calls_next(&self) -> Option<&Calls> {
         let calls = self.calls.as_ref()?;
         let next = self.takes.next_call()?.leg;
-        // Parts of a message come one after the other.
+        // Parts of one message come one after the other.
         let is_behind = |open: &Leg| open.message == next.message && open.from != next.from;
         let waits = self.takes.called().any(|it| is_behind(&it.leg));
         let may_call = self.begun && self.untold.is_empty() && !waits;
@@ -280,7 +282,7 @@ impl Listed {
         Some((take.leg.from, Control::Wakeup { after: 1 }))
     }
 
-    /// When a crossing may begin.
+    /// Returns when a crossing may begin.
     fn due(&self, leg: &Leg) -> Time {
         match self.lock_step {
             true => Time(leg.first_step - 1),
@@ -288,13 +290,13 @@ impl Listed {
         }
     }
 
-    /// Where in a message a crossing begins and ends, in bytes.
+    /// Returns where in a message a crossing begins and ends, in bytes.
     fn bytes(&self, leg: &Leg, message: &Message) -> [u64; 2] {
         bytes_of(leg, self.flit_bytes, message.bytes)
     }
 }
 
-/// The same of a message of so many bytes.
+/// Returns where in a message of `message_bytes` bytes a crossing begins and ends, in bytes.
 fn bytes_of(leg: &Leg, flit_bytes: u64, message_bytes: u64) -> [u64; 2] {
     let flits = [leg.offset, leg.offset.saturating_add(leg.flits)];
     flits.map(|flits| flits.saturating_mul(flit_bytes).min(message_bytes))
@@ -345,7 +347,7 @@ impl Role for Listed {
         let [_, until] = self.bytes(&take, &message);
         self.at_hand.insert(message.id, message);
         self.gather();
-        // Somebody has begun, by word of P0.
+        // The sender has begun, so P0 has triggered the round.
         self.begun |= !place.is_root();
         Ok(Route {
             deliver: self.owed.contains(&message.id),
@@ -413,7 +415,7 @@ impl Role for Listed {
         if self.due(&leg) > now {
             return None;
         }
-        // Behind what goes to somebody, a call would wait.
+        // A call to this neighbour would wait behind the crossing, so it goes first.
         let next = self.takes.next_call().map(|next| next.leg.from);
         if self.calls_next().is_some() && next == Some(leg.to) {
             let (to, item) = self.call()?;

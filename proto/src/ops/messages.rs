@@ -1,31 +1,31 @@
-//! Which messages operations have, and what they owe whom.
+//! The messages and deliveries of each kind of operation.
 //!
-//! What is owed is counted by *deliveries*: a message at one of its destinations. Arrays of
-//! lengths, arrivals and the like have an element for each delivery; one that is null is 0
-//! there. Where the root is an end of every message, a delivery is numbered as the PE at the
-//! other end; where any two PEs may be the ends, by its pair, source * n + destination, with n
-//! places for PEs in the tree.
+//! A *delivery* is a message at one of its destinations. Arrays of lengths, arrivals and so on have
+//! an element for each delivery, which is 0 if the message is null. If the root is an end of every
+//! message, a delivery has the number of the PE at the other end; if any two PEs may be the ends,
+//! it has the number of the pair, `source * n + destination`, in a tree of n PEs.
 
 use crate::items::{Address, Destination};
 use crate::{DeliveryId, MessageId, PeId, Tree};
 
-/// The messages of an operation on a tree, those of absent PEs included.
+/// The messages of an operation on a tree, including those of absent PEs.
 pub(super) struct Messages {
-    /// The message with an id; `None` if there is none.
+    /// Returns the message with an id, or `None` if it does not exist.
     pub address: fn(&Tree, MessageId) -> Option<Address>,
-    /// How many ids there are at most.
+    /// Returns an upper bound on the number of ids.
     pub ids: fn(&Tree) -> u64,
-    /// In how many parts each goes: part k of message m, of n ids, has the id k n + m.
+    /// Returns the number of parts of each message: part k of message m, of n ids, has the id k n +
+    /// m.
     pub parts: fn(&Tree) -> usize,
-    /// The number of a delivery: of a message, at a PE.
+    /// Returns the number of the delivery of a message at a PE.
     pub delivery: fn(&Tree, MessageId, PeId) -> DeliveryId,
-    /// Which message that is, and at which PE; `None` if there is no such delivery.
+    /// Returns the message and the PE of a delivery, or `None` if it does not exist.
     pub delivered: fn(&Tree, DeliveryId) -> Option<(MessageId, PeId)>,
     /// Whether any two PEs may be the ends of a message, so that deliveries are numbered by pairs.
     pub of_pairs: bool,
 }
 
-/// One from the root for each other PE.
+/// One message from the root for each other PE.
 pub(super) const FROM_ROOT: Messages = Messages {
     address: |tree, id| {
         other_end(tree, id).map(|pe| Address {
@@ -41,7 +41,7 @@ pub(super) const FROM_ROOT: Messages = Messages {
     of_pairs: false,
 };
 
-/// One for the root from each other PE.
+/// One message for the root from each other PE.
 pub(super) const TO_ROOT: Messages = Messages {
     address: |tree, id| {
         other_end(tree, id).map(|pe| Address {
@@ -54,7 +54,7 @@ pub(super) const TO_ROOT: Messages = Messages {
     ..FROM_ROOT
 };
 
-/// One from the root for all others.
+/// One message from the root for all other PEs.
 pub(super) const TO_OTHERS: Messages = Messages {
     address: |tree, id| {
         (id == MessageId(0)).then_some(Address {
@@ -70,7 +70,7 @@ pub(super) const TO_OTHERS: Messages = Messages {
     of_pairs: false,
 };
 
-/// One from each PE for all others.
+/// One message from each PE for all other PEs.
 pub(super) const EACH_TO_OTHERS: Messages = Messages {
     address: |tree, id| {
         (id.0 < tree.len() as u64).then(|| Address {
@@ -91,7 +91,7 @@ pub(super) const EACH_TO_OTHERS: Messages = Messages {
     of_pairs: true,
 };
 
-/// One from each PE for each other PE.
+/// One message from each PE for each other PE.
 pub(super) const EACH_TO_EACH: Messages = Messages {
     address: |tree, id| {
         pair(tree, id.0).map(|[source, destination]| Address {
@@ -110,18 +110,18 @@ pub(super) const EACH_TO_EACH: Messages = Messages {
     of_pairs: true,
 };
 
-/// The other end of a message between the root and one other PE.
+/// Returns the other end of a message between the root and one other PE.
 fn other_end(tree: &Tree, id: MessageId) -> Option<PeId> {
     let is_one = id.0 < tree.len() as u64 && id.pe() != tree.root();
     is_one.then(|| id.pe())
 }
 
-/// The PE that a delivery between the root and one other PE is numbered as.
+/// Returns the other end of a delivery between the root and one other PE.
 fn numbered_as(tree: &Tree, delivery: DeliveryId) -> Option<PeId> {
     other_end(tree, PeId(delivery.0).into())
 }
 
-/// The source and the destination that a number by pairs stands for.
+/// Returns the source and the destination with the number of a pair.
 fn pair(tree: &Tree, number: u64) -> Option<[PeId; 2]> {
     let n = tree.len() as u64;
     let (source, at) = (number / n, number % n);

@@ -1,21 +1,22 @@
-//! Operations and the algorithms that do them, a file for each, and the state machine of one PE
-//! in one round, without I/O.
+//! The operations and their algorithms, one file each, and the state machine of one PE in one
+//! round, without I/O.
 //!
-//! The table ([`Operation`]) says all that others ask of an operation: its name, which messages
-//! it has, what it takes by the paper's model, how its PEs play. Whoever adds one writes a file
-//! with an entry and a role, and a line of the table.
+//! The table ([`Operation`]) contains the properties of each algorithm that other code uses: its
+//! name, its messages, its bound in the paper's model, its state machine. A new algorithm needs a
+//! file with an entry and a role, and a line in the table.
 //!
-//! A driver tells the machine ([`Pe`]) what happened (`handle_*`, with the time) and asks it
-//! what to do (`poll_*`). It has one send port and one receive port. The driver moves
-//! one item at a time through the send port: what [`Pe::poll_transmit`] returns,
-//! or the relay that [`Pe::handle_head`] decided, until [`Pe::handle_sent`]. It
-//! takes flits only from neighbours that [`Pe::listens_to`] admits.
+//! A driver reports events to the state machine ([`Pe`]) with the time (`handle_*`) and polls it
+//! for actions (`poll_*`). The machine has one send port and one receive port. The driver moves one
+//! item at a time through the send port: the result of [`Pe::poll_transmit`], or the relay that
+//! [`Pe::handle_head`] decided, until [`Pe::handle_sent`]. It receives flits only from neighbours
+//! that [`Pe::listens_to`] admits.
 //!
-//! The machine orders and routes; it never sees a payload byte. What a tick is, is
-//! told beforehand ([`Pace`](crate::schedule::pace::Pace)): a step in the simulator, a
-//! nanosecond on real links.
+//! The machine orders and routes messages; it never handles payload bytes. A tick
+//! ([`Pace`](crate::schedule::pace::Pace)) is a step in the simulator and a nanosecond on real
+//! links.
 
 mod arcs;
+pub mod blocks;
 mod brief;
 mod broadcast;
 mod broadcast_hypercube;

@@ -1,23 +1,22 @@
-//! When a PE's orders go: all at once, or each in its turn (spec, section 7, "Clock or
+//! The times of a PE's orders: all at once, or each in its turn (spec, section 7, "Clock or
 //! turns").
 //!
-//! In turns a PE looks at what passes it as at one line: its own message, then its
-//! children's streams. An order goes when the line is so far that the child's first
-//! byte comes just as the byte before it has passed. How far the line is, is known at
-//! each flit, and from the pace in between; so a stream that runs late makes the next
-//! order late as well.
+//! In turns a PE treats all data that passes it as one line: its own message, then its children's
+//! streams. An order goes when the line has advanced so far that the child's first byte arrives
+//! just after the byte before it. The position on the line is exact at each flit and estimated from
+//! the pace in between, so a late stream also delays the next order.
 
 use std::collections::VecDeque;
 
 use crate::schedule::certification::Slot;
 use crate::{PeId, Time};
 
-/// A piece of the line.
+/// A message or stream on the line.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     bytes: u64,
     ticks: u64,
-    /// When its first byte is expected, once its order has gone.
+    /// When its first byte is expected; set once its order has gone.
     expected: Option<Time>,
 }
 
@@ -25,28 +24,27 @@ struct Piece {
 struct Order {
     to: PeId,
     after: u64,
-    /// It goes when the line is so far, in ticks.
+    /// The position on the line, in ticks, at which the order goes.
     goes_at: u64,
-    /// From then until the child's first byte is here.
+    /// Ticks from the order to the arrival of the child's first byte.
     ahead: u64,
     piece: usize,
 }
 
-/// Orders yet to go, in their sequence, and how far the line is.
+/// Orders yet to go, in their sequence, and the position on the line.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     left: VecDeque<Order>,
     pieces: Vec<Piece>,
     flit_bytes: u64,
-    /// Bytes that have passed.
     passed: u64,
-    /// The line was or will be so far, in ticks, at that time.
+    /// A position on the line, in ticks, and the time at which it was or will be reached.
     reached: u64,
     reached_at: Time,
 }
 
 impl Orders {
-    /// Orders that go at once, in the sequence of their places.
+    /// Creates orders that go at once, in the sequence of their turns.
     pub(super) fn at_once(slots: &[Slot]) -> Orders {
         let mut by_place: Vec<&Slot> = slots.iter().collect();
         by_place.sort_by_key(|slot| (slot.turn, slot.pe));
@@ -63,8 +61,8 @@ impl Orders {
         }
     }
 
-    /// Orders that go in the sequence of the streams, behind an own message of so many
-    /// bytes and ticks that starts at `start`.
+    /// Creates orders that go in the sequence of the streams, after the own message (its bytes and
+    /// its ticks), which starts at `start`.
     pub(super) fn in_turns(
         own: (u64, u64),
         start: Time,
@@ -80,8 +78,9 @@ impl Orders {
         let mut ticks = own.1;
         let mut left = VecDeque::new();
         for slot in slots {
-            // While the own message goes out nothing comes in: there the first flit may
-            // be here already. Behind another stream it may not even begin.
+            // Nothing arrives while the own message is sent, so the first flit of the stream after
+            // it may be here already. The first flit after another stream may not begin before that
+            // ends.
             let behind_own = pieces.len() == 1;
             let lead = match behind_own {
                 true => slot.ahead.saturating_add(slot.first_flit),
@@ -89,7 +88,7 @@ impl Orders {
             };
             left.push_back(Order {
                 to: slot.pe,
-                // Called in its turn, a child comes as soon as it can.
+                // A child that is called in its turn starts as soon as it can.
                 after: slot.lag,
                 goes_at: ticks.saturating_sub(lead),
                 ahead: slot.ahead,
@@ -112,24 +111,24 @@ impl Orders {
         self.left.is_empty()
     }
 
-    /// The next order: to whom, and its s.
+    /// Returns the receiver of the next order and its s, if it goes now.
     pub(super) fn next(&self, now: Time) -> Option<(PeId, u64)> {
         let order = self.left.front()?;
         (self.due()? <= now).then_some((order.to, order.after))
     }
 
-    /// When the next order goes, as far as is known.
+    /// Returns when the next order goes, if it goes before the next flit.
     pub(super) fn due(&self) -> Option<Time> {
         let Order { goes_at, .. } = self.left.front()?;
         let Some(wait) = goes_at.checked_sub(self.reached).filter(|wait| *wait > 0) else {
             return Some(Time(0));
         };
-        // Behind the next flit it is the flit's business to say.
+        // After the next flit the time is computed from that flit.
         let known = *goes_at <= self.line(self.passed.saturating_add(self.flit_bytes));
         known.then(|| Time(self.reached_at.0.saturating_add(wait)))
     }
 
-    /// The next order has gone.
+    /// Removes the next order, which has gone at `now`.
     pub(super) fn went(&mut self, now: Time) {
         let Some(order) = self.left.pop_front() else {
             return;
@@ -144,7 +143,7 @@ impl Orders {
         }
     }
 
-    /// So many more bytes have passed.
+    /// Reports that `bytes` more bytes have passed.
     pub(super) fn progress(&mut self, now: Time, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);
         self.reached = self.line(self.passed);
@@ -155,7 +154,7 @@ impl Orders {
         }
     }
 
-    /// The piece that comes next, if none is under way.
+    /// Returns the piece that comes next, if none is in progress.
     fn boundary(&self) -> Option<usize> {
         let mut end = 0u64;
         for (place, piece) in self.pieces.iter().enumerate() {
@@ -170,7 +169,7 @@ impl Orders {
         None
     }
 
-    /// Ticks of the line up to that byte.
+    /// Returns the ticks of the line up to a byte.
     fn line(&self, byte: u64) -> u64 {
         let (mut ticks, mut left) = (0u64, byte);
         for piece in &self.pieces {
@@ -203,8 +202,8 @@ mod tests {
         }
     }
 
-    /// Streams of 8, 8 and 2 bytes, ten ticks a byte, flits of four; a first byte is
-    /// here 20 ticks after its order.
+    /// Streams of 8, 8 and 2 bytes, ten ticks a byte, flits of four bytes; a first byte arrives 20
+    /// ticks after its order.
     fn orders() -> Orders {
         let slots = [slot(1, 8, 55), slot(2, 8, 55), slot(3, 2, 35)];
         Orders::in_turns((0, 0), Time(100), 4, &slots)
@@ -240,7 +239,7 @@ mod tests {
         let slots = [slot(1, 2, 35), slot(2, 2, 35), slot(3, 2, 35)];
         let mut orders = Orders::in_turns((0, 0), Time(100), 4, &slots);
         orders.went(Time(100));
-        // Its two bytes pass from 120 to 140; the next takes 20 to come.
+        // Its two bytes pass from 120 to 140; the next stream takes 20 ticks to arrive.
         assert_eq!(
             orders.due(),
             Some(Time(0)),

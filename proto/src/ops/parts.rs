@@ -1,22 +1,22 @@
-//! Messages that go on several trees at once, in parts (paper 000, section IV): each tree carries
-//! some flits of a message as a message of its own, from its own head to its own digest. The trees
-//! have connections of their own, or one list has what crosses on all of them.
+//! Messages that go over several trees at once, in parts (paper 000, section IV): each tree carries
+//! some flits of a message as a separate message with its own head and digest. The trees have
+//! separate connections, or one static schedule covers all of them.
 //!
-//! Which flits these are follows from how many each tree gets. They leave the source by turns, as
-//! evenly as that comes out, so that it reads its files from front to back and a destination holds
-//! little that is not next.
+//! The number of flits on each tree determines which flits these are. They leave the source in
+//! turn, as evenly as possible, so that it reads its files from front to back and a destination
+//! buffers few flits that are not next.
 
 use crate::schedule::flits_of;
 
-/// On which tree each flit of a message goes, from the first flit to the last.
+/// An iterator over the flits of a message that yields the tree of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turns {
-    /// By tree: its flits, and how many of them have gone.
+    /// For each tree, the number of its flits and how many of them have been assigned.
     flits: Vec<[u64; 2]>,
 }
 
 impl Turns {
-    /// Of a message that has so many flits on each tree.
+    /// Creates the sequence for a message with these numbers of flits on the trees.
     pub fn new(flits: &[u64]) -> Turns {
         Turns {
             flits: flits.iter().map(|flits| [*flits, 0]).collect(),
@@ -27,8 +27,8 @@ impl Turns {
 impl Iterator for Turns {
     type Item = usize;
 
-    /// The tree of whose flits the smallest part has gone when half of its next one has; of several
-    /// the first.
+    /// Returns the tree with the smallest fraction of its flits sent, where half of its next flit
+    /// counts as sent; the first of several.
     fn next(&mut self) -> Option<usize> {
         let after = |[of, gone]: [u64; 2]| (2 * u128::from(gone) + 1, u128::from(of));
         let waiting = (0..self.flits.len()).filter(|at| self.flits[*at][1] < self.flits[*at][0]);
@@ -42,14 +42,14 @@ impl Iterator for Turns {
     }
 }
 
-/// The tree to which [`Turns`] gives the last flit, as it gets the most: of several the last.
+/// Returns the tree to which [`Turns`] gives the last flit: the last of those with the most flits.
 fn last_of(flits: &[u64]) -> Option<usize> {
     let trees = (0..flits.len()).filter(|at| flits[*at] > 0);
     trees.max_by_key(|at| flits[*at])
 }
 
-/// Bytes of each part of a message of `bytes`, of which each tree gets so many flits: all of them
-/// are full but the last one to go.
+/// Returns the bytes of each part of a message of `bytes` bytes; each tree gets `flits` flits. All
+/// flits are full except the last.
 pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
     let mut parts: Vec<u64> = flits.iter().map(|flits| flits * flit_bytes).collect();
     let lacks = parts.iter().sum::<u64>().saturating_sub(bytes);
@@ -59,21 +59,20 @@ pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
     parts
 }
 
-/// Bytes of each of so many parts of a message, whose flits go to one after the other, as [`Turns`] has
-/// it where the parts have as many flits as can be.
+/// Returns the bytes of each of `parts` parts of a message, whose flits go to the parts in turn.
 pub(super) fn even_parts(bytes: u64, parts: usize, flit_bytes: u32) -> Vec<u64> {
     let flits = even_flits(flits_of(bytes, flit_bytes), parts);
     bytes_of_parts(&flits, bytes, flit_bytes.into())
 }
 
-/// The flits of each part: flit k is one of part `k mod parts`.
+/// Returns the flits of each part; flit k belongs to part `k mod parts`.
 pub(super) fn even_flits(flits: u64, parts: usize) -> Vec<u64> {
     let of_part = |part| flits.saturating_sub(part).div_ceil(parts as u64);
     (0..parts as u64).map(of_part).collect()
 }
 
-/// The flits of each part of a message; `None` if these cannot be its parts, as another one than
-/// the last ends with a short flit.
+/// Returns the flits of each part of a message, or `None` if the lengths are invalid because a part
+/// other than the last ends with a short flit.
 pub fn flits_of_parts(parts: &[u64], flit_bytes: u64) -> Option<Vec<u64>> {
     let flits: Vec<u64> = parts.iter().map(|part| part.div_ceil(flit_bytes)).collect();
     let last = last_of(&flits)?;
@@ -110,7 +109,7 @@ mod tests {
                 prop_assert_eq!(turns.iter().filter(|turn| **turn == at).count() as u64, *flits);
             }
             prop_assert_eq!(turns.last().copied(), last_of(&flits));
-            // At no time has a tree had many more flits than its share: fewer than there are trees.
+            // At any time the flits of a tree exceed its share by less than the number of trees.
             let mut gone = vec![0u64; flits.len()];
             for (sent, turn) in (1u64..).zip(&turns) {
                 gone[*turn] += 1;

@@ -1,5 +1,5 @@
-//! The state machine of one PE: what all operations have in common. It keeps the two ports and
-//! the receipts, and asks the PE's role for the rest.
+//! The state machine of one PE, as far as all algorithms share it: the two ports and the receipts.
+//! The role of the PE decides the rest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,22 +20,22 @@ pub struct Pe {
     operation: Operation,
     role: Box<dyn Role>,
     receipts: Receipts,
-    /// What is coming in, one message of a neighbour, and whether it goes on at once. They are
-    /// several only where a list says so.
+    /// Messages in transit through the receive port: the neighbour, the message, and whether it is
+    /// relayed at once. Only a static schedule has several.
     incoming: SmallVec<[(PeId, Message, bool); 1]>,
-    /// The messages that have come in, or begun to: each comes once.
+    /// Messages that have arrived or begun to arrive; each arrives once.
     seen: BTreeSet<MessageId>,
-    /// The send port is taken by what `poll_transmit` returned.
+    /// The transmission from `poll_transmit` that occupies the send port.
     sending: Option<Transmit>,
-    /// Of a list over all ports: what is sent by those of neighbours, which take each other nothing.
+    /// Transmissions in progress if each neighbour has its own port.
     parts: SmallVec<[Transmit; 1]>,
     all_ports: bool,
-    /// The send port is taken by a relay.
+    /// Whether a relay occupies the send port.
     relaying: bool,
 }
 
 impl Pe {
-    /// A PE at the start of a round.
+    /// Creates the state machine of a PE at the start of a round.
     pub fn new(tree: Arc<Tree>, id: PeId, brief: Brief) -> Pe {
         let place = Place { tree, id };
         let receipts = Receipts::new(&place, &brief);
@@ -55,27 +55,27 @@ impl Pe {
         }
     }
 
-    /// Whether it has a port for each neighbour, and sends by all of them at once.
+    /// Returns whether the PE has a port for each neighbour and uses all at the same time.
     pub fn has_all_ports(&self) -> bool {
         self.all_ports
     }
 
-    /// Which PE this is.
+    /// Returns the id of this PE.
     pub fn id(&self) -> PeId {
         self.place.id
     }
 
-    /// The message that this is a part of.
+    /// Returns the message of which `message` is a part.
     pub fn whole(&self, message: MessageId) -> MessageId {
         self.operation.whole(&self.place.tree, message).0
     }
 
-    /// P0 begins the round.
+    /// Handles the start of the round at P0.
     pub fn handle_trigger(&mut self, now: Time) {
         self.role.trigger(now);
     }
 
-    /// A control item came in from a neighbour.
+    /// Handles a control item from a neighbour.
     pub fn handle_control(
         &mut self,
         now: Time,
@@ -88,7 +88,8 @@ impl Pe {
         }
     }
 
-    /// The head of a message came in from a neighbour: one decision for all of it.
+    /// Handles the head of a message from a neighbour; the returned route applies to the whole
+    /// message.
     pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
         let is_between = !self.operation.is_duplex() && !self.incoming.is_empty();
         if is_between || self.incoming.iter().any(|(of, ..)| *of == from) {
@@ -108,7 +109,7 @@ impl Pe {
             return Err(Violation::Repeated { from, message });
         }
         let route = self.role.route(&self.place, from, &message)?;
-        // Lists come from others.
+        // A static schedule comes from another process, so it may be invalid.
         if route.relay.contains(&from) {
             return Err(Violation::NoRoute { from, message });
         }
@@ -122,16 +123,16 @@ impl Pe {
         Ok(route)
     }
 
-    /// A neighbour goes on with a message of which a part has come: which it is, and how far it
-    /// comes now, in bytes from its start. `None` if it is no such neighbour's turn.
+    /// Handles the continuation of a message of which a part has arrived. Returns the message and
+    /// the end of the new part in bytes from the message's start, or `None` if no part from `from`
+    /// is due.
     pub fn handle_next_part(&mut self, from: PeId) -> Option<(MessageId, u64)> {
         let (message, until) = self.role.next_part(from)?;
         self.incoming.push((from, message, false));
         Some((message.id, until))
     }
 
-    /// The last flit of what comes in from a neighbour, a message or a part of it, has left the
-    /// receive port.
+    /// Handles the end of a message, or of a part of it, at the receive port.
     pub fn handle_received(&mut self, from: PeId) {
         let place = self.incoming.iter().position(|(of, ..)| *of == from);
         if let Some((_, message, _)) = place.map(|place| self.incoming.remove(place)) {
@@ -139,29 +140,29 @@ impl Pe {
         }
     }
 
-    /// So many bytes of what a neighbour sends have come, where PEs send and receive at once.
+    /// Reports that `bytes` bytes from a neighbour have arrived, if PEs send and receive at the
+    /// same time.
     pub fn handle_taken(&mut self, from: PeId, bytes: u64) {
         self.role.taken(from, bytes);
     }
 
-    /// How many bytes of flits that are not whole have to be here until the PE wants to know of
-    /// it ([`Pe::handle_arriving`]); `None`, if it does not.
+    /// Returns the number of bytes of incomplete flits at which the driver is to call
+    /// [`Pe::handle_arriving`], or `None` if it need not.
     pub fn awaits_bytes(&self) -> Option<u64> {
         self.role.awaits_bytes()
     }
 
-    /// So many bytes of flits that are not whole are here.
+    /// Reports that `bytes` bytes of incomplete flits have arrived.
     pub fn handle_arriving(&mut self, bytes: u64) {
         self.role.arriving(bytes);
     }
 
-    /// The message for this PE is verified and visible.
+    /// Reports that a message for this PE is verified and visible.
     pub fn handle_delivered(&mut self) {
         self.receipts.delivered();
     }
 
-    /// The send port has finished with what it was given: the last `Transmit`, or
-    /// the relay.
+    /// Reports that the send port has finished the last `Transmit`, or the relay.
     pub fn handle_sent(&mut self) {
         match self.sending.take() {
             Some(Transmit::Control {
@@ -169,16 +170,15 @@ impl Pe {
                 ..
             }) => self.receipts.sent(),
             Some(transmit) => self.role.sent(&transmit),
-            // The next message may be coming in while the last flit of this one
-            // goes out; the port then stays a relay's.
+            // The next message may be arriving while the last flit of this one leaves; a relay then
+            // still occupies the port.
             None => {
                 self.relaying = self.incoming.iter().any(|(_, _, relays)| *relays);
             }
         }
     }
 
-    /// What went to a neighbour by a port of its own has gone; where there is one port for all, that
-    /// has finished with what it was given.
+    /// Reports that the port to a neighbour is free, or the only send port if there is one for all.
     pub fn handle_sent_to(&mut self, to: PeId) {
         let is_it = |part: &Transmit| matches!(part, Transmit::Part { to: one, .. } if *one == to);
         match self.parts.iter().position(is_it) {
@@ -190,7 +190,7 @@ impl Pe {
         }
     }
 
-    /// What to send now. The port is busy with it until [`Pe::handle_sent`].
+    /// Returns what to send now. The port is busy with it until [`Pe::handle_sent`].
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if self.sending.is_some() || self.relaying {
             return None;
@@ -211,25 +211,25 @@ impl Pe {
         self.sending.clone()
     }
 
-    /// So many more bytes of the message under way have passed: sent by this PE, or
-    /// received by P0.
+    /// Reports that `bytes` more bytes of the message in progress were sent by this PE, or received
+    /// by P0.
     pub fn handle_progress(&mut self, now: Time, bytes: u64) {
         self.role.progress(now, bytes);
     }
 
-    /// In turns: a control item that goes now, between two flits of the message under
-    /// way. It counts as sent.
+    /// Returns a control item to send now, between two flits of the message in progress; it counts
+    /// as sent. Only for turns.
     pub fn poll_interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
         self.role.interjection(now)
     }
 
-    /// When [`Pe::poll_interjection`] will have something, as far as is known.
+    /// Returns when [`Pe::poll_interjection`] will return an item, as far as that can be computed
+    /// now.
     pub fn interjection_timeout(&self) -> Option<Time> {
         self.role.interjection_timeout()
     }
 
-    /// When [`Pe::poll_transmit`] may have something that it has not now, if the
-    /// passing of time alone brings it.
+    /// Returns when [`Pe::poll_transmit`] may return something without a further event.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.sending.is_some() || self.relaying {
             return None;
@@ -237,14 +237,14 @@ impl Pe {
         self.role.timeout()
     }
 
-    /// When this PE's own message is due, once an order or a wakeup call has said it;
-    /// afterwards, when it was.
+    /// Returns the due time of this PE's own message, past or future, once an order or a wakeup
+    /// call has set it.
     pub fn own_due(&self) -> Option<Time> {
         self.role.was_due()
     }
 
-    /// Whether the receive port would take a control item or a head from this
-    /// neighbour now. A frame of another one waits in the network.
+    /// Returns whether the receive port accepts a control item or a head from this neighbour now.
+    /// Frames of other neighbours wait in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
         let is_free = self.incoming.is_empty();
         let is_receipt_due = || self.receipts.is_due_from(from) && !self.role.has_more_from(from);
@@ -252,7 +252,7 @@ impl Pe {
             || (is_free || self.operation.is_duplex()) && self.role.listens_to(&self.place, from)
     }
 
-    /// Whether this PE's part of the round is over.
+    /// Returns whether this PE's part of the round is over.
     pub fn is_finished(&self) -> bool {
         self.sending.is_none()
             && self.parts.is_empty()

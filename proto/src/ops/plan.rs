@@ -1,8 +1,8 @@
-//! The whole schedule of a round, worked out without running anything: when every
-//! message and every control item crosses. O(n log n); nothing recurses.
+//! The complete schedule of a round, computed without simulation: when every message and every
+//! control item crosses. It takes O(n log n) time without recursion.
 //!
-//! It reads the same rules as the state machines; `tests/tests/plans.rs` holds it
-//! against the simulator, item by item.
+//! It uses the same rules as the state machines; `tests/tests/plans.rs` compares it with the
+//! simulator, item by item.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::{PeId, Tree};
 pub use super::listed::legs_of;
 pub use super::scatter::{plan_scatter, plan_scatter_by_branch};
 
-/// When a message crosses.
+/// The steps in which a message crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessagePlan {
-    /// M_i's PE.
+    /// The PE of M_i.
     pub pe: PeId,
     /// L_i.
     pub flits: u64,
@@ -27,25 +27,25 @@ pub struct MessagePlan {
     pub arrival_step: u64,
 }
 
-/// When a control item crosses.
+/// The step in which a control item crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlPlan {
     /// The step.
     pub step: u64,
-    /// Its sender.
+    /// The sender.
     pub from: PeId,
-    /// Its receiver.
+    /// The receiver.
     pub to: PeId,
-    /// What it is.
+    /// The control item.
     pub item: Control,
 }
 
 /// The schedule of a round.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// On which tree.
+    /// The tree.
     pub tree: Arc<Tree>,
-    /// Which operation.
+    /// The algorithm.
     pub operation: Operation,
     /// The nonnull messages, by PE.
     pub messages: Vec<MessagePlan>,
@@ -53,7 +53,7 @@ pub struct Plan {
     pub control: Vec<ControlPlan>,
     /// The time of the operation: the last arrival, 0 if there is nothing to send.
     pub time_steps: u64,
-    /// No schedule takes less: see [`bounds`](crate::schedule::bounds).
+    /// Lower bound on the steps of any schedule: see [`bounds`](crate::schedule::bounds).
     pub lower_bound_steps: u64,
 }
 
@@ -61,8 +61,8 @@ pub struct Plan {
 ///
 /// # Panics
 ///
-/// If Shoulder-Tap is asked for on a tree that is no path, or what users know from
-/// elsewhere: [`crate::baseline`] works that out.
+/// Panics if the algorithm is Shoulder-Tap and the tree is not a path, or if it is a baseline,
+/// which [`crate::baseline`] plans.
 pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
     match operation.entry().plan {
         Some(plan) => plan(tree, operation, flits),
@@ -70,7 +70,7 @@ pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
     }
 }
 
-/// A plan of so many crossings, in order.
+/// Creates a plan of these crossings in any order.
 pub(super) fn finish(
     tree: &Arc<Tree>,
     operation: Operation,
@@ -90,7 +90,7 @@ pub(super) fn finish(
     }
 }
 
-/// M_i on its way to P0.
+/// Returns the plan of M_i on its way to P0.
 pub(super) fn gathered(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
     let arrival_step = first_step + flits - 1 + u64::from(tree.depth(pe)) - 1;
     MessagePlan {
@@ -102,8 +102,8 @@ pub(super) fn gathered(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> Me
 }
 
 impl Plan {
-    /// Every flit and control item, as the simulator records them: by step, then by
-    /// sender. As many as there are flits times edges on their way.
+    /// Returns every crossing of a flit or control item as the simulator records them: by step,
+    /// then by sender. Their number is the number of flits times the edges on their way.
     pub fn crossings(&self) -> Vec<Crossing> {
         let tree = &self.tree;
         let mut all: Vec<Crossing> = Vec::new();
@@ -150,8 +150,7 @@ impl Plan {
         all
     }
 
-    /// How many crossings [`Plan::crossings`] would give; `u64::MAX` if that cannot be
-    /// counted.
+    /// Returns the number of crossings that [`Plan::crossings`] would return, at most `u64::MAX`.
     pub fn crossing_count(&self) -> u64 {
         let flits = self.messages.iter().map(|message| {
             let edges = u64::from(self.tree.depth(message.pe));

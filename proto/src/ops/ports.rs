@@ -1,52 +1,50 @@
-//! Which arcs of a tree cross in a step where a PE has one port to send and one to receive.
+//! The arcs of a tree that cross in a step if a PE has one port to send and one to receive.
 
 use super::arcs::Arcs;
 use crate::{PeId, Tree};
 
-/// The arcs that cross in a step by PEs of one port to send and one to receive: of those that have a
-/// flit to send, by increasing key, then by number, each that finds both ports free.
+/// The arcs that cross in a step by PEs with one port to send and one to receive: of the arcs with
+/// a flit to send, by increasing key, then by number, each that finds both ports free.
 ///
-/// Nothing is sorted for it and few keys are looked at, as PEs with many neighbours have many arcs
-/// and send one flit. An arc that comes first at both of its ports crosses, whatever comes first
-/// elsewhere. It is found by going on from a port over the arc that is first there, to the port at
-/// its other end, until an arc leads back: a chain of nearest neighbours (Benzécri; 1982).
+/// No arcs are sorted and few keys are computed, because PEs with many neighbours have many arcs
+/// and send one flit. An arc that is first at both of its ports crosses in any case. The search
+/// goes from a port over its first arc to the port at the other end, until an arc leads back: a
+/// chain of nearest neighbours (Benzécri; 1982).
 ///
-/// What comes first at a port is known from a tournament among the arcs from or to the PE's
-/// children, which is held again only along the way of an arc whose rank has changed, and from the
-/// one arc to or from its parent. So a step costs as much as crosses in it, times the logarithm of
-/// the neighbours, however many arcs wait.
+/// The first arc at a port is the winner of a tournament among the arcs from or to the PE's
+/// children, which is updated only for arcs whose rank has changed, or the one arc to or from its
+/// parent. A step therefore costs the number of its crossings times the logarithm of the
+/// neighbours, for any number of waiting arcs.
 ///
-/// Ranks need only order the arcs at one port, so that they do not change with all that keys do.
-/// Where no one rank comes to the order of the keys there are `N`, and what is first by key is
-/// first by one of them.
+/// Ranks only order the arcs at one port, so that they change less often than keys. If no single
+/// rank gives the order of the keys, there are `N`, and the first arc by key is the first by one of
+/// them.
 #[derive(Debug)]
 pub(super) struct Ports<R, const N: usize> {
-    /// By arc, the ports at its ends: the parent's, then the child's.
+    /// For each arc, the ports at its ends: the parent's, then the child's.
     ends: Vec<[usize; 2]>,
-    /// By arc, its place in the tournaments of the parent's port.
+    /// For each arc, its position in the tournaments of the parent's port.
     places: Vec<usize>,
-    /// By port, the arc to or from the PE's parent.
+    /// For each port, the arc to or from the PE's parent.
     above: Vec<Option<usize>>,
-    /// By port, a tournament by each rank.
+    /// For each port, a tournament by each rank.
     tournaments: Vec<[Tournament<R>; N]>,
-    /// All ports in whose tournaments there is an arc, and some others.
+    /// All ports whose tournaments contain an arc, and some others.
     open: Vec<usize>,
     is_open: Vec<bool>,
     is_taken: Vec<bool>,
 }
 
-/// The port of a PE that sends.
 fn sending(pe: PeId) -> usize {
     2 * pe.index()
 }
 
-/// The port of a PE that receives.
 fn receiving(pe: PeId) -> usize {
     2 * pe.index() + 1
 }
 
 impl<R: Copy + Ord, const N: usize> Ports<R, N> {
-    /// Those of the PEs of a tree; nothing is to be sent yet.
+    /// Creates the ports of the PEs of a tree; no arc has a flit to send.
     pub(super) fn of(tree: &Tree, arcs: &Arcs) -> Ports<R, N> {
         let ports = 2 * tree.len();
         let mut ends = vec![[0; 2]; arcs.len()];
@@ -80,17 +78,17 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
         }
     }
 
-    /// The arc from a PE to its parent.
+    /// Returns the arc from a PE to its parent.
     pub(super) fn up_from(&self, pe: PeId) -> Option<usize> {
         self.above[sending(pe)]
     }
 
-    /// The arc to a PE from its parent.
+    /// Returns the arc to a PE from its parent.
     pub(super) fn down_to(&self, pe: PeId) -> Option<usize> {
         self.above[receiving(pe)]
     }
 
-    /// An arc has these ranks from now on; none, if it has nothing to send.
+    /// Sets the ranks of an arc, or `None` if it has nothing to send.
     pub(super) fn rank(&mut self, arc: usize, ranks: Option<[R; N]>) {
         let [upper, _] = self.ends[arc];
         let entries = match ranks {
@@ -104,7 +102,7 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
         }
     }
 
-    /// In the tournaments an arc stands with this; what it stood with before.
+    /// Sets the entries of an arc in the tournaments and returns the previous ones.
     fn enter(&mut self, arc: usize, entries: [Entry<R>; N]) -> [Entry<R>; N] {
         let mut entries = entries;
         let tournaments = &mut self.tournaments[self.ends[arc][0]];
@@ -114,7 +112,7 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
         entries
     }
 
-    /// The arcs that cross; those with nothing to send have no key.
+    /// Returns the arcs that cross. `key` returns `None` for arcs with nothing to send.
     pub(super) fn take<K: Ord>(&mut self, key: impl Fn(usize) -> Option<K>) -> Vec<usize> {
         let (tournaments, is_open) = (&self.tournaments, &mut self.is_open);
         self.open.retain(|port| {
@@ -140,7 +138,7 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
                 for port in [upper, lower] {
                     self.is_taken[port] = true;
                 }
-                // The arc that crosses is itself the one above the lower port.
+                // The crossing arc itself is the one above the lower port.
                 if let Some(arc) = self.above[upper] {
                     aside.push((arc, self.enter(arc, [None; N])));
                 }
@@ -155,7 +153,8 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
         crossing
     }
 
-    /// The first arc at a port with a free port at its other end; `None` if it is taken itself.
+    /// Returns the first arc at a port with a free port at its other end, or `None` if the port
+    /// itself is taken.
     fn first_at<K: Ord>(&self, port: usize, key: impl Fn(usize) -> Option<K>) -> Option<usize> {
         if self.is_taken[port] {
             return None;
@@ -170,29 +169,29 @@ impl<R: Copy + Ord, const N: usize> Ports<R, N> {
 /// A rank and the arc that has it.
 type Entry<R> = Option<(R, usize)>;
 
-/// Which of some arcs has the lowest rank.
+/// The arc with the lowest rank of several.
 #[derive(Debug)]
 struct Tournament<R> {
-    /// The second half is what is entered; before it, at `i`, the first of what stands at `2 * i`
-    /// and at `2 * i + 1`.
+    /// A heap-shaped tree: the second half are the entries; before it, element `i` is the lesser of
+    /// elements `2 * i` and `2 * i + 1`.
     winners: Vec<Entry<R>>,
 }
 
 impl<R: Copy + Ord> Tournament<R> {
-    /// At so many places, of which all are empty.
+    /// Creates a tournament of `places` empty entries.
     fn among(places: usize) -> Tournament<R> {
         Tournament {
             winners: vec![None; 2 * places],
         }
     }
 
-    /// The arc of the lowest rank.
+    /// Returns the arc with the lowest rank.
     fn winner(&self) -> Option<usize> {
         let winner = self.winners.get(1).copied().flatten();
         winner.map(|(_, arc)| arc)
     }
 
-    /// Puts something at a place; what was there before.
+    /// Sets the entry at a position and returns the previous one.
     fn enter(&mut self, place: usize, entry: Entry<R>) -> Entry<R> {
         let mut at = self.winners.len() / 2 + place;
         let before = std::mem::replace(&mut self.winners[at], entry);
@@ -216,7 +215,7 @@ mod tests {
     use super::*;
     use crate::seeded::SplitMix64;
 
-    /// The arcs by increasing key, each that finds both ports free.
+    /// Returns the arcs by increasing key, each that finds both ports free.
     fn one_by_one(arcs: &Arcs, keys: &[Option<u64>]) -> Vec<usize> {
         let mut waiting: Vec<usize> = (0..arcs.len()).filter(|arc| keys[*arc].is_some()).collect();
         waiting.sort_by_key(|arc| (keys[*arc], *arc));
@@ -230,7 +229,7 @@ mod tests {
         waiting
     }
 
-    /// On bushy trees, where few keys change from one step to the next.
+    /// On bushy trees; few keys change from one step to the next.
     #[test]
     fn what_crosses_is_what_comes_first_and_finds_both_ports_free() {
         let mut random = SplitMix64::new(1);

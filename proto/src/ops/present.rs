@@ -1,19 +1,18 @@
-//! A tree of those alone that are there, for planners that know of nobody absent.
+//! The tree without its absent PEs, for planners that require all PEs to be present.
 
 use std::borrow::Cow;
 
 use crate::{PeId, Tree};
 
-/// Those who are there, and their tree by numbers of its own.
+/// The present PEs, renumbered, and their tree.
 #[derive(Debug)]
 pub(super) struct Present<'a> {
     tree: Cow<'a, Tree>,
-    /// Who has each number.
     pes: Vec<PeId>,
 }
 
 impl Present<'_> {
-    /// Of a tree that may lack some.
+    /// Renumbers the present PEs of a tree.
     pub(super) fn of(tree: &Tree) -> Present<'_> {
         let pes: Vec<PeId> = tree.pes().collect();
         if pes.len() == tree.len() {
@@ -28,7 +27,7 @@ impl Present<'_> {
                 tree: Cow::Owned(tree),
                 pes,
             },
-            // It is the same tree, so it is one.
+            // Absent PEs have no children.
             Err(_) => unreachable!("a tree without those that it lacks is a tree"),
         }
     }
@@ -37,12 +36,11 @@ impl Present<'_> {
         &self.tree
     }
 
-    /// By number.
     pub(super) fn pes(&self) -> &[PeId] {
         &self.pes
     }
 
-    /// Who has a number.
+    /// Returns the PE with a number.
     pub(super) fn who(&self, number: PeId) -> PeId {
         self.pes[number.index()]
     }

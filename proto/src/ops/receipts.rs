@@ -1,7 +1,7 @@
-//! The end of a round, the same for every algorithm: what is yet to be delivered here,
-//! whose receipt is yet to come, and who is yet to get one. Receipts go against the
-//! data: upwards where that goes down, when a subtree has everything; downwards where it
-//! goes up, when P0 has.
+//! The end of a round, which is the same for all algorithms: deliveries yet to be made here,
+//! receipts yet to come, and receipts yet to be sent. Receipts go against the data: upwards if
+//! messages go down, when a subtree has everything; downwards if they go up, when P0 has
+//! everything.
 
 use std::collections::VecDeque;
 
@@ -44,13 +44,13 @@ impl Receipts {
         self.due.contains(&from)
     }
 
-    /// A receipt came; whether it was due.
+    /// Handles a receipt; returns whether it was due.
     pub(super) fn take(&mut self, from: PeId) -> bool {
         let place = self.due.iter().position(|&pe| pe == from);
         place.map(|place| self.due.swap_remove(place)).is_some()
     }
 
-    /// Who gets a receipt next: nobody, while anything is missing.
+    /// Returns the PE that gets a receipt next, or `None` while anything is missing.
     pub(super) fn next(&self) -> Option<PeId> {
         let complete = self.to_deliver == 0 && self.due.is_empty();
         self.owed.front().copied().filter(|_| complete)

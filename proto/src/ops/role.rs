@@ -1,4 +1,4 @@
-//! What an operation's own file says of a PE: the part of its state machine that differs.
+//! The interface that each algorithm implements: the part of a PE's state machine that differs.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,16 +7,16 @@ use super::brief::Brief;
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::{PeId, Time, Tree};
 
-/// The part of a PE's state that depends on the operation. [`Pe`](super::Pe) asks it, and has
-/// checked before what every operation asks for.
+/// The part of a PE's state that depends on the algorithm. [`Pe`](super::Pe) performs the checks
+/// that all algorithms share before it calls the role.
 pub(super) trait Role: Debug + Send + Sync {
-    /// P0 begins the round.
+    /// Handles the start of the round at P0.
     fn trigger(&mut self, now: Time);
 
-    /// Where the PE stands, in messages on what has no place there: "in a scatter".
+    /// Returns the phase of the round for error messages: "in a scatter".
     fn phase(&self) -> &'static str;
 
-    /// A control item came in that is no receipt. Where nobody sends any, none has a place.
+    /// Handles a control item other than a receipt. By default every item is a violation.
     fn control(
         &mut self,
         _place: &Place,
@@ -28,73 +28,74 @@ pub(super) trait Role: Debug + Send + Sync {
         Err(Violation::UnexpectedControl { from, item, phase })
     }
 
-    /// The head of a message came in: what becomes of the message.
+    /// Decides the route of a message whose head has arrived.
     fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation>;
 
-    /// The message of which this neighbour is to send the next part now, and how far, in bytes
-    /// from its start.
+    /// Returns the message of which this neighbour sends the next part now, and the end of the part
+    /// in bytes from the message's start.
     fn next_part(&mut self, _from: PeId) -> Option<(Message, u64)> {
         None
     }
 
-    /// Whether messages are yet to come from a neighbour ahead of its receipt, where both may
-    /// come from one.
+    /// Returns whether messages are to arrive from a neighbour before its receipt, if both can come
+    /// from it.
     fn has_more_from(&self, _from: PeId) -> bool {
         false
     }
 
-    /// The last flit of a message, or of a part of it, has left the receive port.
+    /// Handles the end of a message, or of a part of it, at the receive port.
     fn received(&mut self, from: PeId, message: &Message);
 
-    /// What the send port, which is free, does next.
+    /// Returns what the free send port sends next.
     fn next(&mut self, place: &Place, now: Time) -> Option<Transmit>;
 
-    /// The send port has finished with what [`Role::next`] gave it.
+    /// Reports that the send port has finished what [`Role::next`] returned.
     fn sent(&mut self, _transmit: &Transmit) {}
 
-    /// When [`Role::next`] may have something, if the passing of time alone brings it.
+    /// Returns when [`Role::next`] may return something without a further event.
     fn timeout(&self) -> Option<Time> {
         None
     }
 
-    /// Whether a control item or a head of this neighbour would be taken now.
+    /// Returns whether a control item or a head from this neighbour is accepted now.
     fn listens_to(&self, place: &Place, from: PeId) -> bool;
 
-    /// Whether nothing is left to do but receipts.
+    /// Returns whether only receipts are left.
     fn is_over(&self, place: &Place) -> bool;
 
-    /// So many bytes of what a neighbour sends have come, where PEs send and receive at once.
+    /// Reports that `bytes` bytes from a neighbour have arrived, if PEs send and receive at the
+    /// same time.
     fn taken(&mut self, _from: PeId, _bytes: u64) {}
 
-    /// How many bytes of flits that are not whole have to be here until it wants to know of it;
-    /// `None`, if it does not.
+    /// Returns the number of bytes of incomplete flits at which `arriving` is to be called, or
+    /// `None` if it need not be.
     fn awaits_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// So many are.
+    /// Reports that `bytes` bytes of incomplete flits have arrived.
     fn arriving(&mut self, _bytes: u64) {}
 
-    /// So many more bytes of the message under way have passed.
+    /// Reports that `bytes` more bytes of the message in progress were sent or received.
     fn progress(&mut self, _now: Time, _bytes: u64) {}
 
-    /// A control item that goes now, between two flits of the message under way.
+    /// Returns a control item to send now, between two flits of the message in progress.
     fn interjection(&mut self, _now: Time) -> Option<(PeId, Control)> {
         None
     }
 
-    /// When [`Role::interjection`] will have something, as far as is known.
+    /// Returns when [`Role::interjection`] will return an item, as far as that can be computed now.
     fn interjection_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// When the PE's own message is or was due, where something says it.
+    /// Returns the due time of the PE's own message, past or future, if an event sets one.
     fn was_due(&self) -> Option<Time> {
         None
     }
 }
 
-/// Where a PE stands in its tree.
+/// A PE's position in its tree.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) tree: Arc<Tree>,
@@ -110,7 +111,7 @@ impl Place {
         self.tree.children(self.id)
     }
 
-    /// The child below which a message ends that has one destination, if it ends below.
+    /// Returns the child whose subtree contains the only destination of a message, if there is one.
     pub(super) fn child_toward(&self, message: &Message) -> Option<PeId> {
         self.tree.child_toward(self.id, message.destination.one()?)
     }
@@ -119,7 +120,7 @@ impl Place {
         self.id == self.tree.root()
     }
 
-    /// The children whose subtrees hold messages.
+    /// Returns the children whose subtrees have messages.
     pub(super) fn children_with_messages<'a>(
         &'a self,
         brief: &'a Brief,

@@ -1,5 +1,5 @@
-//! A PE in a scatter. P0 sends the messages farthest destination first; the
-//! others relay or keep what comes from their parent. Receipts follow upwards.
+//! A PE in a scatter. P0 sends the messages farthest destination first; the other PEs relay or keep
+//! what comes from their parent. Receipts follow upwards.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -40,13 +40,13 @@ pub(super) const ENTRY: Entry = Entry {
     role: |place, brief| Box::new(Scatter::new(place, brief)),
 };
 
-/// Farthest destination first, as far as edges are alike.
+/// Returns the messages farthest destination first, as far as edges are equal.
 pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
     let order = rules::decreasing_tail(tree, bytes, timing);
     order.into_iter().map(MessageId::from).collect()
 }
 
-/// When everything crosses.
+/// Computes when all messages cross.
 pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
     let order = rules::farthest_first(tree, flits);
     finish(
@@ -65,8 +65,8 @@ pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
     finish(tree, Operation::Scatter, flits, messages, Vec::new())
 }
 
-/// Plans a scatter where P0 has a port for each child: the nonnull messages of each branch,
-/// farthest destination first. No way is faster (a result of ours).
+/// Plans a scatter in which P0 has a port for each child: the nonnull messages of each branch,
+/// farthest destination first. This is optimal.
 pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
     let branches = branches(tree);
     let mut orders: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
@@ -79,7 +79,7 @@ pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
         .collect()
 }
 
-/// By PE, the neighbour of P0 above it.
+/// Returns for each PE the neighbour of P0 above it.
 pub(super) fn branches(tree: &Tree) -> Vec<PeId> {
     let mut branches = vec![tree.root(); tree.len()];
     for &pe in tree.top_down() {
@@ -91,7 +91,7 @@ pub(super) fn branches(tree: &Tree) -> Vec<PeId> {
     branches
 }
 
-/// When messages cross that P0 sends in this order, without a gap.
+/// Returns when messages cross that P0 sends in this order, without a gap.
 pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<MessagePlan> {
     let arrivals = rules::arrival_steps(tree, flits, order);
     let messages = order.iter().zip(arrivals).map(|(&pe, arrival_step)| {
@@ -109,13 +109,13 @@ pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<Mess
 
 #[derive(Debug)]
 pub(super) struct Scatter {
-    /// P0: what is left to send, in order.
+    /// P0: the messages left to send, in order.
     to_send: VecDeque<Message>,
-    /// P0: the round has begun.
+    /// P0: whether the round has begun.
     triggered: bool,
-    /// Messages yet to come from the parent.
+    /// Number of messages yet to come from the parent.
     to_receive: u64,
-    /// The PE's own message is yet to come.
+    /// Whether the PE's own message is yet to come.
     own_due: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A PE in a gather by Shoulder-Tap (paper 000, section III-A): it is tapped,
-//! taps its child, sends its own message when due, and then relays.
+//! A PE in a gather by Shoulder-Tap (paper 000, section III-A): it receives a wakeup call, calls
+//! its child, sends its own message when due, and then relays.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::schedule::shoulder_tap as rules;
 use crate::{PeId, Time, Tree};
 
-/// By Shoulder-Tap.
+/// Gather by Shoulder-Tap.
 pub(super) const ENTRY: Entry = Entry {
     name: "gather",
     algorithm: "shoulder-tap",
@@ -64,7 +64,7 @@ fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
         let own = flits[pe.index()];
         let pace = Timing::LOCK_STEP.pace(tree, pe);
         if own > 0 {
-            // All but the end PE pass the call on first.
+            // All but the end PE forward the call first.
             let start = match tree.children(pe).is_empty() {
                 true => after - 1,
                 false => rules::start(&pace, after, own),
@@ -83,15 +83,15 @@ pub(super) struct ShoulderTap {
     pace: Pace,
     own: Option<Message>,
     own_bytes: u64,
-    /// The call that came: when, and its s.
+    /// When the call came, and its s.
     called: Option<(Time, u64)>,
-    /// The call to the child is yet to go,
+    /// Whether the call to the child is yet to go.
     owes_call: bool,
-    /// when so many bytes of the own message are out,
+    /// Number of bytes of the own message after which the call goes.
     call_mark: u64,
-    /// of which so many are.
+    /// Number of bytes of the own message that were sent.
     sent_bytes: u64,
-    /// Messages yet to come from the child.
+    /// Number of messages yet to come from the child.
     to_receive: u64,
 }
 
@@ -123,7 +123,7 @@ impl ShoulderTap {
         self.was_due()
     }
 
-    /// The call to the child, if it goes now.
+    /// Returns the call to the child, if it goes now.
     fn call(&self) -> Option<(PeId, Control)> {
         let (_, s) = self.called?;
         let child = self.child?;
@@ -234,8 +234,7 @@ impl Role for ShoulderTap {
         if place.parent() == Some(from) {
             self.called.is_none()
         } else {
-            // Until the own message is out, what the child sends would have to
-            // wait here.
+            // Until the own message is sent, the child's messages would have to wait here.
             self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive > 0
         }
     }

@@ -1,4 +1,5 @@
-//! The table of operations: what others ask of one is said in its entry, and nowhere else.
+//! The table of algorithms: one entry each, the only place with the properties that other code
+//! uses.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::{DeliveryId, DeliveryName, MessageId, PeId, Tree};
 
-/// What a round does and by which algorithm.
+/// The operation of a round and the algorithm for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Scatter, farthest destination first.
@@ -27,95 +28,94 @@ pub enum Operation {
     ShoulderTap,
     /// Gather by Transmission-Certification.
     Certification(Sync),
-    /// Gather as users know it, to measure against; the tree must be a star: the root asks
-    /// one PE after the other, with so many requests under way.
+    /// Baseline: gather on a star. The root asks one PE after the other, with at most `window`
+    /// requests pending.
     LinearGather {
         /// At least 1.
         window: u32,
     },
-    /// Gather as users know it: each PE holds all that its subtree sends before it
-    /// sends it on.
+    /// Baseline: gather in which each PE holds all messages of its subtree before it forwards them.
     CombiningGather,
-    /// Scatter as users know it: each PE holds all that its subtree gets before it
-    /// sends it on.
+    /// Baseline: scatter in which each PE holds all messages for its subtree before it forwards
+    /// them.
     CombiningScatter,
-    /// Scatter, farthest destination first, by a list of what each PE sends and takes.
+    /// Scatter, farthest destination first, by a static schedule.
     ListedScatter,
-    /// Broadcast: the root has a message for all others.
+    /// Broadcast: the root has one message for all other PEs.
     Broadcast(Broadcast),
-    /// Gossip by a list: each PE has a message for all others.
+    /// Gossip by a static schedule: each PE has one message for all other PEs.
     Gossip(Gossip),
-    /// Total exchange by a list: each PE has a message for each other one.
+    /// Total exchange by a static schedule: each PE has one message for each other PE.
     Exchange(Exchange),
 }
 
-/// The trees that an operation works on.
+/// The trees on which an algorithm works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fits {
-    /// All of them.
+    /// All trees.
     Trees,
-    /// Those in which no PE has two children.
+    /// Paths: no PE has two children.
     Paths,
-    /// Those in which the root has all other PEs as children.
+    /// Stars: all PEs but the root are children of the root.
     Stars,
-    /// All of them, where PEs reach each other beside the tree.
+    /// All trees; the PEs also connect to each other outside the tree.
     Complete,
-    /// The same of 2, 4, 8 and so on PEs, of which none is absent.
+    /// Trees of 2, 4, 8 and so on PEs without absent PEs; the PEs also connect outside the tree.
     Cubes,
 }
 
-/// Whether a PE that plays a list sends to all its neighbours at once, and takes from all, or does one
-/// thing each way at a time.
+/// Number of ports that a static schedule uses in each PE: one in each direction, or one for each
+/// neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllPorts {
-    /// One thing each way.
+    /// One port in each direction.
     Never,
-    /// All at once where it has a link of its own to each neighbour.
+    /// A port for each neighbour if each neighbour has a separate link.
     WithOwnLinks,
-    /// All at once, whatever they share.
+    /// A port for each neighbour in any case.
     Always,
 }
 
-/// On which word the source of a message may begin it.
+/// The event that permits a source to start sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// The trigger of the round: the root is the source.
+    /// The trigger of the round; the root is the source.
     Trigger,
-    /// The token, as in what users know from elsewhere.
+    /// The token, as in common implementations.
     Token,
-    /// An order or a wakeup call of its own.
+    /// An order or a wakeup call for this source.
     Order,
 }
 
-/// Which way messages go. Receipts go against them.
+/// The direction of messages. Receipts go the opposite way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the root. A PE tells its parent when its whole subtree has what is for it.
+    /// From the root. A PE sends its parent a receipt when its whole subtree has its messages.
     Down,
-    /// To the root, which tells all whose messages it has.
+    /// To the root, which sends a receipt to each source whose message it has.
     Up,
-    /// Between any two. A PE tells its parent when its whole subtree has what is for it.
+    /// Between any two PEs. A PE sends its parent a receipt when its whole subtree has its
+    /// messages.
     Across,
 }
 
-/// How the files of messages lie in an input.
+/// The layout of the files of messages in an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// The root has an entry for each PE that gets a message.
+    /// The root's input has an entry for each destination.
     ByDestination,
-    /// Each PE has an entry that is its message.
+    /// Each PE's input has an entry that is its message.
     BySource,
-    /// The input of the root is the message.
+    /// The root's input is the message.
     Whole,
-    /// Each PE has an entry that is its message for all others.
+    /// Each PE's input has an entry that is its message for all other PEs.
     Shards,
-    /// Each PE has a folder with an entry for each PE that gets a message of it.
+    /// Each PE's input has a folder with an entry for each destination.
     Pieces,
 }
 
 impl Layout {
-    /// Whether a PE that has files of its own has them without its name: where the root has those
-    /// of all others, they need theirs.
+    /// Returns whether a PE with a separate input needs no entry with its name there.
     pub fn can_be_apart(self) -> bool {
         match self {
             Layout::ByDestination | Layout::BySource => false,
@@ -124,60 +124,46 @@ impl Layout {
     }
 }
 
-/// Works a schedule out in lock step, the messages being so many flits long.
+/// Computes the lock-step schedule; message lengths are in flits.
 type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
 
-/// What the table says of an operation.
+/// The properties of an algorithm; methods of [`Operation`] return most of them.
 pub(super) struct Entry {
-    /// What users ask for: "scatter", "gather".
     pub name: &'static str,
-    /// The algorithm, as users type and read it.
     pub algorithm: &'static str,
-    /// How it synchronises, where an algorithm has several ways.
     pub sync: Option<&'static str>,
-    /// The ways that users may choose or compare, by name, with how orders are obeyed, where it
-    /// gives any. Empty where users are not offered it, or only on a tree that a baseline lays.
+    /// Names of the methods that users may choose or compare, each with its pacing if it has one.
+    /// Empty if users cannot choose the algorithm, or only on a baseline's tree.
     pub ways: &'static [(&'static str, Option<Pacing>)],
-    /// Its number on the wire.
     pub code: i32,
-    /// The trees that it works on.
     pub fits: Fits,
-    /// Whether PEs are told when to transmit, so that it matters how they obey.
     pub gives_orders: bool,
-    /// On which word the source of a message may begin it.
     pub begins_on: Word,
-    /// Whether a PE has a port for the control items of each neighbour.
     pub has_control_ports: bool,
-    /// Whether a PE sends and receives at once.
     pub is_duplex: bool,
-    /// Whether it does so over all its links at once, where a list is played.
+    /// Whether a static schedule uses the links to all neighbours at the same time.
     pub all_ports: AllPorts,
-    /// Whom a PE is connected with that is no neighbour of it in the tree, those included that it
-    /// need not reach.
+    /// The PEs to which a PE connects outside the tree. May contain the PE itself, tree neighbours
+    /// and absent PEs, which [`Operation::peers`] removes.
     pub peers: fn(&Tree, PeId) -> Vec<PeId>,
-    /// Which way messages go.
     pub direction: Direction,
-    /// Its messages.
     pub messages: Messages,
-    /// How they lie in an input.
     pub layout: Layout,
-    /// The nonnull messages, in the order in which each source sends its own; their lengths
-    /// are given by delivery.
+    /// The nonnull messages, those of each source in sending order. Lengths are by delivery.
     pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
-    /// Everything that crosses an edge, by first steps, where PEs play a list; the messages'
-    /// lengths are given by delivery. Empty where they go by what they hear.
+    /// All crossings of the static schedule by first step; empty without one. Lengths are by
+    /// delivery.
     pub legs: fn(&Tree, &[u64], &Timing) -> Vec<Leg>,
-    /// Its schedule in lock step, if it can be worked out without playing it.
+    /// Computes the lock-step schedule without simulation, if that is possible.
     pub plan: Option<Planner>,
-    /// The steps that no algorithm for the same takes less than, the messages being so many
-    /// flits long.
+    /// Lower bound on the steps of any algorithm for the operation. Lengths are in flits.
     pub bound: fn(&Tree, &[u64]) -> u64,
-    /// What a PE does.
+    /// Creates the state machine of a PE.
     pub role: fn(&Place, Brief) -> Box<dyn Role>,
 }
 
 impl Operation {
-    /// All of them; of one with a parameter, its least.
+    /// All algorithms, with the least value of their parameters.
     pub const ALL: [Operation; 23] = [
         Operation::Scatter,
         Operation::ShoulderTap,
@@ -232,12 +218,12 @@ impl Operation {
         }
     }
 
-    /// What users ask for: "scatter" or "gather".
+    /// Returns the name of the operation: "scatter" or "gather".
     pub fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// The algorithm, as users type and read it.
+    /// Returns the name of the algorithm in input and output.
     pub fn algorithm(self) -> &'static str {
         match self {
             Operation::Gossip(Gossip::OnNetwork(Some(one))) => one.algorithm(),
@@ -245,17 +231,17 @@ impl Operation {
         }
     }
 
-    /// How it synchronises, where its algorithm has several ways.
+    /// Returns the name of the synchronisation, if the algorithm has several.
     pub fn sync(self) -> Option<&'static str> {
         self.entry().sync
     }
 
-    /// Its number on the wire. A window, where it has one, is told beside it.
+    /// Returns the number in the wire protocol, which does not contain the window.
     pub fn code(self) -> i32 {
         self.entry().code
     }
 
-    /// The operation of a number on the wire.
+    /// Returns the algorithm with a number in the wire protocol.
     pub fn from_code(code: i32, window: u32) -> Option<Operation> {
         let found = Operation::ALL.into_iter().find(|one| one.code() == code)?;
         Some(match found {
@@ -264,7 +250,7 @@ impl Operation {
         })
     }
 
-    /// Requests under way at once, where it has a limit to them.
+    /// Returns the limit on pending requests, if there is one.
     pub fn window(self) -> Option<u32> {
         match self {
             Operation::LinearGather { window } => Some(window),
@@ -272,28 +258,28 @@ impl Operation {
         }
     }
 
-    /// The trees that it works on.
+    /// Returns the trees on which the algorithm works.
     pub fn fits(self) -> Fits {
         self.entry().fits
     }
 
-    /// Whether PEs are told when to transmit, so that it matters how they obey.
+    /// Returns whether PEs receive orders to transmit, so that pacing matters.
     pub fn gives_orders(self) -> bool {
         self.entry().gives_orders
     }
 
-    /// Whether a PE has a port for the control items of each neighbour.
+    /// Returns whether a PE has a separate port for the control items of each neighbour.
     pub fn has_control_ports(self) -> bool {
         self.entry().has_control_ports
     }
 
-    /// Whether a PE sends and receives at once.
+    /// Returns whether a PE sends and receives at the same time.
     pub fn is_duplex(self) -> bool {
         self.entry().is_duplex
     }
 
-    /// Whom a PE is connected with: its parent, its children, and who else there is, in index
-    /// order each.
+    /// Returns the PEs to which a PE connects: the parent, the children and the peers, each group
+    /// by index.
     pub fn neighbours(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
         let in_tree = tree.parent(pe).into_iter();
         let mut all: Vec<PeId> = in_tree.chain(tree.children(pe).iter().copied()).collect();
@@ -301,8 +287,8 @@ impl Operation {
         all
     }
 
-    /// Those of them that are no neighbours in the tree. A PE that is told of a gossip on a network
-    /// does not know which; there they are all that there can be.
+    /// Returns the PEs to which a PE connects outside the tree, by index. For a gossip on an
+    /// unspecified network these are all possible ones.
     pub fn peers(self, tree: &Tree, pe: PeId) -> Vec<PeId> {
         if !tree.contains(pe) {
             return Vec::new();
@@ -319,8 +305,8 @@ impl Operation {
         peers
     }
 
-    /// Whether a PE sends to all its neighbours at once, and takes from all, where lists are played
-    /// with this timing. In lock step nobody does.
+    /// Returns whether a PE uses a port for each neighbour at the same time. In lock step no PE
+    /// does.
     pub fn uses_all_ports(self, timing: &Timing) -> bool {
         match self.entry().all_ports {
             AllPorts::Never => false,
@@ -329,43 +315,45 @@ impl Operation {
         }
     }
 
-    /// Whether it can be played over all links of a PE at once, where each is its own.
+    /// Returns whether the algorithm can use a port for each neighbour if all links are separate.
     pub fn has_all_ports(self) -> bool {
         self.entry().all_ports == AllPorts::WithOwnLinks
     }
 
-    /// On which word the source of a message may begin it.
+    /// Returns the event that permits a source to start sending.
     pub fn begins_on(self) -> Word {
         self.entry().begins_on
     }
 
-    /// Which way messages go.
+    /// Returns the direction of messages.
     pub fn direction(self) -> Direction {
         self.entry().direction
     }
 
-    /// How its messages lie in an input.
+    /// Returns the layout of the messages in an input.
     pub fn layout(self) -> Layout {
         self.entry().layout
     }
 
-    /// The ways that users may choose or compare, by name, with how orders are obeyed.
+    /// Returns the names of the methods that users may choose or compare, each with its pacing if
+    /// it has one.
     pub fn ways(self) -> &'static [(&'static str, Option<Pacing>)] {
         self.entry().ways
     }
 
-    /// Whether its schedule can be worked out without playing it.
+    /// Returns whether the schedule can be computed without simulation.
     pub fn has_plan(self) -> bool {
         self.entry().plan.is_some()
     }
 
-    /// All that users know by the name of what they ask for, such as "scatter".
+    /// Returns the algorithms for an operation with this name, such as "scatter".
     pub fn named(name: &str) -> impl Iterator<Item = Operation> {
         let all = Operation::ALL.into_iter();
         all.filter(move |one| one.name() == name)
     }
 
-    /// Itself on a tree that it works on; on any other, what does the same on all trees.
+    /// Returns this algorithm if it works on `tree`, or else one for the same operation that works
+    /// on all trees.
     pub fn on(self, tree: &Tree) -> Operation {
         if let Operation::Gossip(Gossip::OnNetwork(Some(one))) = self
             && !one.holds(tree)
@@ -383,8 +371,8 @@ impl Operation {
         }
     }
 
-    /// Itself, unless it is made for one network: then what does the same wherever all PEs reach
-    /// each other, for rounds that lack PEs, or are gone on with later.
+    /// Returns this algorithm, or, if it is made for one network, an algorithm for the same
+    /// operation on any complete network. Rounds with absent PEs and resumed runs use it.
     pub fn on_any_network(self) -> Operation {
         match self {
             Operation::Gossip(Gossip::OnNetwork(_)) => Operation::Gossip(Gossip::Circulate),
@@ -392,7 +380,7 @@ impl Operation {
         }
     }
 
-    /// Everything that crosses an edge, as its entry has it.
+    /// Returns all crossings of the static schedule by first step.
     pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
         match self {
             Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
@@ -402,71 +390,71 @@ impl Operation {
         }
     }
 
-    /// The message with an id on a tree, or the part of one; `None` if there is none.
+    /// Returns the address of a message or a part on a tree, or `None` if it does not exist.
     pub fn address(self, tree: &Tree, id: MessageId) -> Option<Address> {
         let (whole, part) = self.whole(tree, id);
         let address = (self.entry().messages.address)(tree, whole)?;
         (part < self.parts(tree)).then_some(Address { id, ..address })
     }
 
-    /// In how many parts each message goes, of which each has a head and a digest of its own
+    /// Returns the number of parts of each message; each part has its own head and digest
     /// ([`super::parts`]).
     pub fn parts(self, tree: &Tree) -> usize {
         (self.entry().messages.parts)(tree)
     }
 
-    /// The message of which this is a part, and which one, counted from 0. Where messages do not go
-    /// in parts, each is the first one of itself.
+    /// Returns the message of which `id` is a part, and the index of the part. An undivided message
+    /// is its own part 0.
     pub fn whole(self, tree: &Tree, id: MessageId) -> (MessageId, usize) {
         let ids = (self.entry().messages.ids)(tree).max(1);
         (MessageId(id.0 % ids), (id.0 / ids) as usize)
     }
 
-    /// A part of a message: the inverse of [`Operation::whole`].
+    /// Returns the id of a part of a message: the inverse of [`Operation::whole`].
     pub(super) fn part(self, tree: &Tree, whole: MessageId, part: usize) -> MessageId {
         let ids = (self.entry().messages.ids)(tree);
         MessageId(whole.0 + part as u64 * ids)
     }
 
-    /// All its messages on a tree, by id. Those of absent PEs are among them, and null.
+    /// Returns all messages on a tree by id, including those of absent PEs, which are null.
     pub fn messages(self, tree: &Tree) -> impl Iterator<Item = Address> {
         let ids = (0..(self.entry().messages.ids)(tree)).map(MessageId);
         ids.filter_map(move |id| self.address(tree, id))
     }
 
-    /// The messages that start at a PE, by id.
+    /// Returns the messages that start at a PE, by id.
     pub fn sent_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
         let messages = self.messages(tree);
         let sent = messages.filter(|message| message.source == pe);
         sent.map(|message| message.id).collect()
     }
 
-    /// The messages that end at a PE, by id.
+    /// Returns the messages that end at a PE, by id.
     pub fn taken_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
         let messages = self.messages(tree);
         let taken = messages.filter(|message| message.is_for(pe));
         taken.map(|message| message.id).collect()
     }
 
-    /// The number of the delivery of a message, or of a part of it, at a PE, both of which there are.
+    /// Returns the delivery of an existing message, or of a part of it, at an existing PE.
     pub fn delivery(self, tree: &Tree, message: MessageId, at: PeId) -> DeliveryId {
         let (whole, _) = self.whole(tree, message);
         (self.entry().messages.delivery)(tree, whole, at)
     }
 
-    /// Which message a delivery is of, and at which PE; `None` if there is no such delivery.
+    /// Returns the message and the PE of a delivery, or `None` if it does not exist.
     pub fn delivered(self, tree: &Tree, delivery: DeliveryId) -> Option<(Address, PeId)> {
         let (message, at) = (self.entry().messages.delivered)(tree, delivery)?;
         Some((self.address(tree, message)?, at))
     }
 
-    /// Whether both ends of a delivery are on a tree.
+    /// Returns whether both ends of a delivery are on a tree.
     pub fn can_deliver(self, tree: &Tree, delivery: DeliveryId) -> bool {
         let found = self.delivered(tree, delivery);
         found.is_some_and(|(message, at)| tree.contains(message.source) && tree.contains(at))
     }
 
-    /// How long arrays are that have an element for each delivery.
+    /// Returns the length of arrays that are indexed by delivery.
     pub fn deliveries(self, tree: &Tree) -> usize {
         match self.entry().messages.of_pairs {
             true => tree.len() * tree.len(),
@@ -474,13 +462,14 @@ impl Operation {
         }
     }
 
-    /// Whether any two PEs may be the ends of a message, and not the root and one other alone.
+    /// Returns whether any two PEs may be the ends of a message, instead of the root and another
+    /// PE.
     pub fn is_of_pairs(self) -> bool {
         self.entry().messages.of_pairs
     }
 
-    /// What users call a delivery, which there is: the PE at its other end where one is the root,
-    /// or else its source and the PE at which it arrives.
+    /// Returns the name of an existing delivery for users: the PE at its other end if the root is
+    /// one end, or else its source and its destination.
     pub fn delivery_name(self, tree: &Tree, delivery: DeliveryId) -> DeliveryName {
         let pe = |index: usize| PeId(index as u32);
         let (index, pes) = (delivery.index(), tree.len());
@@ -496,7 +485,7 @@ impl Operation {
         }
     }
 
-    /// The delivery that users call so, if there is one.
+    /// Returns the delivery with this name, if it exists.
     pub fn delivery_named(self, tree: &Tree, name: DeliveryName) -> Option<DeliveryId> {
         let before = name.source.map_or(0, |source| source.index() * tree.len());
         let delivery = DeliveryId((before + name.row.index()) as u32);
@@ -504,19 +493,19 @@ impl Operation {
         (is_one && self.delivery_name(tree, delivery) == name).then_some(delivery)
     }
 
-    /// The PE in whose row of a report a delivery stands.
+    /// Returns the PE whose row of a report contains a delivery.
     pub fn row(self, tree: &Tree, delivery: DeliveryId) -> PeId {
         self.delivery_name(tree, delivery).row
     }
 
-    /// The deliveries that there are, those of absent PEs too.
+    /// Returns all deliveries, including those of absent PEs.
     pub fn all_deliveries(self, tree: &Tree) -> impl Iterator<Item = DeliveryId> {
         let ids = (0..self.deliveries(tree)).map(|index| DeliveryId(index as u32));
         ids.filter(move |id| self.delivered(tree, *id).is_some())
     }
 
-    /// How many lengths say those of all messages: one for each id, or, where the root is an end
-    /// of every message, one for each other PE.
+    /// Returns the number of lengths that describe all messages: one for each message id, or, if
+    /// the root is an end of every message, one for each other PE.
     pub fn lengths_given(self, tree: &Tree) -> usize {
         match self.is_of_pairs() {
             true => (self.entry().messages.ids)(tree) as usize,
@@ -524,7 +513,7 @@ impl Operation {
         }
     }
 
-    /// The lengths of all deliveries, so many being given as [`Operation::lengths_given`] says.
+    /// Returns the lengths of all deliveries; `lengths` has [`Operation::lengths_given`] elements.
     pub fn by_delivery(self, tree: &Tree, lengths: &[u64]) -> Vec<u64> {
         if !self.is_of_pairs() {
             let mut bytes = lengths.to_vec();
@@ -541,7 +530,7 @@ impl Operation {
         bytes
     }
 
-    /// The lengths that say those of all deliveries, which are given.
+    /// Returns the lengths that describe all deliveries: the inverse of [`Operation::by_delivery`].
     pub fn by_message(self, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
         if !self.is_of_pairs() {
             let mut lengths = bytes.to_vec();
@@ -555,23 +544,23 @@ impl Operation {
         lengths
     }
 
-    /// The length of a message, those of all deliveries being given: it is the same for all that
-    /// are not left out.
+    /// Returns the length of a message from the lengths by delivery, which is 0 only where it is
+    /// left out.
     pub fn length(self, tree: &Tree, message: Address, bytes: &[u64]) -> u64 {
         let lengths = message.ends(tree);
         let lengths = lengths.map(|pe| bytes[self.delivery(tree, message.id, pe).index()]);
         lengths.max().unwrap_or(0)
     }
 
-    /// The nonnull messages' lengths, those of all deliveries being given.
+    /// Returns the lengths of the nonnull messages from the lengths by delivery.
     pub fn lengths(self, tree: &Tree, bytes: &[u64]) -> impl Iterator<Item = u64> {
         let messages = self.messages(tree);
         let lengths = messages.map(move |message| self.length(tree, message, bytes));
         lengths.filter(|bytes| *bytes > 0)
     }
 
-    /// By PE index, bytes of the messages that start or end at it; those of all deliveries are
-    /// given.
+    /// Returns for each PE, by index, the bytes of all messages that start or end there. `bytes` is
+    /// by delivery.
     pub fn moved_by_pe(self, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
         let mut moved = vec![0u64; tree.len()];
         let mut add = |pe: PeId, bytes: u64| {
@@ -586,14 +575,14 @@ impl Operation {
         moved
     }
 
-    /// Bytes of all messages, each counted once; those of all deliveries are given.
+    /// Returns the bytes of all messages, each counted once. `bytes` is by delivery.
     pub fn total(self, tree: &Tree, bytes: &[u64]) -> u64 {
         self.lengths(tree, bytes).fold(0, u64::saturating_add)
     }
 }
 
 impl Fits {
-    /// Whether a tree is one of those.
+    /// Returns whether a tree is of this kind.
     pub fn holds(self, tree: &Tree) -> bool {
         match self {
             Fits::Trees | Fits::Complete => true,
@@ -604,7 +593,7 @@ impl Fits {
     }
 }
 
-/// The nonnull messages by id: where each source has one, nothing is to be ordered.
+/// Returns the nonnull messages by id, for algorithms in which each source has one message.
 pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let ids = (0..).map(MessageId).zip(bytes);
     ids.filter(|(_, bytes)| **bytes > 0)
@@ -612,17 +601,17 @@ pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<Messag
         .collect()
 }
 
-/// All others.
+/// Returns all other PEs.
 pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
     tree.pes().filter(|other| *other != pe).collect()
 }
 
-/// Nobody.
+/// Returns no PE.
 pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
     Vec::new()
 }
 
-/// No list: what PEs send follows from what they hear.
+/// Returns no static schedule.
 pub(super) fn no_legs(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<Leg> {
     Vec::new()
 }

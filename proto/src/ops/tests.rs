@@ -19,7 +19,7 @@ fn tree(spec: &str) -> Arc<Tree> {
     Arc::new(spec.build().unwrap())
 }
 
-/// Random trees, and lengths of which some are 0.
+/// Random trees and lengths, some of which are 0.
 fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
     (0..200).map(|seed| {
         let mut random = SplitMix64::new(seed);
@@ -33,7 +33,7 @@ fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
     })
 }
 
-/// The plan, every crossing of the simulation, and every step of arrival.
+/// The plan, every crossing of the simulation, and every arrival are equal.
 #[test]
 fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
     for (seed, tree, flits) in cases() {
@@ -50,7 +50,7 @@ fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
     }
 }
 
-/// Who plays a list sends while it takes, so on other links than these it may well be earlier.
+/// A PE with a static schedule sends while it receives, so on other links it may be earlier.
 #[test]
 fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
     for (seed, tree, flits) in cases() {
@@ -65,7 +65,7 @@ fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
     }
 }
 
-/// It is the list that is played: in another order, as the planner has that one.
+/// The simulation follows the schedule, not the planner's order.
 #[test]
 fn a_list_is_played_in_its_order() {
     for (seed, tree, flits) in cases() {
@@ -86,7 +86,7 @@ fn a_list_is_played_in_its_order() {
     }
 }
 
-/// P1 of a path of three, with this list.
+/// Returns P1 of a path of three PEs with this static schedule.
 fn listed(legs: Vec<Leg>) -> Pe {
     let tree = tree("path:3");
     let briefs = Brief::all(
@@ -118,7 +118,7 @@ fn message_for(pe: u32) -> Message {
     Message::between(PeId::ROOT, PeId(pe), 1)
 }
 
-/// What does not go on in the next step is held, and goes in its own.
+/// A message that is not forwarded in the next step is held until its own step.
 #[test]
 fn a_list_may_have_a_message_held() {
     let mut pe = listed(vec![leg(2, 0, 1, 1), leg(1, 0, 1, 2), leg(2, 1, 2, 4)]);
@@ -141,7 +141,7 @@ fn a_list_may_have_a_message_held() {
     );
 }
 
-/// By dissemination among four, P2 sends its message to P1, and then to P0 with that of P3.
+/// In dissemination among four PEs, P2 sends its message to P1, and then to P0 with that of P3.
 #[test]
 fn short_messages_to_one_neighbour_wait_for_each_other() {
     let tree = tree("star:4");
@@ -164,7 +164,7 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
             }
             _ => None,
         };
-        // P0's message for it may wait, so that tells nobody of the round.
+        // P0's message for P2 may wait, so it does not replace the token.
         let begun = pe.handle_control(Time(0), PeId::ROOT, Control::Token);
         assert_eq!(begun, Ok(()));
         assert_eq!(sends(&mut pe), Some((PeId(1), own)));
@@ -188,7 +188,7 @@ fn what_the_list_does_not_have_next_is_refused() {
     assert_eq!(pe.handle_head(from, message), refused);
 }
 
-/// Numbers on the wire and names are each one operation's, and lead back to it.
+/// Numbers in the wire protocol and names are unique and lead back to their algorithm.
 #[test]
 fn no_two_entries_are_alike() {
     let all = Operation::ALL;
@@ -210,7 +210,7 @@ fn no_two_entries_are_alike() {
     assert_eq!(Operation::from_code(0, 1), None);
 }
 
-/// All ways to gossip and to exchange, on trees that may lack PEs.
+/// Returns all algorithms for gossip and exchange on trees that may lack PEs.
 fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
     let all = Operation::ALL.into_iter();
     let all = all.filter(|operation| operation.direction() == Direction::Across);
@@ -222,7 +222,7 @@ fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
     of_any_size.chain(on_networks())
 }
 
-/// All algorithms for networks; where somebody is absent, it is a ring of those who are there.
+/// Returns all algorithms for networks; with an absent PE they use a ring of the present PEs.
 fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
     let ways = [
         ("ring:3", "approach1"),
@@ -246,7 +246,7 @@ fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> 
         ("complete:5", "circulate"),
         ("complete:4", "direct"),
     ];
-    // Each of them with all PEs, and then with one absent.
+    // Each algorithm with all PEs, and then with one absent.
     let seeds = (0..ways.len() as u64).flat_map(|way| [(way, 3 * way + 1), (way, 3 * way)]);
     seeds.map(move |(way, seed)| {
         let (network, algorithm) = ways[way as usize];
@@ -261,7 +261,7 @@ fn on_network(network: &str, algorithm: &str) -> Operation {
     Operation::Gossip(Gossip::OnNetwork(Some(one)))
 }
 
-/// Lengths below `longest`, some of them 0.
+/// Returns lengths below `longest`, some of them 0.
 fn case(
     seed: u64,
     pes: u64,
@@ -286,7 +286,7 @@ fn case(
     (seed, tree, operation, flits)
 }
 
-/// Where packets are whole blocks, nobody's port idles: one port takes a block of each other PE.
+/// If packets are whole blocks, no port idles: a port receives a block of each other PE.
 #[test]
 fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
     for (network, algorithm) in [
@@ -305,7 +305,7 @@ fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
     }
 }
 
-/// In lock step the list is played as it is planned, and everything arrives.
+/// In lock step PEs follow the schedule as planned, and everything arrives.
 #[test]
 fn gossip_and_exchange_are_played_as_planned() {
     for (seed, tree, operation, flits) in across() {
@@ -331,7 +331,7 @@ fn gossip_and_exchange_are_played_as_planned() {
     }
 }
 
-/// On unit links nobody is later than in lock step, where each port has its order.
+/// On unit links no PE is later than in lock step, where each port has its order.
 #[test]
 fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
     let at_once = Operation::Exchange(Exchange::AtOnce);
@@ -354,8 +354,8 @@ fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
     }
 }
 
-/// Over all ports at once everything arrives, on unit links no later than it is planned; and the more
-/// ports, the sooner.
+/// With a port for each neighbour everything arrives, on unit links no later than planned, and more
+/// ports are faster.
 #[test]
 fn all_ports_are_used_at_once() {
     let mut sooner = 0;
@@ -389,7 +389,7 @@ fn all_ports_are_used_at_once() {
     assert!(sooner > 10, "{sooner}");
 }
 
-/// Whatever the lengths, nothing crosses but between those who are connected.
+/// For any lengths, crossings are only between connected PEs.
 #[test]
 fn lists_name_none_but_neighbours() {
     for (seed, tree, operation, flits) in across() {
@@ -411,8 +411,8 @@ fn lists_name_none_but_neighbours() {
     }
 }
 
-/// Numbers of deliveries lead back to what is delivered, names to the numbers; and every end of
-/// every message has a number of its own.
+/// Delivery numbers lead back to message and PE, names to the numbers, and every end of every
+/// message has its own number.
 #[test]
 fn deliveries_have_numbers_and_names() {
     let parents = [Some(PeId(1)), Some(PeId(2)), None, None, Some(PeId(2))];
@@ -471,7 +471,7 @@ fn a_delivery_is_called_by_its_ends() {
     assert_eq!(pairs[0].delivery_named(&tree, alone), None);
 }
 
-/// Lengths as they are given say those of all deliveries, and the reverse.
+/// Conversion between lengths by message and lengths by delivery works in both directions.
 #[test]
 fn lengths_are_given_by_message_and_kept_by_delivery() {
     let tree = tree("star:3");
@@ -494,8 +494,8 @@ fn lengths_are_given_by_message_and_kept_by_delivery() {
     assert_eq!(gather.moved_by_pe(&tree, &bytes), [9, 4, 5]);
 }
 
-/// In turns, nobody sends uncalled, and the next sender is called when little is left of the
-/// streams that were called; both may then come at once.
+/// In turns a PE sends only after a call, and the next sender is called when little is left of the
+/// called streams, so that two streams may arrive at once.
 #[test]
 fn in_turns_a_list_is_played_by_calls() {
     let tree = tree("star:4");

@@ -1,23 +1,23 @@
-//! A schedule that is a list of what crosses each arc when, of many messages at once.
+//! A schedule that lists the crossings of each arc, for several messages at once.
 
 use crate::items::Leg;
 use crate::{MessageId, PeId};
 
-/// What crosses when.
+/// A list of crossings with their steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
-    /// Everything that crosses, by step, then by sender; a leg has flits of one message in
-    /// succession.
+    /// All crossings by step, then by sender; the flits of one leg are consecutive flits of a
+    /// message.
     pub legs: Vec<Leg>,
     /// The step of the last arrival; 0 if nothing is to be sent.
     pub time_steps: u64,
-    /// The most flits that a PE keeps at the end of a step for others, those not counted that
-    /// start there.
+    /// The maximum number of flits that a PE keeps for others at the end of a step, not counting
+    /// flits that start there.
     pub kept_flits: u64,
 }
 
 impl Timetable {
-    /// Of these legs, in any order.
+    /// Creates a timetable of these crossings, in any order.
     pub(super) fn of(mut legs: Vec<Leg>, kept_flits: u64) -> Timetable {
         legs.sort_unstable_by_key(|leg| (leg.first_step, leg.from, leg.to));
         let last = |leg: &Leg| leg.first_step + (leg.flits - 1) * leg.every;
@@ -29,17 +29,17 @@ impl Timetable {
     }
 }
 
-/// Legs that are put together of single flits, step by step: what goes on in the next step over the
-/// same arc is the same leg.
+/// Crossings built from single flits, step by step: a flit that follows the previous one in the
+/// next step over the same arc extends its crossing.
 #[derive(Debug)]
 pub(super) struct Legs {
     legs: Vec<Leg>,
-    /// By arc, the place of its last leg.
+    /// For each arc, the position of its last crossing.
     last: Vec<Option<usize>>,
 }
 
 impl Legs {
-    /// None yet, over so many arcs.
+    /// Creates an empty list over `arcs` arcs.
     pub(super) fn over(arcs: usize) -> Legs {
         Legs {
             legs: Vec::new(),
@@ -47,7 +47,7 @@ impl Legs {
         }
     }
 
-    /// A flit of a message crosses an arc, which has these ends.
+    /// Adds a flit of a message that crosses an arc with these ends.
     pub(super) fn put(&mut self, arc: usize, ends: [PeId; 2], step: u64, flit: (MessageId, u64)) {
         let (message, offset) = flit;
         let last = self.last[arc].map(|place| &mut self.legs[place]);
@@ -71,7 +71,6 @@ impl Legs {
         });
     }
 
-    /// All of them.
     pub(super) fn into_legs(self) -> Vec<Leg> {
         self.legs
     }

@@ -1,23 +1,23 @@
-//! Times that no schedule of packets on a tree takes less than (ours).
+//! Lower bounds of the time of any schedule of packets on a tree (not in the paper).
 //!
-//! [`of_rest`] holds for any order, split, interleaving and queueing; [`from_the_beginning`] for
-//! relays that serve who came first, first.
+//! [`of_rest`] holds for any order, split, interleaving and queueing; [`from_the_beginning`] for relays
+//! that serve packets in the order of arrival.
 
 use super::caps::{Caps, caps};
 use super::count::{best_alone, time_alone};
 use super::model::{LinkCost, Message, Ticks};
 use super::tree::Scatter;
 
-/// Messages below a relay, with caps, that are looked at: what a quarter of a second is enough for.
+/// Limit of messages below a relay times caps that are examined: a quarter of a second.
 const MOST_LOOKS: u64 = 10_000_000;
-/// Caps of each relay at most.
+/// Limit of caps of each relay.
 const MOST_CAPS: u64 = 3000;
 
-/// What doubles may have lost, and many times that.
+/// A factor that covers many times the rounding errors of doubles.
 const SAFETY: f64 = 1.0 - 1e-9;
 
-/// The time that nothing is faster than, of `left[i]` flits of each message, farthest first, that
-/// P0 sends from `start` on; 0 if nothing is left.
+/// Returns a lower bound for `left[i]` flits of each message, farthest first, that P0 sends from
+/// `start` on; 0 if nothing is left.
 pub fn of_rest(cost: LinkCost, messages: &[Message], left: &[u64], start: Ticks) -> Ticks {
     let (mut flits, mut count, mut tail, mut bound) = (0, 0, Ticks::MAX, 0);
     for (place, (message, &own)) in messages.iter().zip(left).enumerate() {
@@ -38,8 +38,8 @@ pub fn of_rest(cost: LinkCost, messages: &[Message], left: &[u64], start: Ticks)
     bound
 }
 
-/// What the last packet of a message still needs when it has left P0: the message is one packet,
-/// or has a packet more, of one flit at least.
+/// Returns the least remaining time of a message's last packet after it has left P0: the message is one
+/// packet, or has at least one more, of at least one flit.
 fn least_tail(cost: LinkCost, hops: u64, flits: u64) -> Ticks {
     let behind = |flits| cost.packet(flits) * Ticks::from(hops - 1);
     match flits {
@@ -48,9 +48,9 @@ fn least_tail(cost: LinkCost, hops: u64, flits: u64) -> Ticks {
     }
 }
 
-/// From the last packet backwards, what packets take grows by the factor `depth / (depth - 1)` at
-/// most, or an earlier one would be late: so many flits at this depth and below it, in `messages`
-/// packets or more, must begin with small ones or end with a long tail.
+/// Returns a bound for `flits` flits in at least `messages` packets at this depth and below it. From
+/// the last packet backwards, sizes grow by the factor `depth / (depth - 1)` at most, or an earlier
+/// packet would be late. So the schedule begins with small packets or ends with a long tail.
 fn growing(cost: LinkCost, depth: u64, messages: u64, flits: u64) -> Ticks {
     if depth == 1 {
         return cost.stream(messages, flits);
@@ -61,7 +61,8 @@ fn growing(cost: LinkCost, depth: u64, messages: u64, flits: u64) -> Ticks {
     let left = |packets: u64| (decay * packets as f64).exp();
     let by_growth = |packets: u64| dispatch(packets) / -(decay * packets as f64).exp_m1();
     let by_tail = |packets: u64| dispatch(packets) + one * (depth - 1) as f64;
-    // The greater of both falls with the packets up to where one of these holds, then it rises.
+    // The greater of both falls with the number of packets up to where one of these conditions holds,
+    // then it rises.
     let rises = |packets: u64| {
         let slope = setup - left(packets) * (setup - decay * dispatch(packets));
         slope >= 0.0 || by_tail(packets) >= by_growth(packets)
@@ -79,13 +80,13 @@ fn growing(cost: LinkCost, depth: u64, messages: u64, flits: u64) -> Ticks {
     (least * SAFETY).ceil() as Ticks
 }
 
-/// The greatest bound of a whole scatter.
+/// Returns the greatest lower bound of a whole scatter.
 pub fn from_the_beginning(scatter: &Scatter) -> Ticks {
     let (cost, messages) = (scatter.cost, &scatter.messages);
     let left: Vec<u64> = messages.iter().map(|message| message.flits).collect();
     let rest = of_rest(cost, messages, &left, 0);
     let alone = messages.iter().fold(rest, |bound, message| {
-        // Its best count cannot be worse than no split.
+        // The best number of packets is never worse than no split.
         match time_alone(cost, message, 1) <= bound {
             true => bound,
             false => bound.max(time_alone(cost, message, best_alone(cost, message))),
@@ -94,10 +95,10 @@ pub fn from_the_beginning(scatter: &Scatter) -> Ticks {
     alone.max(below_relays(scatter))
 }
 
-/// For each relay at depth h, and each depth D, the messages for PEs below it at D or deeper: if b
-/// is the largest of their packets, the relay's send port has sent them all when all have crossed a
-/// link one by one, and b another h; and the last one still has `D - h - 1` links to go. 0 if these
-/// are too many to look at.
+/// Returns a bound from each relay at depth h and each depth D, for the messages to PEs below the relay
+/// at D or deeper. If b is the largest of their packets, the relay's send port has sent them all when
+/// all have crossed a link one by one, and b another h; and the last one still has `D - h - 1` links
+/// ahead. Returns 0 if there are too many to examine.
 fn below_relays(scatter: &Scatter) -> Ticks {
     let (cost, messages) = (scatter.cost, &scatter.messages);
     let at_most = (MOST_LOOKS / scatter.hops().max(1)).min(MOST_CAPS) as usize;
@@ -115,7 +116,7 @@ fn below_relays(scatter: &Scatter) -> Ticks {
     bounds.max().unwrap_or(0)
 }
 
-/// The same of one relay; its messages farthest first.
+/// Returns the bound from one relay; its messages are farthest first.
 fn below(cost: LinkCost, messages: &[&Message], depth: u64, at_most: usize) -> Ticks {
     let lengths = messages.iter().map(|message| message.flits);
     let Caps { tried, .. } = caps(lengths, at_most);

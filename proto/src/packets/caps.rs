@@ -2,30 +2,30 @@
 
 use std::collections::BTreeSet;
 
-/// Distinct sizes that are listed before they are found to be too many.
+/// Limit of listed distinct sizes, beyond which there are too many.
 const MOST_LISTED: u64 = 1 << 21;
 
-/// A cap on packet sizes, and the caps up to the next one that is tried: what holds for all of
-/// them is reckoned with the tail of the least and the packet count of the most.
+/// A cap on packet sizes that represents all caps up to the next one: bounds for all of them use the
+/// tail of the least and the packet count of the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap {
-    /// The cap that is tried.
+    /// The represented cap with the least size, which is tried.
     pub least: u64,
-    /// The last one before the next.
+    /// The largest represented cap.
     pub most: u64,
 }
 
-/// The caps that are tried.
+/// A list of caps to try.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caps {
-    /// Smallest first.
+    /// The caps, smallest first.
     pub tried: Vec<Cap>,
-    /// Whether no other makes another number of packets.
+    /// Whether these caps give all possible numbers of packets.
     pub are_all: bool,
 }
 
-/// At most so many caps (and 2 at least) for messages of these lengths. All sizes
-/// `ceil(length / r)` if they are few enough, which are all that matter; else a geometric grid.
+/// Returns at most `at_most` caps (and at least 2) for messages of these lengths: all sizes
+/// `ceil(length / r)` if they are few enough, which are all relevant ones; else a geometric grid.
 pub fn caps(lengths: impl Iterator<Item = u64>, at_most: usize) -> Caps {
     let lengths: BTreeSet<u64> = lengths.collect();
     let Some(&longest) = lengths.last() else {
@@ -51,7 +51,7 @@ pub fn caps(lengths: impl Iterator<Item = u64>, at_most: usize) -> Caps {
     }
 }
 
-/// All values of `ceil(length / r)`.
+/// Returns all values of `ceil(length / r)`.
 fn sizes(length: u64) -> impl Iterator<Item = u64> {
     let next = move |&size: &u64| {
         // The least r that makes packets smaller than `size`.
@@ -61,7 +61,7 @@ fn sizes(length: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(length), next)
 }
 
-/// From 1 to `longest`, each larger than the last by the same factor as far as integers allow.
+/// Returns sizes from 1 to `longest` with equal ratios, as far as integers allow.
 fn grid(longest: u64, at_most: usize) -> Vec<u64> {
     let factor = (longest as f64).powf(1.0 / (at_most.max(2) - 1) as f64);
     let next = |&size: &u64| {

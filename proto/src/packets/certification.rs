@@ -1,42 +1,42 @@
-//! Transmission-Certification II: a gather in packets on a tree whose lengths P0 does not know
-//! (paper 003, section 7.3; its text leaves gaps, and this is one reading of it).
+//! Transmission-Certification II: a gather in packets on a tree whose lengths P0 does not know (paper
+//! 003, section 7.3; its text leaves gaps, and this is one interpretation).
 //!
-//! As in [`crate::schedule::certification`], with a delay at each relay: a packet is passed on
-//! when it is whole. Control packets have one flit. The token carries a cap on packet sizes, the
-//! same for all PEs, since P0's port pays for every packet.
+//! As in [`crate::schedule::certification`], with a delay at each relay: a packet is forwarded when it
+//! is complete. Control packets have one flit. The token carries a cap on packet sizes, the same for
+//! all PEs, since every packet costs time at P0's port.
 
 use super::caps::caps;
 use super::fault::PacketsFault;
 use super::model::{LinkCost, Ticks};
 use crate::{PeId, Tree};
 
-/// Caps that are tried, and PEs that are certified meanwhile: half a second.
+/// Limit of tried caps times certified PEs: half a second.
 const MOST_CAPS: usize = 1000;
 const MOST_CERTIFIED: usize = 1 << 20;
 
-/// What a PE promises its parent of its whole subtree.
+/// The promise of a PE to its parent for its whole subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
-    /// Ticks from its order to the earliest that its stream can begin: the certified lag time c.
+    /// Ticks from its order to the earliest begin of its stream: the certified lag time c.
     pub lag: Ticks,
-    /// R, how many packets.
+    /// R, the number of packets.
     pub packets: u64,
-    /// F, how many flits.
+    /// F, the number of flits.
     pub flits: u64,
     /// The flits of the largest packet.
     pub largest: u64,
 }
 
-/// When a PE sends what it has and relays.
+/// The times at which a PE sends its own data and relays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// Whose it is.
+    /// The PE.
     pub pe: PeId,
-    /// s: it begins so many ticks after the PE's order.
+    /// s: number of ticks from the PE's order to the begin of the stream.
     pub after: Ticks,
-    /// When it begins on the link to the parent,
+    /// Begin on the link to the parent,
     pub start: Ticks,
-    /// and ends.
+    /// and end.
     pub end: Ticks,
 }
 
@@ -45,33 +45,33 @@ pub struct Stream {
 pub struct Certified {
     /// The largest packet that a PE may make.
     pub cap: u64,
-    /// By PE; P0's is of all messages.
+    /// The certificates by PE; P0's covers all messages.
     pub certificates: Vec<Certificate>,
-    /// When P0 has the last certificate: the paper's 2B.
+    /// Time when P0 has the last certificate: the paper's 2B.
     pub certified: Ticks,
-    /// Of all PEs that get an order, from the top down.
+    /// The streams of all PEs that get an order, from the top down.
     pub streams: Vec<Stream>,
-    /// When the last stream ends at P0.
+    /// Time when the last stream ends at P0.
     pub time: Ticks,
 }
 
 impl LinkCost {
-    /// What a certified stream takes on a link: the paper's n.
+    /// Returns the time of a certified stream on a link: the paper's n.
     pub fn certified(self, certificate: &Certificate) -> Ticks {
         self.stream(certificate.packets, certificate.flits)
     }
 }
 
-/// A child with flits below it, in the sequence in which its parent takes the streams.
+/// A child with flits below it, in the sequence in which its parent receives the streams.
 struct Child {
     pe: PeId,
     /// Ticks after its parent's order at which it has its own.
     ordered: Ticks,
     /// Ticks after its parent's order at which its stream can begin.
     ready: Ticks,
-    /// D: its stream begins so much before it is passed on. That is the time of the largest packet
-    /// of its own and of all later streams: with its own alone, a later one with larger packets
-    /// would have to come before this one has. 0 at P0, which passes nothing on.
+    /// D: the time from the begin of its stream until the stream is forwarded. That is the time of the
+    /// largest packet of this and all later streams: with its own alone, a later stream with larger
+    /// packets would have to begin before this one. 0 at P0, which forwards nothing.
     delay: Ticks,
 }
 
@@ -84,7 +84,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// What a PE has of its own.
+    /// Returns the certificate for a PE's own message.
     fn own(&self, pe: PeId) -> Certificate {
         let flits = self.flits[pe.index()];
         let packets = flits.div_ceil(self.cap);
@@ -100,7 +100,7 @@ impl Planner<'_> {
         &self.certificates[pe.index()]
     }
 
-    /// Those below whom there are flits. Orders go in the token's sequence.
+    /// Returns the children whose subtrees have flits. Orders are sent in the token's sequence.
     fn children(&self, pe: PeId) -> Vec<Child> {
         let control = self.cost.packet(1);
         let order = self.tree.token_broadcast().order(pe).iter();
@@ -121,12 +121,12 @@ impl Planner<'_> {
         children
     }
 
-    /// The certificate of a PE whose children have theirs: own packets first, and each stream as
-    /// early as `lag` allows. The child at place p is ready at p control packets and its own lag.
+    /// Returns the certificate of a PE whose children have theirs: own packets first, and each stream
+    /// as early as `lag` allows. The child at place p is ready at p control packets and its own lag.
     fn certify(&self, pe: PeId) -> Certificate {
         let children = self.children(pe);
         let mut whole = self.own(pe);
-        // The last order is out.
+        // The last order has been sent.
         whole.lag = self.cost.packet(1) * children.len() as Ticks;
         for child in children {
             let here = child.ready + child.delay;
@@ -141,12 +141,13 @@ impl Planner<'_> {
         whole
     }
 
-    /// The streams of a PE's children, and when each child has its order. The PE has its own order
-    /// at `ordered` and begins at `start`; it relays them behind its own packets without a gap.
+    /// Returns the streams of a PE's children, and when each child has its order. The PE has its own
+    /// order at `ordered` and begins at `start`; it relays the streams after its own packets without a
+    /// gap.
     fn streams(&self, pe: PeId, ordered: Ticks, start: Ticks) -> Vec<(Ticks, Stream)> {
         let mut relayed = start + self.cost.certified(&self.own(pe));
         let stream = |child: Child| {
-            // A relay is never asked for a stream that is not ready: its lag has seen to that.
+            // A relay is never ordered to send a stream that is not ready, because of its lag.
             let start = (relayed - child.delay).max(ordered + child.ready);
             let end = start + self.cost.certified(self.certificate(child.pe));
             relayed = end + child.delay;
@@ -163,11 +164,11 @@ impl Planner<'_> {
     }
 }
 
-/// The gather of `flits[i]` from P_i in even packets of at most `cap` flits.
+/// Returns the gather of `flits[i]` from P_i in even packets of at most `cap` flits.
 ///
 /// # Errors
 ///
-/// If there are too many flits.
+/// Returns an error if there are too many flits.
 pub fn plan(
     tree: &Tree,
     flits: &[u64],
@@ -190,7 +191,7 @@ fn with_cap(tree: &Tree, flits: &[u64], cost: LinkCost, cap: u64) -> Certified {
         planner.certificates[pe.index()] = planner.certify(pe);
     }
     let certified = 2 * cost.packet(1) * Ticks::from(tree.token_broadcast().steps());
-    // When a PE's order reaches it, and its own stream begins.
+    // Arrival of a PE's order, and begin of its stream.
     let mut begins = vec![None; tree.len()];
     begins[0] = Some((certified, 0));
     let mut streams = Vec::new();
@@ -212,11 +213,11 @@ fn with_cap(tree: &Tree, flits: &[u64], cost: LinkCost, cap: u64) -> Certified {
     }
 }
 
-/// The gather under the cap that takes the least time, of as many as there is time to try.
+/// Returns the gather under the cap with the least time, of as many as there is time to try.
 ///
 /// # Errors
 ///
-/// If there are too many flits.
+/// Returns an error if there are too many flits.
 pub fn plan_best_cap(
     tree: &Tree,
     flits: &[u64],

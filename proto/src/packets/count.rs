@@ -1,14 +1,14 @@
-//! The best number of packets of one message (paper 003, section 5.1; the integer problem that it
-//! poses is solved exactly here).
+//! The best number of packets of one message (paper 003, section 5.1; this module solves its integer
+//! problem exactly).
 
 use super::model::{LinkCost, Message, Ticks};
 
-/// The least r in `1..=flits` for which `per_packet * r + per_size * ceil(flits / r)` is least.
+/// Returns the smallest r in `1..=flits` that minimises `per_packet * r + per_size * ceil(flits / r)`.
 ///
-/// It tries about `2 * sqrt(2) * flits^(1/4)` values at most: every best r lies between the roots
-/// of the same expression without the rounding, less what is known to be reached, and so does its
-/// `ceil(flits / r)`; the fewer of both are tried. Products of the arguments, times 4, must have
-/// room in 128 bits.
+/// It tries about `2 * sqrt(2) * flits^(1/4)` values at most: every best r is between the roots of the
+/// same expression without the rounding, minus a value that is known to be reached, and so is its
+/// `ceil(flits / r)`; the fewer of both are tried. Products of the arguments, times 4, must fit into
+/// 128 bits.
 pub fn best_count(per_packet: Ticks, per_size: Ticks, flits: u64) -> u64 {
     if per_size == 0 {
         return 1;
@@ -21,7 +21,7 @@ pub fn best_count(per_packet: Ticks, per_size: Ticks, flits: u64) -> u64 {
     let near = (per_size * Ticks::from(flits) / per_packet).isqrt();
     let near = near.clamp(1, flits.into()) as u64;
     let reached = value(near).min(value(flits.min(near + 1)));
-    // Not less than 0 but for rounding: a sum is not less than twice the root of the product.
+    // Not less than 0 except for rounding: a sum is not less than twice the root of the product.
     let width = (reached * reached).saturating_sub(4 * product).isqrt() + 1;
     let range = |factor: Ticks| {
         let ends = [reached.saturating_sub(width), reached + width];
@@ -38,14 +38,14 @@ pub fn best_count(per_packet: Ticks, per_size: Ticks, flits: u64) -> u64 {
     best.unwrap_or(near)
 }
 
-/// The best packet count of a message that has its way for itself.
+/// Returns the best packet count of a message that is the only one on its path.
 pub fn best_alone(cost: LinkCost, message: &Message) -> u64 {
     let per_size = cost.flit * Ticks::from(message.hops - 1);
     best_count(cost.setup, per_size, message.flits)
 }
 
-/// When the last of so many even packets of a message alone is whole at its destination: alpha of
-/// Lemma 12.
+/// Returns the time when the last of `packets` even packets of a single message is complete at its
+/// destination: alpha of Lemma 12.
 pub fn time_alone(cost: LinkCost, message: &Message, packets: u64) -> Ticks {
     let largest = message.flits.div_ceil(packets);
     let behind = cost.packet(largest) * Ticks::from(message.hops - 1);

@@ -1,56 +1,59 @@
-//! Why a scatter is not planned in packets.
+//! Errors of plans in packets.
 
 use thiserror::Error;
 
 use super::MAX_FLITS;
 use crate::PeId;
 
-/// What is too much for a plan, or does not fit the message.
+/// A reason why messages cannot be planned in packets.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PacketsFault {
-    /// Times of so much would leave 128 bits.
+    /// A number of flits whose times would exceed 128 bits.
     #[error("{flits} flits together are too many to plan in packets, at most {MAX_FLITS} are")]
     Flits {
-        /// How many.
+        /// The number of flits.
         flits: u128,
     },
-    /// Ways of a tree that would fill the memory.
+    /// A tree whose paths would fill the memory.
     #[error(
         "the messages cross {hops} links together, too many to plan in packets on a tree that is \
          no path: at most {most} are"
     )]
     Hops {
-        /// How many.
+        /// The number of links.
         hops: u64,
-        /// How many there may be.
+        /// The limit.
         most: u64,
     },
-    /// Sizes of one message where there are others.
+    /// Sizes for one message, although there are several.
     #[error(
-        "a count or sizes are for one nonnull message, and {0} are nonnull: leave them out, or \
-         write auto"
+        "sizes are for one nonnull message, and {0} are nonnull: give a COUNT for all of them, or \
+         sequence:PExFLITS,.."
     )]
     Several(usize),
-    /// More packets than flits, or none.
+    /// A packet for a PE that does not exist, or for the source itself.
+    #[error("the sequence has a packet for {0}, which gets nothing from P0 on this tree")]
+    Nobody(PeId),
+    /// A number of packets that is 0 or exceeds the number of flits.
     #[error(
         "{packets} packets of the {flits} flits for {pe}: 1 to {flits} packets can have a flit each"
     )]
     Count {
-        /// How many packets.
+        /// The number of packets.
         packets: u64,
-        /// Of how many flits.
+        /// The number of flits.
         flits: u64,
-        /// For whom.
+        /// The destination.
         pe: PeId,
     },
-    /// Sizes that are not those of the message.
-    #[error("the sizes have {sum} flits together, the message for {pe} has {flits}")]
+    /// Packets whose sum differs from the message's length.
+    #[error("the packets for {pe} have {sum} flits together, its message has {flits}")]
     Sum {
-        /// Together.
+        /// The sum.
         sum: u128,
-        /// What they should have.
+        /// The length of the message.
         flits: u64,
-        /// For whom.
+        /// The destination.
         pe: PeId,
     },
     /// A packet without flits.

@@ -1,13 +1,13 @@
-//! Betters a dispatch sequence by small steps, in single flits, until none helps (ours).
+//! Local search: improves a dispatch sequence by small changes, down to single flits, until none helps
+//! (not in the paper).
 
 use super::model::Ticks;
 use super::tree::{Packet, Scatter, Schedule};
 
-/// Links that packets are sent over in all trials together: some tenths of a second.
+/// Limit of link crossings in all trials: some tenths of a second.
 const MOST_SENDINGS: u64 = 20_000_000;
 
-/// Takes what is better, first come, until nothing is, `bound` is met, or there have been enough
-/// trials.
+/// Accepts each improvement found, until there is none, `bound` is reached, or the limit of trials is.
 pub fn improve(scatter: &Scatter, bound: Ticks, best: &mut Schedule) {
     let mut trials = Trials {
         scatter,
@@ -26,7 +26,7 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    /// Whether this sequence is better, and then is the best.
+    /// Makes this sequence the best if it is better, and returns whether it is.
     fn is_better(&mut self, packets: Vec<Packet>) -> bool {
         let ways = packets.iter().map(|packet| packet.message);
         let sendings: usize = ways.map(|message| self.scatter.way(message).len()).sum();
@@ -39,8 +39,7 @@ impl Trials<'_> {
         is_better
     }
 
-    /// Whether the best sequence is better after this change, which is tried at all pairs of
-    /// places where it is one.
+    /// Tries a change at all pairs of places, and returns whether the best sequence has improved.
     fn pairs(&mut self, change: impl Fn(&[Packet], usize, usize) -> Option<Vec<Packet>>) -> bool {
         let count = self.best.packets.len();
         for from in 0..count {
@@ -58,7 +57,7 @@ impl Trials<'_> {
         false
     }
 
-    /// A packet to another place.
+    /// Moves a packet to another place.
     fn moves(&mut self) -> bool {
         self.pairs(|packets, from, to| {
             let mut packets = packets.to_vec();
@@ -68,7 +67,7 @@ impl Trials<'_> {
         })
     }
 
-    /// Flits from one packet of a message to another: one of them, or half.
+    /// Moves flits from one packet of a message to another: one of them, or half.
     fn shifts(&mut self) -> bool {
         let shift = |half| {
             move |packets: &[Packet], from: usize, to: usize| {
@@ -83,8 +82,7 @@ impl Trials<'_> {
         self.pairs(shift(false)) || self.pairs(shift(true))
     }
 
-    /// One flit of a packet, or half of it, to another place; or one packet of a message into
-    /// another.
+    /// Moves one flit of a packet, or half of it, to another place; or joins two packets of a message.
     fn splits_and_joins(&mut self) -> bool {
         let split = |half| {
             move |packets: &[Packet], from: usize, to: usize| {
@@ -92,7 +90,7 @@ impl Trials<'_> {
                 let flits = part(packets[from], half)?;
                 let mut packets = packets.to_vec();
                 packets[from].flits -= flits;
-                // Behind a later packet, so that it may be the last as well as the first.
+                // After a later packet, so that it may be the last as well as the first.
                 let place = if to > from { to + 1 } else { to };
                 packets.insert(place, Packet { message, flits });
                 Some(packets)
@@ -111,7 +109,7 @@ impl Trials<'_> {
     }
 }
 
-/// What can be taken from a packet so that something is left: half, or one flit.
+/// Returns the number of flits that can be taken from a packet without emptying it: half, or one.
 fn part(packet: Packet, half: bool) -> Option<u64> {
     let flits = if half { packet.flits / 2 } else { 1 };
     (1..packet.flits).contains(&flits).then_some(flits)

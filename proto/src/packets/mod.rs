@@ -1,15 +1,16 @@
-//! Scattering and gathering in packets that cost something to start: what is sent in which order,
-//! cut into how many packets, and what no schedule takes less than.
+//! Scattering and gathering in packets with a set-up cost: the order, the number of packets of each
+//! message, and lower bounds.
 //!
-//! Source: Tsai, *On the Furthest-Distance-First Principle in Scattering and Gathering* (paper 003);
-//! what is ours says so. A packet of p flits takes the set-up cost and p on a link, single ports,
-//! store and forward, first come, first served: [`model`]. One message has a best packet count
-//! ([`count`]), messages on one way from P0 a best schedule ([`path`]). On other trees a schedule is
-//! looked for ([`tree`], [`search`], [`local`]) and held against bounds ([`bounds`]).
+//! Source: Tsai, *On the Furthest-Distance-First Principle in Scattering and Gathering* (paper
+//! 003); additions to the paper are marked. A packet of p flits takes the set-up cost and p on a
+//! link, with single ports, store and forward, first come, first served: [`model`]. One message has
+//! a best packet count ([`count`]), messages on one path from P0 a best schedule ([`path`]). On
+//! other trees a schedule is searched for ([`tree`], [`search`], [`local`]) and compared with
+//! bounds ([`bounds`]).
 //!
-//! A gather whose lengths are all known is a scatter in a mirror: time runs backwards, send and
+//! A gather whose lengths are all known is a mirrored scatter: time runs backwards, send and
 //! receive ports change places, and a packet that crosses from a to b in `[s, e]` of the scatter
-//! crosses from b to a in `[T - e, T - s]`. So all of this is said of scatters only.
+//! crosses from b to a in `[T - e, T - s]`. So this module describes only scatters.
 //! [`certification`] gathers lengths that P0 does not know.
 
 pub mod bounds;
@@ -23,20 +24,20 @@ pub mod path;
 pub mod search;
 pub mod tree;
 
-use crate::Tree;
+use crate::{PeId, Tree};
 use count::{best_alone, time_alone};
 use fault::PacketsFault;
-use model::{LinkCost, Message, Run, Ticks, even, messages};
+use model::{LinkCost, Message, Run, Ticks, Timetable, even, messages};
 use search::Outcome;
-use tree::Scatter;
+use tree::{Scatter, Schedule, Sorting};
 
-/// The most flits of all messages together: see [`count::best_count`] for the largest product.
+/// Limit of the flits of all messages: see [`count::best_count`] for the largest product.
 pub const MAX_FLITS: u64 = 1 << 48;
 
-/// How a schedule was found.
+/// The method by which a schedule was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// As somebody asked for it.
+    /// A requested order or cut.
     Given,
     /// One message in even packets.
     Even,
@@ -46,38 +47,40 @@ pub enum Method {
     FarthestFirst,
     /// Largest tail first, one cap for all.
     LargestTailFirst,
-    /// By branch and bound, and small steps.
+    /// Branch and bound, and local search.
     Search,
 }
 
 /// A scatter in packets.
 #[derive(Clone, Debug)]
 pub struct PacketPlan {
-    /// What leaves P0, in order.
+    /// The packets in the order in which they leave P0.
     pub sequence: Vec<Run>,
-    /// When the last packet is whole at its destination.
+    /// Time when the last packet is complete at its destination.
     pub time: Ticks,
-    /// No schedule takes less; the same as `time` if that is proven to be the best.
+    /// A lower bound for any schedule; equal to `time` if the schedule is proven optimal.
     pub bound: Ticks,
-    /// How it was found.
+    /// The method.
     pub method: Method,
 }
 
-/// How one message is cut.
+/// The cut of messages into packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Into so many even packets.
+    /// Each message into this many even packets, or one per flit if it has fewer flits.
     Count(u64),
-    /// Into packets of these sizes.
+    /// The only nonnull message into packets of these sizes.
     Sizes(Vec<u64>),
+    /// The whole dispatch sequence: destination and size of each packet.
+    Sequence(Vec<Run>),
 }
 
-/// The best schedule that is found for `flits[i]` for P_i, on trees that need a search with at most
-/// so many nodes of it.
+/// Returns the best schedule found for a scatter of `flits[i]` flits to P_i; on a tree that needs a
+/// search, after at most `nodes` nodes of it.
 ///
 /// # Errors
 ///
-/// If there is more than can be worked out.
+/// Returns an error if the messages are too long or cross too many links.
 pub fn plan(
     tree: &Tree,
     flits: &[u64],
@@ -86,29 +89,73 @@ pub fn plan(
 ) -> Result<PacketPlan, PacketsFault> {
     check(flits)?;
     let messages = messages(tree, flits);
-    if let [message] = &messages[..] {
-        return Ok(alone(cost, message, best_alone(cost, message)));
+    match at_once(tree, cost, &messages) {
+        Some(plan) => Ok(plan),
+        None => Ok(on_tree(tree, &Scatter::new(tree, flits, cost)?, nodes)),
     }
-    if cost.setup == 0 {
-        return Ok(flit_by_flit(cost, &messages));
-    }
-    if path::is_one_way(tree, &messages) {
-        let path::Planned {
-            sequence,
-            time,
-            bound,
-        } = path::plan(cost, &messages);
-        return Ok(PacketPlan {
-            sequence,
-            time,
-            bound,
-            method: Method::OneWay,
-        });
-    }
-    Ok(on_tree(tree, &Scatter::new(tree, flits, cost)?, nodes))
 }
 
-/// What cannot be reckoned with.
+/// Returns the best schedule under one cap on packet sizes, one message after the other: `order`
+/// has each PE with a nonnull message once. Farthest destination first on a path, each message has
+/// its own packet size, and the schedule is optimal.
+///
+/// # Errors
+///
+/// Returns an error if the messages are too long or cross too many links.
+pub fn plan_in_order(
+    tree: &Tree,
+    flits: &[u64],
+    cost: LinkCost,
+    order: &[PeId],
+) -> Result<PacketPlan, PacketsFault> {
+    check(flits)?;
+    let messages = messages(tree, flits);
+    let is_farthest_first = order.iter().eq(messages.iter().map(|message| &message.pe));
+    if let Some(plan) = at_once(tree, cost, &messages).filter(|_| is_farthest_first) {
+        return Ok(plan);
+    }
+    let scatter = Scatter::new(tree, flits, cost)?;
+    let (best, method) = scatter.best_under_a_cap(&[scatter.given(order)]);
+    Ok(planned(tree, &scatter, &best, method))
+}
+
+/// Returns the best schedule, farthest destination first, if no search is needed.
+fn at_once(tree: &Tree, cost: LinkCost, messages: &[Message]) -> Option<PacketPlan> {
+    match messages {
+        [message] => Some(alone(cost, message, best_alone(cost, message))),
+        _ if cost.setup == 0 => Some(flit_by_flit(cost, messages)),
+        _ if path::is_one_way(tree, messages) => {
+            let path::Planned {
+                sequence,
+                time,
+                bound,
+            } = path::plan(cost, messages);
+            Some(PacketPlan {
+                sequence,
+                time,
+                bound,
+                method: Method::OneWay,
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Returns a plan of a schedule with the lower bound for any order and any packets.
+fn planned(tree: &Tree, scatter: &Scatter, best: &Schedule, method: Method) -> PacketPlan {
+    let bound = match at_once(tree, scatter.cost, &scatter.messages) {
+        Some(plan) => plan.bound,
+        None => bounds::from_the_beginning(scatter),
+    };
+    PacketPlan {
+        sequence: scatter.runs(&best.packets),
+        time: best.time,
+        bound,
+        method,
+    }
+}
+
+/// Checks that sums and products stay exact.
 fn check(flits: &[u64]) -> Result<(), PacketsFault> {
     let flits = flits.iter().copied().map(u128::from).sum();
     match flits > MAX_FLITS.into() {
@@ -126,7 +173,8 @@ fn alone(cost: LinkCost, message: &Message, packets: u64) -> PacketPlan {
     }
 }
 
-/// Where starting a packet costs nothing, nothing is faster (paper 003, Fact 10).
+/// Returns the schedule in single flits, which is optimal without a set-up cost (paper 003, Fact
+/// 10).
 fn flit_by_flit(cost: LinkCost, messages: &[Message]) -> PacketPlan {
     let run = |message: &Message| Run {
         pe: message.pe,
@@ -142,7 +190,7 @@ fn flit_by_flit(cost: LinkCost, messages: &[Message]) -> PacketPlan {
     }
 }
 
-/// What all messages take in packets of one flit, farthest destination first.
+/// Returns the time of all messages in packets of one flit, farthest destination first.
 fn time_of_single_flits(cost: LinkCost, messages: &[Message]) -> Ticks {
     let mut flits = 0;
     let times = messages.iter().map(|message| {
@@ -154,7 +202,7 @@ fn time_of_single_flits(cost: LinkCost, messages: &[Message]) -> Ticks {
 
 fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
     let mut bound = bounds::from_the_beginning(scatter);
-    let (mut best, is_by_tail) = scatter.best_under_a_cap();
+    let (mut best, method) = scatter.best_under_a_cap(&EITHER);
     let under_a_cap = best.time;
     if best.time > bound && nodes > 0 {
         let outcome = search::search(tree, scatter, bound, nodes, &mut best);
@@ -167,68 +215,126 @@ fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
         sequence: scatter.runs(&best.packets),
         time: best.time,
         bound,
-        method: match is_by_tail {
-            _ if best.time < under_a_cap => Method::Search,
-            true => Method::LargestTailFirst,
-            false => Method::FarthestFirst,
+        method: match best.time < under_a_cap {
+            true => Method::Search,
+            false => method,
         },
     }
 }
 
-/// One message, cut as somebody wants it.
+/// The orders that are tried if none is given.
+const EITHER: [Sorting; 2] = [Sorting::FarthestFirst, Sorting::LargestTailFirst];
+
+/// Plans a scatter whose messages are cut as given; without an order, farthest destination first or
+/// the largest tail first, whichever is faster.
 ///
 /// # Errors
 ///
-/// If there are others, or it cannot be cut so.
+/// Returns an error if the messages cannot be cut this way, or are too long.
 pub fn plan_split(
     tree: &Tree,
     flits: &[u64],
     cost: LinkCost,
     split: &Split,
+    order: Option<&[PeId]>,
 ) -> Result<PacketPlan, PacketsFault> {
     check(flits)?;
     let messages = messages(tree, flits);
-    let [message @ Message { pe, flits, .. }] = &messages[..] else {
-        return Err(PacketsFault::Several(messages.len()));
-    };
-    let (pe, flits) = (*pe, *flits);
-    match split {
-        &Split::Count(packets) if !(1..=flits).contains(&packets) => {
-            Err(PacketsFault::Count { packets, flits, pe })
+    match (split, &messages[..]) {
+        (&Split::Count(packets), [message]) => {
+            check_count(packets, message)?;
+            Ok(alone(cost, message, packets))
         }
-        &Split::Count(packets) => Ok(alone(cost, message, packets)),
-        Split::Sizes(sizes) => {
+        (&Split::Count(packets), _) => {
+            if let Some(longest) = messages.iter().max_by_key(|message| message.flits) {
+                check_count(packets, longest)?;
+            }
+            let scatter = Scatter::new(tree, flits, cost)?;
+            let cut = scatter.cut(|flits| packets.min(flits));
+            let (best, method) = match order {
+                None => scatter.best_sorted(cut, &EITHER),
+                Some(order) => scatter.best_sorted(cut, &[scatter.given(order)]),
+            };
+            Ok(planned(tree, &scatter, &best, method))
+        }
+        (Split::Sizes(sizes), [message]) => {
             if let Some(place) = sizes.iter().position(|&size| size == 0) {
                 return Err(PacketsFault::Empty(place + 1));
             }
-            let sum = sizes.iter().copied().map(u128::from).sum();
-            if sum != flits.into() {
-                return Err(PacketsFault::Sum { sum, flits, pe });
-            }
-            let alike = sizes.chunk_by(|one, next| one == next);
-            let run = |alike: &[u64]| Run {
-                pe,
-                flits: alike[0],
-                packets: alike.len() as u64,
+            let run = |&flits| Run {
+                pe: message.pe,
+                flits,
+                packets: 1,
             };
-            let largest = sizes.iter().copied().max().unwrap_or(0);
-            let behind = cost.packet(largest) * Ticks::from(message.hops - 1);
-            Ok(PacketPlan {
-                sequence: alike.map(run).collect(),
-                time: cost.stream(sizes.len() as u64, flits) + behind,
-                method: Method::Given,
-                ..alone(cost, message, best_alone(cost, message))
-            })
+            let sequence: Vec<Run> = sizes.iter().map(run).collect();
+            in_sequence(tree, flits, cost, &sequence)
         }
+        (Split::Sizes(_), _) => Err(PacketsFault::Several(messages.len())),
+        (Split::Sequence(sequence), _) => in_sequence(tree, flits, cost, sequence),
     }
 }
 
-/// What users would do that do not plan, farthest destination first: each message in one packet,
-/// and each in packets of one flit.
+fn check_count(packets: u64, &Message { pe, flits, .. }: &Message) -> Result<(), PacketsFault> {
+    match (1..=flits).contains(&packets) {
+        true => Ok(()),
+        false => Err(PacketsFault::Count { packets, flits, pe }),
+    }
+}
+
+/// Plans a scatter with exactly these packets.
+fn in_sequence(
+    tree: &Tree,
+    flits: &[u64],
+    cost: LinkCost,
+    sequence: &[Run],
+) -> Result<PacketPlan, PacketsFault> {
+    let mut sent = vec![0u128; flits.len()];
+    for run in sequence {
+        let Some(sum) = sent
+            .get_mut(run.pe.index())
+            .filter(|_| run.pe != tree.root())
+        else {
+            return Err(PacketsFault::Nobody(run.pe));
+        };
+        *sum += u128::from(run.flits) * u128::from(run.packets);
+    }
+    for pe in tree.pes() {
+        let (sum, flits) = (sent[pe.index()], flits[pe.index()]);
+        if sum != flits.into() {
+            return Err(PacketsFault::Sum { sum, flits, pe });
+        }
+    }
+    let mut timetable = Timetable::new(tree, cost);
+    let single = sequence
+        .iter()
+        .flat_map(|run| (0..run.packets).map(move |_| run));
+    let whole = single.map(|run| timetable.dispatch(run.pe, run.flits).whole);
+    let time = whole.max().unwrap_or(0);
+    let best = plan(tree, flits, cost, 0)?;
+    Ok(PacketPlan {
+        sequence: joined(sequence),
+        time,
+        bound: best.bound,
+        method: Method::Given,
+    })
+}
+
+/// A sequence whose equal neighbours are one run.
+fn joined(sequence: &[Run]) -> Vec<Run> {
+    let alike = sequence.chunk_by(|one, next| (one.pe, one.flits) == (next.pe, next.flits));
+    let run = |alike: &[Run]| Run {
+        packets: alike.iter().map(|run| run.packets).sum(),
+        ..alike[0]
+    };
+    alike.map(run).collect()
+}
+
+/// Returns the times of two schedules without planning, farthest destination first: each message in
+/// one packet, and each in packets of one flit.
 ///
 /// # Errors
 ///
-/// If there is more than can be worked out.
+/// Returns an error if the messages or the tree are too large.
 pub fn unplanned(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<[Ticks; 2], PacketsFault> {
     check(flits)?;
     let messages = messages(tree, flits);
@@ -236,7 +342,7 @@ pub fn unplanned(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<[Ticks; 2
         true => path::time_with_cap(cost, &messages, MAX_FLITS),
         false => {
             let scatter = Scatter::new(tree, flits, cost)?;
-            scatter.time(&scatter.cut(MAX_FLITS))
+            scatter.time(&scatter.cut(|_| 1))
         }
     };
     Ok([unsplit, time_of_single_flits(cost, &messages)])

@@ -1,8 +1,8 @@
-//! What a packet costs, what a dispatch sequence is, and how it plays (paper 003, chapter 2).
+//! The cost of a packet, dispatch sequences, and their simulation (paper 003, chapter 2).
 //!
-//! A packet of p flits on a link takes the set-up cost and p: it has the sender's send port and
-//! the receiver's receive port for that time. A relay sends a packet when it has all of it and its
-//! send port is free, first come, first served.
+//! A packet of p flits on a link takes the set-up cost and p: it occupies the sender's send port and
+//! the receiver's receive port for that time. A relay sends a packet when it has all of it and its send
+//! port is free, first come, first served.
 
 use std::str::FromStr;
 
@@ -11,17 +11,17 @@ use thiserror::Error;
 use crate::exact::{Exact, greatest_common_divisor};
 use crate::{PeId, Tree};
 
-/// A time in ticks of a [`LinkCost`]: exact, and wide enough for all within the limits of this
+/// A time in ticks of a [`LinkCost`]: exact, and wide enough for all times within the limits of this
 /// module.
 pub type Ticks = u128;
 
 /// The largest numerator and denominator of a set-up cost: with them, and with
-/// [`MAX_FLITS`](super::MAX_FLITS), no product of this module leaves 128 bits.
+/// [`MAX_FLITS`](super::MAX_FLITS), all products of this module fit into 128 bits.
 const MAX_NUMERATOR: u64 = 1 << 32;
 const MAX_DENOMINATOR: u64 = 1 << 16;
 
-/// What a link costs. A flit takes as many ticks as the set-up cost, in flits, has for its
-/// denominator, so that all times are whole ticks.
+/// The cost of a link. A flit takes as many ticks as the denominator of the set-up cost, in flits, so
+/// that all times are whole ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkCost {
     /// Ticks to start a packet: the paper's beta.
@@ -30,16 +30,16 @@ pub struct LinkCost {
     pub flit: Ticks,
 }
 
-/// Why a text is no set-up cost.
+/// An error in a set-up cost.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LinkCostError {
     /// Neither an integer nor a fraction.
     #[error("`{0}` is no set-up cost: an integer or a fraction of a flit's time, 20 or 3/2, say")]
     Form(String),
-    /// Nothing is divided by 0.
+    /// A denominator of 0.
     #[error("`{0}` divides by 0")]
     Zero(String),
-    /// A fraction that times cannot be reckoned with exactly.
+    /// A fraction with which times would not be exact.
     #[error(
         "`{0}` is too fine or too large: at most {MAX_NUMERATOR}/{MAX_DENOMINATOR} in its terms"
     )]
@@ -56,7 +56,7 @@ impl FromStr for LinkCost {
         if parts.iter().any(|part| part.is_empty() || !is_number(part)) {
             return Err(LinkCostError::Form(text.to_owned()));
         }
-        // Digits alone can be too many only.
+        // A text of digits alone fails to parse only if the number is too large.
         let [numerator, denominator] = parts.map(|part| part.parse().unwrap_or(u64::MAX));
         if denominator == 0 {
             return Err(LinkCostError::Zero(text.to_owned()));
@@ -75,22 +75,22 @@ impl FromStr for LinkCost {
 }
 
 impl LinkCost {
-    /// What a packet of so many flits takes on a link.
+    /// Returns the time of a packet of `flits` flits on a link.
     pub fn packet(self, flits: u64) -> Ticks {
         self.stream(1, flits)
     }
 
-    /// What so many packets of so many flits together take on a link.
+    /// Returns the time of `packets` packets with `flits` flits in total on a link.
     pub fn stream(self, packets: u64, flits: u64) -> Ticks {
         self.setup * Ticks::from(packets) + self.flit * Ticks::from(flits)
     }
 
-    /// What a message takes on a link in even packets of at most `cap` flits.
+    /// Returns the time of a message on a link in even packets of at most `cap` flits.
     pub fn capped(self, flits: u64, cap: u64) -> Ticks {
         self.stream(flits.div_ceil(cap), flits)
     }
 
-    /// A time, to be printed in flits' times.
+    /// Returns a time in units of a flit's time, for output.
     pub fn exact(self, time: Ticks) -> Exact {
         Exact::new(time, self.flit)
     }
@@ -99,15 +99,15 @@ impl LinkCost {
 /// A nonnull message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Where it ends.
+    /// The destination.
     pub pe: PeId,
-    /// The links on its way: the depth of its PE.
+    /// The links on its path: the depth of its PE.
     pub hops: u64,
-    /// Its length.
+    /// The length.
     pub flits: u64,
 }
 
-/// The nonnull messages, farthest destination first, ties by index. `flits[i]` is L_i.
+/// Returns the nonnull messages, farthest destination first, ties by index. `flits[i]` is L_i.
 pub fn messages(tree: &Tree, flits: &[u64]) -> Vec<Message> {
     let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
     let mut all: Vec<Message> = nonnull
@@ -121,19 +121,19 @@ pub fn messages(tree: &Tree, flits: &[u64]) -> Vec<Message> {
     all
 }
 
-/// Packets of one size for one PE that leave P0 one behind the other.
+/// Consecutive packets of one size for one PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Where they go.
+    /// The destination.
     pub pe: PeId,
-    /// The flits of each.
+    /// The number of flits of each.
     pub flits: u64,
-    /// How many they are.
+    /// The number of packets.
     pub packets: u64,
 }
 
-/// A message in so many even packets, the larger ones first: `flits mod packets` of one flit more
-/// than the others.
+/// Cuts a message into even packets, the larger ones first: `flits mod packets` of them have one flit
+/// more than the others.
 pub fn even(pe: PeId, flits: u64, packets: u64) -> impl Iterator<Item = Run> {
     let larger = flits % packets;
     let run = move |flits, packets| Run { pe, flits, packets };
@@ -147,21 +147,21 @@ pub fn even(pe: PeId, flits: u64, packets: u64) -> impl Iterator<Item = Run> {
 /// The send ports of P0 and the relays.
 #[derive(Clone, Debug)]
 pub struct SendPorts {
-    /// When each is free.
+    /// Time from which each is free.
     pub free: Vec<Ticks>,
 }
 
 impl SendPorts {
-    /// So many, free from the beginning.
+    /// Creates ports that are free from the beginning.
     pub fn new(count: usize) -> SendPorts {
         SendPorts {
             free: vec![0; count],
         }
     }
 
-    /// Sends a packet that takes so long on a link over these ports, P0's first; when it is whole
-    /// at its destination. Packets that meet anywhere come in the order in which P0 sends them, so
-    /// that one pass is exact.
+    /// Sends a packet that takes `ticks` on each link through these ports, P0's first, and returns when
+    /// it is complete at its destination. Packets that meet anywhere arrive in the order in which P0
+    /// sends them, so one pass is exact.
     pub fn send(&mut self, way: &[u32], ticks: Ticks) -> Ticks {
         let mut whole = 0;
         for &sender in way {
@@ -173,33 +173,32 @@ impl SendPorts {
     }
 }
 
-/// A packet of a dispatch sequence, and when it crosses.
+/// A packet of a dispatch sequence, and the times when it crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dispatched {
-    /// Where it goes.
+    /// The destination.
     pub pe: PeId,
-    /// Its size.
+    /// The size.
     pub flits: u64,
-    /// When P0 begins to send it.
+    /// Time when P0 begins to send it.
     pub leaves: Ticks,
-    /// When it is whole at its destination.
+    /// Time when it is complete at its destination.
     pub whole: Ticks,
 }
 
-/// Plays a dispatch sequence packet by packet, each in as many operations as there are links on its
-/// way.
+/// Simulates a dispatch sequence packet by packet, each in as many operations as its path has links.
 #[derive(Clone, Debug)]
 pub struct Timetable<'a> {
     tree: &'a Tree,
     cost: LinkCost,
     ports: SendPorts,
-    /// Who sends what goes to `to`, P0 first.
+    /// The senders of packets for `to`, P0 first.
     way: Vec<u32>,
     to: PeId,
 }
 
 impl<'a> Timetable<'a> {
-    /// Before the first packet.
+    /// Creates the state before the first packet.
     pub fn new(tree: &'a Tree, cost: LinkCost) -> Timetable<'a> {
         Timetable {
             tree,
@@ -210,7 +209,7 @@ impl<'a> Timetable<'a> {
         }
     }
 
-    /// P0 sends the next packet.
+    /// Sends the next packet from P0.
     pub fn dispatch(&mut self, pe: PeId, flits: u64) -> Dispatched {
         if pe != self.to {
             self.to = pe;
@@ -225,7 +224,7 @@ impl<'a> Timetable<'a> {
     }
 }
 
-/// The indices of those who send what goes to a PE, P0's first.
+/// Returns the indices of the senders of packets for a PE, P0's first.
 pub fn way(tree: &Tree, pe: PeId) -> Vec<u32> {
     let senders = std::iter::successors(tree.parent(pe), |&sender| tree.parent(sender));
     let mut way: Vec<u32> = senders.map(|sender| sender.0).collect();

@@ -1,30 +1,30 @@
-//! Messages whose destinations lie on one way from P0: the best schedule, whatever their lengths.
+//! Messages whose destinations are on one path from P0: the best schedule, whatever their lengths.
 //!
 //! Farthest destination first is optimal there (paper 003, Theorem 2). The last packet of M_i is
-//! whole at P_i when all packets up to it have left and the largest of them has crossed the other
-//! links, so that only the largest packet so far matters, message by message (ours).
+//! complete at P_i when all packets up to it have left and the largest of them has crossed the other
+//! links, so that only the largest packet so far matters, message by message (not in the paper).
 
 use super::caps::{Cap, Caps, caps};
 use super::model::{LinkCost, Message, Run, Ticks, even};
 use crate::Tree;
 
-/// Times that are worked out, of a message with a cap: what a second is enough for.
+/// Limit of computed times, each of a message with a cap: a second.
 const MOST_TIMES: usize = 100_000_000;
-/// Caps of a message: of more, those that are left out change next to nothing.
+/// Limit of caps of a message; omitting further ones has almost no effect.
 const MOST_CAPS: usize = 1 << 18;
 
-/// A schedule, and what none takes less than.
+/// A schedule, and a lower bound for any.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// What leaves P0, in order.
+    /// The packets in the order in which they leave P0.
     pub sequence: Vec<Run>,
-    /// When the last packet is whole at its destination.
+    /// Time when the last packet is complete at its destination.
     pub time: Ticks,
-    /// The same time, but where caps were too many to try them all.
+    /// Equal to `time`, unless there were too many caps to try them all.
     pub bound: Ticks,
 }
 
-/// Whether all these messages, farthest first, lie on one way from P0.
+/// Returns whether all these messages, farthest first, are on one path from P0.
 pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
     let Some(farthest) = messages.first() else {
         return true;
@@ -41,7 +41,7 @@ pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
     })
 }
 
-/// The best schedule of messages on one way, farthest first.
+/// Returns the best schedule of messages on one path, farthest first.
 pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
     let at_most = (MOST_TIMES / messages.len().max(1)).min(MOST_CAPS);
     let Caps {
@@ -68,7 +68,7 @@ pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
     }
 }
 
-/// Of one message: the caps that are better than all larger ones, a bit for each.
+/// The caps of one message that are better than all larger ones, one bit for each.
 struct Better(Vec<u64>);
 
 impl Better {
@@ -76,22 +76,22 @@ impl Better {
         self.0[cap / 64] |= 1 << (cap % 64);
     }
 
-    /// The first of them from this one on; the largest cap is always one.
+    /// Returns the first of them from this one on; the largest cap is always one.
     fn first_from(&self, cap: usize) -> usize {
         let is_in = |cap: &usize| self.0[cap / 64] & (1 << (cap % 64)) != 0;
         (cap..self.0.len() * 64).find(is_in).unwrap_or(cap)
     }
 }
 
-/// The least time, the packets of a message counted with the cap that `counted` takes; and the caps
-/// that are worth having, message by message from the nearest.
+/// Returns the least time, if the packets of a message are counted with the cap that `counted` returns,
+/// and the useful caps of each message from the nearest on.
 fn least_time(
     cost: LinkCost,
     messages: &[Message],
     caps: &[Cap],
     counted: impl Fn(&Cap) -> u64,
 ) -> (Ticks, Vec<Better>) {
-    // By cap: what the messages nearer than this one take, their caps no smaller.
+    // By cap: the time of the messages nearer than this one, with caps no smaller.
     let mut nearer = vec![0; caps.len()];
     let of_message = |message: &Message| {
         let mut better = Better(vec![0; caps.len().div_ceil(64)]);
@@ -112,8 +112,8 @@ fn least_time(
     (nearer.first().copied().unwrap_or(0), better)
 }
 
-/// When the last packet is whole if no packet is larger than `cap`: as [`plan`] counts, for one
-/// cap.
+/// Returns the time when the last packet is complete if no packet is larger than `cap`, counted as in
+/// [`plan`].
 pub fn time_with_cap(cost: LinkCost, messages: &[Message], cap: u64) -> Ticks {
     let (mut out, mut largest, mut time) = (0, 0, 0);
     for message in messages {

@@ -1,4 +1,4 @@
-//! Branch and bound over dispatch sequences: exact where it comes to its end in single flits (ours).
+//! Branch and bound over dispatch sequences: exact if it completes in single flits (not in the paper).
 
 use std::collections::BTreeMap;
 
@@ -7,30 +7,31 @@ use super::model::{Message, SendPorts, Ticks};
 use super::tree::{Packet, Scatter, Schedule};
 use crate::{PeId, Tree};
 
-/// Nodes of a search that are few enough for a fraction of a second.
+/// Default number of nodes, which take a fraction of a second.
 pub const DEFAULT_NODES: u64 = 200_000;
-/// Nodes that take a minute, or several.
+/// Largest number of nodes, which take several minutes.
 pub const MOST_NODES: u64 = 100_000_000;
 
-/// Grains that all messages are cut into together, about: single flits if they are fewer.
+/// Approximate number of grains into which all messages together are cut: single flits if they are
+/// fewer.
 const GRAINS: u64 = 64;
-/// Relays and messages that a state of the search is made of: it is copied at each of them.
+/// Limit of relays and messages in a state of the search, which is copied at each node.
 const MOST_RELAYS: usize = 512;
 const MOST_MESSAGES: usize = 64;
-/// Numbers that states are remembered in, 16 bytes each.
+/// Limit of numbers in remembered states, 16 bytes each.
 const MOST_REMEMBERED: usize = 8_000_000;
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// No schedule whatever takes less than the best.
+    /// No schedule takes less time than the best.
     Exhausted,
     /// There may be better ones.
     Open,
 }
 
-/// Looks for a schedule that takes less than `best`, and not less than `bound`, in at most so many
-/// nodes: packets that are appended to what has been sent.
+/// Searches for a schedule that takes less than `best`, and not less than `bound`, in at most `nodes`
+/// nodes: packets that are appended to a sequence.
 pub fn search(
     tree: &Tree,
     scatter: &Scatter,
@@ -72,31 +73,31 @@ pub fn search(
     }
 }
 
-/// Flits left of each message, and the last destination.
+/// The remaining flits of each message, and the last destination.
 type Left = (Vec<u64>, Option<usize>);
 
 struct Search<'a> {
     scatter: &'a Scatter,
-    /// `[a][b]`: whether the PE of message a stands below that of b.
+    /// `[a][b]`: whether the PE of message a is below that of b.
     is_below: Vec<Vec<bool>>,
-    /// Packets have a multiple of so many flits, or all that is left of their message.
+    /// The sizes of packets are multiples of this number of flits, or the whole rest of their message.
     grain: u64,
     bound: Ticks,
     left: Vec<u64>,
     ports: SendPorts,
-    /// When the last packet so far is whole.
+    /// Time when the last packet so far is complete.
     time: Ticks,
     sent: Vec<Packet>,
     best: &'a mut Schedule,
     nodes: u64,
     is_cut_short: bool,
-    /// The times of states, the time so far first: nothing is gained where all are later.
+    /// The times of states, the time so far first: a state in which all are later gains nothing.
     seen: BTreeMap<Left, Vec<Vec<Ticks>>>,
     remembered: usize,
 }
 
 impl Search<'_> {
-    /// Tries all that can be sent next, the deepest and the largest first.
+    /// Tries all packets that can be sent next, the deepest and the largest first.
     fn extend(&mut self) {
         if self.left.iter().all(|&left| left == 0) {
             if self.time < self.best.time {
@@ -106,7 +107,8 @@ impl Search<'_> {
             return;
         }
         for message in 0..self.left.len() {
-            // A packet for a PE below the last destination would better have gone before (Lemma 1).
+            // A packet for a PE below the last destination would better have been sent before (Lemma
+            // 1).
             let last = self.sent.last().map(|packet| packet.message);
             if last.is_some_and(|last| self.is_below[message][last]) {
                 continue;
@@ -127,7 +129,7 @@ impl Search<'_> {
         }
     }
 
-    /// Sends a packet, goes on from there, and takes it back.
+    /// Sends a packet, continues from there, and takes it back.
     fn append(&mut self, packet: Packet) {
         let way = self.scatter.way(packet.message);
         let free: Vec<Ticks> = way
@@ -150,7 +152,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether something better may come of what has been sent.
+    /// Returns whether the current sequence may lead to an improvement.
     fn is_promising(&mut self) -> bool {
         let Scatter { cost, messages, .. } = self.scatter;
         let start = self.ports.free[PeId::ROOT.index()];
@@ -158,7 +160,7 @@ impl Search<'_> {
         self.time.max(rest) < self.best.time && !self.is_dominated()
     }
 
-    /// Whether the same was left before, with nothing later; else remembers it.
+    /// Returns whether the same flits were left before with no time later; else remembers the state.
     fn is_dominated(&mut self) -> bool {
         let state: Vec<Ticks> = [self.time]
             .iter()

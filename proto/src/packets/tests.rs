@@ -252,8 +252,8 @@ fn the_largest_tail_goes_first() {
     let tree = tree(&format!("parents:{}", parents.join(",")));
     let flits = with_root(&lengths);
     let scatter = scatter(&tree, &flits, cost("10"));
-    let (best, is_by_tail) = scatter.best_under_a_cap();
-    assert_eq!((best.time, is_by_tail), (131, true));
+    let (best, method) = scatter.best_under_a_cap(&EITHER);
+    assert_eq!((best.time, method), (131, Method::LargestTailFirst));
     assert_eq!(bounds::from_the_beginning(&scatter), 130);
     // Farthest first, with the best count that the large message has there.
     let farthest = |count: u64| {

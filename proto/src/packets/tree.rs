@@ -1,30 +1,32 @@
-//! A scatter in packets over any tree, and the schedules that are found without a search: under
-//! one cap on packet sizes, the largest tail first, or the farthest destination first.
+//! A scatter in packets over any tree, and the schedules without a search: under one cap on packet
+//! sizes, the largest tail first, or the farthest destination first.
 //!
 //! A packet still needs `(depth - 1) * (setup + size)` when it has left P0. That tail, and not the
-//! depth, ranks packets of several sizes (ours; paper 003, section 4.1 shows that depth does not).
+//! depth, ranks packets of several sizes (not in the paper; paper 003, section 4.1 shows that depth
+//! does not).
 
 use std::cmp::Reverse;
 
+use super::Method;
 use super::caps::caps;
 use super::fault::PacketsFault;
 use super::model::{LinkCost, Message, Run, SendPorts, Ticks, messages, way};
 use crate::{PeId, Tree};
 
-/// Links on the ways of all messages together that a plan on a tree may have.
+/// Limit of links on the paths of all messages of a plan on a tree.
 const MOST_HOPS: u64 = 20_000_000;
-/// Caps that are tried, and links that packets are sent over meanwhile: a quarter of a second.
+/// Limit of tried caps times link crossings: a quarter of a second.
 const MOST_CAPS: usize = 300;
 const MOST_SENDINGS: u64 = 30_000_000;
 
-/// A scatter: what goes where, and by which ways.
+/// A scatter: its messages and their paths.
 #[derive(Clone, Debug)]
 pub struct Scatter {
-    /// What links cost.
+    /// The cost of links.
     pub cost: LinkCost,
     /// The nonnull messages, farthest destination first.
     pub messages: Vec<Message>,
-    /// Those who send messages on, all ways one behind the other; P0 is 0.
+    /// The PEs that forward messages, the paths of all messages concatenated; P0 is 0.
     ways: Vec<u32>,
     first_of_way: Vec<usize>,
     relay_depths: Vec<u64>,
@@ -33,27 +35,48 @@ pub struct Scatter {
 /// A packet of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The place of its message.
+    /// The index of its message.
     pub message: usize,
-    /// Its size.
+    /// The size.
     pub flits: u64,
+}
+
+/// How packets are put in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sorting {
+    /// The deepest destination first.
+    FarthestFirst,
+    /// The largest tail first: the packet that takes longest after it has left P0.
+    LargestTailFirst,
+    /// The given position of each message.
+    Given(Vec<usize>),
+}
+
+impl Sorting {
+    fn method(&self) -> Method {
+        match self {
+            Sorting::FarthestFirst => Method::FarthestFirst,
+            Sorting::LargestTailFirst => Method::LargestTailFirst,
+            Sorting::Given(_) => Method::Given,
+        }
+    }
 }
 
 /// A dispatch sequence and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// What leaves P0, in order.
+    /// The packets in the order in which they leave P0.
     pub packets: Vec<Packet>,
-    /// When the last packet is whole at its destination.
+    /// Time when the last packet is complete at its destination.
     pub time: Ticks,
 }
 
 impl Scatter {
-    /// The scatter of `flits[i]` for P_i.
+    /// Creates the scatter of `flits[i]` for P_i.
     ///
     /// # Errors
     ///
-    /// If the ways are too long together.
+    /// Returns an error if the paths have too many links.
     pub fn new(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<Scatter, PacketsFault> {
         let messages = messages(tree, flits);
         let hops = messages.iter().map(|message| message.hops).sum();
@@ -70,7 +93,7 @@ impl Scatter {
             first_of_way: vec![0],
             relay_depths: Vec::new(),
         };
-        // By PE: its number among those who send.
+        // The index of each PE among the senders.
         let mut relay_of = vec![None; tree.len()];
         for place in 0..scatter.messages.len() {
             for sender in way(tree, scatter.messages[place].pe) {
@@ -86,27 +109,27 @@ impl Scatter {
         Ok(scatter)
     }
 
-    /// Those who send the message at this place on, P0 first.
+    /// Returns the PEs that send the message at this index, P0 first.
     pub fn way(&self, message: usize) -> &[u32] {
         &self.ways[self.first_of_way[message]..self.first_of_way[message + 1]]
     }
 
-    /// Links on all ways together.
+    /// Returns the number of links on all paths.
     pub fn hops(&self) -> u64 {
         self.ways.len() as u64
     }
 
-    /// How many PEs send, P0 included.
+    /// Returns the number of PEs that send, P0 included.
     pub fn relays(&self) -> usize {
         self.relay_depths.len()
     }
 
-    /// How deep each of them stands.
+    /// Returns the depth of each of them.
     pub fn relay_depths(&self) -> &[u64] {
         &self.relay_depths
     }
 
-    /// When the last of these packets is whole at its destination.
+    /// Returns the time when the last of these packets is complete at its destination.
     pub fn time(&self, packets: &[Packet]) -> Ticks {
         let mut ports = SendPorts::new(self.relays());
         let whole = packets.iter().map(|packet| {
@@ -116,73 +139,88 @@ impl Scatter {
         whole.max().unwrap_or(0)
     }
 
-    /// Links that so many packets of each message cross, or more than can be counted.
+    /// Returns the number of link crossings with this cap, which saturates.
     pub fn sendings(&self, cap: u64) -> u64 {
         let all = self.messages.iter();
         let sendings = all.map(|message| message.hops.saturating_mul(message.flits.div_ceil(cap)));
         sendings.fold(0, u64::saturating_add)
     }
 
-    /// All messages in even packets of at most `cap` flits, farthest destination first.
-    pub fn cut(&self, cap: u64) -> Vec<Packet> {
-        let mut packets = Vec::new();
+    /// Returns all messages in even packets, farthest destination first. `packets` maps the length
+    /// of a message in flits to its number of packets.
+    pub fn cut(&self, packets: impl Fn(u64) -> u64) -> Vec<Packet> {
+        let mut cut = Vec::new();
         for (message, Message { pe, flits, .. }) in self.messages.iter().enumerate() {
-            for run in super::model::even(*pe, *flits, flits.div_ceil(cap)) {
+            for run in super::model::even(*pe, *flits, packets(*flits)) {
                 let packet = Packet {
                     message,
                     flits: run.flits,
                 };
-                packets.extend(std::iter::repeat_n(packet, run.packets as usize));
+                cut.extend(std::iter::repeat_n(packet, run.packets as usize));
             }
         }
-        packets
+        cut
     }
 
-    /// Sorts packets by what they still need when they have left P0.
-    fn sort_by_tail(&self, packets: &mut [Packet]) {
-        packets.sort_by_key(|packet| {
-            let hops = self.messages[packet.message].hops;
-            let tail = self.cost.packet(packet.flits) * Ticks::from(hops - 1);
-            (Reverse(tail), packet.message)
-        });
+    /// Returns the order of messages by their destinations.
+    pub fn given(&self, order: &[PeId]) -> Sorting {
+        let place = |message: &Message| order.iter().position(|pe| *pe == message.pe);
+        let places = self.messages.iter().map(place);
+        Sorting::Given(places.map(|place| place.unwrap_or(order.len())).collect())
     }
 
-    /// The best schedule under one cap, by either order, and whether it has the largest tail
-    /// first: of as many caps as there is time for, the largest first. The first is no cap.
-    pub fn best_under_a_cap(&self) -> (Schedule, bool) {
+    /// Sorts packets; those of a message stay in their order.
+    fn sort(&self, packets: &mut [Packet], by: &Sorting) {
+        match by {
+            Sorting::FarthestFirst => packets.sort_by_key(|packet| packet.message),
+            Sorting::LargestTailFirst => packets.sort_by_key(|packet| {
+                let hops = self.messages[packet.message].hops;
+                let tail = self.cost.packet(packet.flits) * Ticks::from(hops - 1);
+                (Reverse(tail), packet.message)
+            }),
+            Sorting::Given(places) => packets.sort_by_key(|packet| places[packet.message]),
+        }
+    }
+
+    /// Returns the quickest schedule of these packets in one of these orders, and its method.
+    pub fn best_sorted(&self, mut packets: Vec<Packet>, by: &[Sorting]) -> (Schedule, Method) {
+        let mut best: Option<(Schedule, Method)> = None;
+        for sorting in by {
+            self.sort(&mut packets, sorting);
+            let time = self.time(&packets);
+            if best.as_ref().is_none_or(|(best, _)| time < best.time) {
+                let packets = packets.clone();
+                best = Some((Schedule { packets, time }, sorting.method()));
+            }
+        }
+        best.unwrap_or((Schedule { packets, time: 0 }, Method::Given))
+    }
+
+    /// Returns the quickest schedule under one cap on packet sizes in one of these orders, and its
+    /// method. It tries as many caps as there is time for, the largest first; the first one has no
+    /// effect.
+    pub fn best_under_a_cap(&self, by: &[Sorting]) -> (Schedule, Method) {
         let lengths = self.messages.iter().map(|message| message.flits);
         let caps = caps(lengths, MOST_CAPS).tried;
+        let under = |cap: u64| self.best_sorted(self.cut(|flits| flits.div_ceil(cap)), by);
         let longest = caps.last().map_or(1, |cap| cap.most);
-        let mut packets = self.cut(longest);
-        let mut best = Schedule {
-            time: self.time(&packets),
-            packets: packets.clone(),
-        };
-        let mut is_by_tail = false;
+        let mut best = under(longest);
         let mut left = MOST_SENDINGS;
         for cap in caps.iter().rev().map(|cap| cap.least) {
-            let sendings = self.sendings(cap).saturating_mul(2);
+            let sendings = self.sendings(cap).saturating_mul(by.len() as u64);
             if sendings > left {
                 break;
             }
             left -= sendings;
-            packets = self.cut(cap);
-            for by_tail in [false, true] {
-                if by_tail {
-                    self.sort_by_tail(&mut packets);
-                }
-                let time = self.time(&packets);
-                if time < best.time {
-                    best.time = time;
-                    best.packets.clone_from(&packets);
-                    is_by_tail = by_tail;
-                }
+            let next = under(cap);
+            if next.0.time < best.0.time {
+                best = next;
             }
         }
-        (best, is_by_tail)
+        best
     }
 
-    /// A sequence as runs of packets that are alike.
+    /// Returns a sequence as runs of equal packets.
     pub fn runs(&self, packets: &[Packet]) -> Vec<Run> {
         let alike = packets.chunk_by(|one, next| one == next);
         let run = |alike: &[Packet]| Run {

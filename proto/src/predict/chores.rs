@@ -1,17 +1,18 @@
-//! What threads do with files while PEs go on: when they get a core or a disk, and whom they let
-//! go on.
+//! The schedule of threads that work on files: when they get a core or a disk, and which PEs they
+//! wake.
 
 use super::files::{Goal, Step};
 use super::{Event, World};
 use crate::items::Message;
 use crate::{PeId, Time};
 
-/// A thread that works on files lets a PE have its core about so quickly: by Linux's scheduler
-/// who wakes up after a sleep runs first, when something makes it look.
+/// Time after which a thread that works on files yields its core to a PE: Linux's scheduler runs a
+/// thread first that wakes up after a sleep, at its next decision.
 const STRETCH_NS: f64 = 50_000.0;
 
 impl World<'_> {
-    /// Whether what a PE is to send is read; if not, the end of a chore will make it look.
+    /// Returns whether the next bytes that a PE sends are read; if not, the end of a chore wakes
+    /// it.
     pub(super) fn is_read(&mut self, now: u64, at: PeId, message: Message, offset: u64) -> bool {
         let Some(desks) = &mut self.desks else {
             return true;
@@ -22,8 +23,8 @@ impl World<'_> {
         self.stations[at.index()].goes_on(now, is_read)
     }
 
-    /// Whether a PE can put away what it has taken; if not, the end of a chore will make it
-    /// try again.
+    /// Returns whether a PE can store the bytes that it has received; if not, the end of a chore
+    /// makes it try again.
     pub(super) fn is_taken(
         &mut self,
         now: u64,
@@ -40,7 +41,7 @@ impl World<'_> {
         self.stations[at.index()].goes_on(now, is_taken)
     }
 
-    /// Threads begin with what there is to do.
+    /// Starts the threads of new chores.
     fn begin_chores(&mut self, now: u64) {
         let begun = self
             .desks
@@ -53,8 +54,8 @@ impl World<'_> {
         }
     }
 
-    /// A thread goes on with its chore: it works for a while if it has a core, waits for a disk,
-    /// or is done.
+    /// Continues a chore: its thread works for a while if it has a core, waits for a disk, or is
+    /// done.
     pub(super) fn step(&mut self, now: u64, index: usize) {
         let thread = self.stations.len() + index;
         let chore = &mut self.chores[index];
@@ -85,15 +86,15 @@ impl World<'_> {
         self.begin_chores(now);
         let station = &mut self.stations[at.index()];
         if let Goal::Visible(message) = goal {
-            station.round.handle_committed(Time(now), message);
+            station.round.handle_committed(Time(now), message, None);
         }
         self.cause(now, Event::Look(at));
     }
 
-    /// A thread that has a core works until its step is over, or others may be let on.
+    /// Lets a thread with a core work until its step is over or it may have to yield.
     pub(super) fn work_on(&mut self, now: u64, index: usize) {
         if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
-            // Of very long work not each stretch is worth a look.
+            // Very long work is divided into a limited number of stretches.
             let stretch = work.min(STRETCH_NS.max(*work / 16.0));
             *work -= stretch;
             self.cause(

@@ -1,11 +1,9 @@
-//! Files of a predicted round: blocks that are read ahead of the network and written
-//! behind it, by threads of their own that share the cores with the PEs, and disks that
-//! all who use them share.
+//! Files of a predicted round: blocks that threads read before the network needs them, and write
+//! after it. The threads share the cores with the PEs, and disks are shared by all their users.
 //!
-//! A thread's work is a [`Chore`]: steps that take a core or a disk, one after the other.
-//! A disk keeps what is written in memory, as long as that is not too much (Dubois et al.,
-//! *Modeling the Linux page cache for accurate simulation*, 2021); what is synced has to
-//! wait for the disk.
+//! The work of a thread is a [`Chore`]: steps that take a core or a disk, one after the other. A
+//! disk keeps written data in memory up to a limit (Dubois et al., *Modeling the Linux page cache
+//! for accurate simulation*, 2021); a sync waits for the disk.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,28 +12,28 @@ use crate::items::Message;
 use crate::ops::{Brief, Operation};
 use crate::{MessageId, PeId, Tree};
 
-/// The files of a block are made and synced in so many steps at most: more of them are so small
-/// that nobody sees them apart.
+/// Maximum number of steps in which the files of a block are created and synced; more steps would
+/// be too short to matter.
 const MOST_STEPS: f64 = 256.0;
 
-/// What a thread has to do next.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    /// Work of so many nanoseconds on a core.
+    /// Work of this number of nanoseconds on a core.
     Core(f64),
-    /// The disk is busy with it for `busy` nanoseconds, and others can use it during the
-    /// `wait` that follows.
+    /// Work of a disk: it is busy for `busy` nanoseconds and free for others during the following
+    /// `wait`.
     Disk {
-        /// Which one.
+        /// Index of the disk.
         disk: usize,
-        /// Exclusively.
+        /// Nanoseconds of exclusive use.
         busy: f64,
-        /// Together with others.
+        /// Further nanoseconds, in which others can use it.
         wait: f64,
     },
 }
 
-/// What a thread does, and what for.
+/// The work of a thread, and its purpose.
 #[derive(Debug)]
 pub(super) struct Chore {
     pub at: PeId,
@@ -43,7 +41,7 @@ pub(super) struct Chore {
     pub goal: Goal,
 }
 
-/// What has come about when a chore is done.
+/// The result of a complete chore.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Goal {
     /// The next block of M_i is read.
@@ -54,44 +52,42 @@ pub(super) enum Goal {
     Visible(Message),
 }
 
-/// A message that is read.
 #[derive(Debug)]
 struct Reading {
     message: Message,
-    /// Up to where it was taken by the network thread, in blocks.
+    /// The end of the blocks that the network thread has taken.
     taken: u64,
-    /// Up to where it is read.
+    /// The end of the blocks that are read.
     read: u64,
 }
 
-/// A message that is written.
 #[derive(Debug)]
 struct Writing {
     message: Message,
-    /// Bytes of the block that is being filled.
+    /// Bytes in the block that is being filled.
     filled: u64,
-    /// Bytes of it that were given to the thread.
+    /// Bytes that were passed to the thread.
     given: u64,
-    /// A thread is at it.
+    /// Whether a thread is writing.
     busy: bool,
 }
 
-/// What a PE has to do with files.
+/// The file work of a PE.
 #[derive(Debug, Default)]
 struct Desk {
-    /// Messages that it sends and has not opened yet.
+    /// Messages to be sent that are not open yet.
     unopened: VecDeque<Message>,
-    /// Those that it has, in the order in which they go.
+    /// Open messages in sending order.
     opened: VecDeque<Reading>,
-    /// Those that come: several, where they do in parts.
+    /// Incoming messages: several if they arrive in parts.
     writing: Vec<Writing>,
-    /// What is to be done once the block ahead is written.
+    /// Chores that begin when the block before them is written.
     behind: Vec<Chore>,
     commits: usize,
 }
 
 impl Desk {
-    /// The message, which is written from now on if it was not before.
+    /// Returns the state of a message that is written, and creates it if necessary.
     fn writing_of(&mut self, message: Message) -> &mut Writing {
         let mut all = self.writing.iter();
         let place = all.position(|writing| writing.message == message);
@@ -108,23 +104,24 @@ impl Desk {
     }
 }
 
-/// All of that.
+/// The file work of all PEs.
 #[derive(Debug)]
 pub(super) struct Desks<'a> {
     files: &'a Files,
-    /// By message id, of parts of messages too.
+    /// For each message, parts included, the files that it is made of.
     made_of: BTreeMap<MessageId, MadeOf>,
     block: u64,
     desks: Vec<Desk>,
-    /// By disk: when it has done what it was asked to, and what is in memory only.
+    /// For each disk, when it is free, and the bytes that are only in memory.
     free: Vec<f64>,
     dirty: Vec<f64>,
-    /// What is to be begun.
+    /// Chores to be started.
     pub begun: Vec<Chore>,
 }
 
 impl<'a> Desks<'a> {
-    /// Before the round: the first messages were opened, and their first blocks read.
+    /// Creates the state before the round: the first messages are open, and their first blocks
+    /// read.
     pub fn new(files: &'a Files, tree: &Tree, briefs: &[Brief], piece: u64) -> Desks<'a> {
         let desk = |brief: &Brief| Desk {
             unopened: brief.sends.iter().copied().collect(),
@@ -137,7 +134,7 @@ impl<'a> Desks<'a> {
                 entries,
                 cold_bytes,
             } = *files.made_of.get(whole.index())?;
-            // Files are opened for each part, and end in one.
+            // Each file is counted in one of the parts, the one in which it ends.
             let of_part = MadeOf {
                 entries: entries.div_ceil(parts),
                 cold_bytes: cold_bytes / parts,
@@ -177,8 +174,8 @@ impl<'a> Desks<'a> {
         (disk, &self.files.disks[disk])
     }
 
-    /// Whether the bytes of a message of `at` from `offset` on are there to be sent; if they
-    /// are not, a chore is under way whose end will tell.
+    /// Returns whether the bytes of a message of `at` from `offset` are ready to be sent; if not,
+    /// the end of a chore in progress wakes the PE.
     pub fn is_read(&mut self, at: PeId, message: Message, offset: u64) -> bool {
         let desk = &mut self.desks[at.index()];
         let is_it = |reading: &Reading| reading.message == message;
@@ -194,8 +191,8 @@ impl<'a> Desks<'a> {
         if reading.read <= offset {
             return false;
         }
-        // The block is taken, so the next one can be read; and with the first one, a
-        // message that follows.
+        // The block is taken, so the next one can be read; with the first block, also a following
+        // message.
         let first = reading.taken == 0;
         reading.taken = reading.read;
         if reading.read < message.bytes {
@@ -220,7 +217,7 @@ impl<'a> Desks<'a> {
         self.read(at, message.id);
     }
 
-    /// Begins to read the next block of M_i.
+    /// Starts to read the next block of M_i.
     fn read(&mut self, at: PeId, of: MessageId) {
         let (disk, costs) = self.costs(at);
         let made_of = self.made_of.get(&of).copied().unwrap_or_default();
@@ -247,8 +244,8 @@ impl<'a> Desks<'a> {
         self.begun.push(Chore { at, steps, goal });
     }
 
-    /// Takes so many bytes of a message for `at`, unless it has to wait: for the block ahead
-    /// to be written, or, with its last bytes, for another message to be durable.
+    /// Accepts `bytes` bytes of a message for `at`, unless these have to wait: for the previous
+    /// block to be written, or, with the last bytes, for another message to be durable.
     pub fn take(&mut self, at: PeId, message: Message, bytes: u64, last: bool) -> bool {
         let desk = &mut self.desks[at.index()];
         let is_late = last && desk.commits >= self.files.commits_under_way;
@@ -275,7 +272,7 @@ impl<'a> Desks<'a> {
         true
     }
 
-    /// Gives the filled block to the thread, and what follows it.
+    /// Passes the filled block to the thread, with the steps that follow it.
     fn write(&mut self, at: PeId, message: Message, goal: Goal, then: Vec<Step>) {
         let (disk, costs) = self.costs(at);
         let writing = self.desks[at.index()].writing_of(message);
@@ -291,7 +288,7 @@ impl<'a> Desks<'a> {
         let after = before + bytes;
         let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
         let ends = ended(after) - ended(before);
-        // What is synced is all that the files that end here have left in memory.
+        // A sync covers all data that the files that end here have left in memory.
         let synced = match ends > 0.0 {
             true => after.min(ended(after) * entry_bytes) - ended(before) * entry_bytes,
             false => 0.0,
@@ -305,7 +302,7 @@ impl<'a> Desks<'a> {
             () => (0.0, 0.0),
         };
         self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
-        // One file after the other is made, and synced.
+        // Files are created and synced one after the other.
         let parts = ends.clamp(1.0, MOST_STEPS);
         let sync = self.sync(disk, costs, syncs / parts, synced / parts);
         let mut steps = VecDeque::from([Step::Core(costs.thread_ns)]);
@@ -332,14 +329,14 @@ impl<'a> Desks<'a> {
         }
     }
 
-    /// A disk begins with something at `now`; when that is done.
+    /// Adds work for a disk at `now`; returns when it is done.
     pub fn serve(&mut self, now: u64, disk: usize, busy: f64, wait: f64) -> u64 {
         let free = &mut self.free[disk];
         *free = free.max(now as f64) + busy;
         (*free + wait).round() as u64
     }
 
-    /// A chore of `at` is done.
+    /// Handles the end of a chore of `at`.
     pub fn done(&mut self, at: PeId, goal: Goal) {
         let block = self.block;
         let desk = &mut self.desks[at.index()];

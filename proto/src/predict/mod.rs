@@ -1,8 +1,8 @@
-//! What a round will take on measured links and hosts: the very rounds that nodes play, in
-//! virtual time.
+//! The duration of a round on measured links and hosts, predicted with the state machines of real
+//! rounds in virtual time.
 //!
-//! Each action of a [`Round`] costs what [`Model`] says, and frames have sizes but no bytes.
-//! Nothing is known of an algorithm, nor of what becomes of a frame.
+//! Each action of a [`Round`] costs what [`Model`] defines, and frames have sizes but no bytes. The
+//! prediction does not depend on the algorithm.
 
 mod chores;
 mod files;
@@ -12,6 +12,7 @@ mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use files::{Chore, Desks};
 use resources::{Cores, FrameInFlight, PortQueue, Thread, Wire};
@@ -24,44 +25,46 @@ use crate::round::{Action, Round, RoundFault, Sized};
 use crate::spans::Span;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
-/// The longest messages are moved in so many pieces at least, each a whole number of flits, if they
-/// have as many.
+/// Minimum number of pieces of the longest messages, each a whole number of flits, if they have as
+/// many flits.
 const PIECES: u64 = 1024;
-/// A relay passes on whole pieces, so that each hop but the first adds one of them: so many for each hop
-/// of the deepest tree leave that below a fifth of a percent, ...
-const PIECES_A_HOP: u64 = 512;
-/// ... where no more than so many cross an edge in all, or it would cost time that is missed.
+/// Number of pieces for each hop of the deepest tree. A relay forwards whole pieces, so each hop
+/// but the first adds a piece: a quarter of a percent with this number.
+const PIECES_A_HOP: u64 = 400;
+/// Maximum number of crossings of pieces over all edges, to limit the time of a prediction. With
+/// many messages each has fewer pieces, which matters less because a port forwards more messages.
 const CROSSINGS: u64 = 500_000;
 
-/// What a round is expected to take.
+/// The expected times of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// By delivery: when its last byte is there, counted from the root's trigger; `None` for a null
-    /// one.
+    /// For each delivery, when its last byte arrives after the root's trigger; `None` for a null
+    /// message.
     pub arrivals_ns: Vec<Option<u64>>,
-    /// By delivery: when it is durable and visible, counted so; without files, when it is there.
+    /// For each delivery, when it is durable and visible after the root's trigger; without files,
+    /// when it arrives.
     pub visible_ns: Vec<Option<u64>>,
-    /// By PE index: for how long it waits for its files, while it has messages to send or to
-    /// take.
+    /// For each PE index, for how long the PE waits for its files while it has messages to send or
+    /// to receive.
     pub files_ns: Vec<u64>,
-    /// By PE index: what its ports do, counted from the root's trigger.
+    /// For each PE index, the activity of its ports after the root's trigger.
     pub spans: Vec<Vec<Span>>,
 }
 
 impl Prediction {
-    /// The last arrival; 0 if there is nothing to send.
+    /// Returns the last arrival; 0 if there is nothing to send.
     pub fn round_ns(&self) -> u64 {
         let arrivals = self.arrivals_ns.iter().copied().flatten();
         arrivals.max().unwrap_or(0)
     }
 
-    /// From the last arrival until everything is durable and visible.
+    /// Returns the time from the last arrival until all messages are durable and visible.
     pub fn commit_ns(&self) -> u64 {
         let visible = self.visible_ns.iter().copied().flatten();
         visible.max().unwrap_or(0).saturating_sub(self.round_ns())
     }
 
-    /// The same round, and another part of it that is played at the same time on ports of its own.
+    /// Combines the prediction with one for another part of the round on separate ports.
     #[must_use]
     pub fn beside(self, part: Prediction) -> Prediction {
         let later = |one: Vec<Option<u64>>, other: Vec<Option<u64>>| {
@@ -80,7 +83,7 @@ impl Prediction {
         }
     }
 
-    /// The same round, if its files cost what they do in another round of the same messages.
+    /// Replaces the costs of files by those in a prediction for another round of the same messages.
     #[must_use]
     pub fn with_files_of(self, other: &Prediction) -> Prediction {
         let of = self.arrivals_ns.iter().enumerate();
@@ -95,22 +98,23 @@ impl Prediction {
         }
     }
 
-    /// The longest that any PE waits for its files.
+    /// Returns the maximum time for which a PE waits for its files.
     pub fn disk_ns(&self) -> u64 {
         self.files_ns.iter().copied().max().unwrap_or(0)
     }
 }
 
-/// In how many pieces a message is moved at most, where these are the briefs of all PEs.
+/// Returns the maximum number of pieces of a message. Predicted times are late by at most a piece
+/// for each edge on a message's way.
 pub fn most_pieces(tree: &Tree, briefs: &[Brief]) -> u64 {
     let takes = briefs.iter().flat_map(|brief| &brief.takes);
     let crossings: u64 = takes.map(|message| hops(tree, message)).sum();
-    let most = (CROSSINGS / crossings.max(1)).max(PIECES);
+    let most = (CROSSINGS / crossings.max(1)).max(1);
     let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
-    (PIECES_A_HOP * u64::from(deepest)).clamp(PIECES, most)
+    (PIECES_A_HOP * u64::from(deepest)).max(PIECES).min(most)
 }
 
-/// Edges that a message crosses, at most, for one of those who get it.
+/// Returns the maximum number of edges from the source of a message to one of its destinations.
 pub fn hops(tree: &Tree, message: &Message) -> u64 {
     let depth = |pe| u64::from(tree.depth(pe));
     match message.destination.one() {
@@ -119,27 +123,48 @@ pub fn hops(tree: &Tree, message: &Message) -> u64 {
     }
 }
 
-/// Predicts the round of these briefs, one per PE.
+/// Predicts the round of these schedules, one for each PE.
 ///
 /// # Errors
 ///
-/// What a round refused: a bug of the schedule, not of the caller's.
+/// Returns an error if a round refuses its schedule, which is a bug in the schedule.
 pub fn predict(
     tree: &Arc<Tree>,
     briefs: &[Brief],
     model: &Model,
 ) -> Result<Prediction, RoundFault> {
-    let sent = briefs.iter().flat_map(|brief| {
-        let sent = brief.sends.iter();
-        sent.map(|message| (message, u64::from(brief.flit_bytes_of(message.id))))
-    });
-    let packets: BTreeMap<MessageId, u64> = sent.clone().map(|(it, flit)| (it.id, flit)).collect();
-    let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit));
-    let flits_a_piece = flits
-        .max()
-        .unwrap_or(0)
-        .div_ceil(most_pieces(tree, briefs))
-        .max(1);
+    predict_unless(&AtomicBool::new(false), tree, briefs, model)
+}
+
+/// Predicts a round as [`predict`] does, unless another thread sets `given_up` before the end.
+///
+/// # Errors
+///
+/// Returns an error if a round refuses its schedule, or if the prediction was given up.
+pub fn predict_unless(
+    given_up: &AtomicBool,
+    tree: &Arc<Tree>,
+    briefs: &[Brief],
+    model: &Model,
+) -> Result<Prediction, RoundFault> {
+    let sent = briefs.iter().flat_map(Brief::cut_sends);
+    let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit.into()));
+    let flits = flits.max().unwrap_or(0);
+    let flits_a_piece = flits.div_ceil(most_pieces(tree, briefs)).max(1);
+    predict_in_pieces(given_up, tree, briefs, model, flits_a_piece)
+}
+
+/// Predicts a round in which this number of flits crosses an edge at a time.
+fn predict_in_pieces(
+    given_up: &AtomicBool,
+    tree: &Arc<Tree>,
+    briefs: &[Brief],
+    model: &Model,
+    flits_a_piece: u64,
+) -> Result<Prediction, RoundFault> {
+    let sent = briefs.iter().flat_map(Brief::cut_sends);
+    let packets = sent.map(|(message, flit)| (message.id, flit.into()));
+    let packets: BTreeMap<MessageId, u64> = packets.collect();
     let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
     let piece = flits_a_piece.saturating_mul(flit.into());
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
@@ -192,7 +217,7 @@ pub fn predict(
     let root = world.tree.root();
     world.stations[root.index()].round.handle_trigger(Time(0));
     world.look(0, root)?;
-    // Who takes from several calls the first of them before all begins.
+    // In turns, a PE calls its first senders before the trigger.
     for pe in world
         .tree
         .pes()
@@ -201,6 +226,9 @@ pub fn predict(
         world.look(0, pe)?;
     }
     while let Some(((now, _), event)) = world.events.pop_first() {
+        if given_up.load(Relaxed) {
+            return Err(RoundFault::GivenUp);
+        }
         match event {
             Event::Look(at) => world.look(now, at)?,
             Event::Done(at) => world.done(now, at)?,
@@ -211,11 +239,11 @@ pub fn predict(
 }
 
 enum Event {
-    /// Something may have come about for a PE.
+    /// A PE may be able to continue.
     Look(PeId),
-    /// Its action is done.
+    /// The work of a PE is done.
     Done(PeId),
-    /// A thread that reads or writes files gets to its next step.
+    /// A thread that reads or writes files starts its next step.
     Step(usize),
 }
 
@@ -226,20 +254,19 @@ struct World<'a> {
     model: &'a Model,
     /// Payload bytes of a full flit of each message.
     packets: BTreeMap<MessageId, u64>,
-    /// By PE: down from its parent, up to it.
+    /// For each PE: the wire from its parent, and the wire to it.
     wires: Vec<[Wire; 2]>,
-    /// Between those that are connected beside the tree, from the one to the other.
+    /// Wires between PEs that are not neighbours in the tree, by sender and receiver.
     others: BTreeMap<(PeId, PeId), Wire>,
-    /// By PE: whom it is connected with, its neighbours in the tree first.
+    /// For each PE, the PEs to which it connects, tree neighbours first.
     neighbours: Vec<Vec<PeId>>,
-    /// Of each machine.
     cores: Vec<Cores>,
-    /// How many PEs are on each machine.
+    /// Number of PEs on each machine.
     residents: Vec<usize>,
-    /// Where messages are made of files.
+    /// File work, if messages are made of files.
     desks: Option<Desks<'a>>,
     chores: Vec<Chore>,
-    /// By time, and at the same time in the order in which they were caused.
+    /// Events by time, then in the order in which they were caused.
     events: BTreeMap<(u64, u64), Event>,
     caused: u64,
 }
@@ -261,7 +288,6 @@ impl World<'_> {
         (wire, link)
     }
 
-    /// What has come of it.
     fn prediction(self) -> Prediction {
         let pes = self.stations.len();
         let deliveries = self.operation.deliveries(self.tree);
@@ -285,7 +311,7 @@ impl World<'_> {
         prediction
     }
 
-    /// Lets a PE begin what it can do now.
+    /// Lets a PE begin its next work.
     fn look(&mut self, now: u64, at: PeId) -> Result<(), RoundFault> {
         if self.stations[at.index()].work.is_some() {
             return Ok(());
@@ -316,7 +342,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The cores of the machine that a thread runs on.
+    /// Returns the cores of the machine on which a thread runs.
     fn cores_of(&mut self, thread: Thread) -> &mut Cores {
         let at = match thread.checked_sub(self.stations.len()) {
             Some(chore) => self.chores[chore].at,
@@ -325,7 +351,7 @@ impl World<'_> {
         &mut self.cores[self.model.hosts.machine_of(at)]
     }
 
-    /// Who has waited longest for a core goes on with this thread's, if it has one.
+    /// Takes the core of a thread, if it has one, and runs the thread that has waited longest.
     fn give_up_core(&mut self, now: u64, thread: Thread) {
         let pes = self.stations.len();
         match self.cores_of(thread).give_up(now, thread) {
@@ -335,7 +361,7 @@ impl World<'_> {
         }
     }
 
-    /// A PE that has a core begins its work.
+    /// Starts the work of a PE that has a core.
     fn start(&mut self, now: u64, at: PeId) {
         let Some(work) = &self.stations[at.index()].work else {
             return;
@@ -354,10 +380,10 @@ impl World<'_> {
         self.cause(done.saturating_add(work), Event::Done(at));
     }
 
-    /// Asks the round what to do; what takes no time is done at once.
+    /// Polls the round for its next action; actions that take no time are done at once.
     fn next(&mut self, now: u64, at: PeId) -> Result<Next, RoundFault> {
-        // Of what is under way, how much was looked at; and when some of it can go, if time alone lets
-        // it.
+        // The number of transmissions in progress that were checked, and when one of them can
+        // continue without a further event.
         let (mut looked_at, mut through) = (0, None);
         loop {
             let station = &mut self.stations[at.index()];
@@ -367,7 +393,7 @@ impl World<'_> {
                 None => station.round.poll(Time(now)),
             };
             match action {
-                // A few bytes: they queue for the port, and nobody waits for that.
+                // A few bytes that queue for the port without a wait.
                 Action::SendControl { .. } => return Ok(Next::Act(Work::Out(action))),
                 Action::SendFlit {
                     message, offset, ..
@@ -395,7 +421,7 @@ impl World<'_> {
                             station.round.handle_under_way();
                             continue;
                         }
-                        // A wire has no room: it is in the middle of it.
+                        // The wire has no room: the transmission stays in progress.
                         Next::Sleep(None) => station.writes.push_back(action),
                         _ => {}
                     }
@@ -441,8 +467,8 @@ impl World<'_> {
         }
     }
 
-    /// What of flits that are not whole is at a PE, and when it will be as much as the round
-    /// waits for, if that is yet to come.
+    /// Returns the bytes of incomplete flits at a PE, and when they reach the number that the round
+    /// waits for, if that is in the future.
     fn arriving(&mut self, now: u64, at: PeId) -> (u64, Option<u64>) {
         let Some(awaited) = self.stations[at.index()].round.awaits_bytes() else {
             return (0, None);
@@ -466,7 +492,7 @@ impl World<'_> {
         (here, soonest.filter(|at| *at > now))
     }
 
-    /// Takes the frame of a neighbour that the round listens to, or waits for one.
+    /// Receives a frame of a neighbour that the round listens to, or waits for one.
     fn listen(&mut self, now: u64, at: PeId, until: Option<Time>) -> Next {
         let until = until.map(|Time(due)| due);
         let mut soonest = until.filter(|&due| due > now);
@@ -500,7 +526,7 @@ impl World<'_> {
         Next::Sleep(soonest)
     }
 
-    /// When the frame at the front of a wire is whole at the receiver that looks at it.
+    /// Returns when the frame at the front of a wire has arrived completely.
     fn front(&mut self, from: PeId, at: PeId) -> Option<u64> {
         let shared = self.model.ports == Ports::Single;
         let port = self.stations[at.index()].receive;
@@ -509,13 +535,13 @@ impl World<'_> {
         let frame = wire.frames.front()?;
         let arrived = match frame.content {
             Sized::Flits { .. } => port.arrival(frame.departed, frame.takes, &link),
-            // A few bytes slip in between two packets of a flit.
+            // A few bytes that go between two packets of a flit.
             Sized::Control(_) => frame.departed + link.latency_ns,
         };
         Some(arrived.round() as u64)
     }
 
-    /// The receiver takes the frame at the front.
+    /// Removes the frame at the front of a wire.
     fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<(Sized, bool)> {
         let shared = self.model.ports == Ports::Single;
         let mut port = self.stations[at.index()].receive;
@@ -533,8 +559,8 @@ impl World<'_> {
         Some((frame.content, frame.along))
     }
 
-    /// What TCP sends back for so many bytes, from the one to the other: it slips in between packets of
-    /// what goes that way. At the other end it has the port for as long, and is not counted twice.
+    /// Adds TCP's acknowledgement of `bytes` bytes, which goes between packets in its direction. It
+    /// takes as long at the receiver's port and is not counted twice.
     fn acknowledge(&mut self, now: u64, bytes: u64, [from, to]: [PeId; 2]) {
         let bytes = (bytes as f64 * self.model.acknowledged) as u64;
         if bytes == 0 {
@@ -548,7 +574,7 @@ impl World<'_> {
         self.stations[from.index()].send = port;
     }
 
-    /// The action, if a frame of so many bytes can be handed over now.
+    /// Returns the action if a frame of `bytes` bytes can be handed over now.
     fn hand_over(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, action: Action) -> Next {
         let Model {
             ahead_ns,
@@ -581,18 +607,18 @@ impl World<'_> {
         }
     }
 
-    /// In how many flits so much payload of a message goes.
+    /// Returns the number of flits with this payload of a message.
     fn flits(&self, message: Message, payload_bytes: u64) -> u64 {
         let full = self.packets.get(&message.id).copied();
         payload_bytes.div_ceil(full.unwrap_or(1))
     }
 
-    /// Of the frames that carry so much payload of a message.
+    /// Returns the bytes of the frames with this payload of a message.
     fn flit_frames_bytes(&self, message: Message, payload_bytes: u64) -> u64 {
         payload_bytes + self.flits(message, payload_bytes) * self.model.prefix_bytes
     }
 
-    /// A frame goes into the wire.
+    /// Adds a frame to a wire.
     fn push(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, content: Sized) {
         let ports = self.model.ports;
         let flits = match content {
@@ -628,7 +654,7 @@ impl World<'_> {
         self.cause(now, Event::Look(to));
     }
 
-    /// A PE has finished what it was doing.
+    /// Handles the end of a PE's work.
     fn done(&mut self, now: u64, at: PeId) -> Result<(), RoundFault> {
         let station = &mut self.stations[at.index()];
         let began = station.began;

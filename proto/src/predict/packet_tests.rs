@@ -1,5 +1,5 @@
-//! The machine that ships, in virtual time, against the model of packets (`crate::packets`), which
-//! shares no code with it.
+//! Compares the real state machine in virtual time with the model of packets (`crate::packets`),
+//! which shares no code with it.
 
 use super::*;
 use crate::cost::{Edge, Host, Hosts};
@@ -14,7 +14,7 @@ fn tree(spec: &str) -> Arc<Tree> {
     Arc::new(spec.build().expect("a tree"))
 }
 
-/// Flits of one byte, on links and hosts that cost nothing else.
+/// A model of flits of one byte, with no costs except those of the links.
 fn model(pes: usize, cost: LinkCost) -> Model {
     let link = Link {
         setup_ns: cost.setup as f64,
@@ -29,14 +29,15 @@ fn model(pes: usize, cost: LinkCost) -> Model {
             };
             pes
         ],
-        // A socket takes what it has room for, so that nobody waits for a relay's port with a
+        // A socket accepts all that it has room for, so no PE waits for a relay's port with a
         // packet in hand.
         ahead_ns: f64::INFINITY,
         ..Model::unit(pes)
     }
 }
 
-/// When each message is whole at its PE, in packets of these sizes; and in which order they went.
+/// Returns when each message is complete at its PE, in packets of these sizes, and the order of
+/// sending.
 fn run(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, sizes: &[u32]) -> (Vec<u64>, Vec<PeId>) {
     let model = model(tree.len(), cost);
     let largest = sizes.iter().copied().max().unwrap_or(1);
@@ -50,7 +51,7 @@ fn run(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, sizes: &[u32]) -> (Vec<u
     (arrivals.collect(), order.collect())
 }
 
-/// The same by the model, full packets first.
+/// Returns the arrivals by the model, full packets first.
 fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[PeId]) -> Vec<u64> {
     let mut timetable = Timetable::new(tree, cost);
     let mut arrivals = vec![0; tree.len()];
@@ -88,7 +89,7 @@ fn packets_arrive_when_the_model_says() {
     }
 }
 
-/// The golden cases of paths: in the packets that were planned, the machine takes the best time.
+/// On the golden cases of paths, the machine takes the optimal time with the planned packets.
 #[test]
 fn paths_take_what_is_planned() {
     for (lengths, beta) in [
@@ -120,7 +121,7 @@ fn paths_take_what_is_planned() {
     }
 }
 
-/// What is a wire's and what a relay's process takes: a flit costs the one or the other.
+/// A flit costs the maximum of its time on the wire and in the relay's process.
 #[test]
 fn a_set_up_on_the_wire_hides_that_of_a_process() {
     let tree = tree("path:2");
@@ -141,6 +142,6 @@ fn a_set_up_on_the_wire_hides_that_of_a_process() {
             .round_ns()
     };
     assert_eq!(took(50, 0.0), 100 * 51);
-    // The sender's first, and the receiver's last.
+    // The sender's first set-up, and the receiver's last.
     assert_eq!(took(50, 10.0), 100 * 51 + 2 * 10);
 }

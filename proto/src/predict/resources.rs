@@ -1,25 +1,25 @@
-//! What PEs have to wait for in virtual time: ports, the wires behind them, and cores.
+//! The resources for which PEs wait in virtual time: ports, the wires behind them, and cores.
 
 use std::collections::VecDeque;
 
 use crate::cost::Link;
 use crate::round::Sized;
 
-/// A send port or a receive port: frames pass it one after the other. Times are
-/// nanoseconds, with fractions, so that rates are exact over many frames.
+/// A send port or a receive port, which frames pass one after the other. Times are fractional
+/// nanoseconds, so that rates are exact over many frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PortQueue {
-    /// When all that was handed over so far has passed, were there no burst.
+    /// When all frames handed over so far have passed, without a burst.
     full: f64,
-    /// When the last control frame has.
+    /// When the last control frame has passed.
     slipped: f64,
-    /// What the last frame took, and what the link lets through at once.
+    /// Duration of the last frame, and of the burst that the link accepts at once.
     last: f64,
     burst: f64,
 }
 
 impl PortQueue {
-    /// A frame that takes so long is handed over at `now`; when its last byte departs.
+    /// Adds a frame that takes `takes` at `now`; returns when its last byte departs.
     pub(super) fn depart(&mut self, now: f64, takes: f64, link: &Link) -> f64 {
         self.last = takes;
         self.burst = link.ns_per_byte * link.burst_bytes;
@@ -27,8 +27,8 @@ impl PortQueue {
         (self.full - self.burst).max(now)
     }
 
-    /// A control frame: it slips in between two packets of a flit, and makes that later
-    /// by as much.
+    /// Adds a control frame, which goes between two packets of a flit and delays the flit
+    /// accordingly.
     pub(super) fn slip_in(&mut self, now: f64, bytes: u64, link: &Link) -> f64 {
         let takes = link.ns_per_byte * bytes as f64;
         self.slipped = self.slipped.max(now) + takes;
@@ -36,14 +36,14 @@ impl PortQueue {
         (self.slipped - link.ns_per_byte * link.burst_bytes).max(now)
     }
 
-    /// A frame departed at `departed`; when its last byte will have arrived if it is
-    /// the next to come in.
+    /// Returns when the last byte of a frame that departed at `departed` arrives if it is the next
+    /// one to be received.
     pub(super) fn arrival(&self, departed: f64, takes: f64, link: &Link) -> f64 {
         let (there, full) = self.passed(departed, takes, link);
         (full - link.ns_per_byte * link.burst_bytes).max(there)
     }
 
-    /// That frame is the next to come in.
+    /// Receives a frame that departed at `departed` as the next one.
     pub(super) fn take(&mut self, departed: f64, takes: f64, link: &Link) {
         (_, self.full) = self.passed(departed, takes, link);
     }
@@ -53,8 +53,8 @@ impl PortQueue {
         (there, self.full.max(there - takes) + takes)
     }
 
-    /// From when the next frame may be handed over, if the sender may run ahead by
-    /// `ahead_ns` or one frame.
+    /// Returns when the next frame may be handed over, if the sender may be ahead by `ahead_ns` or
+    /// one frame.
     pub(super) fn free_at(&self, ahead_ns: f64) -> f64 {
         let ahead = match ahead_ns > 0.0 {
             true => self.last.max(ahead_ns),
@@ -69,10 +69,10 @@ impl PortQueue {
 pub(super) struct FrameInFlight {
     pub(super) content: Sized,
     pub(super) bytes: u64,
-    /// For which it has the ports.
+    /// Time for which it occupies the ports.
     pub(super) takes: f64,
     pub(super) departed: f64,
-    /// It goes with the one before.
+    /// Whether one system call sends it with the previous frame.
     pub(super) along: bool,
 }
 
@@ -80,33 +80,32 @@ pub(super) struct FrameInFlight {
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     pub(super) frames: VecDeque<FrameInFlight>,
-    /// Bytes of them.
+    /// Bytes of the frames.
     pub(super) unread: u64,
-    /// The ports, where each edge has its own.
+    /// The ports, if each edge has its own.
     pub(super) send: PortQueue,
     pub(super) receive: PortQueue,
 }
 
-/// What a scheduler lets a process run for while others wait: Linux has slices of 1 to 3 ms, and
-/// looks at the clock every 1 to 4 ms.
+/// Time slice of a process while others wait: Linux has slices of 1 to 3 ms, and checks them every
+/// 1 to 4 ms.
 const SLICE_NS: u64 = 3_000_000;
 
-/// A thread of a PE's that needs a core: a PE by its index, and behind them those that read or
-/// write files.
+/// A thread that needs a core: a PE by its index, followed by the threads that read or write files.
 pub(super) type Thread = usize;
 
-/// Cores that threads share. Who has one keeps it as long as there is something to do, so that a
-/// receiver with a full socket goes on reading however many senders are ready; when a time slice
-/// is over, it is the turn of who has waited longest. PEs sleep more than they work, so a
-/// scheduler lets them run before threads that work all the time.
+/// Cores that threads share. A thread keeps its core while it has work, so a receiver with a full
+/// socket continues to read for any number of ready senders. When its time slice ends, the thread
+/// that has waited longest runs. PEs sleep more than they work, so a scheduler runs them before
+/// threads that work all the time.
 #[derive(Debug)]
 pub(super) struct Cores {
     pes: usize,
-    /// How many nobody has; `None` where each thread has its own.
+    /// Number of free cores; `None` if each thread has its own.
     free: Option<u32>,
-    /// Since when each thread has one.
+    /// For each thread, since when it has had a core.
     since: Vec<Option<u64>>,
-    /// The PEs that wait, and the other threads that do.
+    /// The waiting PEs, and the other waiting threads.
     waiting: [VecDeque<Thread>; 2],
 }
 
@@ -120,8 +119,8 @@ impl Cores {
         }
     }
 
-    /// A thread has something to do: whether it has a core for it. If not, it waits for one, and
-    /// must not ask again.
+    /// Returns whether a thread with work has a core for it. If not, it is queued, and must not ask
+    /// again.
     pub(super) fn take(&mut self, now: u64, thread: Thread) -> bool {
         let Some(free) = &mut self.free else {
             return true;
@@ -143,8 +142,8 @@ impl Cores {
         }
     }
 
-    /// Whether a thread is to give its core to somebody who waits: its time slice is over, or a
-    /// PE can have what another thread has.
+    /// Returns whether a thread has to yield its core: its time slice is over and another thread
+    /// waits, or a PE waits for the core of a thread that works on files.
     pub(super) fn is_over(&self, now: u64, thread: Thread) -> bool {
         let [pes, others] = &self.waiting;
         let since = self.since.get(thread).copied().flatten();
@@ -155,7 +154,7 @@ impl Cores {
         }
     }
 
-    /// A thread gives up its core, if it has one; who has it now.
+    /// Takes the core of a thread, if it has one; returns the thread that gets it.
     pub(super) fn give_up(&mut self, now: u64, thread: Thread) -> Option<Thread> {
         let free = self.free.as_mut()?;
         self.since.get_mut(thread)?.take()?;
@@ -184,7 +183,7 @@ mod tests {
         let mut cores = Cores::new(Some(2), PES.len());
         let took = PES.map(|pe| cores.take(10, pe));
         assert_eq!(took, [true, true, false, false]);
-        // Again and again, while two wait.
+        // Repeatedly, while two threads wait.
         assert!(cores.take(20, PES[1]));
         assert_eq!(cores.give_up(30, PES[1]), Some(PES[2]));
         assert_eq!(cores.give_up(40, PES[1]), None, "it has none any more");
@@ -201,7 +200,7 @@ mod tests {
         assert!(!cores.take(7, PES[1]));
         assert!(!cores.is_over(4 + SLICE_NS, PES[0]));
         assert!(cores.is_over(5 + SLICE_NS, PES[0]));
-        // The next one's begins when it gets the core.
+        // The next slice begins when its thread gets the core.
         let now = 5 + SLICE_NS;
         assert_eq!(cores.give_up(now, PES[0]), Some(PES[1]));
         assert!(!cores.take(now, PES[0]));

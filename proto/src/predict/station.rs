@@ -1,4 +1,4 @@
-//! A PE of a predicted round: its part of the round, its ports and the work in its hands.
+//! A PE of a predicted round: its part of the round, its ports and its current work.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,37 +8,37 @@ use crate::ops::GATHERED_BYTES;
 use crate::round::{Action, Round, Sized};
 use crate::{MessageId, PeId};
 
-/// A PE and what it is at.
+/// A PE of a predicted round.
 pub struct Station {
     pub round: Round,
-    /// The work under way.
+    /// The work in progress.
     pub work: Option<Work>,
-    /// Since when it waits for something to happen.
+    /// Since when it waits for an event.
     pub waits_since: Option<u64>,
-    /// It looks a few times before it sleeps.
+    /// Whether it polls a few times before it sleeps.
     pub waits_awake: bool,
-    /// Whether short frames that follow each other to one neighbour go together.
+    /// Whether consecutive short frames to one neighbour go together.
     pub gathers: bool,
     pub gathered: Gathered,
-    /// Messages for several that it is the source of, and has begun to send to one of them.
+    /// Own messages for several neighbours that were sent to at least one of them.
     pub set_up: BTreeSet<MessageId>,
-    /// It has done nothing yet.
+    /// Whether it has done nothing yet.
     pub fresh: bool,
-    /// What it is in the middle of writing, while wires have no room for it.
+    /// Transmissions in progress, while wires have no room for them.
     pub writes: VecDeque<Action>,
-    /// When the work was asked for.
+    /// When the work was requested.
     pub began: u64,
     /// Since when it waits for its files.
     pub held_up: Option<u64>,
-    /// For how long it has in all.
+    /// Total time of waits for its files.
     pub files_ns: u64,
-    /// The ports, where all edges share them.
+    /// The ports, if all edges share them.
     pub send: PortQueue,
     pub receive: PortQueue,
 }
 
 impl Station {
-    /// Notes whether it can go on at `now`, as far as its files are concerned.
+    /// Records whether its files let it continue at `now`.
     pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
         match can {
             true => self.files_ns += self.held_up.take().map_or(0, |since| now - since),
@@ -48,17 +48,17 @@ impl Station {
     }
 }
 
-/// Short frames that are to go with what follows them: for whom, and how many bytes.
+/// Short frames that go together with the next one: the receiver, and the number of bytes.
 #[derive(Default)]
 pub struct Gathered(Option<(PeId, u64)>);
 
 impl Gathered {
-    /// Whether a frame for this neighbour goes along with them.
+    /// Returns whether a frame for this neighbour goes together with them.
     pub fn is_for(&self, to: PeId) -> bool {
         self.0.is_some_and(|(whom, _)| whom == to)
     }
 
-    /// A frame of so many bytes goes to a neighbour, or is gathered for the next one.
+    /// Adds a frame of `bytes` bytes to a neighbour.
     pub fn add(&mut self, to: PeId, bytes: u64) {
         let before = self.0.filter(|(whom, _)| *whom == to);
         let bytes = before.map_or(0, |(_, bytes)| bytes) + bytes;
@@ -66,15 +66,15 @@ impl Gathered {
     }
 }
 
-/// What takes a core: one frame's work.
+/// Work on one frame, which takes a core.
 pub enum Work {
-    /// The action puts a frame into a wire.
+    /// An action that puts a frame into a wire.
     Out(Action),
-    /// A frame is taken from a wire; whether it came with the one before.
+    /// A frame received from a wire, and whether it came together with the previous one.
     In(PeId, Sized, bool),
 }
 
-/// Flits that go out.
+/// Outgoing flits.
 pub struct FlitsOut {
     pub to: PeId,
     pub message: Message,
@@ -83,7 +83,7 @@ pub struct FlitsOut {
 }
 
 impl FlitsOut {
-    /// What an action sends, if it sends flits.
+    /// Returns the flits that an action sends, if it sends any.
     pub fn of(action: &Action) -> Option<FlitsOut> {
         let (&to, &message, &offset, &bytes) = match action {
             Action::SendFlit {
@@ -125,12 +125,12 @@ impl FlitsOut {
     }
 }
 
-/// What a PE does next.
+/// The next step of a PE.
 pub enum Next {
     Act(Work),
-    /// Nothing, unless something happens, before this time.
+    /// Wait for an event, or until this time.
     Sleep(Option<u64>),
-    /// It stays where it is until its files let it go on, and has not been asleep then.
+    /// Wait for files, without sleeping.
     Stays,
 }
 

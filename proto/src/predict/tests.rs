@@ -1,6 +1,6 @@
 use super::*;
 use crate::cost::{Edge, Host, Hosts};
-use crate::ops::{Broadcast, Gossip, Operation};
+use crate::ops::{Broadcast, Exchange, Gossip, Operation};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::sim;
@@ -59,10 +59,9 @@ fn edges(pes: usize, seed: u64) -> Vec<Edge> {
     (0..pes).map(edge).collect()
 }
 
-/// A simulator of its own: flits of a scatter one by one over links of any rate and
-/// latency, from the rules of the model alone. A PE passes flits on in the order in
-/// which they come and takes the next when the last is on its way; a port takes one at
-/// a time.
+/// Simulates the flits of a scatter one by one over links of any rate and latency, from the rules
+/// of the model alone. A PE forwards flits in the order of arrival and receives the next when the
+/// last has departed; a port sends one at a time.
 fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edge]) -> Vec<f64> {
     let mut send_free = vec![0f64; tree.len()];
     let mut receive_free = vec![0f64; tree.len()];
@@ -134,7 +133,7 @@ fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
     }
 }
 
-/// A tick of any length gives the steps of the simulator, that many times as long.
+/// A longer tick multiplies the times of the simulator.
 #[test]
 fn a_longer_tick_is_all_that_changes() {
     for (seed, tick) in (0..60u64).zip([2u64, 3, 250, 1000].into_iter().cycle()) {
@@ -221,7 +220,7 @@ fn every_pacing_of_every_gather_brings_every_message() {
     }
 }
 
-/// Processes that spend nothing but a nanosecond for each byte that is sent or received.
+/// A machine whose only cost is a nanosecond for each byte that is sent or received.
 fn machine(cores: u32, wake_ns: f64) -> Host {
     Host {
         shared_cores: Some(cores),
@@ -232,7 +231,7 @@ fn machine(cores: u32, wake_ns: f64) -> Host {
     }
 }
 
-/// A star whose wires take no time.
+/// Returns the duration of a gather on a star whose wires take no time.
 fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
     let tree = tree("star:8");
     let bytes: Vec<u64> = (0..8).map(|i| if i == 0 { 0 } else { 64_000 }).collect();
@@ -255,7 +254,7 @@ fn one_core_does_all_of_the_work_one_after_the_other() {
     assert_eq!(gathered_on(one_core), 2 * 7 * 64_000);
 }
 
-/// P0 takes what seven machines send, and they are quicker, or one of them much slower.
+/// P0 receives from seven machines, which are all faster, or one of them much slower.
 #[test]
 fn machines_share_no_cores_and_cost_each_their_own() {
     let apart = |slow: f64| {
@@ -273,7 +272,8 @@ fn machines_share_no_cores_and_cost_each_their_own() {
     assert!((20 * 64_000..21 * 64_000).contains(&took), "{took}");
 }
 
-/// Each PE wakes up to be asked and again to send at the least; P0 does not for each message.
+/// Each PE wakes up at least for its order and for its transmission; P0 does not wake up for each
+/// message.
 #[test]
 fn waking_up_takes_a_core() {
     let [more, less] = [1_000.0, 0.0].map(|wake| gathered_on(|_| Hosts::one(machine(1, wake))));
@@ -281,8 +281,8 @@ fn waking_up_takes_a_core() {
     assert!((14_000..40_000).contains(&more), "{more}");
 }
 
-/// A relay sends acknowledgements of what it takes through the port by which it sends that on; with
-/// ports of their own, the link down carries none.
+/// A relay acknowledges received data through the port by which it forwards the data; with separate
+/// ports, the link down carries no acknowledgements.
 #[test]
 fn acknowledgements_share_the_port_of_what_goes_their_way() {
     let tree = tree("path:3");
@@ -300,12 +300,13 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
     for ports in [Ports::Single, Ports::PerEdge] {
         assert_eq!(took(ports, 0.0), 10_100);
     }
-    // Those of all flits but the last, which has come before the last one goes, wait with them.
+    // The acknowledgements of all flits but the last, which arrives before the last one departs,
+    // delay the forwarded flits.
     assert_eq!(took(Ports::Single, 0.1), 10_100 + 100 * 10);
     assert_eq!(took(Ports::PerEdge, 0.1), 10_100);
 }
 
-/// P0 waits for what P1 sends when it has begun.
+/// P0 waits for the message of P1, which starts after the trigger.
 #[test]
 fn who_waits_for_a_short_message_looks_before_it_sleeps() {
     let tree = tree("path:2");
@@ -336,4 +337,57 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
     assert_eq!(took(1_000.0, short), 2_000, "to be woken takes less");
     assert_eq!(took(90_000.0, short), 180_000, "it has given up looking");
     assert_eq!(took(20_000.0, long), 40_000);
+}
+
+/// Flits that cross an edge together wait for each other at each edge of their way, and in a static
+/// schedule before each earlier message; this bounds the error of a prediction in pieces.
+#[test]
+fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
+    for seed in 0..18u64 {
+        let n = 2 + seed % 9;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let mut random = crate::seeded::SplitMix64::new(seed);
+        let model = Model {
+            edges: edges(tree.len(), seed),
+            ..Model::unit(tree.len())
+        };
+        let flit_ns = |link: &Link| link.occupied_ns(1, 64) + link.latency_ns;
+        let links = model.edges.iter().flat_map(|edge| [&edge.down, &edge.up]);
+        let slowest = links.map(flit_ns).fold(0.0, f64::max);
+        let timing = Timing::of(&model, 64, Pacing::Eager);
+        for operation in [
+            Operation::Scatter,
+            Operation::Certification(Sync::Pipelined),
+            Operation::Broadcast(Broadcast::Rounds),
+            Operation::Broadcast(Broadcast::Urgent),
+            Operation::Gossip(Gossip::Flood),
+            Operation::Exchange(Exchange::Tree),
+        ] {
+            let flits: Vec<u64> = (0..n).map(|_| 20 + random.below(30)).collect();
+            let bytes = (0..operation.deliveries(&tree) as u64).map(|delivery| {
+                let (from, to) = (delivery / n, delivery % n);
+                64 * flits[from as usize] * u64::from(from != to)
+            });
+            let bytes: Vec<u64> = bytes.collect();
+            let briefs = Brief::all(&tree, operation, &bytes, &timing);
+            let in_pieces = |flits| {
+                let given_up = AtomicBool::new(false);
+                let predicted = predict_in_pieces(&given_up, &tree, &briefs, &model, flits);
+                predicted.unwrap().round_ns() as f64
+            };
+            let exact = in_pieces(1);
+            let waits = match operation.is_duplex() {
+                true => n * n,
+                false => n,
+            };
+            for flits in [2, 5, 11] {
+                let off = (in_pieces(flits) - exact).abs();
+                let bound = (flits * waits) as f64 * slowest;
+                assert!(
+                    off <= bound,
+                    "{operation:?}, {flits}, seed {seed}: {off} of {exact}"
+                );
+            }
+        }
+    }
 }

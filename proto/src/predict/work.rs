@@ -1,4 +1,4 @@
-//! What a core spends on a PE's work: until it begins, and on each frame.
+//! Times of a core for a PE's work: before it begins, and for each frame.
 
 use super::World;
 use super::station::{FlitsOut, Work};
@@ -8,7 +8,8 @@ use crate::ops::LOOKS;
 use crate::round::{Action, Sized};
 
 impl World<'_> {
-    /// Nanoseconds of a core until a PE that has waited so long goes on, or begins with the round.
+    /// Returns the nanoseconds until a PE that has waited for `waited_ns` continues, or begins the
+    /// round.
     pub(super) fn wake_ns(&self, at: PeId, waited_ns: u64, begins: bool) -> f64 {
         let hosts = &self.model.hosts;
         let host = hosts.of(at);
@@ -22,7 +23,7 @@ impl World<'_> {
         }
     }
 
-    /// Nanoseconds of a core.
+    /// Returns the nanoseconds of a core for a piece of work.
     pub(super) fn core_ns(&self, at: PeId, work: &Work) -> u64 {
         let host = self.model.hosts.of(at);
         let station = &self.stations[at.index()];
@@ -46,7 +47,7 @@ impl World<'_> {
         let calls = if along { ALONG } else { 1.0 };
         let mut core_ns = host.flit_ns * flits * calls + per_byte * bytes as f64;
         let (ends, first_or_last) = match work {
-            // The bytes were made for the first neighbour.
+            // The bytes were prepared for the first neighbour.
             Work::Out(Action::SendAgain { .. }) => (false, false),
             Work::Out(_) => (
                 message.source == at,

@@ -1,112 +1,112 @@
-//! What a driver is to do, and what it may be told meanwhile.
+//! The actions of a driver, and the events that an observer receives.
 
 use std::ops::Range;
 
 use crate::items::{Control, Message};
 use crate::{PeId, Time};
 
-/// What a driver does next. Each is done, and said to be done, before the next one.
+/// The next action of a driver. It has to be done and reported before the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send a control item.
     SendControl {
-        /// The neighbour that it is for.
+        /// The receiving neighbour.
         to: PeId,
         /// The item.
         item: Control,
     },
-    /// Send the next flit of a message that starts here, behind the prefix that
-    /// [`Round::put_prefix`](super::Round::put_prefix) makes.
+    /// Send the next flit of a message that starts here, with the prefix from
+    /// [`Round::put_prefix`](super::Round::put_prefix).
     SendFlit {
-        /// The neighbour.
+        /// The receiving neighbour.
         to: PeId,
         /// The message.
         message: Message,
-        /// Where in the message the payload begins.
+        /// The payload's offset in the message.
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
     },
-    /// Send the flit that was sent last to one more neighbour, as it went.
+    /// Send the last flit again, to one more neighbour, without changes.
     SendAgain {
-        /// The neighbour.
+        /// The receiving neighbour.
         to: PeId,
         /// The message.
         message: Message,
-        /// Where in the message the payload begins.
+        /// The payload's offset in the message.
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
     },
-    /// Send the next frame of a message that is held, as it came.
+    /// Send the next frame of a held message without changes.
     SendHeld {
-        /// The neighbour.
+        /// The receiving neighbour.
         to: PeId,
         /// The message.
         message: Message,
-        /// Where in the message its payload begins.
+        /// The payload's offset in the message.
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
-        /// Nothing of the message that lies ahead of this place goes from here behind it;
-        /// [`u64::MAX`] where nothing of it does.
+        /// Offset before which no byte of the message is needed after this action; [`u64::MAX`] if
+        /// none is needed at all.
         later_from: u64,
     },
-    /// Send the frame in hand on, as it came.
+    /// Forward the frame in hand without changes.
     Forward {
-        /// Who sent it.
+        /// The sender.
         from: PeId,
-        /// The neighbour that gets it.
+        /// The receiving neighbour.
         to: PeId,
-        /// The message that it belongs to.
+        /// The message.
         message: Message,
-        /// Where in the message its payload begins.
+        /// The payload's offset in the message.
         offset: u64,
-        /// Bytes of its payload.
+        /// Bytes of the payload.
         bytes: u64,
     },
-    /// Store the payload of the frame in hand, which is the next of a message for this PE.
+    /// Store the payload of the frame in hand, the next one of a message for this PE.
     Store {
-        /// Who sent it.
+        /// The sender.
         from: PeId,
         /// The message.
         message: Message,
-        /// Where in the message the payload begins.
+        /// The payload's offset in the message.
         offset: u64,
-        /// Where the payload lies in the frame's body.
+        /// The payload's range in the frame's body.
         payload: Range<usize>,
     },
-    /// Hold the frame in hand, until the message is sent on.
+    /// Hold the frame in hand until the message is sent.
     Hold {
-        /// Who sent it.
+        /// The sender.
         from: PeId,
         /// The message.
         message: Message,
     },
-    /// The frame in hand is done with: make room for the next one.
+    /// Free the frame in hand, to make room for the next one.
     Drop {
-        /// Who sent it.
+        /// The sender.
         from: PeId,
     },
-    /// A message for this PE is here and what its source sent: make it durable and visible.
-    /// [`Round::handle_delivered`](super::Round::handle_delivered) tells when it is; this is
-    /// done as soon as that is under way.
+    /// Make a message for this PE, which has arrived and is verified, durable and visible. The
+    /// action is done as soon as that is in progress;
+    /// [`Round::handle_delivered`](super::Round::handle_delivered) reports the end.
     Commit {
         /// The message.
         message: Message,
     },
-    /// Nothing: a message is through, and its port turns to what comes next. What others have
-    /// sent by now has had to wait for that. Where PEs send and receive at once nobody waits for it,
-    /// and it is said of own messages only: of one that goes on later, or by several ports.
+    /// Do nothing: a message is complete, and frames of other neighbours had to wait for it. If PEs
+    /// send and receive at the same time, this is only for own messages that continue later or use
+    /// several ports.
     Turn {
-        /// Whose stream it was; `None` for an own message.
+        /// The sender of the message; `None` for an own message.
         from: Option<PeId>,
     },
-    /// Wait for a frame of a neighbour that the round listens to, for a message to become
-    /// visible, for what is under way to be sent, or until a time; until now, see whether any of
-    /// this has come about.
+    /// Wait for a frame of a neighbour that the round listens to, for a message to become visible,
+    /// for transmissions in progress, or for a time; a time that is now only checks for these
+    /// events.
     Wait {
-        /// When to ask again at the latest.
+        /// The latest time of the next poll.
         until: Option<Time>,
     },
     /// This PE's part of the round is over.
@@ -114,7 +114,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The neighbour that a flit is sent to from here.
+    /// Returns the neighbour to which this action sends a flit that it does not forward.
     pub fn sends_to(&self) -> Option<PeId> {
         match self {
             Action::SendFlit { to, .. }
@@ -125,7 +125,7 @@ impl Action {
     }
 }
 
-/// A frame of which only the size is known: what a prediction moves.
+/// A frame without bytes, for predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sized {
     /// A control item.
@@ -139,27 +139,28 @@ pub enum Sized {
     },
 }
 
-/// Who hears what happens in a round, as it happens: a node's counters.
+/// An observer of the events of a round, such as a node's counters.
 pub trait Observer {
-    /// The first of the round has come, or P0 was triggered.
+    /// Reports the first event of the round.
     fn begun(&self) {}
-    /// The PE's part of the round is over.
+    /// Reports that the PE's part of the round is over.
     fn finished(&self) {}
-    /// So many bytes of messages have left their source or reached their destination here.
+    /// Reports that `bytes` bytes of messages have left their source or reached their destination
+    /// here.
     fn moved(&self, bytes: u64) {
         let _ = bytes;
     }
-    /// A frame of an earlier round has come.
+    /// Reports a frame of an earlier round.
     fn late(&self) {}
-    /// So many flits of others' messages are in memory now.
+    /// Reports the number of flits of other PEs' messages in memory.
     fn holds(&self, flits: u64) {
         let _ = flits;
     }
-    /// The PE's own message was due, and has begun.
+    /// Reports when the PE's own message was due, and when it began.
     fn started(&self, due: Time, began: Time) {
         let _ = (due, began);
     }
 }
 
-/// Nobody hears it.
+/// An observer that ignores all events.
 impl Observer for () {}

@@ -1,4 +1,4 @@
-//! Why a round cannot go on, as far as the protocol says so.
+//! The protocol errors that end a round.
 
 use std::fmt::Debug;
 
@@ -8,41 +8,44 @@ use crate::items::{Message, Violation};
 use crate::wire::WireError;
 use crate::{PeId, RoundId};
 
-/// Of what a neighbour sent, so many characters are told.
+/// Maximum number of characters of a frame's description in an error.
 const LONGEST: usize = 160;
 
-/// What came breaks the protocol, or a message.
+/// A violation of the protocol, or a damaged message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RoundFault {
-    /// Bytes that are no frame.
+    /// Bytes that are not a valid frame.
     #[error("from {from}: {error}")]
     Wire {
         /// The neighbour.
         from: PeId,
-        /// What is wrong with them.
+        /// The error.
         error: WireError,
     },
-    /// A neighbour broke the protocol.
+    /// A violation of the protocol by a neighbour.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// A frame that has no place in this round.
+    /// A frame that is not allowed in this round.
     #[error("{from} sent {what} in round {round}")]
     OutOfPlace {
         /// The neighbour.
         from: PeId,
-        /// What it sent.
+        /// The frame.
         what: String,
         /// The round.
         round: RoundId,
     },
-    /// A message is not what its source sent.
+    /// A message that differs from what its source sent.
     #[error("the message of {} is damaged: {what}", message.pe())]
     Damaged {
-        /// Which message.
+        /// The message.
         message: Message,
-        /// How that shows.
+        /// The difference.
         what: String,
     },
+    /// A prediction of the round that another thread has cancelled.
+    #[error("the prediction of the round was given up")]
+    GivenUp,
 }
 
 impl RoundFault {
@@ -51,20 +54,21 @@ impl RoundFault {
         RoundFault::OutOfPlace { from, what, round }
     }
 
-    /// Which kind of fault it is, for who counts them.
+    /// Returns the kind of the fault for counters.
     pub fn kind(&self) -> &'static str {
         match self {
             RoundFault::Wire { .. } => "neighbour",
             RoundFault::Violation(_) | RoundFault::OutOfPlace { .. } => "protocol",
             RoundFault::Damaged { .. } => "damaged",
+            RoundFault::GivenUp => "given up",
         }
     }
 
-    /// The neighbour that is blamed for it.
+    /// Returns the neighbour that caused the fault.
     pub fn peer(&self) -> Option<PeId> {
         match self {
             RoundFault::Wire { from, .. } | RoundFault::OutOfPlace { from, .. } => Some(*from),
-            RoundFault::Violation(_) | RoundFault::Damaged { .. } => None,
+            RoundFault::Violation(_) | RoundFault::Damaged { .. } | RoundFault::GivenUp => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The digest of a message while its bytes pass.
+//! The digest of a message, computed while its bytes pass.
 
 use std::fmt;
 
@@ -6,13 +6,14 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::wire::flit::Digest;
 
-/// XXH3-128 of the bytes so far. One is for all messages of a round that go out, and one for all
-/// that come in: to allocate one for each takes longer than to hash a short message.
+/// The XXH3-128 hash of the bytes so far. All outgoing messages of a round share one, and all
+/// incoming messages another, because an allocation for each takes longer than the hash of a short
+/// message.
 #[derive(Default)]
 pub(super) struct Hash(Xxh3);
 
 impl Hash {
-    /// Another message begins.
+    /// Starts the hash of another message.
     pub(super) fn reset(&mut self) {
         self.0.reset();
     }

@@ -1,4 +1,4 @@
-//! Messages that come in: delivered, passed on, held, or dropped, frame by frame.
+//! Incoming messages: delivered, forwarded, held or dropped, frame by frame.
 
 use std::ops::Range;
 
@@ -9,29 +9,28 @@ use crate::wire::edge::EdgeFrame;
 use crate::wire::flit::{self, Digest, Flit};
 use crate::{MessageId, PeId, RoundId, Time};
 
-/// A message that comes in.
 #[derive(Debug)]
 pub(super) struct Incoming {
     pub(super) from: PeId,
     message: Message,
-    /// What becomes of it; `None` for a message of an earlier round, which is dropped.
+    /// The route, or `None` for a message of an earlier round, which is dropped.
     route: Option<Route>,
-    /// Bytes that are yet to come, and how many of them do so later, as parts of their own.
+    /// Bytes that are yet to come, and how many of them come later, in another part.
     left: u64,
     later: u64,
     /// Whether its payload is hashed: it ends here, and there is payload.
     is_hashed: bool,
-    /// The digest that came with the last flit.
+    /// The digest in the last flit.
     digest: Option<Digest>,
-    /// Its verified end was told to be made durable.
+    /// Whether the commit of the verified message was requested.
     is_committed: bool,
-    /// When its first flit was there, and when that began to go on.
+    /// When its first flit was here, and when the first flit was forwarded.
     since: Time,
     relayed: Option<Time>,
 }
 
 impl Incoming {
-    /// Whether it is one of this round.
+    /// Returns whether the message belongs to this round.
     pub(super) fn counts(&self) -> bool {
         self.route.is_some()
     }
@@ -45,23 +44,23 @@ impl Incoming {
     }
 }
 
-/// The frame that was taken last.
+/// The last received frame.
 #[derive(Debug)]
 pub(super) struct InHand {
     from: PeId,
-    /// Where its payload lies; empty if it is no flit of this round.
+    /// The range of its payload; empty if it is not a flit of this round.
     payload: Range<usize>,
-    /// How many things were done with it.
+    /// Number of actions done with it.
     done: usize,
 }
 
 impl<O: Observer> Round<O> {
-    /// A frame of a neighbour that the round listens to; its body, without length and seal.
-    /// It is in hand until [`Action::Drop`].
+    /// Handles a frame of a neighbour that the round listens to: its body, without length and seal.
+    /// The frame is in hand until [`Action::Drop`].
     ///
     /// # Errors
     ///
-    /// It breaks the protocol: the round cannot go on.
+    /// Returns an error if the frame breaks the protocol; the round cannot continue.
     pub fn handle_frame(&mut self, now: Time, from: PeId, body: &[u8]) -> Result<(), RoundFault> {
         let wire = |error| RoundFault::Wire { from, error };
         let is_between = self.incoming.is_some() && !self.is_duplex;
@@ -87,11 +86,12 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// A frame that has a size and no bytes, looked at since `since`: nothing is verified.
+    /// Handles a frame that has a size and no bytes, received from `since` to `now`, without
+    /// verification.
     ///
     /// # Errors
     ///
-    /// As [`Round::handle_frame`].
+    /// Returns an error as [`Round::handle_frame`] does.
     pub fn handle_sized(
         &mut self,
         [since, now]: [Time; 2],
@@ -127,7 +127,7 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// A flit, with its payload if there is any to look at.
+    /// Handles a flit, with its payload unless it is a predicted one.
     fn handle_flit(
         &mut self,
         now: Time,
@@ -176,7 +176,7 @@ impl<O: Observer> Round<O> {
         Ok(())
     }
 
-    /// What this neighbour is in the middle of is what comes in now; others' goes on later.
+    /// Makes the message from this neighbour the current one and sets the previous one aside.
     fn turn_to(&mut self, from: PeId) {
         if self.incoming.as_ref().is_some_and(|it| it.from != from)
             && let Some(incoming) = self.incoming.take()
@@ -224,7 +224,7 @@ impl<O: Observer> Round<O> {
             self.taken_hash.reset();
         }
         if route.as_ref().is_some_and(|route| route.hold) {
-            self.held.insert(message.id, [0, 0]);
+            self.held.begin(message.id);
         }
         let until = route.as_ref().and_then(|route| route.until);
         self.incoming = Some(Incoming {
@@ -242,7 +242,7 @@ impl<O: Observer> Round<O> {
         Ok(())
     }
 
-    /// The next part of a message comes, of which one has come before.
+    /// Handles the first flit of a further part of a message.
     fn handle_next_part(&mut self, now: Time, from: PeId) -> Result<(), RoundFault> {
         let next = self.pe.handle_next_part(from);
         let begun = next.and_then(|(id, until)| Some((self.paused.remove(&id)?, until)));
@@ -271,12 +271,12 @@ impl<O: Observer> Round<O> {
         self.observer.late();
     }
 
-    /// Whether a round is over; there is no round 0.
+    /// Returns whether a round is over; there is no round 0.
     fn is_late(&self, round: RoundId) -> bool {
         RoundId(0) < round && round < self.id
     }
 
-    /// What to do with the frame in hand.
+    /// Returns the next action for the frame in hand.
     pub(super) fn poll_in_hand(&mut self, now: Time) -> Option<Action> {
         let in_hand = self.in_hand.as_ref()?;
         let (from, done) = (in_hand.from, in_hand.done);
@@ -321,8 +321,8 @@ impl<O: Observer> Round<O> {
         })
     }
 
-    /// What to do with a message under way, no frame of which is in hand; `None` if there is none, or
-    /// nothing is to be done with it.
+    /// Returns the next action for the current message if no frame of it is in hand; `None` if
+    /// there is no message or no action.
     pub(super) fn poll_incoming(&mut self) -> Option<Action> {
         let incoming = self.incoming.as_ref()?;
         if incoming.left > incoming.later {
@@ -353,11 +353,11 @@ impl<O: Observer> Round<O> {
             }
         }
         self.incoming = None;
-        // Where PEs send and receive at once, nobody has had to wait.
+        // If PEs send and receive at the same time, no other frame had to wait.
         (!self.is_duplex).then_some(Action::Turn { from: Some(from) })
     }
 
-    /// What was to be done with the frame in hand, or with the message that it ends, is done.
+    /// Handles the end of an action on the frame in hand or on the message that it completes.
     pub(super) fn done_in_hand(&mut self, now: Time, done: &Action) -> Result<(), RoundFault> {
         let bytes = self.in_hand.as_mut().map_or(0, |in_hand| {
             in_hand.done += 1;
@@ -377,8 +377,7 @@ impl<O: Observer> Round<O> {
                 }
             }
             Action::Hold { message, .. } => {
-                let [here, _] = self.held.entry(message.id).or_default();
-                *here += bytes;
+                self.held.add(message.id, bytes);
                 self.buffers(0);
                 let ended = self.incoming.as_ref().filter(|it| it.left == it.later);
                 let ended = ended.filter(|it| it.route.as_ref().is_some_and(|it| !it.deliver));
@@ -405,8 +404,8 @@ impl<O: Observer> Round<O> {
         Ok(())
     }
 
-    /// The next bytes of a message for this PE were put away; behind the last ones, it is
-    /// verified.
+    /// Handles the end of a store: counts the bytes of a message for this PE and verifies the
+    /// complete message.
     fn stored(&mut self, now: Time, message: Message, bytes: u64) -> Result<(), RoundFault> {
         self.observer.moved(bytes);
         let incoming = self.incoming.as_ref();
@@ -436,7 +435,7 @@ impl<O: Observer> Round<O> {
         Err(RoundFault::Damaged { message, what })
     }
 
-    /// Of the bytes that are being stored, that they are not those that were expected there.
+    /// Returns the error for stored bytes that differ from the expected ones.
     pub fn unexpected_bytes(&mut self, message: Message) -> RoundFault {
         let at = self.arrival(&message).map_or(0, |it| it.bytes_received);
         let what = format!("not the expected bytes in the flit at byte {at}");

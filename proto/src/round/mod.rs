@@ -1,23 +1,22 @@
-//! One PE's part of one round, without I/O: the only driver there is.
+//! One PE's part of one round, without I/O.
 //!
-//! Whoever has bytes to move asks [`Round::poll`] what to do, does it, says so with
-//! [`Round::handle_done`], and hands over what comes ([`Round::handle_frame`]). The node does
-//! that on sockets and files, the storm on a network that it makes up, the prediction with what
-//! each action costs. What a frame means, where it goes, which ones are late, what is verified
-//! and what goes between two flits, is decided here for all three, and who sends what when by the
-//! state machine below ([`Pe`]).
+//! A driver, which moves the bytes, calls [`Round::poll`] for the next action, does it, reports its
+//! end with [`Round::handle_done`], and passes on what it receives ([`Round::handle_frame`]). There
+//! are three drivers: the node uses sockets and files, the storm a simulated network, the
+//! prediction the costs of each action. This module decides for all of them what a frame means,
+//! where it goes, which frames are late, what is verified and what goes between two flits; the
+//! state machine [`Pe`] decides the schedule.
 //!
-//! Payload is never copied for it: a frame stays where its driver has read it, and is spoken of
-//! as the frame in hand until [`Action::Drop`]. One thing at a time: an item goes out whole, a
-//! message comes in whole, before the next is looked at. What overlaps, overlaps in the buffers
-//! of the network.
+//! The round does not copy payload: a frame stays where its driver has read it and is the frame in
+//! hand until [`Action::Drop`]. Actions do not overlap: an item is sent completely, and a message
+//! is received completely, before the next one. Only the buffers of the network overlap them.
 //!
-//! Where everybody sends to everybody, two who only send would wait for each other for ever. So
-//! in such an operation a PE sends and receives at once, one message each way: what a connection
-//! does not take is under way ([`Round::handle_under_way`]) while the round goes on with what
-//! comes, and messages may go and come in parts. Where receivers call their senders, several
-//! neighbours' messages come at once, flit by flit; where each neighbour has a port of its own,
-//! messages go to several at once as well.
+//! If all PEs send to each other, two PEs that only send would wait for each other forever. In such
+//! an operation a PE sends and receives at the same time, one message in each direction: a flit
+//! that a connection does not accept yet is in progress ([`Round::handle_under_way`]) while the
+//! round continues to receive, and messages are sent and received in parts. If receivers call their
+//! senders, messages of several neighbours arrive at once, flit by flit; if each neighbour has its
+//! own port, messages also go to several neighbours at once.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -39,7 +38,7 @@
 //! }
 //! assert_eq!(round.poll(Time(0)), Action::Turn { from: None });
 //! round.handle_done(Time(0)).unwrap();
-//! // Nothing is left but to hear that it has arrived.
+//! // Only the receipt is missing.
 //! assert_eq!(round.poll(Time(0)), Action::Wait { until: None });
 //! assert!(round.listens_to(PeId(1)));
 //! ```
@@ -47,6 +46,7 @@
 mod action;
 mod fault;
 mod hash;
+mod held;
 mod incoming;
 mod outgoing;
 mod spans;
@@ -60,8 +60,10 @@ use crate::items::{Message, Transmit};
 use crate::ops::{Brief, Pe};
 use crate::spans::{Port, Span};
 use crate::wire::control::{Arrival, OwnStart};
+use crate::wire::flit::Digest;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 use hash::Hash;
+use held::Held;
 use incoming::{InHand, Incoming};
 use outgoing::Outgoing;
 use spans::Recorder;
@@ -75,46 +77,46 @@ pub struct Round<O = ()> {
     id: RoundId,
     pe: Pe,
     flit_bytes: u32,
-    /// Of the messages that start here and are cut each in its own way.
+    /// Flit sizes of the own messages with separate ones.
     packet_bytes: BTreeMap<MessageId, u32>,
-    /// Flits that are sent at once.
+    /// Number of flits that are sent at a time.
     piece_flits: u64,
     observer: O,
-    /// Whether it sends and receives at once.
+    /// Whether the PE sends and receives at the same time.
     is_duplex: bool,
-    /// What [`Round::poll`] said last.
+    /// The last action that [`Round::poll`] returned.
     given: Option<Given>,
-    /// What its driver is sending meanwhile, to one neighbour each.
+    /// Transmissions in progress, one for each neighbour.
     under_way: SmallVec<[Given; 1]>,
-    /// Payload that it has sent since it looked for what comes.
+    /// Payload bytes sent since the last check for incoming frames.
     unlooked_bytes: u64,
-    /// What goes out: one thing, or one to each neighbour that has a port of its own.
+    /// Outgoing parts: one, or one for each neighbour that has its own port.
     outgoing: SmallVec<[Outgoing; 1]>,
-    /// Of messages of which a part has been among it: no byte ahead of this place goes out behind
-    /// what is.
+    /// For each message of which a part was in `outgoing`: the offset of the first byte that later
+    /// parts may send.
     later_from: BTreeMap<MessageId, u64>,
-    /// Of own messages that go by several ports, bytes that have gone to anybody, from the start.
+    /// For each own message that uses several ports: the number of bytes from its start that were
+    /// sent to any neighbour.
     gone: BTreeMap<MessageId, u64>,
     incoming: Option<Incoming>,
-    /// What other neighbours are in the middle of, and the hash of each.
+    /// Incomplete messages of other neighbours, with their hashes.
     aside: BTreeMap<PeId, (Incoming, Hash)>,
-    /// Of the payload so far of the message that comes in, and of the own one that went last.
+    /// Hash of the incoming message's payload so far, and hash of the payload sent so far of the
+    /// last own message.
     taken_hash: Hash,
     sent_hash: Hash,
-    /// Which one that is, while more of it is to go; and payload bytes that are hashed, from the start
-    /// of the message. Whoever gets a part has all ahead of it already, so that went first.
+    /// The own message of `sent_hash`, while more of it follows, and the number of its bytes that
+    /// are hashed. A neighbour that gets a part has all preceding parts, so these were sent before.
     hashed: Option<MessageId>,
     hashed_bytes: u64,
-    /// Others of which more is to go, how many bytes are hashed, and the hash.
+    /// Other incomplete own messages, with the number of hashed bytes and the hash.
     begun: BTreeMap<MessageId, (u64, Hash)>,
-    /// Messages of which a part has come, and the hash of that.
+    /// Messages of which a part has arrived, with the hash of that part.
     paused: BTreeMap<MessageId, (Incoming, Hash)>,
-    /// The frame that was taken last, while there is something to do with it.
+    /// The last received frame, while actions on it are left.
     in_hand: Option<InHand>,
-    /// Messages that this PE holds, and of each how many bytes have come, and how many of these are
-    /// needed no more.
-    held: BTreeMap<MessageId, [u64; 2]>,
-    /// The messages that are for this PE, and their places by id.
+    held: Held,
+    /// The messages for this PE, and their positions by id.
     arrivals: Vec<Arrival>,
     places: BTreeMap<MessageId, usize>,
     has_begun: bool,
@@ -126,24 +128,24 @@ pub struct Round<O = ()> {
     recorder: Recorder,
 }
 
-/// An action, and when it was first asked for.
+/// An action, and the time when [`Round::poll`] first returned it.
 #[derive(Debug)]
 struct Given {
     action: Action,
     since: Time,
-    /// It goes between two flits, and does not take the port from their message.
+    /// Whether it goes between two flits and leaves the port to their message.
     interjected: bool,
 }
 
 impl Round {
-    /// A PE's part of round `id`, which begins. Nobody hears of it.
+    /// Creates a PE's part of round `id`, without an observer.
     pub fn new(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief) -> Round {
         Round::observed(id, tree, pe, brief, ())
     }
 }
 
 impl<O: Observer> Round<O> {
-    /// The same, and `observer` hears of it.
+    /// Creates a PE's part of round `id` that reports its events to `observer`.
     pub fn observed(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief, observer: O) -> Round<O> {
         let arrivals: Vec<Arrival> = brief.takes.iter().map(|it| Arrival::of(it, pe)).collect();
         let ids = arrivals.iter().map(|arrival| arrival.message);
@@ -151,6 +153,7 @@ impl<O: Observer> Round<O> {
         Round {
             id,
             flit_bytes: brief.flit_bytes,
+            held: Held::new(brief.flit_bytes),
             packet_bytes: own_ids.zip(brief.packet_bytes.iter().copied()).collect(),
             piece_flits: 1,
             is_duplex: brief.operation.is_duplex(),
@@ -171,7 +174,6 @@ impl<O: Observer> Round<O> {
             begun: BTreeMap::new(),
             paused: BTreeMap::new(),
             in_hand: None,
-            held: BTreeMap::new(),
             places: ids.zip(0..).collect(),
             arrivals,
             has_begun: false,
@@ -184,29 +186,29 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// Keeps the first so many spans of what its ports do.
+    /// Records the first `most` spans of the ports.
     pub fn record_spans(mut self, most: usize) -> Round<O> {
         self.recorder = Recorder::new(most);
         self
     }
 
-    /// Sends so many flits at once: for a prediction, to which all flits of a message are alike.
+    /// Sends `flits` flits at a time, for a prediction, to which all flits of a message are equal.
     pub fn in_pieces(mut self, flits: u64) -> Round<O> {
         self.piece_flits = flits;
         self
     }
 
-    /// Which round it is.
+    /// Returns the number of the round.
     pub fn id(&self) -> RoundId {
         self.id
     }
 
-    /// Which PE it is.
+    /// Returns the id of the PE.
     pub fn pe(&self) -> PeId {
         self.pe.id()
     }
 
-    /// P0 begins.
+    /// Starts the round at P0.
     pub fn handle_trigger(&mut self, now: Time) {
         self.begin();
         self.pe.handle_trigger(now);
@@ -218,10 +220,10 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// What to do now. Asked again before [`Round::handle_done`] it says the same, or what has
-    /// become due meanwhile between two flits.
+    /// Returns the next action. Before [`Round::handle_done`] it returns the same action again, or
+    /// a control item that has become due between two flits.
     pub fn poll(&mut self, now: Time) -> Action {
-        // The machine says these once.
+        // The state machine returns these only once.
         if let Some(Given { action, .. }) = &self.given
             && matches!(action, Action::SendControl { .. } | Action::Turn { .. })
         {
@@ -255,7 +257,8 @@ impl<O: Observer> Round<O> {
             if !self.under_way.is_empty() && !self.pe.has_all_ports() {
                 return Action::Wait { until: None };
             }
-            // What comes has its turn behind each full flit that goes, or behind many short ones.
+            // Checks for incoming frames after each full flit, or after as many bytes of short
+            // ones.
             if self.is_duplex && self.unlooked_bytes >= self.piece_bytes(None) {
                 self.unlooked_bytes = 0;
                 return Action::Wait { until: Some(now) };
@@ -288,11 +291,11 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// What [`Round::poll`] said is done.
+    /// Reports that the last action is done.
     ///
     /// # Errors
     ///
-    /// A message is whole, and not what its source sent.
+    /// Returns an error if a complete message differs from what its source sent.
     pub fn handle_done(&mut self, now: Time) -> Result<(), RoundFault> {
         match self.given.take() {
             Some(given) => self.done(now, given),
@@ -300,18 +303,18 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// The flit that [`Round::poll`] said is to be sent is with its connection, which will take
-    /// what is left of it; [`Round::handle_through`] tells when it has. Only where PEs send and
-    /// receive at once.
+    /// Reports that the connection has accepted the flit of the last action and will send the rest
+    /// of it; [`Round::handle_through`] reports the end. Only if PEs send and receive at the same
+    /// time.
     pub fn handle_under_way(&mut self) {
         self.under_way.extend(self.given.take());
     }
 
-    /// What was under way to this neighbour is sent.
+    /// Reports that the transmission in progress to this neighbour is complete.
     ///
     /// # Errors
     ///
-    /// As [`Round::handle_done`].
+    /// Returns an error as [`Round::handle_done`] does.
     pub fn handle_through(&mut self, now: Time, to: PeId) -> Result<(), RoundFault> {
         let mut all = self.under_way.iter();
         match all.position(|given| given.action.sends_to() == Some(to)) {
@@ -323,13 +326,13 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// Whether a flit is under way to this neighbour.
+    /// Returns whether a flit to this neighbour is in progress.
     pub fn is_under_way_to(&self, to: PeId) -> bool {
         let mut all = self.under_way.iter();
         all.any(|given| given.action.sends_to() == Some(to))
     }
 
-    /// Whether it sends and receives at once.
+    /// Returns whether the PE sends and receives at the same time.
     pub fn is_duplex(&self) -> bool {
         self.is_duplex
     }
@@ -365,17 +368,16 @@ impl<O: Observer> Round<O> {
                 ..
             } => {
                 self.sent(now, to, bytes);
-                if let Some([_, gone]) = self.held.get_mut(&message.id) {
-                    *gone = later_from.max(*gone);
-                    self.buffers(0);
-                }
+                self.held.give_up_to(message.id, later_from);
+                self.buffers(0);
             }
             done => self.done_in_hand(now, &done)?,
         }
         Ok(())
     }
 
-    /// Whether a frame of this neighbour would be taken now. Others' wait in the network.
+    /// Returns whether a frame of this neighbour is accepted now. Frames of other neighbours wait
+    /// in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
         match &self.incoming {
             _ if self.in_hand.is_some() => false,
@@ -387,23 +389,24 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// How many bytes of flits that are not whole have to be here until the round wants to know
-    /// of it; `None`, if it does not.
+    /// Returns the number of bytes of incomplete flits at which the driver is to call
+    /// [`Round::handle_arriving`], or `None` if it need not.
     pub fn awaits_bytes(&self) -> Option<u64> {
         self.pe.awaits_bytes()
     }
 
-    /// So many bytes of flits that are not whole are here.
+    /// Reports that `bytes` bytes of incomplete flits have arrived.
     pub fn handle_arriving(&mut self, bytes: u64) {
         self.pe.handle_arriving(bytes);
     }
 
-    /// Who is in the middle of a message to this PE.
+    /// Returns the neighbour whose message is incomplete.
     pub fn awaits_rest_from(&self) -> Option<PeId> {
         self.incoming.as_ref().map(|incoming| incoming.from)
     }
 
-    /// Bytes that have come of a message for this PE, or of one that it holds.
+    /// Returns the number of bytes that have arrived of a message for this PE, or of one that it
+    /// holds.
     pub fn bytes_taken(&self, message: MessageId) -> u64 {
         let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
         let aside = self.aside.values().map(|(incoming, _)| incoming);
@@ -412,23 +415,8 @@ impl<O: Observer> Round<O> {
         under_way.or(paused).map_or(0, Incoming::taken)
     }
 
-    /// Flits of others' messages in memory: those held, and `passing` ones.
-    fn buffers(&mut self, passing: u64) {
-        let flit_bytes = u64::from(self.flit_bytes);
-        let held = self
-            .held
-            .values()
-            .map(|[here, gone]| here.saturating_sub(*gone));
-        let held = held.map(|bytes| bytes.div_ceil(flit_bytes));
-        let flits = held.sum::<u64>() + passing;
-        if std::mem::replace(&mut self.buffered_flits, flits) != flits {
-            self.observer.holds(flits);
-            self.peak_buffered_flits = self.peak_buffered_flits.max(flits);
-        }
-    }
-
-    /// A message for this PE is durable and visible. It may be the round's end, or come after
-    /// it was given up.
+    /// Reports that a message for this PE is durable and visible. This may end the round, or come
+    /// after the round was given up.
     pub fn handle_delivered(&mut self, now: Time, message: Message) {
         let Some(arrival) = self.arrival(&message) else {
             return;
@@ -438,10 +426,14 @@ impl<O: Observer> Round<O> {
         self.pe.handle_delivered();
     }
 
-    /// The same of a message made of files, which took a while since its last byte came. Parts of a
-    /// message become visible together: that has taken the time since the last of them was here.
-    pub fn handle_committed(&mut self, now: Time, message: Message) {
+    /// Reports that a message made of files is durable and visible, some time after its last byte.
+    /// Parts of a message become visible together, after the last of them. `digest` is the digest
+    /// of the written files; only one of the parts has it.
+    pub fn handle_committed(&mut self, now: Time, message: Message, digest: Option<Digest>) {
         self.handle_delivered(now, message);
+        if let Some(arrival) = self.arrival(&message) {
+            arrival.digest = digest;
+        }
         let whole = self.pe.whole(message.id);
         let is_part = |it: &&Arrival| self.pe.whole(it.message) == whole;
         let parts = || self.arrivals.iter().filter(is_part);
@@ -460,7 +452,7 @@ impl<O: Observer> Round<O> {
         self.arrivals.get_mut(*place)
     }
 
-    /// The messages that are for this PE, and how far each is, with all its parts.
+    /// Returns the messages for this PE with their progress over all parts.
     pub fn arrivals(&self) -> Vec<Arrival> {
         let whole = |part: &Arrival| Arrival {
             message: self.pe.whole(part.message),
@@ -469,23 +461,23 @@ impl<O: Observer> Round<O> {
         Arrival::joined(self.arrivals.iter().map(whole))
     }
 
-    /// When the PE's own message was due and began; `None` where nobody says when, and before
-    /// it has.
+    /// Returns when the PE's own message was due and when it began; `None` if no due time is known,
+    /// or before the begin.
     pub fn own_start(&self) -> Option<OwnStart> {
         self.own_start
     }
 
-    /// Frames of earlier rounds that have come.
+    /// Returns the number of frames of earlier rounds that have arrived.
     pub fn late_frames(&self) -> u64 {
         self.late_frames
     }
 
-    /// The most flits of others' messages that were in memory at once.
+    /// Returns the maximum number of flits of other PEs' messages that were in memory at once.
     pub fn peak_buffered_flits(&self) -> u64 {
         self.peak_buffered_flits
     }
 
-    /// What its ports did, as far as that was to be kept.
+    /// Returns the recorded spans of the ports.
     pub fn take_spans(&mut self) -> Vec<Span> {
         self.recorder.take()
     }

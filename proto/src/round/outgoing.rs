@@ -1,5 +1,5 @@
-//! Messages that go out from here: flit by flit, one after the other, or one to each neighbour that
-//! has a port of its own.
+//! Outgoing messages: flit by flit, one after the other, or one to each neighbour that has its own
+//! port.
 
 use super::{Action, Given, Observer, Round};
 use crate::items::{Hops, Message};
@@ -8,15 +8,14 @@ use crate::wire::control::OwnStart;
 use crate::wire::flit;
 use crate::{MessageId, PeId, Time};
 
-/// A message, or a part of one, that goes out from here, flit by flit.
+/// An outgoing message, or a part of one.
 #[derive(Debug)]
 pub(super) struct Outgoing {
-    /// The neighbours that get it, and which of them has had the flit that goes now.
+    /// The receiving neighbours, and the index of the next one for the current flit.
     to: Hops,
     turn: usize,
     message: Message,
     offset: u64,
-    /// Where the part ends.
     end: u64,
     since: Time,
 }
@@ -42,19 +41,20 @@ impl<O: Observer> Round<O> {
         });
     }
 
-    /// Whether a message that goes out is one that came, and goes as it did.
+    /// Returns whether an outgoing message came from another PE and is sent without changes.
     fn is_held(&self, message: &Message) -> bool {
         message.source != self.pe.id()
     }
 
-    /// Payload that is sent at once of a message, or of most.
+    /// Returns the payload bytes that are sent at a time: of a message, or of most messages.
     pub(super) fn piece_bytes(&self, message: Option<MessageId>) -> u64 {
         let own = message.and_then(|id| self.packet_bytes.get(&id));
         let flit_bytes = own.copied().unwrap_or(self.flit_bytes);
         self.piece_flits.saturating_mul(flit_bytes.into())
     }
 
-    /// The next of what goes out; `None` if there is nothing, or it is yet to come, or on its way.
+    /// Returns the next action for the outgoing messages; `None` if there is no message, or the
+    /// next flit has not arrived yet or is in progress.
     pub(super) fn poll_outgoing(&mut self) -> Option<Action> {
         (0..self.outgoing.len()).find_map(|place| self.poll_slot(place))
     }
@@ -66,7 +66,7 @@ impl<O: Observer> Round<O> {
         let bytes = left.min(self.piece_bytes(Some(message.id)));
         let is_held = self.is_held(&message);
         let Some(&to) = outgoing.to.get(outgoing.turn).filter(|_| left > 0) else {
-            // Where PEs send and receive at once, nobody has had to wait.
+            // If PEs send and receive at the same time, no other frame had to wait.
             let goes_on = self.through(place);
             return (goes_on || !self.is_duplex || self.pe.has_all_ports())
                 .then_some(Action::Turn { from: None });
@@ -76,7 +76,7 @@ impl<O: Observer> Round<O> {
         }
         match outgoing.turn {
             _ if is_held => {
-                let here = self.held.get(&message.id).map_or(0, |[here, _]| *here);
+                let here = self.held.bytes_of(message.id);
                 let rest = Some(offset + bytes).filter(|_| bytes < left);
                 (offset + bytes <= here).then(|| Action::SendHeld {
                     to,
@@ -86,7 +86,7 @@ impl<O: Observer> Round<O> {
                     later_from: self.later_from(place).min(rest.unwrap_or(u64::MAX)),
                 })
             }
-            // Its hash is one of all that is ahead, which goes by another port.
+            // The hash covers all preceding bytes, which another port sends.
             0 if self.pe.has_all_ports() && offset > self.gone_of(message.id) => None,
             0 => Some(Action::SendFlit {
                 to,
@@ -107,7 +107,8 @@ impl<O: Observer> Round<O> {
         self.gone.get(&message).copied().unwrap_or(0)
     }
 
-    /// The first byte of the same message that goes from here besides what this part has.
+    /// Returns the offset of the first byte of the same message that is sent from here besides this
+    /// part.
     fn later_from(&self, place: usize) -> u64 {
         let of = self.outgoing[place].message.id;
         let all = self.outgoing.iter().enumerate();
@@ -119,7 +120,7 @@ impl<O: Observer> Round<O> {
             .unwrap_or(u64::MAX)
     }
 
-    /// A message that goes out is through, or a part of it; whether more of it is to go.
+    /// Removes a complete outgoing part; returns whether more of its message follows.
     fn through(&mut self, place: usize) -> bool {
         let is_over = self.later_from(place) == u64::MAX;
         let Outgoing { to, message, .. } = self.outgoing.remove(place);
@@ -135,12 +136,12 @@ impl<O: Observer> Round<O> {
         !is_over
     }
 
-    /// Whether a part of a message of this PE has gone, and another one is yet to.
+    /// Returns whether a part of a message of this PE was sent and more of it follows.
     pub fn goes_on_with(&self, message: MessageId) -> bool {
         self.hashed == Some(message) || self.begun.contains_key(&message)
     }
 
-    /// What goes to this neighbour next.
+    /// Returns the part whose next flit goes to this neighbour.
     fn slot(&mut self, to: PeId) -> Option<&mut Outgoing> {
         let mut all = self.outgoing.iter_mut();
         all.find(|it| it.to.get(it.turn) == Some(&to))
@@ -169,8 +170,8 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// Appends what goes ahead of the payload of the flit that is to be sent: the length of its
-    /// frame included. The payload is hashed.
+    /// Appends the bytes before the payload of the flit to be sent, including the length of its
+    /// frame, and hashes the payload.
     pub fn put_prefix(&mut self, now: Time, payload: &[u8], out: &mut Vec<u8>) {
         let Some(Given {
             action: Action::SendFlit {
@@ -182,7 +183,7 @@ impl<O: Observer> Round<O> {
             return;
         };
         self.turn_hash_to(message.id);
-        // What has gone to somebody else is hashed already.
+        // The hash already covers payload that went to another neighbour.
         if offset == self.hashed_bytes {
             self.sent_hash.update(payload);
             self.hashed_bytes += payload.len() as u64;
@@ -201,7 +202,7 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    /// The hash of what goes is that of this message.
+    /// Switches the hash of sent payload to this message.
     fn turn_hash_to(&mut self, message: MessageId) {
         if self.hashed == Some(message) {
             return;

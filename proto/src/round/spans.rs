@@ -1,9 +1,9 @@
-//! Keeps what a PE's ports do in a round, for whoever draws it.
+//! A recorder of the activity of a PE's ports in a round, for charts.
 
 use crate::spans::{Port, Span, SpanItem};
 use crate::{PeId, Time};
 
-/// The spans of one PE in one round; at most so many as were asked for.
+/// The spans of one PE in one round, up to a maximum number.
 #[derive(Debug)]
 pub(super) struct Recorder {
     spans: Vec<Span>,

@@ -6,8 +6,8 @@ use crate::items::Destination;
 use crate::ops::{Broadcast, Operation};
 use crate::schedule::pace::{Pacing, Timing};
 
-/// A relay of a list lets a flit go when the last of those has it that get it from there: it holds
-/// one, however long the message is, where all goes on as it comes.
+/// A relay with a static schedule frees a flit when the last receiver has it: it holds one flit of
+/// a message of any length if all flits are forwarded as they arrive.
 #[test]
 fn what_has_gone_on_is_held_no_more() {
     for (parents, to) in [
@@ -36,7 +36,7 @@ fn what_has_gone_on_is_held_no_more() {
         while gone < to * flits {
             now += 1;
             match round.poll(Time(now)) {
-                // It only looks for what has come.
+                // It only checks for incoming frames.
                 Action::Wait { until: Some(_) } if gone < to * came => continue,
                 Action::Wait { .. } => {
                     assert!(
@@ -55,7 +55,7 @@ fn what_has_gone_on_is_held_no_more() {
                     offset, later_from, ..
                 } => {
                     gone += 1;
-                    // Nothing that has gone to all is needed.
+                    // A flit that all receivers have is not needed any more.
                     let is_last = gone == to * flits;
                     let needed = if is_last { u64::MAX } else { gone / to };
                     assert_eq!(later_from, needed, "at {offset}");

@@ -1,21 +1,20 @@
-//! What no gather can beat.
+//! A lower bound of the time of any gather.
 
 use super::flits_from_depth_down;
 use crate::{PeId, Tree};
 
-/// A lower bound on the time of any gather in which a PE sends data only after word
-/// from P0 has reached it, in steps; 0 if every message is null. The greater of two:
+/// Returns a lower bound on the time of any gather in which a PE sends data only after an item from P0
+/// has reached it, in steps; 0 if every message is null. The greater of two:
 ///
-/// - For every depth D that holds a nonnull message, 2D - 1 plus the flits at depth D
-///   and below: no PE there has word from P0 before step D, so none of those flits
-///   reaches P0 before step 2D, and P0 takes one in a step.
-/// - For every PE whose subtree holds flits, at depth D, 2D - 1 plus its subtree's
-///   flits plus its children whose subtrees hold some: after step D its one send port
-///   has to pass an order to each of those and all of the flits up, a flit last, and
-///   that one has D - 1 edges to go.
+/// - For every depth D that holds a nonnull message, 2D - 1 plus the flits at depth D and below: no PE
+///   there is reached by P0 before step D, so none of those flits reaches P0 before step 2D, and P0
+///   receives one in a step.
+/// - For every PE whose subtree holds flits, at depth D, 2D - 1 plus its subtree's flits plus its
+///   children whose subtrees hold some: after step D its one send port has to send an order to each of
+///   those and all of the flits up, a flit last, and that one has D - 1 edges ahead.
 ///
-/// On a path the second is the paper's bound (7), but for one step where the last PEs'
-/// messages are null: (7) has a PE pass its call on that nobody needs.
+/// On a path the second is the paper's bound (7), except for one step where the last PEs' messages are
+/// null: (7) includes a wakeup call that no PE needs.
 pub fn gather_steps(tree: &Tree, flits: &[u64]) -> u64 {
     let by_depth = flits_from_depth_down(tree, flits).into_iter();
     let by_depth = by_depth.map(|(depth, below)| 2 * depth - 1 + below);

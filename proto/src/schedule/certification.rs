@@ -1,18 +1,18 @@
-//! Gathering on any tree by Transmission-Certification (paper 000, section
-//! III-B, serial; and the pipelined variant of ARCHITECTURE.md).
+//! Gathering on any tree by Transmission-Certification (paper 000, section III-B, serial; and the
+//! pipelined variant of ARCHITECTURE.md).
 //!
-//! A PE promises its parent a gap-free stream: "`lag` ticks after your order, my
-//! whole subtree's messages, `stream` ticks long". It can, because it knows its
-//! children's promises and lines the streams up behind its own message.
+//! A PE promises its parent a gap-free stream: "`lag` ticks after your order, my whole subtree's
+//! messages, `stream` ticks long". It can, because it has its children's promises and puts their
+//! streams after its own message.
 
 use super::pace::Passage;
 use crate::PeId;
 
-/// How the token and the certificates travel.
+/// The order in which the token and the certificates travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sync {
-    /// As the paper words it: one child after the other, each waited for. 2n
-    /// steps; every child gets an order.
+    /// One child after the other, each waited for, as in the paper's text. 2n steps; every child gets
+    /// an order.
     Serial,
     /// Down and back up in 2B steps, B the tree's broadcast time; only subtrees
     /// that hold flits get an order.
@@ -39,28 +39,28 @@ pub struct Certificate {
 /// A child that will get an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Whose stream it is.
+    /// The PE that sends the stream.
     pub pe: PeId,
-    /// Its order has the send port from so many ticks after the PE's own order,
+    /// Begin of its order at the send port, in ticks after the PE's own order.
     pub turn: u64,
-    /// until so many after it,
+    /// End of that order at the send port.
     pub out: u64,
-    /// and is with the child so many after it: the place p_j.
+    /// Arrival of the order at the child: the place p_j.
     pub ordered: u64,
-    /// What it promised.
+    /// The child's certificate.
     pub certificate: Certificate,
 }
 
 impl Child {
-    /// For how long the stream's first flit comes in.
+    /// Returns the time in which the stream's first flit arrives.
     fn first_flit(&self, flit_bytes: u32) -> u64 {
         let Certificate { stream, bytes, .. } = self.certificate;
         let flit = bytes.min(flit_bytes.into());
         (u128::from(stream) * u128::from(flit) / u128::from(bytes.max(1))) as u64
     }
 
-    /// For how long the stream keeps the send port busy. One that came over a slower
-    /// link keeps that link's pace.
+    /// Returns the time for which the stream occupies the send port. A stream that arrived over a
+    /// slower link keeps that link's pace.
     fn through(&self, up: &Passage) -> u64 {
         self.certificate
             .stream
@@ -71,23 +71,23 @@ impl Child {
 /// A child's order, in the sequence in which the PE takes the streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Whose stream it is.
+    /// The PE that sends the stream.
     pub pe: PeId,
-    /// When the order has the send port.
+    /// Begin of the order at the send port.
     pub turn: u64,
-    /// When it is with the child.
+    /// Arrival of the order at the child.
     pub ordered: u64,
     /// s_j: TRANSMIT AFTER s_j TICKS.
     pub after: u64,
-    /// c_j: the earliest that it can.
+    /// c_j: the earliest begin of the stream.
     pub lag: u64,
     /// Bytes of the stream.
     pub bytes: u64,
-    /// Ticks that it takes to pass.
+    /// Time in which the stream passes.
     pub through: u64,
-    /// From the order's turn at the send port until the stream's first byte comes in,
+    /// Time from the order's begin at the send port until the stream's first byte arrives,
     pub ahead: u64,
-    /// and for which its first flit does.
+    /// and time in which its first flit arrives.
     pub first_flit: u64,
 }
 
@@ -109,9 +109,9 @@ impl Slot {
     }
 }
 
-/// The children that get an order, in its sequence. `children` come in the order in
-/// which the token went to them, with the ticks that an order takes to reach them;
-/// each order keeps the port busy for `control` ticks.
+/// Returns the children that get an order, in its sequence. `children` are in the order in which the
+/// token was sent to them, with the ticks that an order takes to reach them; each order occupies the
+/// port for `control` ticks.
 pub fn places(
     sync: Sync,
     control: u64,
@@ -134,9 +134,9 @@ pub fn places(
         .collect()
 }
 
-/// Ticks after the PE's own order at which each child's first flit is here, earliest
-/// first, ties by index: the sequence in which the streams are relayed. The paper waits
-/// until all orders are out; pipelined, a child starts to count when its own is.
+/// Returns the ticks after the PE's own order at which each child's first flit has arrived, earliest
+/// first, ties by index: the sequence in which the streams are relayed. In the paper this starts when
+/// all orders are sent; pipelined, it starts for each child with its own order.
 fn sequence(sync: Sync, children: &[Child]) -> Vec<(u64, Child)> {
     let last = children.iter().map(|child| child.ordered).max();
     let ready = |child: &Child| {
@@ -154,11 +154,11 @@ fn sequence(sync: Sync, children: &[Child]) -> Vec<(u64, Child)> {
     sorted
 }
 
-/// A PE's certificate, from its own message and the children that will get an
-/// order: own message first, the children's streams behind it without a gap, all
-/// as early as every one of them allows.
+/// Returns a PE's certificate, from its own message and the children that will get an order: own
+/// message first, the children's streams after it without a gap, all as early as every one of them
+/// allows.
 pub fn certificate(sync: Sync, up: &Passage, own_bytes: u64, children: &[Child]) -> Certificate {
-    // The send port is free when the last order is out.
+    // The send port is free when the last order is sent.
     let mut start = children.iter().map(|child| child.out).max().unwrap_or(0);
     let mut stream = up.message(own_bytes);
     let mut bytes = own_bytes;
@@ -176,9 +176,9 @@ pub fn certificate(sync: Sync, up: &Passage, own_bytes: u64, children: &[Child])
     }
 }
 
-/// What a PE orders its children when its own first flit is to be with the parent
-/// `after` ticks after its own order: if it relays child j's first flit from tick r_j
-/// on, that flit must be here by then, and j gets its order at p_j, so s_j = r_j - p_j.
+/// Returns a PE's orders to its children if its own first flit is to reach the parent `after` ticks
+/// after its own order: if it relays child j's first flit from tick r_j on, that flit must have arrived
+/// by then, and j gets its order at p_j, so s_j = r_j - p_j.
 pub fn orders(
     sync: Sync,
     up: &Passage,
@@ -200,8 +200,8 @@ pub fn orders(
     sequence(sync, children).into_iter().map(slot).collect()
 }
 
-/// What P0 orders its children. It only receives, so it needs no gap-free whole:
-/// each stream as early as it can come and the port is free.
+/// Returns P0's orders to its children. P0 only receives, so the streams need no gap-free sequence:
+/// each begins as early as it can and the port is free.
 pub fn root_orders(flit_bytes: u32, children: &[Child]) -> Vec<Slot> {
     let earliest = |child: &Child| child.ordered.saturating_add(child.certificate.lag);
     let mut sorted = children.to_vec();
@@ -212,7 +212,7 @@ pub fn root_orders(flit_bytes: u32, children: &[Child]) -> Vec<Slot> {
         let after = match bytes {
             0 => lag,
             _ => {
-                // The first flit is here when it has been through the port.
+                // The first flit has arrived when it has passed the port.
                 let flit = child.first_flit(flit_bytes);
                 let first = earliest(child).max(free.saturating_add(flit));
                 free = first.saturating_sub(flit).saturating_add(stream);

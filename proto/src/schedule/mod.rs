@@ -1,11 +1,11 @@
-//! Who sends which message when: pure arithmetic over a tree and its message
-//! lengths, in flits and steps. The PE state machine, the predictor and the
-//! closed forms that tests hold them against all read it from here.
+//! Schedules: the sender, the message and the time of each transmission, computed from a tree and its
+//! message lengths, in flits and steps. The PE state machine, the predictor and the closed forms in
+//! tests all use them.
 //!
-//! Everywhere in this module `flits[i]` is L_i, the flits of message M_i, and
-//! `flits[0]` is 0: P0 has no message. Steps are counted as in ARCHITECTURE.md,
-//! "Steps": 1, 2, 3, ..; a flit sent in step t is received in step t, and the
-//! time of an operation is the last step in which a flit reaches its destination.
+//! Everywhere in this module `flits[i]` is L_i, the flits of message M_i, and `flits[0]` is 0: P0 has
+//! no message. Steps are counted as in ARCHITECTURE.md, "Steps": 1, 2, 3, ..; a flit sent in step t is
+//! received in step t, and the time of an operation is the last step in which a flit reaches its
+//! destination.
 
 pub mod bounds;
 pub mod certification;
@@ -16,13 +16,13 @@ pub mod shoulder_tap;
 
 use crate::Tree;
 
-/// The flits of a message of `bytes` bytes; a null message has none.
+/// Returns the number of flits of a message of `bytes` bytes; a null message has none.
 pub fn flits_of(bytes: u64, flit_bytes: u32) -> u64 {
     bytes.div_ceil(u64::from(flit_bytes))
 }
 
-/// For each depth that holds a nonnull message, deepest first: the depth, and the
-/// flits at that depth and below.
+/// Returns for each depth that holds a nonnull message, deepest first, the depth, and the flits at that
+/// depth and below.
 fn flits_from_depth_down(tree: &Tree, flits: &[u64]) -> Vec<(u64, u64)> {
     let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
     let mut at_depth = vec![0u64; deepest as usize + 1];

@@ -1,8 +1,9 @@
-//! A better order for a scatter over unlike links than farthest destination first: branch and bound
-//! over orders, then small steps (ours). What cannot be proven is told as a gap.
+//! A better order for a scatter over unequal links than farthest destination first: branch and bound
+//! over orders, then local search (not in the papers). The distance from the lower bound is reported as
+//! a gap.
 //!
-//! Messages stay whole and are cut into flits that relays pass on as they come, first come, first
-//! served; what waits, waits in the network. A PE has one port to send. Equal links need no search:
+//! Messages stay whole and are cut into flits that relays forward as they arrive, first come, first
+//! served; waiting flits stay in the network. A PE has one port to send. Equal links need no search:
 //! there farthest first is optimal (paper 000, Theorem 1).
 
 use std::collections::BTreeMap;
@@ -10,39 +11,39 @@ use std::collections::BTreeMap;
 use super::scatter::farthest_first;
 use crate::{PeId, Tree};
 
-/// Links on the ways of all messages together that are few enough to look at many orders.
+/// Limit of links on the paths of all messages with which many orders can be examined.
 pub const MOST_HOPS: u64 = 1 << 22;
-/// Messages and links on their ways that are few enough for branch and bound.
+/// Limits of messages, and of links on their paths, for branch and bound.
 const MOST_SEARCHED: (usize, usize) = (64, 4096);
-/// Numbers that states are remembered in, 8 bytes each.
+/// Limit of numbers in remembered states, 8 bytes each.
 const MOST_REMEMBERED: usize = 8_000_000;
-/// Links that messages are sent over in all small steps together: some tenths of a second.
+/// Limit of link crossings in the local search: some tenths of a second.
 const MOST_SENDINGS: usize = 20_000_000;
 
 /// A link from a parent down to a PE, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// For which a flit keeps the parent's port busy.
+    /// Time for which a flit occupies the parent's port.
     pub flit: u64,
-    /// From then until the PE can pass the flit on.
+    /// Time from then until the PE can forward the flit.
     pub latency: u64,
 }
 
 /// An order of all nonnull messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ordered {
-    /// Their destinations.
+    /// The destinations in order.
     pub order: Vec<PeId>,
-    /// When the last flit is at its destination, in ticks.
+    /// Time when the last flit is at its destination, in ticks.
     pub time: u64,
-    /// What farthest first takes.
+    /// Time with farthest first.
     pub farthest_first: u64,
-    /// No order takes less. Where it is `time`, the order is optimal.
+    /// A lower bound for any order. If it equals `time`, the order is optimal.
     pub bound: u64,
 }
 
-/// Looks for the best order of `flits[i]` flits for each PE over `hops[i]` in at most so many nodes;
-/// `None` if ways have more than [`MOST_HOPS`] links, or times are beyond what can be counted.
+/// Searches for the best order of `flits[i]` flits for each PE over `hops[i]` in at most `nodes` nodes.
+/// Returns `None` if the paths have more than [`MOST_HOPS`] links, or if times would overflow.
 pub fn search(tree: &Tree, flits: &[u64], hops: &[Hop], nodes: u64) -> Option<Ordered> {
     let farthest = farthest_first(tree, flits);
     let problem = Problem::of(tree, flits, hops, &farthest)?;
@@ -76,21 +77,21 @@ pub fn search(tree: &Tree, flits: &[u64], hops: &[Hop], nodes: u64) -> Option<Or
     })
 }
 
-/// A link on the way of a message.
+/// A link on the path of a message.
 #[derive(Clone, Copy, Debug)]
 struct Leg {
-    /// Whose port it is, among those that send.
+    /// The index of its port among those that send.
     port: usize,
     hop: Hop,
-    /// From the message's start until its first flit is here, at least.
+    /// Least time from the message's start until its first flit has arrived.
     head: u64,
-    /// For which the message keeps the port busy.
+    /// Time for which the message occupies the port.
     busy: u64,
-    /// From then until it is at its destination, at least.
+    /// Least time from then until the message is at its destination.
     tail: u64,
 }
 
-/// When each port is free, and when all that was sent has arrived.
+/// The time from which each port is free, and the arrival of the last flit sent.
 #[derive(Clone, Debug)]
 struct State {
     free: Vec<u64>,
@@ -103,7 +104,7 @@ struct Best {
 }
 
 impl Best {
-    /// Takes an order if it is better.
+    /// Makes an order the best if it is better.
     fn take(&mut self, problem: &Problem, order: Vec<usize>) -> bool {
         let time = problem.time(&order);
         let is_better = time < self.time;
@@ -115,11 +116,11 @@ impl Best {
 }
 
 struct Problem {
-    /// By message, farthest first: its flits, and its way from P0.
+    /// The flits of each message, farthest first, and its path from P0.
     flits: Vec<u64>,
     ways: Vec<Vec<Leg>>,
-    /// By port, the messages through it and which leg of theirs it is, by decreasing tail. P0's
-    /// port is the first.
+    /// The messages through each port and the index of the leg, by decreasing tail. P0's port is the
+    /// first.
     through: Vec<Vec<(usize, usize)>>,
 }
 
@@ -140,7 +141,7 @@ impl Problem {
         for (message, &pe) in messages.iter().enumerate() {
             let mut way = Vec::new();
             let mut at = pe;
-            // From the destination upwards: what is still to come.
+            // From the destination upwards: the remaining time.
             let (mut after, mut slowest) = (0u64, 0u64);
             while let Some(parent) = tree.parent(at) {
                 let hop = hops[at.index()];
@@ -172,7 +173,7 @@ impl Problem {
             }
             problem.ways.push(way);
         }
-        // Bounds add the same figures once more at most.
+        // Bounds add the same values at most once more.
         longest.checked_mul(4)?;
         let Problem { through, ways, .. } = &mut problem;
         for port in through {
@@ -188,8 +189,8 @@ impl Problem {
         }
     }
 
-    /// Sends a message. What flits take between two links is convex in their number, so it is
-    /// the first and the last one that matter.
+    /// Sends a message. The time of flits between two links is convex in their number, so only the
+    /// first and the last one matter.
     fn send(&self, state: &mut State, message: usize) {
         let (mut first, mut last) = (0, 0);
         for leg in &self.ways[message] {
@@ -210,8 +211,8 @@ impl Problem {
         state.time
     }
 
-    /// What no order of the messages that are not sent yet takes less than: on each port, those of
-    /// the longest tails one after the other, and the shortest of their tails.
+    /// Returns a lower bound for any order of the remaining messages: on each port, those of the
+    /// longest tails one after the other, and the shortest of their tails.
     fn bound(&self, state: &State, sent: &[bool]) -> u64 {
         let mut bound = state.time;
         for (port, through) in self.through.iter().enumerate() {
@@ -226,7 +227,7 @@ impl Problem {
         bound
     }
 
-    /// Whether all orders were looked at, or `bound` is met.
+    /// Returns whether all orders were examined, or `bound` is reached.
     fn branch_and_bound(&self, bound: u64, nodes: u64, best: &mut Best) -> bool {
         let hops: usize = self.ways.iter().map(Vec::len).sum();
         if self.ways.len() > MOST_SEARCHED.0 || hops > MOST_SEARCHED.1 {
@@ -247,7 +248,7 @@ impl Problem {
         !search.is_cut_short
     }
 
-    /// One message to another place, or two for each other, as long as that helps.
+    /// Moves one message to another place, or swaps two, as long as that helps.
     fn small_steps(&self, bound: u64, best: &mut Best) {
         let hops: usize = self.ways.iter().map(Vec::len).sum();
         let mut trials = MOST_SENDINGS / hops.max(1);
@@ -281,14 +282,15 @@ struct Search<'a> {
     is_cut_short: bool,
     order: Vec<usize>,
     sent: Vec<bool>,
-    /// By what was sent: the states seen. Nothing is gained where all is later.
+    /// The states seen, by the set of sent messages. A state in which all times are later gains
+    /// nothing.
     seen: BTreeMap<Vec<bool>, Vec<State>>,
     remembered: usize,
     best: &'a mut Best,
 }
 
 impl Search<'_> {
-    /// Tries all that can be sent next, the farthest first.
+    /// Tries all messages that can be sent next, the farthest first.
     fn extend(&mut self, state: &State) {
         if self.order.len() == self.sent.len() {
             if state.time < self.best.time {
@@ -321,7 +323,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the same was sent before, with nothing later; else remembers it.
+    /// Returns whether the same messages were sent before with no time later; else remembers the state.
     fn is_dominated(&mut self, state: &State) -> bool {
         let is_no_later = |seen: &State| {
             let free = seen.free.iter().zip(&state.free);

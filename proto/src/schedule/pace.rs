@@ -1,32 +1,32 @@
-//! What a tick is: a step of the papers' model, or a nanosecond of real links.
+//! The length of a tick: a step of the papers' model, or a nanosecond of real links.
 //!
-//! The rules of the gathers are the same in both (spec, section 7): only how long a
-//! control item, a first flit and a stream take differs, and that is said here.
+//! The rules of the gathers are the same in both (spec, section 7). Only the times of a control item, a
+//! first flit and a stream differ, and this module defines them.
 
 use crate::cost::{Edge, Host, Link, Model, Ports};
 use crate::{MessageId, PeId, Tree};
 
-/// How TRANSMIT AFTER is obeyed (spec, section 7, "Clock or turns").
+/// The ways to obey TRANSMIT AFTER (spec, section 7, "Clock or turns").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pacing {
-    /// By the clock: orders go out at once and say how long to wait.
+    /// Clock-based: orders are sent at once and carry the time to wait.
     #[default]
     Scheduled,
-    /// In turns: an order goes out when what is left of the present stream is about
-    /// what it takes the next one to come. Where lists are played, receivers call likewise.
+    /// In turns: an order is sent when the rest of the current stream takes about as long as the next
+    /// one needs to arrive. In static schedules receivers request data likewise.
     Turns,
     /// At once, all of them: streams wait in the network for their slots.
     Eager,
 }
 
-/// What passing bytes through a PE's send port takes.
+/// The time that bytes take through a PE's send port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
-    /// From a flit's last byte in the port until the neighbour can pass it on.
+    /// Time from a flit's last byte in the port until the neighbour can forward it.
     pub latency: u64,
-    /// For which a byte keeps the port busy.
+    /// Time for which a byte occupies the port.
     pub ticks_per_byte: f64,
-    /// For which a message does, whatever its length.
+    /// Time for which a message does in addition, whatever its length.
     pub message: u64,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
@@ -41,9 +41,9 @@ impl Passage {
         flit_bytes: 1,
     };
 
-    /// Of a link with the software of both its ends, the sender's and the receiver's, in nanoseconds. A
-    /// process that passes a flit on takes it and sends it, one after the other, so it may be slower
-    /// than the wire.
+    /// Creates the passage of a link with the software of both its ends, the sender's and the
+    /// receiver's, in nanoseconds. A process that forwards a flit receives it and then sends it, so it
+    /// may be slower than the wire.
     pub fn of(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
         let [setup, per_byte] = a_flit(link, ends, flit_bytes);
         let [sender, receiver] = ends;
@@ -56,7 +56,7 @@ impl Passage {
         }
     }
 
-    /// For how long so many bytes keep the port busy.
+    /// Returns the time for which `bytes` bytes occupy the port.
     pub fn ticks(&self, bytes: u64) -> u64 {
         match self.ticks_per_byte {
             // Exact for any length.
@@ -65,7 +65,7 @@ impl Passage {
         }
     }
 
-    /// For how long a message does; a null one not at all.
+    /// Returns the time for which a message does; 0 for a null one.
     pub fn message(&self, bytes: u64) -> u64 {
         match bytes {
             0 => 0,
@@ -73,8 +73,8 @@ impl Passage {
         }
     }
 
-    /// From the start of a stream until the neighbour can pass its first flit on, if
-    /// `first` is the length of its first message; 0 if that is not known.
+    /// Returns the time from the start of a stream until the neighbour can forward its first flit, if
+    /// `first` is the length of its first message; 0 if that is unknown.
     pub fn first_flit(&self, first: u64) -> u64 {
         let full = u64::from(self.flit_bytes);
         let flit = if first == 0 { full } else { first.min(full) };
@@ -82,67 +82,67 @@ impl Passage {
     }
 }
 
-/// What a PE knows of the edge to a child.
+/// The times on the edge to a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Below {
-    /// From a control item's turn at the send port until the child has it.
+    /// Time from a control item's begin at the send port until the child has it.
     pub reach: u64,
-    /// From the start of the child's stream until its first flit can be passed on.
+    /// Time from the start of the child's stream until its first flit can be forwarded.
     pub back: u64,
 }
 
-/// What a PE knows of time on its edges, in ticks.
+/// The times on a PE's edges, in ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pace {
-    /// How orders are obeyed.
+    /// The way in which orders are obeyed.
     pub pacing: Pacing,
-    /// The papers' model: what is due in a step goes in that step. On real links a
-    /// certificate goes when all of its children's are in, since a few bytes in a
-    /// socket collide with nothing.
+    /// Whether the papers' model applies, in which each item is sent in its step. On real links a
+    /// certificate is sent when all of its children's have arrived, since a few bytes in a socket
+    /// collide with nothing.
     pub lock_step: bool,
-    /// For which a control item keeps the send port busy.
+    /// Time for which a control item occupies the send port.
     pub control: u64,
-    /// The edge to the parent; P0 has none, and nothing is asked of it.
+    /// The edge to the parent; unused at P0.
     pub up: Passage,
     /// The edges to the children, in index order.
     pub below: Vec<Below>,
-    /// Of lists in turns: for which a byte keeps the PE's port busy.
+    /// For static schedules in turns: time for which a byte occupies the PE's port.
     pub port_ticks_per_byte: f64,
-    /// Of lists in turns: payload that the port takes between a call and the first byte that the
-    /// call brings, whoever is called.
+    /// For static schedules in turns: payload that the port carries between a request for data and the
+    /// first byte of the answer, whatever the sender.
     pub ahead_bytes: u64,
 }
 
 /// The paces of a whole tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
-    /// How orders are obeyed.
+    /// The way in which orders are obeyed.
     pub pacing: Pacing,
     flit_bytes: u32,
-    /// By message id, where messages are cut each in its own way.
+    /// The packet sizes by message id, if each message is cut differently.
     packet_bytes: Vec<u32>,
-    /// Of each PE's edge to its parent; `None` in lock step.
+    /// The times on each PE's edge to its parent; `None` in lock step.
     real: Option<Vec<EdgeTiming>>,
-    /// Lists may be played over all links of a PE at once.
+    /// Whether static schedules use all links of a PE at once.
     pub all_ports: bool,
-    /// Nobody waits for a port: what takes time is what processes do.
+    /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
 }
 
 /// An edge to a parent, the software of both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct EdgeTiming {
-    /// For which a control item to the child keeps the port busy, and until it is there.
+    /// Time for which a control item to the child occupies the port, and time until it has arrived.
     control: u64,
     reach: u64,
     down: Passage,
     up: Passage,
-    /// For which a flit down keeps the port busy, and for which each byte of it does.
+    /// Time for which a flit down occupies the port, and time for each of its bytes.
     down_flit: [f64; 2],
 }
 
 impl Timing {
-    /// Everything takes a step: the papers' model.
+    /// Times of one step for everything: the papers' model.
     pub const LOCK_STEP: Timing = Timing {
         pacing: Pacing::Scheduled,
         flit_bytes: 1,
@@ -152,7 +152,7 @@ impl Timing {
         shares_no_port: false,
     };
 
-    /// On the links and hosts of `model`.
+    /// Returns the times on the links and hosts of `model`.
     pub fn of(model: &Model, flit_bytes: u32, pacing: Pacing) -> Timing {
         let edges = model
             .edges
@@ -180,14 +180,13 @@ impl Timing {
         }
     }
 
-    /// The same where messages go in full flits of these sizes each, by message id; none is larger
-    /// than a full flit of the others.
+    /// Sets the packet size of each message, by message id; none is larger than a full flit.
     pub fn in_packets(mut self, packet_bytes: Vec<u32>) -> Timing {
         self.packet_bytes = packet_bytes;
         self
     }
 
-    /// What a PE knows.
+    /// Returns the times on a PE's edges.
     pub fn pace(&self, tree: &Tree, pe: PeId) -> Pace {
         let children = tree.children(pe);
         let Some(edges) = &self.real else {
@@ -223,7 +222,7 @@ impl Timing {
         }
     }
 
-    /// The edge from a PE's parent down to it.
+    /// Returns the edge from a PE's parent down to it.
     pub fn down(&self, pe: PeId) -> Passage {
         match &self.real {
             Some(edges) => edges[pe.index()].down,
@@ -231,8 +230,8 @@ impl Timing {
         }
     }
 
-    /// For which a flit keeps the port of the edge down to a PE busy, whatever its length, and for
-    /// which each byte of it does.
+    /// Returns the time for which a flit occupies the port of the edge down to a PE, whatever its
+    /// length, and the time for each of its bytes.
     pub fn down_flit(&self, pe: PeId) -> [f64; 2] {
         match &self.real {
             Some(edges) => edges[pe.index()].down_flit,
@@ -240,35 +239,37 @@ impl Timing {
         }
     }
 
-    /// Whether everything takes a step.
+    /// Returns whether everything takes a step.
     pub fn is_lock_step(&self) -> bool {
         self.real.is_none()
     }
 
-    /// Payload bytes of a full flit.
+    /// Returns the payload bytes of a full flit.
     pub fn flit_bytes(&self) -> u32 {
         self.flit_bytes
     }
 
-    /// The same of each of these messages, where each has its own; else empty.
+    /// Returns the packet size of each of these messages, if they have different ones; else an empty
+    /// list.
     pub fn packet_bytes_of(&self, messages: impl Iterator<Item = MessageId>) -> Vec<u32> {
         let cut = messages.filter(|_| !self.packet_bytes.is_empty());
         cut.map(|message| self.flit_bytes_of(message)).collect()
     }
 
-    /// The same of one message.
+    /// Returns the packet size of one message.
     pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
         let own = self.packet_bytes.get(message.index());
         own.copied().unwrap_or(self.flit_bytes)
     }
 }
 
-/// What has come of a stream is seen two segments of TCP at a time, in frames of 1500 bytes.
+/// Number of bytes after which arrivals of a stream are noticed: two segments of TCP in frames of 1500
+/// bytes.
 const SEEN_BYTES: u64 = 2 * 1448;
 
-/// For which a byte keeps a PE's port busy, and how many it takes for as long as a call goes to
-/// anybody and its first byte comes back. Between two who are no neighbours in the tree lie both
-/// their edges.
+/// Returns the time for which a byte occupies a PE's port, and the number of bytes that it sends
+/// between a request for data, to any PE, and the first byte of the answer. Two PEs that are not
+/// neighbours in the tree are connected through both their edges.
 fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
     let there_and_back = |edge: &EdgeTiming| edge.reach.saturating_add(edge.up.latency);
     let below = tree.pes().filter(|pe| tree.parent(*pe).is_some());
@@ -286,8 +287,8 @@ fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
     (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
 }
 
-/// What a flit and each byte of it take: on the wire, or by the software if that takes longer over a
-/// full flit. The software's share of a flit is spread over its bytes.
+/// Returns the time of a flit and of each of its bytes: on the wire, or by the software if that takes
+/// longer over a full flit. The software's time per flit is spread over the bytes.
 fn a_flit(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> [f64; 2] {
     let [one, other] = ends.map(|host| host.relays_ns(flit_bytes));
     let software_ns = one.max(other);

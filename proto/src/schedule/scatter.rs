@@ -4,24 +4,22 @@
 use super::pace::Timing;
 use crate::{PeId, Tree};
 
-/// Farthest-destination-first: the nonnull messages by decreasing depth of their
-/// destination, ties by index. Optimal on every tree, for any lengths (paper
-/// 000, Theorem 1).
+/// Returns the nonnull messages by decreasing depth of their destination, ties by index: farthest
+/// destination first. Optimal on every tree, for any lengths (paper 000, Theorem 1).
 pub fn farthest_first(tree: &Tree, flits: &[u64]) -> Vec<PeId> {
     let mut order: Vec<PeId> = tree.pes().filter(|pe| flits[pe.index()] > 0).collect();
     order.sort_by_key(|&pe| (std::cmp::Reverse(tree.depth(pe)), pe));
     order
 }
 
-/// Farthest first where edges differ (spec, section 7): by decreasing tail, of equal ones the
-/// farther first, ties by index. A message's tail is the time from its last byte in P0's port until that is
-/// at its destination: latencies, a flit's time on each later edge (its set-up included), and what the
-/// slowest edge on its way adds to the first one. In lock step it is the depth, and
-/// where edges are alike it gives the same order.
+/// Returns the order corresponding to farthest first on unequal edges (spec, section 7): by decreasing
+/// tail, among equal ones the farther first, ties by index. A message's tail is the time from its last
+/// byte in P0's port until that byte is at its destination: latencies, a flit's time on each later edge
+/// (its set-up included), and what the slowest edge on its way adds to the first one. In lock step it
+/// is the depth, and on equal edges the order is the same.
 pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId> {
-    // Per PE, for all messages through it: latencies from P0's port to here, what the last
-    // flit takes on the later edges whatever its length, ticks per byte of that flit, and the
-    // slowest edge so far.
+    // Per PE, for all messages through it: latencies from P0's port to here, the time of the last flit
+    // on the later edges whatever its length, ticks per byte of that flit, and the slowest edge so far.
     let mut ways = vec![(0u64, 0f64, 0f64, 0f64); tree.len()];
     for &pe in tree.top_down() {
         let Some(parent) = tree.parent(pe) else {
@@ -40,8 +38,8 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
             slowest.max(edge.ticks_per_byte),
         );
     }
-    // What was measured is off by more than a few percent at times: edges that are alike
-    // should give farthest-first, so tails are told apart by the latency of an edge.
+    // Measurements sometimes have errors of more than a few percent. Equal edges should give farthest
+    // first, so tails that differ by less than the latency of an edge count as equal.
     let mut latencies: Vec<u64> = tree.top_down()[1..]
         .iter()
         .map(|pe| timing.down(*pe).latency)
@@ -66,8 +64,8 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
     order
 }
 
-/// The step in which the last flit of each message of `order` arrives:
-/// tau(i) + L_i + depth(i) - 1.
+/// Returns the step in which the last flit of each message of `order` arrives: tau(i) + L_i + depth(i)
+/// - 1.
 pub fn arrival_steps(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<u64> {
     let mut sent = 0;
     order
@@ -79,8 +77,8 @@ pub fn arrival_steps(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<u64> {
         .collect()
 }
 
-/// The least time of any scatter, in steps: the maximum, over the depths D that
-/// hold a nonnull message, of the flits at depth D and below, plus D - 1.
+/// Returns the least time of any scatter, in steps: the maximum, over the depths D that hold a nonnull
+/// message, of the flits at depth D and below, plus D - 1.
 pub fn optimal_steps(tree: &Tree, flits: &[u64]) -> u64 {
     let depths = super::flits_from_depth_down(tree, flits).into_iter();
     depths

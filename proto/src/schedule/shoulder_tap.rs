@@ -5,27 +5,26 @@
 
 use super::pace::Pace;
 
-/// s_1, what P0 tells its only child.
+/// s_1, the value in P0's wakeup call to its only child.
 pub const FIRST_WAKEUP: u64 = 1;
 
-/// When a PE with a child begins its own message, in ticks after its call: its call to
-/// the child goes first.
+/// Returns when a PE with a child begins its own message, in ticks after its wakeup call: its call to
+/// the child is sent first.
 pub fn start(pace: &Pace, after: u64, own_bytes: u64) -> u64 {
     let due = after.saturating_sub(pace.up.first_flit(own_bytes));
     due.max(pace.control)
 }
 
-/// s_{i+1}, from the s_i in the PE's own wakeup call and its own message: the child's
-/// first flit is there when the own message is out. In steps that is
-/// max(1, L_i + max(0, s_i - 2)).
+/// Returns s_{i+1}, from the s_i in the PE's own wakeup call and its own message: the child's first
+/// flit arrives when the own message has been sent. In steps that is max(1, L_i + max(0, s_i - 2)).
 pub fn next_wakeup(pace: &Pace, after: u64, own_bytes: u64) -> u64 {
     let out = start(pace, after, own_bytes).saturating_add(pace.up.message(own_bytes));
     let reach = pace.below.first().map_or(0, |child| child.reach);
     out.saturating_sub(reach).max(1)
 }
 
-/// In turns: how much of its own message a PE has sent when it calls its child, so
-/// that the child's first flit is there when the rest is out.
+/// Returns, for pacing in turns, how much of its message a PE has sent when it calls its child, so that
+/// the child's first flit arrives when the rest has been sent.
 pub fn call_mark(pace: &Pace, own_bytes: u64) -> u64 {
     let ahead = pace
         .below
@@ -35,15 +34,15 @@ pub fn call_mark(pace: &Pace, own_bytes: u64) -> u64 {
     own_bytes.saturating_sub(left as u64)
 }
 
-/// The paper's lower bound (7) on the time of any distributed gather on a path,
-/// in steps; Shoulder-Tap meets it. 0 if every message is null.
+/// Returns the paper's lower bound (7) on the time of any distributed gather on a path, in steps;
+/// Shoulder-Tap reaches it. 0 if every message is null.
 ///
-/// (7) bounds the step in which each message's first flit crosses its first link,
-/// nearest PE first: not before i + 2 (i + 1 for the end PE, which has no call to
-/// pass on), and not before the message ahead has cleared the way.
+/// (7) bounds the step in which each message's first flit crosses its first link, nearest PE first: not
+/// before i + 2 (i + 1 for the end PE, which has no call to send), and not before the message ahead has
+/// cleared the way.
 pub fn bound_steps(flits: &[u64]) -> u64 {
     let end = flits.len().saturating_sub(1);
-    // When the last flit so far reaches P0.
+    // Time when the last flit so far reaches P0.
     let mut clear = 0u64;
     for (i, &own) in flits.iter().enumerate().skip(1).filter(|(_, l)| **l > 0) {
         let position = i as u64;

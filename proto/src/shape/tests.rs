@@ -1,11 +1,11 @@
-//! Ports against a virtual clock: a sender that wakes up late, and receivers.
+//! Ports with a virtual clock: a sender that wakes up late, and receivers.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Uptimes of a moment and of 116 days, at which a number of 53 bits no longer tells
-/// nanoseconds apart.
+/// Uptimes of one nanosecond and of 116 days, at which a 53-bit number no longer resolves
+/// nanoseconds.
 const ORIGINS: [u64; 2] = [1, 10_000_000_000_000_000];
 
 fn link(bits_per_s: u64, latency_ns: f64) -> Link {
@@ -26,12 +26,12 @@ fn links() -> impl Strategy<Value = Link> {
     (rate, 0..1_000_000_000u32).prop_map(|(rate, latency)| link(rate, latency.into()))
 }
 
-/// How long a frame is on the wire, in nanoseconds, rounded up.
+/// Returns the time of a frame on the wire, in nanoseconds, rounded up.
 fn wire_ns(bytes: usize, link: &Link) -> u64 {
     (bytes as f64 * link.ns_per_byte).ceil() as u64
 }
 
-/// A frame as a sender handed it over, and when it departs.
+/// A frame that a sender has added, and its departure.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
@@ -40,7 +40,7 @@ struct Sent {
     departs: Time,
 }
 
-/// Hands frames over as the driver does: each when it may, and `late` after that.
+/// Adds frames like the driver: each when it may be added, plus `late`.
 fn send(origin: u64, frames: &[(u32, usize, Link)]) -> Vec<Sent> {
     let mut port = SendPort::default();
     let mut now = Time(origin);
@@ -79,7 +79,7 @@ proptest! {
         for pair in sent.windows(2) {
             let wire = wire_ns(pair[1].bytes, &pair[1].link);
             prop_assert!(pair[1].departs.0 + 1 >= pair[0].departs.0 + wire);
-            // And is not idle while it has one.
+            // The wire is not idle while there is a frame.
             let free = pair[1].at.max(pair[0].departs);
             prop_assert!(pair[1].departs.0 <= free.0 + wire + 1);
         }
@@ -104,8 +104,8 @@ proptest! {
         link in links(),
     ) {
         let frames: Vec<_> = late.iter().map(|&late| (late, bytes, link)).collect();
-        // One frame that is on the wire for longer than anybody is late, and so is all
-        // that may be handed over before the port is free.
+        // The first frame takes longer on the wire than any delay, so all frames are added before
+        // the port is free.
         let longest = (0, (500_000.0 / link.ns_per_byte) as usize + 1, link);
         let sent = send(ORIGINS[1], &[&[longest], &frames[..]].concat());
         let took = (sent[64].departs.0 - sent[0].departs.0) as f64;
@@ -128,7 +128,7 @@ proptest! {
             let arrives = port.arrive(frame.departs, 1, frame.bytes, &frame.link);
             prop_assert!(arrives >= lands);
             prop_assert!(arrives.0 + 1 >= free.0 + wire);
-            // And does not dawdle.
+            // The port is not idle without reason.
             prop_assert!(arrives.0 <= lands.0.max(free.0 + wire));
             free = arrives;
         }
@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// What is asked for is what comes, to the nanosecond, however it is cut into frames.
+/// The rate is exact to the nanosecond, for any division into frames.
 #[test]
 fn messages_of_any_length_take_what_their_rate_says() {
     let rates = [
@@ -184,7 +184,7 @@ fn messages_of_any_length_take_what_their_rate_says() {
 
 #[test]
 fn two_streams_share_a_port() {
-    // 1000 bytes take 8 us.
+    // A frame of 1000 bytes takes 8 us.
     let link = link(1_000_000_000, 0.0);
     let mut port = SendPort::default();
     let both: Vec<_> = (0..4)
@@ -217,7 +217,7 @@ fn an_unlimited_link_only_delays() {
     }
 }
 
-/// What a peer says is not trusted to be sensible.
+/// Values from a peer may be arbitrary.
 #[test]
 fn the_end_of_time_is_no_overflow() {
     let slow = link(1_000, 1e9);
@@ -262,7 +262,7 @@ fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
     assert_eq!(port.depart(Time(200), 1000, &link), Time(80_800));
 }
 
-/// Two flits of 1000 bytes and a control frame, at 40 ns a byte and 5 us a flit.
+/// Two flits of 1000 bytes and a control frame, at 40 ns per byte and 5 us per flit.
 #[test]
 fn a_flit_has_the_ports_for_its_set_up_time_too() {
     let link = Link {
@@ -276,7 +276,7 @@ fn a_flit_has_the_ports_for_its_set_up_time_too() {
     assert_eq!(send.slip_in(Time(0), 100, &link), Time(4_000));
     let mut receive = ReceivePort::default();
     assert_eq!(receive.arrive(Time(45_000), 1, 1000, &link), Time(45_000));
-    // From another neighbour, at the same time.
+    // A frame from another neighbour at the same time.
     assert_eq!(receive.arrive(Time(45_000), 1, 1000, &link), Time(90_000));
     assert_eq!(receive.arrive(Time(45_000), 0, 100, &link), Time(94_000));
 }

@@ -1,4 +1,4 @@
-//! The quickest way to bring a token from P0 to every PE, one neighbour a step.
+//! The fastest broadcast of a token from P0 to all PEs, one neighbour per step.
 
 use std::cmp::Reverse;
 
@@ -6,17 +6,17 @@ use crate::PeId;
 
 use super::Tree;
 
-/// Who passes the token on in which order, and when everybody gets it.
+/// The order in which PEs pass the token on, and the step in which each receives it.
 ///
-/// `b(leaf) = 0`; `b(i) = max over k of (k + b(k-th child))`, the children taken
-/// by decreasing `b`, those with the same `b` by index. The k-th child gets the
-/// token k steps after its parent.
+/// `b(leaf) = 0`; `b(i) = max over k of (k + b(k-th child))`, with the children in order of
+/// decreasing `b`, and of index if equal. The k-th child receives the token k steps after its
+/// parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenBroadcast {
     root: PeId,
     b: Vec<u64>,
     received: Vec<u64>,
-    /// As in the tree, the children of all PEs, but each PE's in token order.
+    /// The children of all PEs as in the tree, but each PE's children in token order.
     order: Vec<PeId>,
     first_child: Vec<u32>,
 }
@@ -47,24 +47,24 @@ impl TokenBroadcast {
         }
     }
 
-    /// The steps that the token needs below the PE once the PE has it.
+    /// Returns the number of steps that the token needs below the PE after the PE has received it.
     pub fn b(&self, pe: PeId) -> u64 {
         self.b[pe.index()]
     }
 
-    /// The PE's children in the order in which they get the token.
+    /// Returns the PE's children in the order in which they receive the token.
     pub fn order(&self, pe: PeId) -> &[PeId] {
         let i = pe.index();
         &self.order[self.first_child[i] as usize..self.first_child[i + 1] as usize]
     }
 
-    /// The step in which the PE gets the token; 0 for the root, who has it before the
+    /// Returns the step in which the PE receives the token; 0 for the root, which has it before the
     /// first step.
     pub fn received_step(&self, pe: PeId) -> u64 {
         self.received[pe.index()]
     }
 
-    /// The step in which the last PE gets the token: B, which is the root's b.
+    /// Returns the step in which the last PE receives the token: B, which is the root's b.
     pub fn steps(&self) -> u64 {
         self.b(self.root)
     }

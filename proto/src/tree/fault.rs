@@ -1,4 +1,4 @@
-//! What can be wrong with a list of parents, and the check that finds it all.
+//! The faults of a list of parents, and the check that finds them all.
 
 use std::fmt;
 
@@ -6,89 +6,87 @@ use crate::PeId;
 
 use super::{MAX_PES, pes};
 
-/// One thing that keeps a list of parents from being a tree rooted at P0.
+/// A fault that prevents a list of parents from being a tree rooted at P0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeFault {
-    /// Not even P0.
+    /// The list is empty.
     #[error("the tree has no PE: it needs at least P0")]
     NoPes,
-    /// More than [`MAX_PES`].
+    /// There are more PEs than [`MAX_PES`].
     #[error("the tree has {len} PEs, more than the {MAX_PES} that are allowed")]
     TooManyPes {
-        /// How many there are.
+        /// Number of PEs.
         len: usize,
     },
-    /// The root is none of its PEs.
-    #[error("the root {root} is none of the {len} PEs")]
+    /// The root is not one of the PEs.
+    #[error("the root {root} is not one of the {len} PEs")]
     UnknownRoot {
-        /// Who it is said to be.
+        /// Root as given.
         root: PeId,
-        /// How many there are.
+        /// Number of PEs.
         len: usize,
     },
-    /// Every PE has a parent, so none is the root.
+    /// Every PE has a parent, so there is no root.
     #[error("no root: every PE has a parent; P0 must have none, and has {parent}")]
     NoRoot {
-        /// The parent given for P0.
+        /// Parent given for P0.
         parent: PeId,
     },
     /// P0 has a parent, and some other PE has none.
     #[error("P0 has a parent, {parent}: P0 is the root and must have none")]
     RootHasParent {
-        /// The parent given for P0.
+        /// Parent given for P0.
         parent: PeId,
     },
     /// A PE other than P0 has no parent. Reported once for each.
     #[error("several roots: {pe} has no parent, and only P0 may have none")]
     SeveralRoots {
-        /// The PE without a parent.
+        /// PE without a parent.
         pe: PeId,
     },
-    /// The parent's index is not one of the tree's.
+    /// The parent's index is not in the tree.
     #[error("{pe}: parent {parent} does not exist (the last PE is {last})")]
     UnknownParent {
-        /// The orphan.
+        /// PE with the unknown parent.
         pe: PeId,
-        /// The parent given for it.
+        /// Parent given for it.
         parent: PeId,
-        /// The PE with the greatest index.
+        /// PE with the largest index.
         last: PeId,
     },
-    /// The parent is one of those that the tree lacks.
+    /// The parent is absent from the tree.
     #[error("{pe}: parent {parent} is absent")]
     AbsentParent {
-        /// The orphan.
+        /// PE with the absent parent.
         pe: PeId,
-        /// The parent given for it.
+        /// Parent given for it.
         parent: PeId,
     },
-    /// A cycle of one.
+    /// A PE is its own parent.
     #[error("{pe} is its own parent")]
     SelfParent {
         /// The PE.
         pe: PeId,
     },
-    /// Two or more PEs that are each other's ancestors.
+    /// Several PEs are each other's ancestors.
     #[error("cycle: {}{}", Chain(.pes), HangsBelow(.below))]
     Cycle {
-        /// The PEs on the cycle, each followed by its parent, the lowest index
-        /// first.
+        /// PEs of the cycle, each followed by its parent, the lowest index first.
         pes: Vec<PeId>,
-        /// The PEs that are not on the cycle and lead to it, in index order.
-        /// They have no report of their own.
+        /// PEs that are not on the cycle and lead to it, in index order. They are not reported
+        /// separately.
         below: Vec<PeId>,
     },
-    /// A [`TreeSpec::File`](super::TreeSpec::File), which is not for this crate
-    /// to read.
+    /// A [`TreeSpec::File`](super::TreeSpec::File), which this crate cannot read.
     #[error("the tree is in a file ({path}), which must be read first")]
     InFile {
-        /// The file.
+        /// Path of the file.
         path: String,
     },
 }
 
 impl TreeFault {
-    /// The PE to look at, if the fault is about one; of a cycle, the lowest.
+    /// Returns the PE that the fault is about, if there is one; for a cycle, the lowest.
     pub fn pe(&self) -> Option<PeId> {
         match self {
             TreeFault::NoPes | TreeFault::TooManyPes { .. } | TreeFault::InFile { .. } => None,
@@ -103,8 +101,7 @@ impl TreeFault {
     }
 }
 
-/// All that is wrong with a list of parents, at least one fault; printed one to
-/// a line.
+/// All faults of a list of parents, at least one; displayed one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeFaults(pub Vec<TreeFault>);
 
@@ -126,11 +123,11 @@ impl From<TreeFault> for TreeFaults {
     }
 }
 
-/// How many PEs a message names before it only counts: a line stays readable
-/// when half of a million PEs hang below a cycle.
+/// Maximum number of PEs that a message names; further ones are only counted, so that a line stays
+/// readable even for a very long cycle.
 const NAMED: usize = 8;
 
-/// `P1 -> P2 -> P1`.
+/// Displays a cycle: `P1 -> P2 -> P1`.
 struct Chain<'a>(&'a [PeId]);
 
 impl fmt::Display for Chain<'_> {
@@ -148,7 +145,7 @@ impl fmt::Display for Chain<'_> {
     }
 }
 
-/// `; P5, P6 hang below it`, or nothing.
+/// Displays the PEs below a cycle: `; P5, P6 hang below it`, or nothing.
 struct HangsBelow<'a>(&'a [PeId]);
 
 impl fmt::Display for HangsBelow<'_> {
@@ -165,14 +162,13 @@ impl fmt::Display for HangsBelow<'_> {
     }
 }
 
-/// Finds all faults: those of the whole first, then those of single PEs in index
-/// order, then the cycles.
+/// Finds all faults: first those of the whole list, then those of single PEs in index order, then
+/// the cycles.
 ///
-/// One mistake gives one fault. P0 counts as the root even if it has a parent,
-/// so that a cycle through it is not reported on top; and whoever hangs below a
-/// faulty PE is not at fault.
+/// One mistake gives one fault. P0 counts as the root even if it has a parent, so that a cycle
+/// through it is not reported as well; PEs below a faulty PE are not reported.
 ///
-/// With `gaps`, a PE without a parent is no second root, but absent.
+/// With `gaps`, a PE without a parent is absent and not a second root.
 pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeFaults> {
     let len = parents.len();
     if len == 0 {
@@ -192,7 +188,7 @@ pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<
             false => TreeFault::RootHasParent { parent },
         });
     }
-    // Where each PE's way up goes on; `None` where it ends, rightly or not.
+    // The parent of each PE; `None` where the path upwards ends, rightly or not.
     let mut up: Vec<Option<PeId>> = vec![None; len];
     let is_absent = |pe: PeId| gaps && pe != root && parents[pe.index()].is_none();
     for (pe, &parent) in pes(len).zip(parents).filter(|(pe, _)| *pe != root) {
@@ -218,14 +214,13 @@ pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<
     }
 }
 
-/// The cycles among the ways up, and who hangs below each. Every PE is walked
-/// over once.
+/// Returns the cycles and the PEs below each. Every PE is visited once.
 fn cycles(up: &[Option<PeId>]) -> Vec<TreeFault> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
         Never,
         OnThisWalk,
-        /// Leads to an end, or to the cycle of that number.
+        /// Leads to an end, or to the cycle with this number.
         Before(Option<usize>),
     }
     let mut seen = vec![Seen::Never; up.len()];

@@ -1,40 +1,40 @@
-//! A tree without its dead: who takes their children in, and who is cut off.
+//! A tree without failed PEs: new parents for their children, and the PEs that become unreachable.
 
 use crate::PeId;
 
 use super::Tree;
 
-/// A tree that was repaired.
+/// A repaired tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// Without the dead and the stranded, who are absent from it.
+    /// The tree without the failed and the unreachable PEs, which are absent.
     pub tree: Tree,
-    /// The orphans that were taken in, in index order.
+    /// The orphans with new parents, in index order.
     pub moves: Vec<Move>,
-    /// Those that live and that no living ancestor can reach, in index order.
+    /// PEs that have not failed but that no remaining ancestor can reach, in index order.
     pub stranded: Vec<PeId>,
 }
 
-/// An orphan that got another parent.
+/// An orphan with a new parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The orphan.
     pub pe: PeId,
-    /// Its parent that is no more.
+    /// The failed or unreachable parent.
     pub from: PeId,
-    /// Its new one.
+    /// The new parent.
     pub to: PeId,
 }
 
 impl Tree {
-    /// The tree without these PEs. An orphan moves to its nearest living ancestor that
-    /// can reach it, by `can_reach(orphan, ancestor)`, and its subtree comes along. Who
-    /// finds none is stranded, and no parent to others: its children look further up for
-    /// themselves, since one that the parent cannot be reached from may well be reached.
+    /// Returns the tree without these PEs. An orphan, with its subtree, moves to its nearest
+    /// remaining ancestor that can reach it, by `can_reach(orphan, ancestor)`. An orphan without
+    /// such an ancestor is unreachable and cannot be a parent; its children are moved separately,
+    /// since an ancestor may reach them.
     ///
     /// # Panics
     ///
-    /// If the root is among the dead: nothing can be repaired without it.
+    /// Panics if the root is among the failed PEs.
     pub fn without(&self, dead: &[PeId], can_reach: impl Fn(PeId, PeId) -> bool) -> Repair {
         assert!(
             !dead.contains(&self.root),
@@ -49,7 +49,7 @@ impl Tree {
         }
         let mut moves = Vec::new();
         let mut stranded = Vec::new();
-        // Parents stand before their children, so each ancestor's fate is known.
+        // Parents come before their children, so the state of each ancestor is known.
         for &pe in &self.top_down()[1..] {
             let Some(parent) = self.parent(pe).filter(|_| !is_dead[pe.index()]) else {
                 continue;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn orphans_move_to_the_nearest_living_ancestor() {
         let repair = tree("kary:2:8").without(&ids(&[1, 3]), |_, _| true);
-        // P3's child P7 has P1 above it, who is dead too.
+        // P3's child P7 is below P1, which has failed as well.
         assert_eq!(repair.moves, [moved(4, 1, 0), moved(7, 3, 0)]);
         assert_eq!(repair.stranded, []);
         let tree = repair.tree;
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn who_cannot_be_reached_is_stranded_and_its_children_look_for_themselves() {
-        // P4 can be reached from P0, its parent P3 cannot.
+        // P4 can be reached from P0, but its parent P3 cannot.
         let only_p4 = |pe: PeId, ancestor: PeId| (pe, ancestor) == (PeId(4), PeId::ROOT);
         let repair = tree("path:6").without(&ids(&[2]), only_p4);
         assert_eq!(repair.stranded, ids(&[3]));

@@ -1,11 +1,11 @@
-//! The same edges with another PE at the root.
+//! Another root for the edges of a tree.
 
 use super::Tree;
 use crate::PeId;
 
 impl Tree {
-    /// The tree as seen from `root`, which is one of its PEs: all keep their numbers, and the
-    /// edges between the old root and the new one lead the other way.
+    /// Returns the tree with another of its PEs as root: all PEs keep their numbers, and the edges
+    /// between the old and the new root are reversed.
     pub fn rerooted(&self, root: PeId) -> Tree {
         let mut parents = self.parents.clone();
         parents[root.index()] = None;
@@ -17,8 +17,8 @@ impl Tree {
         Tree::of_checked(root, parents)
     }
 
-    /// The lower ends of the edges that lead the other way when `root` is the root: from there
-    /// up to this root.
+    /// Returns the lower ends of the edges that are reversed when `root` becomes the root: `root`
+    /// and its ancestors below the present root.
     pub fn turned(&self, root: PeId) -> impl Iterator<Item = PeId> + use<'_> {
         let up = std::iter::successors(Some(root), |pe| self.parent(*pe));
         up.filter(|pe| *pe != self.root)

@@ -1,8 +1,7 @@
 //! Trees by name: `path:9`, `kary:2:15`, `parents:0,0,1`.
 //!
-//! The text form is what a user types and what a report prints, so it reads back
-//! to the same tree on every machine. A tree in a file is only named here: files
-//! are not read in this crate.
+//! Users type the name and reports print it, so it denotes the same tree on every machine. A tree
+//! in a file is only named here: this crate does not read files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +13,7 @@ use crate::seeded::SplitMix64;
 
 use super::{MAX_PES, Tree, TreeFault, TreeFaults};
 
-/// A tree by name. `pes` counts every PE, P0 included.
+/// A tree by name. `pes` counts every PE, including P0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeSpec {
     /// `path:N`: P0 - P1 - P2 and so on.
@@ -27,46 +26,44 @@ pub enum TreeSpec {
         /// N.
         pes: usize,
     },
-    /// `kary:K:N`: K children each, filled level by level; P_i's are P_{K*i+1}
-    /// to P_{K*i+K}.
+    /// `kary:K:N`: K children each, filled level by level; those of P_i are P_{K*i+1} to P_{K*i+K}.
     Kary {
         /// K.
         arity: usize,
         /// N.
         pes: usize,
     },
-    /// `binomial:N`: P_i's parent is i with its lowest set bit cleared. For
-    /// N = 2^k it is the binomial tree; for any other N, the part of the next
-    /// one that has the first N indices.
+    /// `binomial:N`: the parent of P_i is i with its lowest set bit cleared. For N = 2^k it is the
+    /// binomial tree; for any other N, the part of the next larger one with the first N indices.
     Binomial {
         /// N.
         pes: usize,
     },
-    /// `random:N:SEED`: P1, P2 and so on each draw a parent, uniformly from the
-    /// PEs before, with [`SplitMix64`]. The same seed always gives the same tree.
+    /// `random:N:SEED`: P1, P2 and so on each draw a parent, uniformly from the PEs before, with
+    /// [`SplitMix64`]. The same seed always gives the same tree.
     Random {
         /// N.
         pes: usize,
         /// SEED.
         seed: u64,
     },
-    /// `parents:p1,p2,...`: the parents of P1, P2 and so on, as indices; `P0`
-    /// may be written for 0. An empty list is refused, since an empty variable
-    /// in a script is likelier than a wish for `path:1`.
+    /// `parents:p1,p2,...`: the parents of P1, P2 and so on, as indices; `P0` may be written for 0.
+    /// An empty list is an error, since it is more likely an empty variable in a script than a
+    /// request for `path:1`.
     Parents(Vec<PeId>),
-    /// `file:PATH`: a tree file, for the reader of such files.
+    /// `file:PATH`: a tree file, which the caller reads.
     File(PathBuf),
 }
 
-/// Why a text does not name a tree.
+/// A text that does not name a tree.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeSpecError {
-    /// None of the known shapes.
+    /// An unknown shape.
     #[error("no tree shape is called `{given}`{hint}; the shapes are {}", known())]
     UnknownShape {
-        /// What stood before the first colon.
+        /// Text before the first colon.
         given: String,
-        /// A likely meaning, as a clause that goes into the message, or nothing.
+        /// A suggestion, as a clause for the message, or empty.
         hint: String,
     },
     /// Too few or too many parts between colons.
@@ -74,43 +71,43 @@ pub enum TreeSpecError {
     Form {
         /// The whole text.
         given: String,
-        /// The form of that shape.
+        /// Form of this shape.
         form: &'static str,
     },
     /// Not a number, or one out of range.
     #[error("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")]
     Number {
-        /// The form of that shape.
+        /// Form of this shape.
         form: &'static str,
-        /// Which number of the form.
+        /// Name of the number.
         what: &'static str,
-        /// What stood in its place.
+        /// Text in its place.
         given: String,
-        /// The least value.
+        /// Minimum.
         low: u64,
-        /// The greatest value.
+        /// Maximum.
         high: u64,
     },
-    /// `parents:` with nothing behind it.
+    /// `parents:` without a list.
     #[error("`parents:` needs the parent of P1 at least (for P0 alone, use path:1)")]
     NoParents,
-    /// A parent that is not written as an index.
+    /// A parent that is not an index.
     #[error("parents: the parent of P{pe} must be an index like 0 or P0, not `{given}`")]
     Parent {
-        /// Whose parent.
+        /// Index of the PE.
         pe: usize,
-        /// What stood in its place.
+        /// Text in its place.
         given: String,
     },
     /// More parents than a tree may have PEs.
     #[error("parents: {count} parents make more PEs than the {MAX_PES} that are allowed")]
     TooManyParents {
-        /// How many there are.
+        /// Number of parents.
         count: usize,
     },
 }
 
-/// The shapes: their names, and the forms that messages print.
+/// Names and forms of the shapes; messages print the forms.
 const FORMS: [(&str, &str); 7] = [
     ("path", "path:N"),
     ("star", "star:N"),
@@ -154,7 +151,7 @@ impl FromStr for TreeSpec {
                     high,
                 })
         };
-        // As 64-bit numbers both ways: MAX_PES fits in 21 bits.
+        // The numbers are 64-bit: MAX_PES fits in 21 bits.
         let pes = |given| number("N", given, 1, MAX_PES as u64).map(|n| n as usize);
         let pair = || rest.split_once(':').ok_or_else(wrong_form);
 
@@ -204,7 +201,7 @@ fn parents(list: &str) -> Result<Vec<PeId>, TreeSpecError> {
     (1..).zip(list.split(',')).map(parent).collect()
 }
 
-/// What the user may have meant by a shape that does not exist.
+/// Returns a suggestion for an unknown shape.
 fn hint(text: &str, name: &str) -> String {
     if text.ends_with(".toml") {
         return format!(" (for a tree file, write file:{text})");
@@ -223,7 +220,7 @@ impl fmt::Display for TreeSpec {
             TreeSpec::Kary { arity, pes } => write!(f, "kary:{arity}:{pes}"),
             TreeSpec::Binomial { pes } => write!(f, "binomial:{pes}"),
             TreeSpec::Random { pes, seed } => write!(f, "random:{pes}:{seed}"),
-            // The same tree, in the only form that reads back.
+            // The only form that parses back to this tree.
             TreeSpec::Parents(parents) if parents.is_empty() => f.write_str("path:1"),
             TreeSpec::Parents(parents) => {
                 for (i, parent) in parents.iter().enumerate() {
@@ -237,17 +234,17 @@ impl fmt::Display for TreeSpec {
 }
 
 impl TreeSpec {
-    /// Makes the tree.
+    /// Builds the tree.
     ///
     /// # Errors
     ///
-    /// All that is wrong with a [`TreeSpec::Parents`]; a size that parsing would
-    /// have refused; and any [`TreeSpec::File`], which the caller must read.
+    /// Returns all faults of a [`TreeSpec::Parents`]; an error for a size that parsing would have
+    /// rejected; and an error for any [`TreeSpec::File`], which the caller must read.
     pub fn build(&self) -> Result<Tree, TreeFaults> {
         match self {
             TreeSpec::Path { pes } => grow(*pes, |i| i - 1),
             TreeSpec::Star { pes } => grow(*pes, |_| 0),
-            // An arity of 0 cannot be parsed; made by hand, it is a path.
+            // Parsing rejects an arity of 0; if created by other code, it is a path.
             TreeSpec::Kary { arity, pes } => grow(*pes, |i| (i - 1) / (*arity).max(1) as u64),
             TreeSpec::Binomial { pes } => grow(*pes, |i| i & (i - 1)),
             TreeSpec::Random { pes, seed } => {
@@ -266,10 +263,10 @@ impl TreeSpec {
     }
 }
 
-/// The tree of `pes` PEs in which `parent(i)`, less than i, is P_i's parent.
+/// Builds the tree of `pes` PEs in which `parent(i)`, less than i, is P_i's parent.
 fn grow(pes: usize, mut parent: impl FnMut(u64) -> u64) -> Result<Tree, TreeFaults> {
     if pes > MAX_PES {
-        // Before the memory for it is asked for.
+        // Checked before memory is reserved.
         return Err(TreeFault::TooManyPes { len: pes }.into());
     }
     let parents = (0..pes as u64).map(|i| (i > 0).then(|| PeId(parent(i) as u32)));

@@ -1,4 +1,4 @@
-//! The tree's arithmetic against slow and plain ways to the same answers.
+//! Computations on trees, compared with slow and simple ones.
 
 use proptest::prelude::*;
 
@@ -17,7 +17,7 @@ fn faults<const N: usize>(parents: [i64; N]) -> Vec<TreeFault> {
     Tree::from_parents(parents.to_vec()).unwrap_err().0
 }
 
-/// Trees whose labels do not grow with depth: a random tree, renamed.
+/// Returns random trees, renamed so that the numbers do not grow with depth.
 fn any_tree() -> impl Strategy<Value = Tree> {
     (1usize..60, any::<u64>()).prop_map(|(pes, seed)| {
         let tree = TreeSpec::Random { pes, seed }.build().unwrap();
@@ -103,7 +103,8 @@ proptest! {
             last = last.max(step);
         }
         prop_assert_eq!(last, token.steps());
-        // No broadcast doubles faster, and none is slower than one PE a step.
+        // No broadcast more than doubles the informed PEs per step, and none is slower than one PE
+        // per step.
         prop_assert!(token.steps() < tree.len() as u64);
         prop_assert!(1u64 << token.steps() >= tree.len() as u64);
     }
@@ -168,7 +169,7 @@ fn shapes_are_what_they_are_called() {
     assert_eq!(parents("binomial:6"), [0, 0, 2, 0, 4]);
     assert_eq!(parents("parents:P0, 0,p1"), [0, 0, 1]);
     assert_eq!(parents("path:1"), []);
-    // Pinned: a seed names the same tree for ever.
+    // Pinned: a seed always gives the same tree.
     assert_eq!(parents("random:10:1"), [0, 1, 2, 1, 2, 4, 6, 4, 2]);
 }
 
@@ -201,7 +202,7 @@ fn broadcasts_with_a_closed_form() {
             k
         );
     }
-    // P1 is a leaf, P2 has two below it: P2 goes first, and equals go by index.
+    // P1 is a leaf, P2 has two PEs below it: P2 goes first, and PEs with equal b go by index.
     let tree = spec("parents:0,0,2,2,0");
     let token = tree.token_broadcast();
     assert_eq!(token.order(PeId(0)), ids([2, 1, 5]));
@@ -222,7 +223,8 @@ fn a_million_pes_deep_and_wide() {
 
 #[test]
 fn every_fault_is_found_at_once() {
-    // P1 unknown parent, P2 itself, P3 no parent, P4 -> P5 -> P6 -> P4, P7 and P8 below.
+    // P1 has an unknown parent, P2 is its own, P3 has none, P4 -> P5 -> P6 -> P4, and P7 and P8 are
+    // below.
     let found = faults([-1, 99, 2, -1, 5, 6, 4, 8, 5, 1]);
     let (pe, parent, last) = (PeId(1), PeId(99), PeId(9));
     let pes = ids([4, 5, 6]).to_vec();

@@ -1,5 +1,5 @@
-//! What a process is told on its standard input by who starts it: all that makes it one
-//! of the cluster. An argument would be seen by other users, and an environment passed on.
+//! The data that a process receives on standard input to become part of a cluster. Other users
+//! could read arguments, and child processes would inherit the environment.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use prost::Message as _;
 
 use super::{LENGTH_BYTES, MAX_ADMISSION, Secret, WireError, frame_length, pb, put_frame};
 
-/// What makes a process one of a cluster.
+/// The admission of a process to a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Names the cluster.
+    /// Id of the cluster.
     pub cluster: u64,
-    /// Drawn for this launch.
+    /// Secret of this launch.
     pub secret: Secret,
-    /// With which it shows who it is, and knows the others; `None` where connections are
-    /// plain, or where it has credentials of its own.
+    /// Credentials to authenticate itself and others; `None` if connections are unencrypted, or if
+    /// the process has its own credentials.
     pub credentials: Option<IssuedCredentials>,
 }
 
-/// A certificate that was issued for one PE, with all that belongs to it.
+/// A certificate issued for one PE, with its key and its authority.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IssuedCredentials {
-    /// The certificate of who issued it, and everybody else's: DER.
+    /// Certificate of the issuing authority, the same for all: DER.
     pub authority: Bytes,
     /// The certificate: DER.
     pub certificate: Bytes,
-    /// Its private key: PKCS #8, DER.
+    /// Private key of the certificate: PKCS #8, DER.
     pub key: Bytes,
 }
 
-/// Not the key.
+/// Omits the key.
 impl fmt::Debug for IssuedCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("IssuedCredentials(..)")
@@ -39,7 +39,7 @@ impl fmt::Debug for IssuedCredentials {
 }
 
 impl Admission {
-    /// As a frame.
+    /// Encodes the admission as a frame.
     pub fn written(&self) -> Vec<u8> {
         let message = pb::Admission {
             cluster: self.cluster,
@@ -55,11 +55,11 @@ impl Admission {
         frame
     }
 
-    /// Reads the frame that is all there is.
+    /// Parses a frame, which must be the whole input.
     ///
     /// # Errors
     ///
-    /// It is none.
+    /// Returns an error if the input is not exactly one valid frame.
     pub fn parse(frame: &[u8]) -> Result<Admission, WireError> {
         let Some((prefix, body)) = frame.split_first_chunk::<LENGTH_BYTES>() else {
             return Err(WireError::malformed("nothing is there"));

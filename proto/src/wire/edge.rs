@@ -1,4 +1,4 @@
-//! The frames of a tree edge that are no flits.
+//! The frames of a tree edge that are not flits.
 
 use prost::Message as _;
 
@@ -11,32 +11,32 @@ use crate::{PeId, RoundId, Time};
 /// The first frame in each direction of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Names the cluster.
+    /// Id of the cluster.
     pub cluster: u64,
-    /// Who is speaking.
+    /// Sending PE.
     pub pe: PeId,
-    /// The oldest protocol version offered.
+    /// Oldest protocol version offered.
     pub min_version: u32,
-    /// The newest protocol version offered.
+    /// Newest protocol version offered.
     pub max_version: u32,
-    /// That it is of this launch.
+    /// Secret of this launch.
     pub secret: Secret,
-    /// Which of the trees the connection is for, where there are several at once.
+    /// Tree that the connection belongs to, if several are used at once.
     pub lane: u32,
 }
 
-/// Begins a burst that measures the edge: so many flits without a head follow.
+/// The start of a burst that measures the edge: flits without a head follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// How many.
+    /// Number of flits.
     pub flits: u32,
-    /// How many the answer shall have.
+    /// Number of flits of the answer.
     pub reply_flits: u32,
-    /// Payload bytes of each of those.
+    /// Payload bytes of each flit of the answer.
     pub reply_flit_bytes: u32,
 }
 
-/// A frame of a tree edge that is no flit.
+/// A frame of a tree edge that is not a flit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgeFrame {
     /// Opens the edge.
@@ -48,25 +48,25 @@ pub enum EdgeFrame {
         /// The item.
         item: Control,
     },
-    /// Begins a burst that measures the edge.
+    /// Starts a burst that measures the edge.
     Probe(Probe),
-    /// Ends the answer to a probe. Both on the sender's monotonic clock.
+    /// Ends the answer to a probe. Both times are on the sender's monotonic clock.
     ProbeReply {
-        /// When the last flit of the burst was there.
+        /// Time when the last flit of the burst had arrived.
         received_ns: u64,
-        /// Before the first byte of the answer was sent.
+        /// Time before the first byte of the answer was sent.
         answered_ns: u64,
     },
-    /// On a shaped edge, ahead of each frame.
+    /// Precedes each frame on a shaped edge.
     Departed {
-        /// When that frame's last byte departs, on the monotonic clock that both ends
-        /// read: they are processes of one host.
+        /// Departure of that frame's last byte, on the monotonic clock that both ends read: they
+        /// are processes of one host.
         at: Time,
     },
 }
 
 impl EdgeFrame {
-    /// Appends the frame, length prefix and all.
+    /// Appends the frame with its length prefix.
     pub fn put(&self, out: &mut Vec<u8>) {
         let kind = match self.clone() {
             EdgeFrame::Hello(hello) => Kind::Hello(pb::Hello {
@@ -99,7 +99,7 @@ impl EdgeFrame {
         put_frame(&frame, out);
     }
 
-    /// Reads a frame's body.
+    /// Parses the body of a frame.
     pub fn parse(body: &[u8]) -> Result<EdgeFrame, WireError> {
         let kind = pb::Frame::decode(body)?.kind;
         Ok(

@@ -1,6 +1,5 @@
-//! The flit's frame, whose payload is its last field: the prefix is written ahead
-//! of payload bytes that stay where they are, and a relay passes frames on as
-//! they came.
+//! The frame of a flit. The payload is its last field, so the prefix is written before payload
+//! bytes that are not moved, and a relay forwards frames unchanged.
 
 use std::ops::Range;
 
@@ -24,24 +23,25 @@ const FLIT_HEAD: u32 = 1;
 const FLIT_DIGEST: u32 = 2;
 const FLIT_PAYLOAD: u32 = 15;
 
-/// What a flit's frame says beside its payload.
+/// The content of a flit's frame besides its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flit {
-    /// In the first flit of a message.
+    /// Round and message, in the first flit of a message.
     pub head: Option<(RoundId, Message)>,
-    /// In the last flit of a message.
+    /// Digest, in the last flit of a message.
     pub digest: Option<Digest>,
-    /// Where the payload lies in the frame's body.
+    /// Position of the payload in the frame's body.
     pub payload: Range<usize>,
 }
 
 impl Flit {
-    /// What is left of a message after this flit, if `left` bytes of it were left before.
+    /// Returns the number of bytes that remain after this flit, if `left` bytes remained before.
     ///
     /// # Errors
     ///
-    /// That `from` sent more than the message's head says, nothing, or the digest
-    /// elsewhere than in the last flit, by which a doubled or lost flit shows at once.
+    /// Returns an error if `from` has sent more than the message's head declares, an empty flit, or
+    /// a digest in a flit that is not the last. A duplicate or lost flit is detected this way at
+    /// once.
     pub fn rest(&self, from: PeId, message: Message, left: u64) -> Result<u64, Violation> {
         let len = self.payload.len() as u64;
         match left.checked_sub(len) {
@@ -52,13 +52,13 @@ impl Flit {
     }
 }
 
-/// Whether a frame's body is a flit.
+/// Returns whether a frame's body is a flit.
 pub fn is_flit(body: &[u8]) -> bool {
     body.first() == Some(&((FRAME_FLIT as u8) << 3 | WireType::LengthDelimited as u8))
 }
 
-/// Appends to `out` everything of a flit's frame that stands ahead of its
-/// `payload_bytes` bytes of payload: the length prefix included.
+/// Appends everything of a flit's frame before its `payload_bytes` bytes of payload, including the
+/// length prefix.
 pub fn put_prefix(
     head: Option<(RoundId, Message)>,
     digest: Option<&Digest>,
@@ -90,18 +90,18 @@ pub fn put_prefix(
     put_key(FLIT_PAYLOAD, payload_bytes, out);
 }
 
-/// Appends what stands ahead of a field of so many bytes.
+/// Appends the key and the length of a field of `bytes` bytes.
 fn put_key(field: u32, bytes: usize, out: &mut Vec<u8>) {
     encode_key(field, WireType::LengthDelimited, out);
     encode_varint(bytes as u64, out);
 }
 
-/// What a field of so many bytes takes with what stands ahead of it.
+/// Returns the size of a field of `bytes` bytes with its key and length.
 fn field_bytes(field: u32, bytes: usize) -> usize {
     key_len(field) + encoded_len_varint(bytes as u64) + bytes
 }
 
-/// Reads a flit's frame. Unknown fields are skipped; the payload must come last.
+/// Parses a flit's frame. Unknown fields are skipped; the payload must come last.
 pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
     let mut rest = body;
     let (number, wire_type) = decode_key(&mut rest)?;
@@ -151,7 +151,7 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
             }
         }
     }
-    // protobuf leaves an empty last field out.
+    // protobuf omits an empty last field.
     Ok(Flit {
         head: head.map(read_head).transpose()?,
         digest,
@@ -159,7 +159,7 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
     })
 }
 
-/// Of a head that comes twice, the last counts.
+/// Reads a head; if it occurs twice, the last one counts.
 fn read_head(head: pb::Head) -> Result<(RoundId, Message), WireError> {
     let message = head.message.as_ref();
     let message = message.ok_or_else(|| WireError::malformed("a head without a message"))?;

@@ -175,7 +175,7 @@ pub struct Message {
     pub bytes: u64,
 }
 /// A message made of files is a sequence of entries, each a varint length, one
-/// FileEntry of that length, and then the `size` bytes of a regular file. The root comes
+/// FileEntry of that length, and then the data of a regular file. The root comes
 /// first, and each directory before all that is in it, with nothing between them that is not.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct FileEntry {
@@ -197,6 +197,10 @@ pub struct FileEntry {
     /// Of a symlink: relative, and inside the message.
     #[prost(bytes = "bytes", tag = "7")]
     pub target: ::prost::bytes::Bytes,
+    /// Of a sparse file: the lengths of its holes and its data by turns, a hole first, `size` in all.
+    /// Only the data follows. Empty where all of the file is data.
+    #[prost(uint64, repeated, tag = "8")]
+    pub extents: ::prost::alloc::vec::Vec<u64>,
 }
 /// Nested message and enum types in `FileEntry`.
 pub mod file_entry {
@@ -247,7 +251,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -311,6 +315,10 @@ pub mod control {
         MeasureHost(super::MeasureHost),
         #[prost(message, tag = "32")]
         HostMeasured(super::HostMeasured),
+        #[prost(message, tag = "33")]
+        CheckPrefixes(super::CheckPrefixes),
+        #[prost(message, tag = "34")]
+        PrefixesChecked(super::PrefixesChecked),
     }
 }
 /// The first word of a PE that nobody has started for this launch. The coordinator answers
@@ -375,6 +383,9 @@ pub struct Run {
     /// How many PEs there are, P0 included.
     #[prost(uint32, tag = "3")]
     pub pes: u32,
+    /// After this time the command is killed; 0: it has no limit.
+    #[prost(uint64, tag = "4")]
+    pub time_limit_ns: u64,
 }
 /// What the command says on stderr, as it comes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -393,6 +404,9 @@ pub struct Ran {
     /// What it said last on stderr.
     #[prost(string, repeated, tag = "6")]
     pub last_lines: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Entries that are not in out/p3, and why, a line each; the last line counts those that have no line.
+    #[prost(string, repeated, tag = "7")]
+    pub not_taken: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(oneof = "ran::End", tags = "1, 2, 3")]
     pub end: ::core::option::Option<ran::End>,
 }
@@ -508,6 +522,13 @@ pub struct Assignment {
     /// The PE has a link of its own to each neighbour: shaped ones share nothing.
     #[prost(bool, tag = "44")]
     pub own_links: bool,
+    /// The versions of the messages made of files that the PE sends or takes, as far as they are
+    /// known from earlier runs of the undertaking. No other version is sent or taken for delivered.
+    #[prost(message, repeated, tag = "45")]
+    pub versions: ::prost::alloc::vec::Vec<Version>,
+    /// No round follows, and nothing in an output is to change: what dead runs left stays.
+    #[prost(bool, tag = "46")]
+    pub dry_run: bool,
     #[prost(oneof = "assignment::Payload", tags = "6, 7")]
     pub payload: ::core::option::Option<assignment::Payload>,
 }
@@ -520,6 +541,22 @@ pub mod assignment {
         #[prost(message, tag = "7")]
         Files(super::FilePayload),
     }
+}
+/// A version of a message made of files.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Version {
+    /// The message's id.
+    #[prost(uint64, tag = "1")]
+    pub message: u64,
+    #[prost(uint64, tag = "2")]
+    pub bytes: u64,
+    /// Names the state of the source's files as the file system describes it: two states with one
+    /// name have the same content, those with two names may have.
+    #[prost(fixed64, tag = "3")]
+    pub state: u64,
+    /// XXH3-128 of the whole message, big-endian; empty while the message was delivered nowhere.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub digest: ::prost::bytes::Bytes,
 }
 /// A further tree, with connections of its own.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -608,6 +645,41 @@ pub struct Ready {
     /// of its host; 0 where there are no files.
     #[prost(uint64, tag = "43")]
     pub file_system: u64,
+    /// Of messages made of files, the state of each, as in message_bytes and in Version.
+    #[prost(fixed64, repeated, tag = "44")]
+    pub states: ::prost::alloc::vec::Vec<u64>,
+    /// The digests that the receipts of `delivered` hold, 16 bytes each, in the same order.
+    #[prost(bytes = "bytes", tag = "45")]
+    pub delivered_digests: ::prost::bytes::Bytes,
+    /// What `standing` has, read as the messages that it would be: the lengths, 0 where it is none,
+    /// in the same order.
+    #[prost(uint64, repeated, tag = "46")]
+    pub standing_bytes: ::prost::alloc::vec::Vec<u64>,
+    /// The digests of those, 16 bytes each.
+    #[prost(bytes = "bytes", tag = "47")]
+    pub standing_digests: ::prost::bytes::Bytes,
+    /// The deliveries to this PE of which an earlier run of the undertaking left a prefix, and the
+    /// length of each prefix in bytes, in the same order.
+    #[prost(uint32, repeated, tag = "48")]
+    pub prefixes: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "49")]
+    pub prefix_bytes: ::prost::alloc::vec::Vec<u64>,
+}
+/// Compute the digests of prefixes of these messages, which the PE sends or takes; the lengths of the
+/// prefixes in bytes are in the same order.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CheckPrefixes {
+    #[prost(uint64, repeated, tag = "1")]
+    pub messages: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "2")]
+    pub bytes: ::prost::alloc::vec::Vec<u64>,
+}
+/// The answer to a CheckPrefixes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PrefixesChecked {
+    /// XXH3-128 of each prefix, 16 bytes each, in the same order; zeros for one that cannot be read.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub digests: ::prost::bytes::Bytes,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct MadeOf {
@@ -705,6 +777,13 @@ pub struct Prepare {
     /// flits are dealt in proportion to the parts, and the short one at the end to the longest part.
     #[prost(message, repeated, tag = "3")]
     pub lanes: ::prost::alloc::vec::Vec<Brief>,
+    /// The messages of which source and destinations have the same prefix, and the length of each
+    /// prefix in bytes, in the same order. Only the rest of such a message is sent, and the lengths in
+    /// the briefs are those of the rests.
+    #[prost(uint64, repeated, tag = "4")]
+    pub prefixes: ::prost::alloc::vec::Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub prefix_bytes: ::prost::alloc::vec::Vec<u64>,
 }
 /// What a PE is told of the rounds beforehand.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -855,6 +934,10 @@ pub struct Report {
     /// For how long the PE has waited for its files, with messages to send or to take.
     #[prost(uint64, tag = "15")]
     pub files_ns: u64,
+    /// XXH3-128 of what was written of each of `arrivals`, big-endian, 16 bytes each, zeros where it is
+    /// not delivered; empty where messages are not made of files.
+    #[prost(bytes = "bytes", tag = "16")]
+    pub digests: ::prost::bytes::Bytes,
     /// Packets that TCP has sent again from this end of the PE's edges, since the last Report.
     #[prost(uint64, tag = "31")]
     pub retransmitted_packets: u64,
@@ -1004,6 +1087,9 @@ pub struct Fault {
     /// The neighbour at fault has ended the connection, and may know better why.
     #[prost(bool, tag = "41")]
     pub hung_up: bool,
+    /// Messages, or parts of them, whose source is not the version that was measured or delivered.
+    #[prost(uint64, repeated, tag = "42")]
+    pub changed: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Stop {

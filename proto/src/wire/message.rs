@@ -1,4 +1,4 @@
-//! What is told of a message, to and from protobuf.
+//! Conversion of message descriptions to and from protobuf.
 
 use super::pb;
 use crate::items::{Destination, Message};

@@ -1,9 +1,8 @@
-//! Wire messages and their framing: what the bytes on a connection mean.
+//! Wire messages and their framing: the meaning of the bytes on a connection.
 //!
-//! Every frame is a 4-byte big-endian length and one protobuf message of that
-//! length. The rest of the project works with the types of this module; the
-//! generated ones stay in [`pb`], for this module and for tools that read a
-//! captured frame. On a tree edge every frame also has a seal ([`seal`]).
+//! Every frame is a 4-byte big-endian length and one protobuf message of that length. Other modules
+//! use the types of this module; the generated ones stay in [`pb`], for this module and for tools
+//! that read a captured frame. On a tree edge every frame also has a seal ([`seal`]).
 
 pub mod admission;
 pub mod control;
@@ -22,7 +21,7 @@ use thiserror::Error;
 pub use crate::limits::{
     LENGTH_BYTES, MAX_ADMISSION, MAX_CONTROL_FRAME, MAX_COUNTED_EDGES, MAX_DELIVERIES,
     MAX_FLIT_BYTES, MAX_FLIT_PREFIX, MAX_GREETING, MAX_LANES, MAX_LAST_LINES, MAX_LINE_CHARS,
-    MAX_REPORT_SPANS, MAX_WELCOME, MIN_FLIT_BYTES,
+    MAX_NOT_TAKEN, MAX_REPORT_SPANS, MAX_WELCOME, MIN_FLIT_BYTES, max_frame_of_pe,
 };
 
 pub use secret::Secret;
@@ -32,12 +31,12 @@ pub mod pb {
     pub use crate::wire::generated::*;
 }
 
-/// The oldest protocol version that this code speaks.
-pub const MIN_VERSION: u32 = 15;
-/// The newest protocol version that this code speaks.
-pub const MAX_VERSION: u32 = 15;
+/// Oldest supported protocol version.
+pub const MIN_VERSION: u32 = 16;
+/// Newest supported protocol version.
+pub const MAX_VERSION: u32 = 16;
 
-/// The newest version that both sides speak.
+/// Returns the newest version that both sides support.
 pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
     let version = peer_max.min(MAX_VERSION);
     if version < peer_min.max(MIN_VERSION) {
@@ -46,39 +45,39 @@ pub fn negotiate(peer_min: u32, peer_max: u32) -> Result<u32, WireError> {
     Ok(version)
 }
 
-/// Bytes that are no frame of this protocol.
+/// Bytes that are not a frame of this protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WireError {
-    /// A frame longer than its kind may be, refused before memory is reserved.
-    #[error("a frame of {length} bytes is announced, at most {limit} are allowed here")]
+    /// A frame that is longer than permitted, rejected before memory is reserved.
+    #[error("a frame of {length} bytes is announced; the limit is {limit}")]
     TooLong {
-        /// The declared length.
+        /// Declared length.
         length: u64,
-        /// The limit.
+        /// Limit.
         limit: u64,
     },
-    /// Not a protobuf message, or not one of ours.
+    /// Not a protobuf message, or not one of this protocol.
     #[error("a frame cannot be decoded: {0}")]
     Malformed(String),
-    /// A frame is not what was sent.
+    /// A frame was changed in transit.
     #[error("the checksum of a frame is wrong: it was changed on its way")]
     Changed,
     /// A frame of an edge is not the next one.
     #[error("frame {sequence} of the connection came where frame {expected} was expected")]
     Skipped {
-        /// Its number.
+        /// Number of the frame.
         sequence: u32,
-        /// The number that was expected.
+        /// Expected number.
         expected: u32,
     },
-    /// No version that both sides speak.
+    /// No version is supported by both sides.
     #[error(
         "the peer speaks protocol versions {peer_min} to {peer_max}, this side {MIN_VERSION} to {MAX_VERSION}"
     )]
     NoCommonVersion {
-        /// The peer's oldest.
+        /// Oldest version of the peer.
         peer_min: u32,
-        /// The peer's newest.
+        /// Newest version of the peer.
         peer_max: u32,
     },
 }
@@ -95,7 +94,7 @@ impl From<prost::DecodeError> for WireError {
     }
 }
 
-/// The length that a frame's first four bytes declare, if it is at most `limit`.
+/// Returns the length that a frame's first four bytes declare, if it is at most `limit`.
 pub fn frame_length(prefix: [u8; LENGTH_BYTES], limit: usize) -> Result<usize, WireError> {
     let length = u32::from_be_bytes(prefix) as usize;
     if length > limit {

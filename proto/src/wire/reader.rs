@@ -1,58 +1,58 @@
-//! Frames out of a stream of bytes, without I/O: where the next bytes go, and whether they make
-//! a whole frame that has not come before.
+//! Extraction of frames from a stream of bytes, without I/O: the buffer for the next bytes, and
+//! whether they form a whole frame that is not a duplicate.
 //!
-//! It has room for one full frame, and no more: that is what keeps a relay at one flit in user
-//! memory. In a stream of flits each one costs one read, because its length came with the one before;
-//! a short frame costs one, because as much is read as may be one when no length is known.
+//! The buffer has room for one full frame, which limits a relay to one flit in user memory. In a
+//! stream of flits each takes one read, because its length came with the one before. A short frame
+//! takes one read as well, because the first read is long enough for it.
 
 use std::ops::Range;
 
 use super::seal::{HEAD_BYTES, Opener, frame_bytes};
 use super::{LENGTH_BYTES, WireError};
 
-/// As much is read at once, however short frames are: what comes behind one is moved once.
+/// Minimum number of bytes to read at once; bytes behind a short frame are moved once.
 const READ_AHEAD: usize = 16 << 10;
-/// What is read before a frame's length is known where nothing is to be read ahead: enough for
-/// most control frames, and less than the shortest message that is one flit (50 bytes: a seal, a
-/// head, a digest and a byte), so that two never lie here together. (A stamp has 30, and with it
-/// come the first bytes of its frame.)
+/// Number of bytes to read before a frame's length is known, if nothing may be read ahead. It is
+/// enough for most control frames, and less than the shortest message in one flit (50 bytes: a
+/// seal, a head, a digest and a byte), so that the buffer never contains two. (A stamp has 30
+/// bytes, and the first bytes of its frame come with it.)
 const FIRST_READ: usize = 39;
 
-/// What is at the front.
+/// The state of the first frame in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// A part of a frame: read more.
+    /// Part of a frame; more bytes must be read.
     Incomplete,
-    /// A whole frame, looked at for the first time.
+    /// A whole frame that was not returned before.
     New,
-    /// The same frame as at the last look.
+    /// A frame that a previous call has returned already.
     Open,
-    /// A frame that had come before was there, and was dropped.
+    /// A duplicate frame, which was dropped.
     Repeated {
-        /// How many bytes it had.
+        /// Number of its bytes.
         bytes: usize,
     },
 }
 
-/// One frame and the length prefix of the next, or several that are short.
+/// A buffer for one frame and the length prefix of the next, or for several short frames.
 #[derive(Debug)]
 pub struct FrameReader {
     buffer: Box<[u8]>,
     held: Range<usize>,
     max_frame: usize,
-    /// What is read at least, if it is here.
+    /// Minimum number of bytes to read, if available.
     ahead: usize,
-    /// The length of the frame at the front, once its head is there and verified.
+    /// Length of the first frame, once its head is complete and verified.
     known: Option<usize>,
-    /// Whether the frame at the front was found to be new.
+    /// Whether the first frame was found to be new.
     is_open: bool,
     opener: Opener,
 }
 
 impl FrameReader {
-    /// For frames whose messages are at most so long.
+    /// Creates a reader for frames whose messages have at most `max_frame` bytes.
     pub fn new(max_frame: usize) -> FrameReader {
-        // Two prefixes: the frame's own, and the next one's.
+        // Two prefixes: that of the frame and that of the next one.
         let room = FIRST_READ.max(max_frame + 2 * LENGTH_BYTES);
         FrameReader {
             buffer: vec![0; room].into_boxed_slice(),
@@ -65,12 +65,12 @@ impl FrameReader {
         }
     }
 
-    /// From now on, never more than one frame and the length prefix of the next lie here.
+    /// Limits the buffer to one frame and the length prefix of the next, from now on.
     pub fn read_singly(&mut self) {
         self.ahead = 0;
     }
 
-    /// From now on, messages may be so long.
+    /// Permits messages of `max_frame` bytes from now on.
     pub fn grow(&mut self, max_frame: usize) {
         if max_frame <= self.max_frame {
             return;
@@ -86,7 +86,7 @@ impl FrameReader {
         *self = larger;
     }
 
-    /// The length of the frame at the front, prefix included, once it is known.
+    /// Returns the length of the first frame including its prefix, once known.
     fn known_bytes(&self) -> Result<Option<usize>, WireError> {
         match self.known {
             Some(known) => Ok(Some(known)),
@@ -94,7 +94,7 @@ impl FrameReader {
         }
     }
 
-    /// Bytes that are missing from a whole frame, as far as is known.
+    /// Returns the number of bytes that are missing from a whole frame, as far as known.
     fn missing(&mut self) -> Result<usize, WireError> {
         let bytes = self.known_bytes()?;
         if self.held.len() >= HEAD_BYTES {
@@ -104,14 +104,15 @@ impl FrameReader {
         Ok(wanted.saturating_sub(self.held.len()))
     }
 
-    /// Of the frame at the front, bytes that are here, and all that are known to have to come.
+    /// Returns the number of bytes of the first frame that are present, and the number of bytes
+    /// that it is known to have.
     pub fn progress(&self) -> (usize, usize) {
         let expected = self.known_bytes().ok().flatten().unwrap_or(LENGTH_BYTES);
         (self.held.len(), expected)
     }
 
-    /// Where the next bytes go: up to the end of the frame and of the prefix
-    /// behind it, and at least as far as is read ahead.
+    /// Returns the buffer for the next bytes: up to the end of the frame and of the prefix behind
+    /// it, and at least as long as is read ahead.
     pub fn space(&mut self) -> &mut [u8] {
         if self.held.start > 0 {
             self.buffer.copy_within(self.held.clone(), 0);
@@ -124,16 +125,16 @@ impl FrameReader {
         &mut self.buffer[self.held.end..wanted.max(self.ahead)]
     }
 
-    /// So many bytes were put there.
+    /// Reports that `bytes` bytes were written to that buffer.
     pub fn filled(&mut self, bytes: usize) {
         self.held.end += bytes;
     }
 
-    /// Looks at the front.
+    /// Checks the first frame.
     ///
     /// # Errors
     ///
-    /// What is there can never be a frame, or is not what was sent next.
+    /// Returns an error if the bytes cannot be a frame, or are not what was sent next.
     pub fn look(&mut self) -> Result<Look, WireError> {
         if self.missing()? > 0 {
             return Ok(Look::Incomplete);
@@ -151,17 +152,17 @@ impl FrameReader {
         Ok(Look::Repeated { bytes })
     }
 
-    /// The message of the whole frame at the front, without length and seal.
+    /// Returns the message of the whole first frame, without length and seal.
     pub fn body(&self) -> &[u8] {
         &self.frame()[HEAD_BYTES..]
     }
 
-    /// The bytes that the frame at the front has on the wire.
+    /// Returns the length of the first frame on the wire.
     pub fn frame_bytes(&self) -> usize {
         self.frame().len()
     }
 
-    /// Bytes that are here, of whatever.
+    /// Returns the number of bytes in the buffer.
     pub fn held_bytes(&self) -> usize {
         self.held.len()
     }
@@ -171,7 +172,7 @@ impl FrameReader {
         &self.buffer[self.held.start..self.held.start + frame]
     }
 
-    /// Done with the frame at the front.
+    /// Removes the first frame.
     pub fn consume(&mut self) {
         self.held.start += self.known_bytes().ok().flatten().unwrap_or(0);
         self.known = None;

@@ -1,25 +1,25 @@
-//! The seal of a frame on a tree edge: its number, and checksums of all that no digest
-//! guards. One end of an edge numbers what it sends and the other expects those numbers,
-//! so a frame that comes twice is dropped, one that is lost is missed at once, and
-//! whatever bit of a header flips on its way is found by whoever reads it next.
+//! The seal of a frame on a tree edge: its number, and checksums of everything that no digest
+//! protects. One end of an edge numbers its frames and the other checks the numbers. So a duplicate
+//! frame is dropped, a lost one is detected at once, and the next receiver detects any flipped bit
+//! of a header.
 //!
-//! A seal belongs to an edge, not to a message: a relay opens the one and makes another.
-//! It stands between a frame's length and its message as the first fields of that
-//! message, so that a sealed frame is protobuf as well; its width is fixed, so that it can
-//! be written ahead of bytes that stay where they are.
+//! A seal belongs to an edge, not to a message: a relay verifies one seal and creates another. It
+//! is between a frame's length and its message as the first fields of that message, so that a
+//! sealed frame is also protobuf. Its width is fixed, so that it can be written before bytes that
+//! are not moved.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError, flit, frame_length};
 
-/// What a seal adds to a frame: three numbers of four bytes, each behind its key.
+/// Bytes that a seal adds to a frame: three numbers of four bytes, each with its key.
 pub const SEAL_BYTES: usize = 15;
 
-/// The length and the seal.
+/// Bytes of the length and the seal.
 pub const HEAD_BYTES: usize = LENGTH_BYTES + SEAL_BYTES;
 
-/// Of a flit, so many bytes are checked: what stands ahead of its payload at most. The
-/// rest is the business of the message's digest. Of other frames, all.
+/// Maximum number of checked bytes of a flit: those before its payload. The message's digest
+/// protects the rest. Other frames are checked completely.
 const CHECKED_BYTES: usize = MAX_FLIT_PREFIX;
 
 /// The keys of `proto/flitcast.proto`: fixed32 of the fields 12, 13 and 14.
@@ -27,18 +27,18 @@ const SEQUENCE_KEY: u8 = (12 << 3) | 5;
 const CHECKSUM_KEY: u8 = (13 << 3) | 5;
 const HEAD_CHECKSUM_KEY: u8 = (14 << 3) | 5;
 
-/// A frame's head, its length included.
+/// A frame's head, including its length.
 pub type SealHead = [u8; HEAD_BYTES];
 
-/// The end of an edge that sends.
+/// The sending end of an edge.
 #[derive(Debug, Default)]
 pub struct Sealer {
     next: u32,
 }
 
 impl Sealer {
-    /// What goes ahead of the next frame's message, which may lie in two pieces: all of
-    /// a flit but its payload is in the first.
+    /// Returns the head of the next frame, whose message may be in two pieces: the first contains
+    /// all of a flit except its payload.
     pub fn seal(&mut self, message: [&[u8]; 2]) -> SealHead {
         let bytes = SEAL_BYTES + message[0].len() + message[1].len();
         let checksum = match message {
@@ -66,25 +66,25 @@ impl Sealer {
         head
     }
 
-    /// A frame as it is without an edge, its length ahead of its message, with a seal.
+    /// Returns a frame with a seal; `frame` is a length with a message, without a seal.
     pub fn sealed(&mut self, frame: &[u8]) -> Vec<u8> {
         let message = &frame[LENGTH_BYTES..];
         [&self.seal([message, &[]])[..], message].concat()
     }
 }
 
-/// The end of an edge that receives.
+/// The receiving end of an edge.
 #[derive(Debug, Default)]
 pub struct Opener {
     next: u32,
 }
 
 impl Opener {
-    /// Whether this whole frame is new; else it has come before.
+    /// Returns whether this whole frame is new; otherwise it is a duplicate.
     ///
     /// # Errors
     ///
-    /// That it is not what was sent, or that one is missing before it.
+    /// Returns an error if the frame was changed, or if one is missing before it.
     pub fn open(&mut self, frame: &[u8]) -> Result<bool, WireError> {
         let Some((head, message)) = frame.split_first_chunk::<HEAD_BYTES>() else {
             return Err(WireError::malformed("it has no seal"));
@@ -94,7 +94,7 @@ impl Opener {
             return Err(WireError::Changed);
         }
         let sequence = number(head, 5);
-        // They wrap: a copy comes long before half of them have passed.
+        // Numbers wrap around: a duplicate arrives long before half of them have passed.
         if sequence.wrapping_sub(self.next) > u32::MAX / 2 {
             return Ok(false);
         }
@@ -107,9 +107,9 @@ impl Opener {
     }
 }
 
-/// Of the frame that begins with these bytes, how many it has, its head included; `None`
-/// while that is not known. As soon as the whole head is there it is verified: a length
-/// that has changed must not be waited for.
+/// Returns the number of bytes, including the head, of the frame that begins with these bytes;
+/// `None` if it is not known yet. The head is verified as soon as it is complete, because a
+/// receiver must not wait for a length that was changed.
 pub fn frame_bytes(begin: &[u8], limit: usize) -> Result<Option<usize>, WireError> {
     let Some(length) = begin.first_chunk::<LENGTH_BYTES>() else {
         return Ok(None);

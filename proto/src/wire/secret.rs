@@ -6,27 +6,27 @@ use bytes::Bytes;
 
 use super::WireError;
 
-/// Shows that a process belongs to this launch: whoever started it has told it. It is
-/// for connections that nobody else can listen to; over a network, certificates come on
-/// top of it.
+/// The proof that a process belongs to this launch, received from the process that started it. It
+/// protects connections that no other user can intercept; over a network, certificates are used as
+/// well.
 #[derive(Clone, Copy)]
 pub struct Secret([u8; Secret::BYTES]);
 
 impl Secret {
-    /// Its length: nobody guesses 256 bits.
+    /// Length in bytes: 256 bits cannot be guessed.
     pub const BYTES: usize = 32;
 
-    /// Takes bytes that were drawn at random.
+    /// Creates a secret from random bytes.
     pub fn new(drawn: [u8; Secret::BYTES]) -> Secret {
         Secret(drawn)
     }
 
-    /// For the wire.
+    /// Returns the bytes for the wire.
     pub(super) fn to_bytes(self) -> Bytes {
         Bytes::copy_from_slice(&self.0)
     }
 
-    /// From the wire.
+    /// Parses the bytes from the wire.
     pub(super) fn parse(bytes: &[u8]) -> Result<Secret, WireError> {
         let bytes = bytes.try_into();
         bytes
@@ -35,7 +35,7 @@ impl Secret {
     }
 }
 
-/// Takes the same time wherever the first difference is, so that nobody can find a secret
+/// Takes the same time for any position of the first difference, so that a secret cannot be found
 /// byte by byte.
 impl PartialEq for Secret {
     fn eq(&self, other: &Secret) -> bool {
@@ -47,7 +47,7 @@ impl PartialEq for Secret {
 
 impl Eq for Secret {}
 
-/// Not the secret: what is logged is read by others.
+/// Omits the secret, because other users may read logs.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(..)")

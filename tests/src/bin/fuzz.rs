@@ -1,4 +1,4 @@
-//! Feeds parsers anything for a while; see `fuzz` in the library.
+//! Runs the fuzz targets for some time; see `fuzz` in the library.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ const USAGE: &str = "usage: fuzz [--target T] [--seconds S] [--seed N] [--print]
   --print      print the inputs with new answers, as tests/corpus has them
   --seeds DIR  only write the inputs to begin with into a folder, each in a file";
 
-/// Inputs between two looks at the clock.
+/// Number of inputs between two checks of the time.
 const BATCH: u32 = 1000;
 
-/// What was asked for.
+/// The command line.
 struct Args {
     target: Option<String>,
     seconds: u64,
@@ -60,7 +60,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     }
 }
 
-/// Whether nothing was found.
+/// Fuzzes a target and returns whether nothing was found.
 fn fuzz(target: &'static Target, args: &Args) -> bool {
     let began = Instant::now();
     let mut inputs = 0;
@@ -100,7 +100,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // A finding tells of the panic itself.
+    // A finding contains the message of the panic.
     std::panic::set_hook(Box::new(|_| {}));
     let chosen = |target: &&Target| {
         args.target

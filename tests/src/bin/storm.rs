@@ -1,4 +1,4 @@
-//! Runs many simulated clusters and says what was found; see `storm` in the library.
+//! Runs many simulated clusters and reports the findings; see `storm` in the library.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ const USAGE: &str = "usage: storm [--seeds N] [--first N] | storm --seed N [--tr
   --seed N    run this one only, and say what it is
   --trace     print all that happens in it";
 
-/// What was asked for.
+/// The command line.
 struct Args {
     first: u64,
     seeds: u64,
@@ -48,7 +48,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, String> {
     }
 }
 
-/// What a seed stands for, and what came of it.
+/// Prints the scenario of a seed, and its outcome.
 fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
     let scenario = &outcome.scenario;
     let Scenario {
@@ -59,10 +59,10 @@ fn describe(outcome: &Outcome, out: &mut impl Write) -> io::Result<()> {
         predicted_ns,
         ..
     } = &**scenario;
-    let pes = scenario.tree.len();
+    let (pes, trees) = (scenario.tree.len(), scenario.lanes.len());
     writeln!(
         out,
-        "seed {seed}: {operation:?}, {pacing:?}, {pes} PEs, {rounds} rounds of {predicted_ns} ns"
+        "seed {seed}: {operation:?}, {pacing:?}, {pes} PEs, {trees} trees, {rounds} rounds of {predicted_ns} ns"
     )?;
     for Fault { at_ns, kind } in &scenario.faults {
         writeln!(out, "  fault at {at_ns} ns: {kind:?}")?;

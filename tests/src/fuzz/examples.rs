@@ -1,4 +1,4 @@
-//! Inputs that are right, to begin with.
+//! Valid inputs from which fuzzing starts.
 
 #![allow(
     clippy::needless_update,
@@ -108,7 +108,7 @@ pub(super) fn sealed() -> Vec<Vec<u8>> {
     vec![first, stream]
 }
 
-/// What PEs and the coordinator say to each other.
+/// Returns messages between PEs and the coordinator.
 pub(super) fn control() -> Vec<Vec<u8>> {
     let link = pb::Link {
         latency_ns: 1e4,
@@ -147,6 +147,13 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             output: b"/out".to_vec().into(),
             ..Default::default()
         })),
+        versions: vec![pb::Version {
+            message: 3,
+            bytes: 9,
+            state: 1,
+            digest: vec![7; 16].into(),
+            ..Default::default()
+        }],
         ..assignment.clone()
     };
     let message = |id: u32, bytes| pb::Message {
@@ -183,6 +190,8 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             }],
             ..Default::default()
         }),
+        prefixes: vec![3],
+        prefix_bytes: vec![1 << 30],
         rounds: 3,
         lanes: vec![pb::Brief {
             operation: pb::Operation::ScatterListed.into(),
@@ -221,6 +230,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             bytes_total: 100,
             ..Default::default()
         }],
+        digests: vec![7; 16].into(),
         own_start: Some(pb::OwnStart {
             due_ns: 5,
             began_ns: 6,
@@ -242,6 +252,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         round: 2,
         peer: Some(3),
         reason: "P3 closed the connection".to_owned(),
+        changed: vec![2],
         ..Default::default()
     };
     let abort = pb::Abort {
@@ -267,10 +278,22 @@ pub(super) fn control() -> Vec<Vec<u8>> {
                 cold_bytes: 4096,
             }],
             file_system: 65_024,
+            states: vec![1, 0, 2],
+            delivered: vec![3],
+            delivered_digests: vec![7; 16].into(),
+            prefixes: vec![1],
+            prefix_bytes: vec![1 << 30],
             ..Default::default()
         }),
         Kind::FilesMeasured(pb::FilesMeasured {
             costs: vec![1.5; 11],
+        }),
+        Kind::CheckPrefixes(pb::CheckPrefixes {
+            messages: vec![3, 1],
+            bytes: vec![70, 1 << 40],
+        }),
+        Kind::PrefixesChecked(pb::PrefixesChecked {
+            digests: vec![7; 32].into(),
         }),
         Kind::MeasureHost(pb::MeasureHost { encrypted: true }),
         Kind::HostMeasured(pb::HostMeasured {
@@ -280,6 +303,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             words: vec![b"wc".to_vec().into(), b"-w".to_vec().into()],
             work: b"/tmp/.flitcast-map-7".to_vec().into(),
             pes: 8,
+            time_limit_ns: 3_000_000_000,
         }),
         Kind::Line(pb::Line {
             text: "no such file".to_owned(),
@@ -289,6 +313,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             took_ns: 1_000_000,
             wrote_bytes: 42,
             last_lines: vec!["no such file".to_owned()],
+            not_taken: vec!["`pipe` is a fifo".to_owned()],
         }),
         Kind::Clear(pb::Clear {
             work: b"/tmp/.flitcast-map-7".to_vec().into(),

@@ -1,9 +1,9 @@
-//! Feeding parsers anything: inputs are changed by a seeded generator, and kept where
-//! they bring out an answer that was not seen before. No instrumentation, so it runs on
-//! any toolchain; the same seed tries the same inputs.
+//! Fuzzing of parsers: a seeded generator changes inputs, and those with a new kind of answer are
+//! kept. It needs no instrumentation, so it runs on any toolchain; the same seed tries the same
+//! inputs.
 //!
-//! `targets` and `state` say what is fed and what must hold, `examples` gives the first inputs, and
-//! `mutate` changes them.
+//! `targets` and `state` define the parsers and what must hold, `examples` the first inputs, and
+//! `mutate` the changes.
 
 mod examples;
 mod mutate;
@@ -19,21 +19,21 @@ use flitcast_proto::seeded::SplitMix64;
 
 pub use targets::{TARGETS, Target};
 
-/// Longer inputs would cost time and show nothing new.
+/// Maximum bytes of an input; longer ones would cost time without new results.
 const MOST_BYTES: usize = 4096;
-/// Inputs that are kept in memory to be changed further.
+/// Maximum number of inputs that are kept in memory for further changes.
 const MOST_KEPT: usize = 2000;
 
-/// An input that breaks a promise, and how.
+/// An input that violates a property.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The input.
     pub input: Vec<u8>,
-    /// What it did.
+    /// Description of the violation.
     pub what: String,
 }
 
-/// A target under fire.
+/// The state of fuzzing one target.
 pub struct Fuzzer {
     target: &'static Target,
     chance: SplitMix64,
@@ -42,11 +42,11 @@ pub struct Fuzzer {
 }
 
 impl Fuzzer {
-    /// Begins with the examples and what is kept in `tests/corpus`.
+    /// Starts with the examples and with the inputs in `tests/corpus`.
     ///
     /// # Errors
     ///
-    /// The first of these inputs that breaks a promise.
+    /// Returns the first of these inputs that violates a property.
     pub fn new(target: &'static Target, seed: u64) -> Result<Fuzzer, Finding> {
         let mut fuzzer = Fuzzer {
             target,
@@ -61,11 +61,11 @@ impl Fuzzer {
         Ok(fuzzer)
     }
 
-    /// Tries one input more. Returns whether its answer was new.
+    /// Tries one more input and returns whether its answer was new.
     ///
     /// # Errors
     ///
-    /// That it breaks a promise.
+    /// Returns an error if the input violates a property.
     pub fn step(&mut self) -> Result<bool, Finding> {
         let chance = &mut self.chance;
         let mut input = mutate::changed(&self.kept, self.target.words, chance);
@@ -77,18 +77,18 @@ impl Fuzzer {
         Ok(is_new)
     }
 
-    /// Different answers so far.
+    /// Returns the number of different answers so far.
     pub fn answers(&self) -> usize {
         self.answers.len()
     }
 
-    /// What is kept, beyond the examples and the corpus with which it began.
+    /// Returns the inputs that were kept, including the examples and the corpus.
     pub fn kept(&self) -> &[Vec<u8>] {
         &self.kept
     }
 }
 
-/// What the target says to an input, without its numbers and names.
+/// Returns the target's answer to an input, without numbers and names.
 fn answer(target: &Target, input: &[u8]) -> Result<String, Finding> {
     let finding = |what| Finding {
         input: input.to_vec(),
@@ -100,12 +100,11 @@ fn answer(target: &Target, input: &[u8]) -> Result<String, Finding> {
     Ok(kind_of(&said))
 }
 
-/// Between the parts of an answer: no parser says it.
+/// Separator between the parts of an answer; no parser prints it.
 const PART: &str = "\u{1f}";
 
-/// An answer without the numbers and names in it: of each of its parts the words ahead of
-/// what it quotes and those behind it, and each kind of part once. Many inputs have the
-/// same.
+/// Reduces an answer to its kind, which many inputs share: for each part, the words before and
+/// after quoted text, with each kind of part once.
 fn kind_of(said: &str) -> String {
     const QUOTES: [char; 2] = ['"', '`'];
     let words = |text: &str| {
@@ -128,17 +127,17 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
     text.unwrap_or_default()
 }
 
-/// Where the inputs of a target are kept: one in a line, in hexadecimal.
+/// Returns the file with the inputs of a target: one per line, in hexadecimal.
 fn corpus_file(target: &Target) -> PathBuf {
     let name = format!("corpus/{}.txt", target.name);
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// The inputs that are kept for a target. None, if there is no file.
+/// Returns the stored inputs of a target; none if there is no file.
 ///
 /// # Panics
 ///
-/// If a line is not hexadecimal.
+/// Panics if a line is not hexadecimal.
 pub fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let text = std::fs::read_to_string(corpus_file(target)).unwrap_or_default();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -147,11 +146,11 @@ pub fn corpus(target: &Target) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Writes the inputs to begin with into a folder, each in a file: what other fuzzers take.
+/// Writes the first inputs to a folder, each in a file, for other fuzzers.
 ///
 /// # Errors
 ///
-/// They cannot be written.
+/// Returns an error if writing fails.
 pub fn write_seeds(target: &Target, folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let inputs = (target.examples)().into_iter().chain(corpus(target));
@@ -161,7 +160,7 @@ pub fn write_seeds(target: &Target, folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes an input as the corpus has it.
+/// Formats an input as in the corpus.
 pub fn hex(input: &[u8]) -> String {
     input.iter().map(|byte| format!("{byte:02x}")).collect()
 }

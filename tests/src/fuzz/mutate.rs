@@ -1,11 +1,11 @@
-//! Inputs that are nearly right.
+//! Changes of inputs that keep them nearly valid.
 
 use flitcast_proto::seeded::SplitMix64;
 
-/// Bytes on whose two sides parsers behave differently.
+/// Bytes at which the behaviour of parsers changes.
 const EDGES: [u8; 10] = [0, 1, 0x7f, 0x80, 0xff, 0x08, 0x12, 0x7a, b'0', b'\n'];
 
-/// One of `kept`, which is not empty, changed in one to eight places.
+/// Returns one of `kept`, which must not be empty, changed in one to eight places.
 pub(super) fn changed(kept: &[Vec<u8>], words: &[&str], chance: &mut SplitMix64) -> Vec<u8> {
     let mut input = pick(kept, chance).clone();
     for _ in 0..1 + chance.below(8) {

@@ -1,17 +1,17 @@
-//! What is fed to the receiver of a message made of files: its entries, and whole messages.
+//! Targets for the receiver of a message made of files: its entries, and whole messages.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_node::payload::{Entry, Unpacker, remove};
+use flitcast_node::payload::{self, Entry, Unpacker, remove};
 use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use prost::Message as _;
 use tempfile::TempDir;
 
 use super::Target;
 
-/// One entry.
+/// A single entry.
 pub(super) const ENTRY: Target = Target {
     name: "entry",
     feed: entry,
@@ -19,7 +19,7 @@ pub(super) const ENTRY: Target = Target {
     words: WORDS,
 };
 
-/// A whole message, ahead of which stands in what pieces it comes.
+/// A whole message, after a byte that defines the size of its pieces.
 pub(super) const UNPACKER: Target = Target {
     name: "unpacker",
     feed: unpacker,
@@ -31,8 +31,8 @@ const WORDS: &[&str] = &[
     "a", "/", "..", "../", "a/b", ".", "\0", "link", "\x10\x01", "\x10\x02",
 ];
 
-/// What is understood is written again and understood as the same; what is not is told in
-/// words that a terminal can take.
+/// Checks that a valid entry is encoded and parsed to the same value, and that the error for any
+/// other is printable.
 fn entry(bytes: &[u8]) -> Result<String, String> {
     let entry = match Entry::decode(bytes) {
         Ok(entry) => entry,
@@ -58,7 +58,7 @@ fn printable(told: String) -> Result<String, String> {
 }
 
 thread_local! {
-    /// In memory: an output, and beside it what nobody may touch.
+    /// A directory in memory: an output, and beside it a file that must not change.
     static PLACE: TempDir = place();
 }
 
@@ -69,8 +69,8 @@ fn place() -> TempDir {
     place
 }
 
-/// A message becomes visible whole or not at all, leaves nothing else, and nothing but its
-/// output is touched.
+/// Checks that a message becomes visible as a whole or not at all, leaves nothing else, and changes
+/// nothing outside its output.
 fn unpacker(input: &[u8]) -> Result<String, String> {
     let Some((piece, message)) = input.split_first() else {
         return Ok("nothing".to_owned());
@@ -82,7 +82,7 @@ fn unpacker(input: &[u8]) -> Result<String, String> {
             Ok(()) => Ok("delivered".to_owned()),
             Err(error) => Err(error),
         };
-        // What was delivered, and the receipt that says so.
+        // The delivered message and its receipt.
         let both = [".flitcast-0000000000000007-p1.receipt", "p1"];
         let expected: &[&str] = if told.is_ok() { &both } else { &[] };
         let out = place.path().join("out");
@@ -103,11 +103,18 @@ fn unpacker(input: &[u8]) -> Result<String, String> {
 
 fn deliver(message: &[u8], piece: usize, destination: &Path) -> Result<(), String> {
     let deliver = || {
-        let mut unpacker = Unpacker::create(destination.to_owned(), false, 7, 7, Arc::default())?;
+        let target = payload::Target {
+            destination: destination.to_owned(),
+            replace: false,
+            run: 7,
+            job: 7,
+            is_kept: false,
+        };
+        let mut unpacker = Unpacker::create(target, Arc::default())?;
         for bytes in message.chunks(piece) {
             unpacker.write(bytes)?;
         }
-        unpacker.commit()
+        unpacker.commit().map(drop)
     };
     deliver().map_err(|error: flitcast_node::payload::PayloadError| error.to_string())
 }
@@ -137,6 +144,11 @@ fn entries() -> Vec<FileEntry> {
         size: 7,
         ..made(Kind::File, "a/file")
     };
+    let sparse = FileEntry {
+        size: 200_000,
+        extents: vec![70_000, 5, 129_995],
+        ..made(Kind::File, "a/sparse")
+    };
     let link = FileEntry {
         target: b"../b/file".to_vec().into(),
         ..made(Kind::Symlink, "a/link")
@@ -145,6 +157,7 @@ fn entries() -> Vec<FileEntry> {
         made(Kind::Directory, ""),
         made(Kind::Directory, "a"),
         file,
+        sparse,
         link,
         made(Kind::Directory, "a/deeper"),
         made(Kind::File, "a/deeper/empty"),
@@ -158,7 +171,11 @@ fn messages() -> Vec<Vec<u8>> {
         let mut message = vec![piece];
         for entry in entries {
             message.extend(entry.encode_length_delimited_to_vec());
-            message.extend((0..entry.size).map(|place| place as u8));
+            let data = match entry.extents.is_empty() {
+                true => entry.size,
+                false => entry.extents.iter().skip(1).step_by(2).sum(),
+            };
+            message.extend((0..data).map(|place| place as u8));
         }
         message
     };

@@ -1,6 +1,5 @@
-//! Targets that are no messages and no files of the user's: what `flitcast calibrate` and
-//! `flitcast up` have written, which somebody may have changed, and what strangers send to where
-//! metrics are shown.
+//! Targets that are neither messages nor files of users: files of `flitcast calibrate` and
+//! `flitcast up`, which may have been changed, and requests to the metrics page.
 
 use flitcast_coordinator::parsers;
 
@@ -35,7 +34,7 @@ pub(super) const PROFILE: Target = Target {
     ],
 };
 
-/// What comes to `--metrics ADDR`.
+/// A request to `--metrics ADDR`.
 pub(super) const REQUEST: Target = Target {
     name: "request",
     feed: request,
@@ -47,7 +46,7 @@ pub(super) const REQUEST: Target = Target {
     words: &["\r\n", "\r\n\r\n", " ", "?", "/metrics", "HTTP/1.1", "GET "],
 };
 
-/// `cluster.json` of a cluster that is up.
+/// `cluster.json` of a running cluster.
 pub(super) const KEPT_CLUSTER: Target = Target {
     name: "kept-cluster",
     feed: |text| said(text, parsers::kept_cluster),
@@ -63,7 +62,7 @@ pub(super) const KEPT_CLUSTER: Target = Target {
     words: JSON_WORDS,
 };
 
-/// `pes.json` of a cluster that is up.
+/// `pes.json` of a running cluster.
 pub(super) const KEPT_PES: Target = Target {
     name: "kept-pes",
     feed: |text| said(text, parsers::kept_pes),
@@ -76,7 +75,7 @@ pub(super) const KEPT_PES: Target = Target {
     words: JSON_WORDS,
 };
 
-/// `rounds.jsonl` of a cluster that is up.
+/// `rounds.jsonl` of a running cluster.
 pub(super) const KEPT_ROUNDS: Target = Target {
     name: "kept-rounds",
     feed: kept_rounds,
@@ -103,7 +102,7 @@ const JSON_WORDS: &[&str] = &[
     "\n",
 ];
 
-/// A profile that is understood is written as one that is understood as the same.
+/// Checks that a valid profile is written to one that is parsed to the same value.
 fn profile(text: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(text);
     let Ok(written) = parsers::profile(&text) else {
@@ -116,7 +115,7 @@ fn profile(text: &[u8]) -> Result<String, String> {
     }
 }
 
-/// A line is a round or none, whatever stands in the others.
+/// Checks that each line is parsed independently of the others.
 fn kept_rounds(text: &[u8]) -> Result<String, String> {
     let text = String::from_utf8_lossy(text);
     let read = |text: &str| parsers::kept_rounds(text).map_err(|faults| faults.join("; "));
@@ -133,7 +132,7 @@ fn kept_rounds(text: &[u8]) -> Result<String, String> {
     Ok(answers.collect::<Vec<_>>().join(PART))
 }
 
-/// Only one request is granted, and what is answered to others is one line.
+/// Checks that only one request is granted, and that the answer to others is one line.
 fn request(bytes: &[u8]) -> Result<String, String> {
     match parsers::request(bytes) {
         Ok(_) if !bytes.starts_with(b"GET /metrics") => Err("no GET, and granted".to_owned()),

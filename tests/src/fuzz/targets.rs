@@ -1,4 +1,4 @@
-//! What is fed, and what must hold of the answers beyond that there is one.
+//! The fuzz targets, and the properties that their answers must have.
 
 use flitcast_coordinator::parsers;
 use flitcast_proto::wire::admission::Admission;
@@ -9,19 +9,19 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
 use super::{PART, examples, payload, state};
 
-/// Something that reads what others have written.
+/// A parser of external input.
 pub struct Target {
-    /// For the command line and the corpus.
+    /// Name for the command line and the corpus.
     pub name: &'static str,
-    /// Reads an input. `Ok`: what it says to it; `Err`: which promise is broken.
+    /// Parses an input. `Ok` contains the parser's answer, `Err` the violated property.
     pub feed: fn(&[u8]) -> Result<String, String>,
-    /// Inputs to begin with.
+    /// Returns the first inputs.
     pub examples: fn() -> Vec<Vec<u8>>,
-    /// Words that mean something to it.
+    /// Words with a meaning in the format.
     pub(super) words: &'static [&'static str],
 }
 
-/// All of them.
+/// All targets of this module.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "frames",
@@ -182,7 +182,7 @@ pub const TARGETS: &[Target] = &[
     state::KEPT_ROUNDS,
 ];
 
-/// The parser `parse`, fed with text. A fault is told in printable words: it goes to a
+/// Runs the parser `parse` on text and checks that its faults are printable, because they go to a
 /// terminal.
 pub(super) fn said(
     input: &[u8],
@@ -202,7 +202,7 @@ pub(super) fn said(
     }
 }
 
-/// What a process is told on its standard input: read again, it is the same.
+/// Checks that a parsed admission is encoded and parsed to the same value.
 fn admission(frame: &[u8]) -> Result<String, String> {
     let admission = match Admission::parse(frame) {
         Ok(admission) => admission,
@@ -215,7 +215,7 @@ fn admission(frame: &[u8]) -> Result<String, String> {
     }
 }
 
-/// What is understood is written again and understood as the same.
+/// Checks that a parsed message is encoded and parsed to the same value.
 fn round_trip<T: PartialEq + std::fmt::Debug, E: std::fmt::Display>(
     body: &[u8],
     parse: fn(&[u8]) -> Result<T, E>,
@@ -238,7 +238,7 @@ fn edge(body: &[u8]) -> Result<String, String> {
     round_trip(body, EdgeFrame::parse, EdgeFrame::put)
 }
 
-/// A flit that is understood has its payload at the end of its frame.
+/// Checks that the payload of a parsed flit is at the end of its frame.
 fn flit(body: &[u8]) -> Result<String, String> {
     let flit = match flit::parse(body) {
         Ok(flit) => flit,
@@ -267,7 +267,7 @@ fn flit(body: &[u8]) -> Result<String, String> {
     }
 }
 
-/// A stream of frames, as a connection's reader takes it apart.
+/// Divides a stream into frames, as the reader of a connection does.
 fn frames(mut stream: &[u8]) -> Result<String, String> {
     let mut answers = Vec::new();
     while let Some((prefix, rest)) = stream.split_first_chunk() {
@@ -294,7 +294,8 @@ fn frames(mut stream: &[u8]) -> Result<String, String> {
     Ok(answers.join(PART))
 }
 
-/// A stream of frames with seals: what is opened is new, and no longer than it may be.
+/// Divides a stream into sealed frames, and checks that each accepted frame is new and not too
+/// long.
 fn sealed(mut stream: &[u8]) -> Result<String, String> {
     let mut opener = Opener::default();
     let mut answers = Vec::new();

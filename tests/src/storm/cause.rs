@@ -1,11 +1,11 @@
-//! Why a PE cannot go on, as it sees it.
+//! The errors that stop a simulated PE.
 
 use flitcast_proto::PeId;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::wire::WireError;
 use thiserror::Error;
 
-/// Why a PE cannot go on.
+/// An error that stops a PE.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Cause {
     /// A connection ended between frames.
@@ -24,33 +24,33 @@ pub enum Cause {
         /// Bytes that the frame has.
         expected: usize,
     },
-    /// Its host answers no keepalive.
+    /// The neighbour's host answers no keepalive.
     #[error("{peer} cannot be reached any more")]
     Unreached {
         /// The neighbour.
         peer: PeId,
     },
-    /// Bytes that are no frame.
+    /// Bytes that are not a valid frame.
     #[error("from {peer}: {error}")]
     Wire {
         /// The neighbour.
         peer: PeId,
-        /// What is wrong with them.
+        /// The error in the bytes.
         error: WireError,
     },
-    /// What came breaks the protocol, or is not what was sent.
+    /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
     Fault(#[from] RoundFault),
-    /// The round wants to be asked again at once, for ever.
+    /// The round requests another poll at once, again and again.
     #[error("the round is due for ever")]
     Spins,
-    /// The coordinator said what has no place.
+    /// A message of the coordinator that is not expected now.
     #[error("the coordinator said {0}")]
     Unexpected(String),
 }
 
 impl Cause {
-    /// The neighbour that is blamed, as a node tells it.
+    /// Returns the neighbour at fault, as a node reports it.
     pub fn peer(&self) -> Option<PeId> {
         match self {
             Cause::Closed { peer }

@@ -1,23 +1,27 @@
-//! What a PE of the storm plays its rounds on: frames on simulated connections, messages in
-//! memory, virtual time. The rounds and what carries them out are the node's own
-//! (`flitcast_node::rounds`); here is only what takes the place of sockets, files and clocks.
+//! The environment of a simulated PE's rounds: frames on simulated connections, messages in memory,
+//! virtual time. The rounds and their driver are those of the node (`flitcast_node::rounds`); only
+//! sockets, files and clocks are replaced.
 
+mod process;
 mod rounds;
+mod wholes;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::future::poll_fn;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::Poll;
 
-use flitcast_node::round::{Heard, RoundIo, Sent, doing};
-use flitcast_node::rounds::{Channel, play_rounds};
+use flitcast_node::held::HeldMessages;
+use flitcast_node::parts::PartSink;
+use flitcast_node::payload::Sink;
+use flitcast_node::round::{Committed, Heard, RoundIo, Sent, doing};
+use flitcast_node::rounds::{Channel as _, play_rounds};
 use flitcast_proto::items::{Control, Message};
+use flitcast_proto::ops::Brief;
 use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::LENGTH_BYTES;
-use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
+use flitcast_proto::wire::control::{Doing, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit;
 use flitcast_proto::{MessageId, PeId, RoundId, Time};
@@ -25,39 +29,46 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::Plant;
 use super::cause::Cause;
-use super::payload::payload;
-use super::scenario::{Scenario, Way};
+use super::payload::{content, payload};
 use super::world::{Delivery, World};
+use wholes::{Commits, Wholes};
 
-/// Messages that are being made durable at once, as in the node.
+pub(super) use process::Process;
+
+/// Maximum number of messages that become durable at the same time, as in the node.
 pub(super) const COMMITS_UNDER_WAY: usize = 16;
-/// A round that is due at once so often, and then does nothing, never will.
+/// Maximum number of consecutive polls of a round that are due at once and have no effect; more
+/// indicate an endless loop.
 const MOST_IDLE_TURNS: u32 = 1000;
 
-/// A PE's process.
-#[derive(Clone)]
-pub(super) struct Process {
-    pub(super) world: Rc<RefCell<World>>,
-    pub(super) scenario: Arc<Scenario>,
-    pub(super) pe: PeId,
-    pub(super) plant: Option<Plant>,
-}
-
-/// Plays one PE until the coordinator says stop.
+/// Runs one PE until the coordinator stops it.
 pub(super) async fn live(process: Process) -> Result<(), Cause> {
     let pe = process.pe;
     let mut channel = process.clone();
-    let rounds = loop {
+    let prepare = loop {
         match channel.next_word().await? {
-            ToPe::Prepare(prepare) => break prepare.rounds,
+            ToPe::Prepare(prepare) => break prepare,
             ToPe::Stop { .. } => return Ok(()),
             ToPe::Abort { .. } => {}
             other => return Err(channel.unexpected(&other, "before the rounds")),
         }
     };
-    let is_root = pe == process.scenario.tree.root();
-    let mut io = StormIo {
-        process,
+    let (operation, tree) = (process.scenario.operation, &process.scenario.tree);
+    let is_root = pe == tree.root();
+    let briefs = std::iter::once(prepare.brief).chain(prepare.lanes);
+    let briefs: Vec<Brief> = briefs.collect();
+    let wholes = Rc::new(Wholes::new(operation, tree, &briefs));
+    let lane = |(lane, brief): (usize, Brief)| StormIo {
+        neighbours: {
+            let tree = &process.scenario.lanes[lane].tree;
+            operation.neighbours(tree, pe)
+        },
+        process: Process {
+            lane,
+            ..process.clone()
+        },
+        brief,
+        wholes: wholes.clone(),
         round: RoundId(0),
         frame: BTreeMap::new(),
         sends: BTreeSet::new(),
@@ -65,115 +76,54 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         forwards: None,
         under_way: Vec::new(),
         stored: BTreeMap::new(),
-        parts: BTreeMap::new(),
-        held: BTreeMap::new(),
-        commits: VecDeque::new(),
+        sinks: BTreeMap::new(),
+        held: HeldMessages::default(),
+        commits: Commits::default(),
         started: Time(0),
         idle_turns: 0,
     };
-    let lanes = std::slice::from_mut(&mut io);
-    play_rounds(is_root, rounds, lanes, &mut channel, &mut RoundId(0)).await
+    let mut lanes: Vec<StormIo> = briefs.into_iter().enumerate().map(lane).collect();
+    let rounds = prepare.rounds;
+    play_rounds(is_root, rounds, &mut lanes, &mut channel, &mut RoundId(0)).await
 }
 
-impl Process {
-    fn now(&self) -> Time {
-        Time(self.world.borrow().now)
-    }
-
-    fn to(&self, to: PeId) -> Way {
-        let from = self.pe;
-        Way { from, to }
-    }
-
-    fn from(&self, from: PeId) -> Way {
-        let to = self.pe;
-        Way { from, to }
-    }
-
-    /// Waits until `look` has something.
-    async fn until<T>(&self, mut look: impl FnMut(&mut World) -> Option<T>) -> T {
-        poll_fn(|_| match look(&mut self.world.borrow_mut()) {
-            Some(found) => Poll::Ready(found),
-            None => Poll::Pending,
-        })
-        .await
-    }
-
-    fn does(&self, doing: Doing) {
-        self.world.borrow_mut().pulse(self.pe).doing = doing;
-    }
-}
-
-impl Channel for Process {
-    type Error = Cause;
-
-    async fn next_word(&mut self) -> Result<ToPe, Cause> {
-        let pe = self.pe;
-        Ok(self.until(|world| world.next_word(pe)).await)
-    }
-
-    async fn next_word_in(&mut self, _round: RoundId) -> Result<ToPe, Cause> {
-        self.next_word().await
-    }
-
-    async fn say(&mut self, word: FromPe) -> Result<(), Cause> {
-        self.world.borrow_mut().say(self.pe, word);
-        Ok(())
-    }
-
-    fn unexpected(&self, word: &ToPe, when: &'static str) -> Cause {
-        Cause::Unexpected(format!("{word:?} {when}"))
-    }
-
-    fn fault(&self, round: RoundId, cause: &Cause) -> Option<FromPe> {
-        let world = &mut self.world.borrow_mut();
-        let (now, pe) = (world.now, self.pe);
-        let text = format_args!("{pe} gives round {round} up: {cause}");
-        world.trace.note(now, text);
-        world.causes.push((pe, cause.clone()));
-        Some(FromPe::Fault {
-            round,
-            peer: cause.peer(),
-            reason: cause.to_string(),
-            bad_input: false,
-            output_stands: false,
-            hung_up: matches!(cause, Cause::Closed { .. } | Cause::Truncated { .. }),
-        })
-    }
-}
-
-/// What one PE plays its rounds on.
+/// The environment of one PE's rounds on one tree.
 struct StormIo {
     process: Process,
+    brief: Brief,
+    /// The parent first, then the children and others in index order.
+    neighbours: Vec<PeId>,
+    /// The messages of all lanes of the PE.
+    wholes: Rc<Wholes>,
     round: RoundId,
-    /// The bodies of frames that are in hand, by their senders.
+    /// Bodies of the frames in hand, by sender.
     frame: BTreeMap<PeId, Vec<u8>>,
-    /// The messages of which more goes out to somebody; the one that is passed on.
+    /// Messages of which more is to be sent, with the receivers; and the message that is relayed.
     sends: BTreeSet<(MessageId, PeId)>,
     /// The last frame.
     sent: Vec<u8>,
     forwards: Option<Message>,
-    /// Frames that are under way, to whom, and what each counts there.
+    /// Frames in progress: the receiver, the frame, and the bytes that it counts for.
     under_way: Vec<(PeId, Vec<u8>, u64)>,
-    /// The messages that come in, so far.
+    /// Received bytes of incoming messages.
     stored: BTreeMap<MessageId, Vec<u8>>,
-    /// Of messages, how many of their parts have come, and whether these are right.
-    parts: BTreeMap<MessageId, (usize, bool)>,
-    /// Messages that are held.
-    held: BTreeMap<MessageId, Vec<Vec<u8>>>,
-    /// Messages that are being made durable: when they are.
-    commits: VecDeque<(u64, Message)>,
+    /// Sinks of the incoming parts of messages.
+    sinks: BTreeMap<MessageId, PartSink>,
+    /// Held messages, which fit into memory.
+    held: HeldMessages,
+    /// Messages that are becoming durable.
+    commits: Commits,
     started: Time,
     idle_turns: u32,
 }
 
 impl StormIo {
-    /// Hands a flit's frame over, length and all, as soon as there is room for it.
+    /// Sends a flit's frame, including its length, as soon as there is room for it.
     async fn send(&mut self, to: PeId, frame: &[u8]) -> Result<(), Cause> {
         let process = &self.process;
         let way = process.to(to);
         let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
-        let counts = payload as u64 + process.scenario.model.prefix_bytes;
+        let counts = payload as u64 + process.model().prefix_bytes;
         process.does(Doing::Sending(to));
         let sent = process
             .until(|world| match world.has_ended(way.back()) {
@@ -187,12 +137,12 @@ impl StormIo {
         Ok(())
     }
 
-    /// The same where the round goes on meanwhile.
+    /// Starts to send a flit's frame while the round continues.
     fn begin(&mut self, to: PeId, frame: &[u8]) -> Result<Sent, Cause> {
         let process = &self.process;
         let way = process.to(to);
         let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
-        let counts = payload as u64 + process.scenario.model.prefix_bytes;
+        let counts = payload as u64 + process.model().prefix_bytes;
         let world = &mut process.world.borrow_mut();
         if world.has_ended(way.back()) {
             return Err(Cause::Closed { peer: to });
@@ -208,15 +158,16 @@ impl StormIo {
     fn put_control(&self, to: PeId, frame: &EdgeFrame) {
         let mut bytes = Vec::new();
         frame.put(&mut bytes);
-        let counts = self.process.scenario.model.control_bytes;
+        let counts = self.process.model().control_bytes;
         let way = self.process.to(to);
         self.process.world.borrow_mut().send(way, &bytes, counts);
     }
 
-    /// What the network kept from an earlier round: a control item, or a whole message.
+    /// Sends frames that the network kept from an earlier round: a control item, or a whole
+    /// message.
     async fn send_late_frames(&mut self, to: PeId) -> Result<(), Cause> {
         let way = self.process.to(to);
-        // Before the first round there is none.
+        // There is no round before the first.
         while self.round > RoundId(1) && self.process.world.borrow_mut().wire(way).take_late_frame()
         {
             let round = RoundId(self.round.0 - 1);
@@ -235,20 +186,47 @@ impl StormIo {
         Ok(())
     }
 
-    /// The next message that becomes durable, when it is.
-    async fn next_commit(&mut self) -> Option<Message> {
-        let (at, ..) = *self.commits.front()?;
-        let pe = self.process.pe;
-        self.process.world.borrow_mut().wake_at(at, pe);
-        let is_done = |world: &mut World| (world.now >= at).then_some(());
-        self.process.until(is_done).await;
-        self.next_durable()
+    /// Returns the next message that becomes durable, once it is.
+    async fn next_commit(&mut self) -> Option<Committed> {
+        let (commits, wholes, pe) = (&mut self.commits, &self.wholes, self.process.pe);
+        let next = |world: &mut World| match commits.next_at(wholes) {
+            Some(at) if at <= world.now => Some(commits.take(at)),
+            Some(at) => {
+                world.wake_at(at, pe);
+                None
+            }
+            // Other parts are missing.
+            None => (commits.len() == 0).then_some(None),
+        };
+        self.process.until(next).await
     }
-}
 
-impl StormIo {
-    fn next_durable(&mut self) -> Option<Message> {
-        self.commits.pop_front().map(|(_, message)| message)
+    /// Returns the bytes of a message on this lane.
+    fn payload(&self, message: &Message) -> Cow<'static, [u8]> {
+        let parts = (self.process.lane, &self.wholes.parts);
+        payload(self.round, message, parts, self.brief.flit_bytes)
+    }
+
+    /// Passes bytes of a part of a message to its sink.
+    async fn store_part(&mut self, message: Message, bytes: &[u8]) -> Result<(), Cause> {
+        let (lane, parts) = (self.process.lane, &self.wholes.parts);
+        let Some((whole, ..)) = parts.whole(lane, message) else {
+            return Ok(());
+        };
+        let round = self.round;
+        let open = |whole: Message| (Sink::Synthetic(content(round, &whole)), PathBuf::new());
+        if let Some(sink) = parts.sink(message, lane, open) {
+            self.sinks.entry(message.id).or_insert(sink);
+        }
+        if let Some(sink) = self.sinks.get_mut(&message.id) {
+            let stored = sink.write(bytes, &mut 0).await;
+            match stored.map_err(|error| Cause::Unexpected(error.to_string()))? {
+                true => {}
+                // The digest must detect this.
+                false => self.wholes.is_wrong(whole.id),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -260,11 +238,11 @@ impl RoundIo for StormIo {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Cause> {
-        // Between two flits of a message nothing else comes.
+        // Nothing may come between two flits of a message.
         if self.sends.is_empty() && self.forwards.is_none() {
             self.send_late_frames(to).await?;
         }
-        // A few bytes: they queue for the port, and nobody waits for that.
+        // A few bytes that queue for the port without a wait.
         self.put_control(to, frame);
         Ok(())
     }
@@ -279,7 +257,7 @@ impl RoundIo for StormIo {
         if range.start == 0 && !round.is_duplex() {
             self.send_late_frames(to).await?;
         }
-        let payload = payload(self.round, &message);
+        let payload = self.payload(&message);
         let payload = &payload[range.start as usize..range.end as usize];
         let mut frame = Vec::new();
         round.put_prefix(self.now(), payload, &mut frame);
@@ -309,14 +287,13 @@ impl RoundIo for StormIo {
         offset: u64,
         later_from: u64,
     ) -> Result<Sent, Cause> {
-        let Some(frames) = self.held.get_mut(&message.id) else {
+        let flit_bytes = u64::from(self.brief.flit_bytes);
+        let held = self.held.frame(message.id, offset / flit_bytes).await;
+        let held = held.map_err(|error| Cause::Unexpected(error.to_string()))?;
+        let Some(frame) = held.map(|body| framed(&body)) else {
             return Ok(Sent::Whole);
         };
-        let flit_bytes = u64::from(self.process.scenario.flit_bytes);
-        let frame = frames[(offset / flit_bytes) as usize].clone();
-        // Whoever needs it all the same finds nothing.
-        let gone = frames.len().min((later_from / flit_bytes) as usize);
-        frames[..gone].fill(Vec::new());
+        self.held.forget_to(message.id, later_from / flit_bytes);
         if round.is_duplex() {
             return self.begin(to, &frame);
         }
@@ -342,9 +319,11 @@ impl RoundIo for StormIo {
         message: Message,
         payload: Range<usize>,
     ) -> Result<bool, Cause> {
-        let bytes = self.frame.get(&from).map_or(&[][..], |body| &body[payload]);
+        let body = self.frame.get(&from);
+        let bytes = body.map_or(Vec::new(), |body| body[payload].to_vec());
+        self.store_part(message, &bytes).await?;
         let stored = self.stored.entry(message.id).or_default();
-        stored.extend_from_slice(bytes);
+        stored.extend_from_slice(&bytes);
         if stored.len() as u64 == message.bytes {
             self.process.world.borrow_mut().arrived(self.round);
         }
@@ -352,10 +331,9 @@ impl RoundIo for StormIo {
     }
 
     async fn hold(&mut self, from: PeId, message: Message) -> Result<(), Cause> {
-        let frame = framed(self.body(from));
-        let held = self.held.entry(message.id).or_default();
-        held.push(frame);
-        Ok(())
+        let body = self.frame.get(&from).map_or(&[][..], Vec::as_slice);
+        let held = self.held.hold(message.id, body, Path::new("")).await;
+        held.map_err(|error| Cause::Unexpected(error.to_string()))
     }
 
     fn drop_frame(&mut self, from: PeId) {
@@ -364,14 +342,15 @@ impl RoundIo for StormIo {
         self.process.world.borrow_mut().wire(way).reader.consume();
     }
 
-    async fn make_room(&mut self) -> Result<Option<Message>, Cause> {
-        match self.commits.len() < COMMITS_UNDER_WAY {
+    async fn make_room(&mut self) -> Result<Option<Committed>, Cause> {
+        // Parts wait for other parts, which may come after this one.
+        match self.commits.len() < COMMITS_UNDER_WAY || self.wholes.in_parts {
             true => Ok(None),
             false => Ok(self.next_commit().await),
         }
     }
 
-    /// What was put on a wire has gone.
+    /// Does nothing, because frames are on the wire at once.
     async fn flush(&mut self) -> Result<(), Cause> {
         Ok(())
     }
@@ -383,38 +362,42 @@ impl RoundIo for StormIo {
         if self.process.plant == Some(Plant::WritesOtherBytes) {
             bytes[0] ^= 1;
         }
-        let right = bytes == payload(self.round, &message);
+        let right = bytes[..] == self.payload(&message)[..];
         let Process {
             world,
             scenario,
             pe,
             plant,
+            ..
         } = &self.process;
         let operation = scenario.operation;
         let (whole, _) = operation.whole(&scenario.tree, message.id);
-        let is_of_it = |it: &&Message| operation.whole(&scenario.tree, it.id).0 == whole;
-        let takes = &scenario.briefs[pe.index()].takes;
         let at = self.now().0 + scenario.commit_ns;
-        let (come, all_right) = self.parts.entry(whole).or_insert((0, true));
-        *come += 1;
-        *all_right &= right;
-        self.commits.push_back((at, message));
-        // It is seen when the last of its parts is here.
-        if *come < takes.iter().filter(is_of_it).count() {
-            return false;
+        if !right {
+            self.wholes.is_wrong(whole);
         }
+        let part = self.sinks.remove(&message.id);
+        self.commits.push(message, whole, at, part);
+        let is_whole = self.wholes.completes(whole, at);
+        // Polls the completion, which starts at once in a thread.
+        self.commits.next_at(&self.wholes);
+        // A message is visible when its last part is here.
+        let Some(right) = is_whole else {
+            return false;
+        };
+        world.borrow_mut().wake_at(at, *pe);
         let delivery = Delivery {
             round: self.round.0,
             message,
             of: operation.delivery(&scenario.tree, whole, *pe),
-            right: *all_right,
+            right,
         };
         let times = match plant {
             Some(Plant::DeliversTwice) => 2,
             _ => 1,
         };
         for _ in 0..times {
-            // A thread does it, whoever waits for it.
+            // A thread delivers the message, even if the PE has stopped waiting.
             world.borrow_mut().deliver(at, *pe, delivery.clone());
         }
         false
@@ -428,7 +411,8 @@ impl RoundIo for StormIo {
         let process = &self.process;
         let pe = process.pe;
         let due = until.map(|Time(due)| due);
-        let committed = self.commits.front().map(|(at, ..)| *at);
+        let (commits, wholes) = (&mut self.commits, &self.wholes);
+        let committed = commits.next_at(wholes);
         {
             let world = &mut process.world.borrow_mut();
             let now = world.now;
@@ -437,11 +421,15 @@ impl RoundIo for StormIo {
             }
             let depends = until.is_none() && committed.is_none();
             let sending = self.under_way.first().map(|(to, ..)| Doing::Sending(*to));
-            let doing = sending.or(doing(round, depends));
+            let doing = match wholes.in_parts {
+                // It may wait on one tree and work on another.
+                true => None,
+                false => sending.or(doing(round, depends)),
+            };
             world.pulse(pe).doing = doing.unwrap_or(Doing::Working);
         }
         let under_way = &mut self.under_way;
-        let neighbours = process.world.borrow().neighbours(pe);
+        let neighbours = &self.neighbours;
         let something = process
             .until(|world| {
                 for place in 0..under_way.len() {
@@ -461,6 +449,7 @@ impl RoundIo for StormIo {
                         return Some(read.map(|body| Something::Came(from, body)));
                     }
                 }
+                let committed = commits.next_at(wholes);
                 let is_past = |at: Option<u64>| at.is_some_and(|at| at <= world.now);
                 let late = is_past(due).then_some(Something::Due);
                 let something = is_past(committed).then_some(Something::Durable).or(late);
@@ -479,7 +468,10 @@ impl RoundIo for StormIo {
                 Ok(Heard::Frame(from))
             }
             Something::Through(to) => Ok(Heard::Through(to)),
-            Something::Durable => Ok(self.next_durable().map_or(Heard::Due, Heard::Committed)),
+            Something::Durable => {
+                let committed = self.commits.take(self.now().0);
+                Ok(committed.map_or(Heard::Due, Heard::Committed))
+            }
             Something::Due if self.idle_turns > MOST_IDLE_TURNS => Err(Cause::Spins),
             Something::Due => Ok(Heard::Due),
         }
@@ -503,19 +495,19 @@ impl RoundIo for StormIo {
     }
 }
 
-/// What somebody waits for.
+/// The event that ends a wait.
 enum Something {
-    /// A frame.
+    /// A frame has arrived.
     Came(PeId, Vec<u8>),
-    /// What was under way to somebody has gone.
+    /// The transmission in progress to this PE is complete.
     Through(PeId),
     /// A message is durable.
     Durable,
-    /// It is as late as it was to be.
+    /// The time limit has passed.
     Due,
 }
 
-/// A frame's body behind its length.
+/// Returns a frame's body with its length as a prefix.
 fn framed(body: &[u8]) -> Vec<u8> {
     [&(body.len() as u32).to_be_bytes()[..], body].concat()
 }

@@ -1,4 +1,4 @@
-//! What must hold of every run, whatever went wrong in it.
+//! The guarantees that every run must meet, with any faults.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,51 +13,51 @@ use super::io::COMMITS_UNDER_WAY;
 use super::scenario::{Fault, Kind, Scenario};
 use super::world::World;
 
-/// A promise that was broken.
+/// A violated guarantee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// A living PE still waits after every bound has passed.
     Waits(PeId),
-    /// The coordinator does.
+    /// The coordinator still waits after every bound has passed.
     CoordinatorWaits,
     /// The coordinator gave up later than any fault allows.
     GaveUpLate {
-        /// So much too late.
+        /// The delay beyond the bound.
         by_ns: u64,
     },
-    /// Nothing went wrong that a round may fail of.
+    /// A round failed, although no fault may have this effect.
     FailedForNothing(String),
-    /// A message is not what its source sent.
+    /// A delivered message differs from its source's.
     WrongBytes(Message),
     /// A message was delivered more than once.
     DeliveredTwice(Message),
     /// Every PE finished the round, but a message is missing.
     Lost {
-        /// Which round.
+        /// The round.
         round: u64,
-        /// How many messages.
+        /// The number of messages.
         messages: u64,
     },
-    /// Whether this PE's message was delivered is told wrongly.
+    /// The reported state of a delivery is wrong.
     Unlisted(DeliveryId),
-    /// Nobody was asked what came of this PE's message, though its destination lives.
+    /// The state of a delivery is unknown, although its destination lives.
     Unasked(DeliveryId),
-    /// The cause that is told names neither a PE nor an edge at fault.
+    /// The reported cause names neither a PE nor an edge at fault.
     Slander(String),
-    /// The last run ended well, and these messages of living PEs are still missing.
+    /// The last run was successful, but these messages of living PEs are still missing.
     StillMissing(Vec<DeliveryId>),
-    /// A faultless round took longer than predicted.
+    /// A round without faults took longer than predicted.
     SlowerThanPlanned {
-        /// Which round.
+        /// The round.
         round: u64,
-        /// What it took.
+        /// The measured time.
         took_ns: u64,
-        /// What was predicted.
+        /// The predicted time.
         predicted_ns: u64,
     },
-    /// A frame of an earlier round was dropped that nobody had sent.
+    /// A frame was dropped as one of an earlier round, but no such frame was sent.
     LateForNothing,
-    /// A frame was dropped as one that had come before, and had not.
+    /// A frame was dropped as a duplicate, but it was not one.
     RepeatedForNothing,
 }
 
@@ -95,14 +95,14 @@ impl fmt::Display for Finding {
     }
 }
 
-/// When a run must be over, whatever goes wrong in it.
+/// Returns the time limit of a run, with any faults.
 pub(super) fn limit_ns(scenario: &Scenario) -> u64 {
     let rounds = scenario.rounds * (scenario.predicted_ns * 4 + scenario.bound_ns());
     let last = scenario.faults.iter().map(|fault| fault.at_ns).max();
     2 * (rounds + last.unwrap_or(0) + scenario.bound_ns())
 }
 
-/// Judges a run that is over.
+/// Checks a run that is over.
 pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
     let mut findings = Vec::new();
     waiting(world, players, &mut findings);
@@ -123,7 +123,7 @@ pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
     findings
 }
 
-/// Nobody waits for ever.
+/// Checks that no process waits forever.
 fn waiting(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
     if !world.office.is_over() {
         findings.push(Finding::CoordinatorWaits);
@@ -135,7 +135,8 @@ fn waiting(world: &World, players: &[Player], findings: &mut Vec<Finding>) {
     }
 }
 
-/// Whole and verified, or not at all; once; and all of them where a round ended well.
+/// Checks that messages are delivered completely or not at all, once, and all of them in a
+/// successful round.
 fn deliveries(world: &World, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     let mut seen = BTreeSet::new();
@@ -164,20 +165,20 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
     }
 }
 
-/// What the coordinator tells of the messages of a round that it gave up is so.
+/// Checks the coordinator's report on the deliveries of a round that it gave up.
 fn told(world: &World, delivered: &[DeliveryId], lacking: &[Lacking], findings: &mut Vec<Finding>) {
     let round = world.office.reports.len() as u64 + 1;
     let of_round = world.disk.iter().filter(|it| it.round == round);
     let there: BTreeSet<DeliveryId> = of_round.map(|it| it.of).collect();
     let invented = delivered.iter().filter(|it| !there.contains(it));
-    // Of a message whose destination was not heard any more, nobody can tell.
+    // The state of a delivery is unknown if its destination was unreachable.
     let denied = lacking.iter().filter(|it| it.received.is_some());
     let denied = denied.map(|it| &it.delivery);
     let denied = denied.filter(|it| there.contains(it));
     findings.extend(invented.chain(denied).map(|it| Finding::Unlisted(*it)));
 }
 
-/// The cause names who was at fault, and in time.
+/// Checks that the cause is the PE or edge at fault, and that it was found in time.
 fn cause(world: &World, at: u64, trouble: &Trouble, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     if scenario.is_harmless() {
@@ -196,15 +197,15 @@ fn cause(world: &World, at: u64, trouble: &Trouble, findings: &mut Vec<Finding>)
     }
 }
 
-/// When a fault must have been noticed, if it is not one that waits for a frame to come by.
+/// Returns when a fault must have been noticed; no limit for faults that wait for a frame.
 fn latest_notice_ns(scenario: &Scenario, fault: &Fault) -> u64 {
     match fault.kind {
-        Kind::Corrupt { .. } => u64::MAX,
+        _ if fault.kind.is_damage() => u64::MAX,
         _ => fault.at_ns + scenario.bound_ns() + scenario.rounds * 2 * scenario.predicted_ns,
     }
 }
 
-/// Whether a fault may be the one that is told.
+/// Returns whether a fault may be the reported cause.
 fn is_meant(fault: &Fault, trouble: &Trouble) -> bool {
     let kind = &fault.kind;
     if kind.is_harmless() {
@@ -219,30 +220,33 @@ fn is_meant(fault: &Fault, trouble: &Trouble) -> bool {
     let ends = kind.way().map(|way| [way.from, way.to]);
     match blamed {
         Some(pe) => kind.pe() == Some(pe) || ends.is_some_and(|ends| ends.contains(&pe)),
-        // Who verifies a message knows its way, not where on it something happened; and where
-        // everybody waits for another, nobody stands out.
+        // The PE that verifies a message knows its path, but not the position of the fault on it;
+        // and if every PE waits for another, none can be identified.
         None => match trouble {
             Trouble::Stalled(..) => true,
-            _ => witness.is_some() && matches!(kind, Kind::Corrupt { .. }),
+            _ => witness.is_some() && kind.is_damage(),
         },
     }
 }
 
-/// A faultless run is never slower than predicted.
+/// Checks that a run without faults is never slower than predicted.
 fn pace(world: &World, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     let predicted_ns = scenario.predicted_ns;
-    // The prediction knows of none.
+    // The prediction does not contain waits for the disk.
     let messages = scenario.bytes.iter().filter(|&&bytes| bytes > 0).count();
     let waits_for_disk = scenario.commit_ns > 0 && messages > COMMITS_UNDER_WAY;
-    // Frames come whole here, and receivers call for more behind a whole one.
-    let calls_later = scenario.briefs.iter().any(Brief::is_in_turns);
+    // Frames arrive completely here, so receivers call the next sender only after a whole frame.
+    let mut briefs = scenario.lanes.iter().flat_map(|lane| &lane.briefs);
+    let calls_later = briefs.any(Brief::is_in_turns);
     let knows_all = !waits_for_disk && !calls_later;
     let rounds = &world.rounds_ns[1..=world.rounds_finished() as usize];
     for (round, (began, over)) in (1..).zip(rounds) {
         let took_ns = over - began;
-        // A round that begins at another time may round its nanoseconds otherwise.
-        if scenario.faults.is_empty() && knows_all && took_ns > predicted_ns + 1 {
+        // A round that begins at another time may round nanoseconds differently. The prediction
+        // begins with free ports.
+        let most_ns = predicted_ns + 1 + world.left_ns[round as usize];
+        if scenario.faults.is_empty() && knows_all && took_ns > most_ns {
             findings.push(Finding::SlowerThanPlanned {
                 round,
                 took_ns,

@@ -1,13 +1,12 @@
 //! Deterministic simulation: clusters of PEs and their coordinator in virtual time, on a network
-//! that delays, doubles, damages and loses what is sent, among processes that stop and die. A
-//! seed is a run, bit for bit.
+//! that delays, duplicates, damages and loses data, with processes that stop and die. A seed
+//! determines a run, bit for bit.
 //!
-//! What runs is what ships: the rounds and what carries them out are the node's own
-//! (`flitcast_node::rounds`, on the storm's `io`), frames are read by its reader, and the
-//! coordinator is the conductor itself (`office`), with the rules by which a failed run is gone on
-//! with. Made up are the network (`wire`, `world`), and what a seed stands for (`scenario`);
-//! `judge` says afterwards which promises were broken. Not here: sockets, threads, clocks, and
-//! what comes before the rounds: launching, connecting, measuring.
+//! The simulation runs the real code: the rounds and their driver from the node
+//! (`flitcast_node::rounds`, on the storm's `io`), its frame reader, and the coordinator's
+//! controller (`office`) with its rules for retries. Only the network (`wire`, `world`) and the
+//! runs (`scenario`) are made up; `judge` checks guarantees afterwards. Sockets, threads, clocks,
+//! and the steps before rounds (launch, connections, measurements) are not covered.
 
 mod cause;
 mod io;
@@ -34,49 +33,51 @@ use flitcast_proto::DeliveryId;
 pub use cause::Cause;
 pub use judge::Finding;
 pub use plant::Plant;
-pub use scenario::{Fault, HEARTBEAT_NS, Kind, SILENCE_NS, Scenario, Way};
+pub use scenario::{Fault, HEARTBEAT_NS, Kind, Lane, SILENCE_NS, Scenario, Way};
 pub use tally::Tally;
 
 use io::Process;
 use trace::Trace;
 use world::World;
 
-/// What a seed came to: a run, and those that went on with it.
+/// The result of a seed: a run and its retries.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was run first.
+    /// The first run.
     pub scenario: Arc<Scenario>,
-    /// How many runs there were.
+    /// The number of runs.
     pub runs: u64,
-    /// How long they took, in virtual time.
+    /// The duration of all runs in virtual time.
     pub virtual_ns: u64,
-    /// Rounds that every PE finished.
+    /// Number of rounds that every PE finished.
     pub rounds_finished: u64,
-    /// Of those of the first run, from P0's trigger to the last arrival.
+    /// Durations of the first run's finished rounds, from P0's trigger to the last arrival.
     pub rounds_ns: Vec<u64>,
-    /// Rounds that were given up, and why.
+    /// The causes of rounds that were given up.
     pub given_up: Vec<String>,
-    /// Messages delivered, in all rounds.
+    /// Number of messages delivered, in all rounds.
     pub delivered: u64,
-    /// Frames of earlier rounds that were dropped.
+    /// Number of dropped frames of earlier rounds.
     pub late_frames: u64,
-    /// Frames that were sent twice by the network.
+    /// Number of frames that the network duplicated.
     pub doubled_frames: u64,
-    /// Frames that came again and were dropped.
+    /// Number of dropped duplicates.
     pub repeated_frames: u64,
-    /// Promises that were broken.
+    /// Number of flits whose payload was damaged.
+    pub damaged_payloads: u64,
+    /// Violated guarantees.
     pub findings: Vec<Finding>,
-    /// A hash of all that happened, in order.
+    /// A hash of all events, in order.
     pub trace: u128,
 }
 
-/// Runs the scenario that `seed` stands for, printing what happens if asked to.
+/// Runs the scenario of a seed, and prints the events if `print` is set.
 pub fn run(seed: u64, plant: Option<Plant>, print: bool) -> Outcome {
     let scenario = Arc::new(Scenario::of(seed));
     play(&scenario, plant, print)
 }
 
-/// Runs a scenario, and goes on with it after a failure as often as it says.
+/// Runs a scenario with its retries.
 pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outcome {
     let mut outcome = Outcome {
         scenario: scenario.clone(),
@@ -89,6 +90,7 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         late_frames: 0,
         doubled_frames: 0,
         repeated_frames: 0,
+        damaged_payloads: 0,
         findings: Vec::new(),
         trace: 0,
     };
@@ -110,7 +112,7 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
                 outcome.findings.push(finding);
             }
         }
-        // What is there with a receipt is found by the PEs of the next run.
+        // The PEs of the next run find the deliveries with receipts.
         progress.learn_delivered(there.iter().copied());
         let Some((_, gave_up)) = &world.office.gave_up else {
             let missing = progress.missing().into_iter();
@@ -139,7 +141,6 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
 }
 
 impl Outcome {
-    /// One run more.
     fn add(&mut self, world: &World, findings: Vec<Finding>) {
         let finished = world.rounds_finished() as usize;
         if self.runs == 0 {
@@ -156,6 +157,7 @@ impl Outcome {
         self.late_frames += world.late_frames;
         self.doubled_frames += world.doubled_frames;
         self.repeated_frames += world.repeated_frames();
+        self.damaged_payloads += world.damaged_payloads();
         self.findings.extend(findings);
         self.trace = world.trace.digest();
     }
@@ -177,6 +179,7 @@ fn play_once(
                 world: world.clone(),
                 scenario: scenario.clone(),
                 pe,
+                lane: 0,
                 plant,
             };
             Player::Plays(Box::pin(io::live(process)))
@@ -212,7 +215,7 @@ enum Player {
 }
 
 impl Player {
-    /// Lets it go on; whether it ends.
+    /// Polls the process; returns whether it ends.
     fn poll(&mut self) -> bool {
         let Player::Plays(life) = self else {
             return false;

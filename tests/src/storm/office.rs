@@ -1,4 +1,4 @@
-//! The coordinator of the storm: the conductor of rounds itself, between the channels of the PEs.
+//! The simulated coordinator: the real controller of rounds between the channels of the PEs.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,23 +12,23 @@ use super::scenario::{SILENCE_NS, Scenario};
 
 pub(super) use flitcast_coordinator::machines::Lost;
 
-/// What the coordinator knows, and what came of the rounds.
+/// The coordinator's state, and the results of the rounds.
 pub(super) struct Office {
     conductor: Conductor,
     pes: Vec<PeId>,
     rounds: u64,
-    /// By PE, when a byte of its channel came last.
+    /// For each PE, when the last byte of its channel arrived.
     heard: Vec<u64>,
-    /// Those whose channels are no more.
+    /// PEs whose channels have ended.
     lost: BTreeSet<PeId>,
-    /// When it looks again, if nothing comes before.
+    /// The time of the next check if no event comes before.
     look_at: Option<u64>,
     words: VecDeque<(PeId, ToPe)>,
-    /// What is to be told of it.
+    /// Lines for the trace.
     pub(super) notes: VecDeque<String>,
-    /// Of each round that all have reported.
+    /// Reports on each complete round.
     pub(super) reports: Vec<Vec<Report>>,
-    /// That it gave up, and when.
+    /// When and how the coordinator gave up.
     pub(super) gave_up: Option<(u64, GaveUp)>,
 }
 
@@ -51,8 +51,9 @@ impl Office {
             Time(0),
             Plan {
                 bytes: scenario.bytes.clone(),
-                briefs: scenario.briefs.clone(),
-                lanes: Vec::new(),
+                briefs: scenario.whole.clone(),
+                lanes: scenario.briefs_by_lane(),
+                prefixes: Vec::new(),
                 rounds: scenario.rounds,
                 predicted_ns: scenario.predicted_ns,
             },
@@ -73,7 +74,7 @@ impl Office {
         office
     }
 
-    /// All is reported, or it gave up.
+    /// Returns whether all rounds are reported, or given up.
     pub(super) fn is_over(&self) -> bool {
         self.gave_up.is_some() || self.reports.len() as u64 == self.rounds
     }
@@ -82,12 +83,12 @@ impl Office {
         self.conductor.wants_look()
     }
 
-    /// Whether the channel of a PE is there.
+    /// Returns whether the channel of a PE is open.
     pub(super) fn listens_to(&self, pe: PeId) -> bool {
         !self.lost.contains(&pe)
     }
 
-    /// For how long nothing has come over the channel of a PE; 0 if that is no more.
+    /// Returns for how long nothing has arrived over the channel of a PE; 0 if it has ended.
     pub(super) fn silent_ns(&self, now: u64, pe: PeId) -> u64 {
         match self.listens_to(pe) {
             true => now - self.heard[pe.index()],
@@ -121,7 +122,7 @@ impl Office {
         self.go_on(now);
     }
 
-    /// Takes what the conductor has to say and to tell.
+    /// Handles the controller's events and messages.
     fn go_on(&mut self, now: u64) {
         let was_over = self.is_over();
         while let Some(update) = self.conductor.poll_update() {
@@ -149,13 +150,13 @@ impl Office {
         self.words.pop_front()
     }
 
-    /// When to look again, once after each change.
+    /// Returns the time of the next check, once after each change.
     pub(super) fn next_look(&mut self) -> Option<u64> {
         self.look_at.take()
     }
 }
 
-/// Ends of channels and processes, as nodes come to them.
+/// Ends of channels and processes, with the texts of real nodes.
 pub(super) trait Ends {
     fn silent() -> Lost;
     fn reset() -> Lost;

@@ -1,21 +1,20 @@
-//! Mistakes that are planted, to see that the storm finds them.
+//! Intended errors in a simulation, to check that it detects them.
 
-/// A mistake that is made on purpose, to see that it is found. Others are made in the program
-/// itself (`tests/mistakes`).
+/// An intended error. The script `tests/mistakes` inserts others into the program itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plant {
-    /// A coordinator that gives up tells nobody.
+    /// A coordinator that gives up does not notify the PEs.
     ForgetsToAbort,
-    /// What becomes durable is not what was verified.
+    /// The durable bytes differ from the verified ones.
     WritesOtherBytes,
-    /// What became durable is not listed when the round is given up.
+    /// Durable messages are not reported when a round is given up.
     ForgetsDeliveries,
-    /// A message is delivered again.
+    /// A message is delivered twice.
     DeliversTwice,
 }
 
 impl Plant {
-    /// All of them.
+    /// All intended errors.
     pub const ALL: [Plant; 4] = [
         Plant::ForgetsToAbort,
         Plant::WritesOtherBytes,

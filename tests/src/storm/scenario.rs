@@ -1,15 +1,15 @@
-//! What a seed stands for: a tree, messages, an operation, links, and what goes wrong
-//! when. Nothing is run here.
+//! The scenario of a seed: a tree, messages, an algorithm, links, and faults with their times. This
+//! module runs nothing.
 
 mod fault;
+mod lanes;
 
 use std::sync::Arc;
 
-use flitcast_coordinator::machines::Next;
+use flitcast_coordinator::machines::{Next, has_parts};
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
 use flitcast_proto::gossip::Arena;
 use flitcast_proto::ops::{Brief, Broadcast, Exchange, Fits, Gossip, OnNetwork, Operation};
-use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::seeded::SplitMix64;
@@ -17,59 +17,66 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
 pub use fault::{Fault, Kind, Way};
+pub use lanes::Lane;
 
-/// How often a PE gives a sign of life on each of its edges.
+use lanes::planned;
+
+/// Interval of keepalives on each edge.
 pub const HEARTBEAT_NS: u64 = 500_000_000;
-/// A neighbour that was not heard of for so long is given up.
+/// Time after which a silent neighbour is given up.
 pub const SILENCE_NS: u64 = 3_000_000_000;
 
-/// Nobody's silence limit passes in this time, whatever else goes slowly: what all
-/// harmless faults of a run may take together.
+/// Total duration of the harmless faults of a run, within which no timeout expires, however slow
+/// everything else is.
 const HARMLESS_NS: u64 = 2_000_000_000;
-/// Every silence limit passes in this time.
+/// A time within which every timeout expires.
 const FATAL_NS: u64 = 4_500_000_000;
 
-/// More PEs would cost time and show nothing new.
+/// Changes a seed for later additions: several trees and damaged payloads. With this value, the
+/// seeds in tests keep their meaning.
+const MORE: u64 = 0x6c61_6e65_7300_0025;
+
+/// Maximum number of PEs; more would take time without new results.
 const MOST_PES: u64 = 20;
 
 /// One run of one cluster.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it was made of.
+    /// The seed.
     pub seed: u64,
-    /// Who is whose parent.
+    /// The tree.
     pub tree: Arc<Tree>,
-    /// What the rounds do.
+    /// The algorithm of the rounds.
     pub operation: Operation,
     /// How orders are obeyed.
     pub pacing: Pacing,
-    /// Of M_i, by PE index.
+    /// Lengths by delivery.
     pub bytes: Vec<u64>,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// The links; the processes take no time.
-    pub model: Model,
-    /// Whether the connections check every record, as TLS does; else headers are guarded
-    /// by their seals, and messages by their digests.
+    /// The trees over which messages are split; the first is `tree`.
+    pub lanes: Vec<Lane>,
+    /// Whether the connections check every record, as TLS does; otherwise seals protect headers,
+    /// and digests protect messages.
     pub authenticated: bool,
-    /// How many rounds there are.
+    /// The number of rounds.
     pub rounds: u64,
-    /// From a message's last byte until it is durable.
+    /// Time from a message's last byte until it is durable.
     pub commit_ns: u64,
-    /// What each PE is told of each round.
-    pub briefs: Vec<Brief>,
-    /// What a round takes if nothing goes wrong.
+    /// The schedule of each PE, by PE index, if messages are not split.
+    pub whole: Vec<Brief>,
+    /// The duration of a round without faults.
     pub predicted_ns: u64,
-    /// What goes wrong, in no order.
+    /// The faults, in any order.
     pub faults: Vec<Fault>,
-    /// By PE: how long a word takes between it and the coordinator.
+    /// For each PE, the time of a message between it and the coordinator.
     pub control_ns: Vec<u64>,
-    /// How often it is gone on with after a failure; not, where there are several rounds.
+    /// Maximum number of retries after a failure; 0 with several rounds.
     pub retries: u32,
 }
 
 impl Scenario {
-    /// What `seed` stands for: the same on every machine.
+    /// Creates the scenario of a seed, which is the same on every machine.
     pub fn of(seed: u64) -> Scenario {
         let mut dice = Dice(SplitMix64::new(seed));
         let operation = dice.operation();
@@ -77,7 +84,7 @@ impl Scenario {
         let operation = dice.on_network(operation, tree.len());
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
         let mut bytes = dice.lengths(&tree, operation, flit_bytes);
-        // A message has one length, wherever it ends.
+        // A message has the same length at all destinations.
         for message in operation.messages(&tree) {
             let length = operation.length(&tree, message, &bytes);
             for at in message.ends(&tree) {
@@ -88,14 +95,19 @@ impl Scenario {
         let model = dice.model(tree.len(), flit_bytes);
         let pacing = dice.pick(&[Pacing::Scheduled, Pacing::Turns, Pacing::Eager]);
         let timing = Timing::of(&model, flit_bytes, pacing);
-        let briefs = Brief::all(&tree, operation, &bytes, &timing);
-        let predicted_ns = predict(&tree, &briefs, &model)
-            .unwrap_or_else(|violation| panic!("seed {seed}: the schedule: {violation}"))
-            .round_ns();
+        let whole = Brief::all(&tree, operation, &bytes, &timing);
+        let mut more = Dice(SplitMix64::new(seed ^ MORE));
+        let mut trees = vec![(tree.clone(), model)];
+        for other in more.further(&tree, operation) {
+            trees.push((other, more.model(tree.len(), flit_bytes)));
+        }
+        let parts = more.dealt((&tree, operation), &bytes, trees.len(), flit_bytes);
+        let (lanes, predicted_ns) = planned((operation, flit_bytes, pacing), trees, &parts);
         let authenticated = dice.below(3) == 0;
         let rounds = 1 + dice.below(3);
         let commit_ns = dice.pick(&[0, 50_000, 5_000_000]);
-        let faults = dice.faults(&tree, rounds, predicted_ns);
+        let mut faults = dice.faults(&tree, rounds, predicted_ns);
+        more.spread(&mut faults, &lanes, rounds * predicted_ns + 1);
         let retries = match rounds {
             1 => dice.below(4) as u32,
             _ => 0,
@@ -108,11 +120,11 @@ impl Scenario {
             pacing,
             bytes,
             flit_bytes,
-            model,
+            lanes,
             authenticated,
             rounds,
             commit_ns,
-            briefs,
+            whole,
             predicted_ns,
             faults,
             control_ns,
@@ -120,9 +132,9 @@ impl Scenario {
         }
     }
 
-    /// The run that goes on with this one after `runs` others, as planned.
+    /// Creates the retry of this run after `runs` other runs.
     pub fn after(&self, next: Next, runs: u64) -> Scenario {
-        let seed = self.seed;
+        let (seed, operation, flit_bytes) = (self.seed, next.operation, self.flit_bytes);
         let tree = Arc::new(next.repair.tree);
         let mut bytes = self.bytes.clone();
         for it in next.operation.all_deliveries(&tree) {
@@ -130,42 +142,59 @@ impl Scenario {
                 bytes[it.index()] = 0;
             }
         }
-        let timing = Timing::of(&self.model, self.flit_bytes, self.pacing);
-        let briefs = Brief::all(&tree, next.operation, &bytes, &timing);
-        let predicted_ns = predict(&tree, &briefs, &self.model)
-            .unwrap_or_else(|fault| panic!("seed {seed}, run {runs}: the schedule: {fault}"))
-            .round_ns();
+        // With absent PEs, messages are not split.
+        let lanes = match tree.count() == tree.len() && has_parts(operation) {
+            true => &self.lanes[..],
+            false => &self.lanes[..1],
+        };
+        let trees = lanes[1..]
+            .iter()
+            .map(|it| (it.tree.clone(), it.model.clone()));
+        let first = (tree.clone(), lanes[0].model.clone());
+        let trees: Vec<(Arc<Tree>, Model)> = std::iter::once(first).chain(trees).collect();
+        let timing = Timing::of(&trees[0].1, flit_bytes, self.pacing);
+        let whole = Brief::all(&tree, operation, &bytes, &timing);
         let mut dice = Dice(SplitMix64::new(seed ^ (runs << 56)));
+        let parts = dice.dealt((&tree, operation), &bytes, trees.len(), flit_bytes);
+        let (lanes, predicted_ns) = planned((operation, flit_bytes, self.pacing), trees, &parts);
+        let mut faults = Vec::new();
+        if tree.count() > 1 {
+            faults = dice.faults(&tree, 1, predicted_ns);
+            dice.spread(&mut faults, &lanes, predicted_ns + 1);
+        }
         Scenario {
-            operation: next.operation,
-            faults: match tree.count() {
-                1 => Vec::new(),
-                _ => dice.faults(&tree, 1, predicted_ns),
-            },
+            operation,
+            faults,
             tree,
             bytes,
-            briefs,
+            lanes,
+            whole,
             predicted_ns,
             ..self.clone()
         }
     }
 
-    /// Whether every round must end well.
+    /// Returns whether every round must be successful.
     pub fn is_harmless(&self) -> bool {
         self.faults.iter().all(|fault| fault.kind.is_harmless())
     }
 
-    /// No fault may take longer than this to be told, with what came of the messages: until the
-    /// coordinator finds that nothing moves, and two heartbeats; what every link takes to empty
-    /// its buffer, twice, and all that holds it up; for a better cause, for the last reports, and
-    /// for words to go to and fro.
+    /// Returns the time within which a fault must be reported, with the state of the messages: for
+    /// the coordinator to detect a stall, and two heartbeats; for every link to empty its buffer
+    /// twice, with all delays; for the explanation of an error, for the last reports, and for
+    /// messages to and from the coordinator.
     pub fn bound_ns(&self) -> u64 {
-        let ways = self.model.edges.iter().flat_map(|e| [e.down, e.up]);
         let frame = u64::from(self.flit_bytes) + MAX_FLIT_PREFIX as u64;
-        let buffer = (self.model.buffer_bytes + frame) as f64;
-        let spread: f64 = ways
-            .map(|link| 2.0 * (link.latency_ns + buffer * link.ns_per_byte))
-            .sum();
+        let ways = self.lanes.iter().flat_map(|lane| {
+            let buffer = (lane.model.buffer_bytes + frame) as f64;
+            let ways = lane
+                .model
+                .edges
+                .iter()
+                .flat_map(|edge| [edge.down, edge.up]);
+            ways.map(move |link| 2.0 * (link.latency_ns + buffer * link.ns_per_byte))
+        });
+        let spread: f64 = ways.sum();
         let held_up: u64 = self.faults.iter().map(|fault| fault.kind.lasts_ns()).sum();
         let stands_still = SILENCE_NS + 10_000_000_000 + 2 * HEARTBEAT_NS;
         let aftermath = 500_000_000 + 2_000_000_000 + 100_000_000;
@@ -173,7 +202,7 @@ impl Scenario {
     }
 }
 
-/// Draws what a scenario is made of.
+/// A random generator of scenarios.
 struct Dice(SplitMix64);
 
 impl Dice {
@@ -185,7 +214,7 @@ impl Dice {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// From 1 to `most`, small numbers as likely as large ones.
+    /// Returns a number from 1 to `most`; every order of magnitude is equally likely.
     fn scale(&mut self, most: u64) -> u64 {
         let bits = self.below(u64::from(most.ilog2()) + 1);
         (1 + self.below(2 << bits)).min(most)
@@ -227,7 +256,7 @@ impl Dice {
         }
     }
 
-    /// The same on a network of so many PEs, where it is a gossip on one.
+    /// Draws a network and an algorithm for it if the operation is a gossip on a network.
     fn on_network(&mut self, operation: Operation, pes: usize) -> Operation {
         if operation != Operation::Gossip(Gossip::OnNetwork(None)) {
             return operation;
@@ -251,36 +280,41 @@ impl Dice {
         let arena = network.parse().ok().and_then(|spec| Arena::of(&spec).ok());
         let algorithm = algorithm.parse().expect("it is an algorithm");
         let one = arena.filter(|arena| arena.pes() == pes);
-        // Some are for other numbers of PEs: then it is a ring of all.
+        // An algorithm for other numbers of PEs is replaced by a ring of all.
         let one = one.and_then(|arena| OnNetwork::new(arena, algorithm).ok());
         Operation::Gossip(Gossip::OnNetwork(one))
     }
 
-    /// A tree on which the operation is possible.
+    /// Draws a tree on which the operation is possible.
     fn tree(&mut self, operation: Operation) -> Arc<Tree> {
         let pes = match operation.fits() {
             Fits::Cubes => 2 << self.below(3),
             _ => 2 + self.below(MOST_PES - 1),
         };
+        let tree = self.grown(operation, pes);
+        let root = match (operation, self.below(3)) {
+            (Operation::LinearGather { .. }, _) | (_, 1..) => PeId::ROOT,
+            // A path is one only from its ends.
+            (Operation::ShoulderTap, _) => PeId(pes as u32 - 1),
+            _ => self.pe(&tree),
+        };
+        Arc::new(tree.rerooted(root))
+    }
+
+    /// Draws a tree from P0.
+    fn grown(&mut self, operation: Operation, pes: u64) -> Tree {
         let reach = 1 + self.below(pes);
         let parents = (1..pes).map(|pe| {
             let parent = match operation {
                 Operation::ShoulderTap => pe - 1,
                 Operation::LinearGather { .. } => 0,
-                // A short reach makes deep trees, a long one flat ones.
+                // A short reach makes deep trees, a long one flat trees.
                 _ => pe - 1 - self.below(reach.min(pe)),
             };
             Some(PeId(parent as u32))
         });
         let parents = std::iter::once(None).chain(parents).collect();
-        let tree = Tree::from_parents(parents).expect("parents stand before their children");
-        let root = match (operation, self.below(3)) {
-            (Operation::LinearGather { .. }, _) | (_, 1..) => PeId::ROOT,
-            // A path is one from its ends alone.
-            (Operation::ShoulderTap, _) => PeId(pes as u32 - 1),
-            _ => self.pe(&tree),
-        };
-        Arc::new(tree.rerooted(root))
+        Tree::from_parents(parents).expect("parents stand before their children")
     }
 
     fn lengths(&mut self, tree: &Tree, operation: Operation, flit_bytes: u32) -> Vec<u64> {
@@ -330,13 +364,13 @@ impl Dice {
     }
 
     fn faults(&mut self, tree: &Tree, rounds: u64, predicted_ns: u64) -> Vec<Fault> {
-        // A quarter of the runs is faultless, a quarter must end well nevertheless.
+        // A quarter of the runs has no faults; a quarter must be successful despite faults.
         let (count, harmless) = match self.below(4) {
             0 => (0, true),
             1 => (1 + self.below(4), true),
             _ => (1 + self.below(3), false),
         };
-        // Some come when all is over.
+        // Some faults come after the last round.
         let span = rounds * (predicted_ns + predicted_ns / 4) + 1_000_000;
         let mut left = HARMLESS_NS;
         (0..count)
@@ -363,10 +397,10 @@ impl Dice {
             0 => (parent, child),
             _ => (child, parent),
         };
-        Way { from, to }
+        Way { lane: 0, from, to }
     }
 
-    /// What no round may fail of; `left` is what is left of the time for all of it.
+    /// Draws a harmless fault; `left` is the remaining total duration of these.
     fn harmless(&mut self, tree: &Tree, left: &mut u64) -> Kind {
         let for_ns = self.scale(*left / 2 + 1);
         let kind = match self.below(5) {

@@ -1,4 +1,4 @@
-//! Many runs, added up.
+//! Statistics of many runs.
 
 use std::fmt;
 
@@ -6,37 +6,41 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Kind, Outcome};
 
-/// Figures of many runs.
+/// Statistics of many runs.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// Runs of clusters: those that went on with a failed one are counted.
+    /// Number of runs, including retries.
     pub runs: u64,
-    /// Their time, together.
+    /// Total virtual time.
     pub virtual_ns: u128,
-    /// By the place in [`Kind::NAMES`].
+    /// Number of faults by index in [`Kind::NAMES`].
     pub faults: [u64; Kind::NAMES.len()],
-    /// Rounds that every PE finished.
+    /// Number of rounds that every PE finished.
     pub rounds_well: u64,
-    /// Rounds that were given up.
+    /// Number of rounds that were given up.
     pub rounds_given_up: u64,
-    /// Messages delivered.
+    /// Number of messages delivered.
     pub delivered: u64,
-    /// Frames that were sent twice by the network.
+    /// Number of frames that the network duplicated.
     pub doubled_frames: u64,
-    /// Of these, those that somebody met, and dropped.
+    /// Number of duplicates that were received and dropped.
     pub repeated_frames: u64,
-    /// Frames dropped since their round was over.
+    /// Number of flits whose payload was damaged.
+    pub damaged_payloads: u64,
+    /// Number of seeds whose messages are split over several trees.
+    pub on_several_trees: u64,
+    /// Number of frames that were dropped because their round was over.
     pub late_frames: u64,
-    /// A hash of their traces, in order: the same on every machine, in every build.
+    /// A hash of the traces, in order, which is the same on every machine and in every build.
     pub trace: u128,
-    /// Seeds of runs that broke a promise, with the first one.
+    /// Seeds that violate a guarantee, each with its first finding.
     pub findings: Vec<(u64, String)>,
 }
 
 impl Tally {
-    /// One run more.
+    /// Adds a run.
     pub fn add(&mut self, outcome: &Outcome) {
         self.seeds += 1;
         self.virtual_ns += u128::from(outcome.virtual_ns);
@@ -50,6 +54,8 @@ impl Tally {
         self.doubled_frames += outcome.doubled_frames;
         self.repeated_frames += outcome.repeated_frames;
         self.late_frames += outcome.late_frames;
+        self.damaged_payloads += outcome.damaged_payloads;
+        self.on_several_trees += u64::from(outcome.scenario.lanes.len() > 1);
         let traces = [self.trace, outcome.trace].map(u128::to_be_bytes);
         self.trace = xxh3_128(traces.as_flattened());
         if let Some(finding) = outcome.findings.first() {
@@ -63,6 +69,10 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut row = |name: &str, figure: String| writeln!(f, "{name:<28}{figure:>14}");
         row("seeds", self.seeds.to_string())?;
+        row(
+            "on several trees at once",
+            self.on_several_trees.to_string(),
+        )?;
         row("runs", self.runs.to_string())?;
         let hours = self.virtual_ns as f64 / 3.6e12;
         row("simulated hours", format!("{hours:.2}"))?;
@@ -75,6 +85,7 @@ impl fmt::Display for Tally {
         row("doubled frames", self.doubled_frames.to_string())?;
         row("repeated frames dropped", self.repeated_frames.to_string())?;
         row("late frames dropped", self.late_frames.to_string())?;
+        row("flits damaged", self.damaged_payloads.to_string())?;
         row("trace", format!("{:032x}", self.trace))?;
         row("findings", self.findings.len().to_string())?;
         for (seed, finding) in &self.findings {

@@ -1,12 +1,12 @@
-//! What happened, in order: hashed always, so that two runs of a seed can be compared,
-//! and printed if asked for.
+//! A log of all events in order: always hashed, so that two runs of a seed can be compared, and
+//! printed if requested.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
 
 use xxhash_rust::xxh3::Xxh3;
 
-/// What happened so far.
+/// A log of events.
 pub(super) struct Trace {
     hash: Xxh3,
     line: String,
@@ -22,20 +22,20 @@ impl Trace {
         }
     }
 
-    /// Something happened.
+    /// Adds an event.
     pub(super) fn note(&mut self, now_ns: u64, what: std::fmt::Arguments<'_>) {
         self.line.clear();
         let (ms, ns) = (now_ns / 1_000_000, now_ns % 1_000_000);
-        // Writing to a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(self.line, "{ms:>6}.{ns:06} ms  {what}");
         self.hash.update(self.line.as_bytes());
         if self.is_printed {
-            // Whoever reads it may stop reading.
+            // The reader of a pipe may close it.
             let _ = std::io::stdout().write_all(self.line.as_bytes());
         }
     }
 
-    /// The hash of all of it.
+    /// Returns the hash of all events.
     pub(super) fn digest(&self) -> u128 {
         self.hash.digest128()
     }

@@ -1,5 +1,5 @@
-//! One direction of an edge, as TCP carries it: bytes in order, late or never, in
-//! buffers that fill up. What happens when is `world.rs`'s to say.
+//! One direction of an edge as with TCP: bytes arrive in order, late or never, and buffers have
+//! limits. `world.rs` schedules the events.
 
 use std::collections::VecDeque;
 
@@ -9,76 +9,77 @@ use flitcast_proto::wire::reader::{FrameReader, Look};
 use flitcast_proto::wire::seal::Sealer;
 use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit};
 
-/// After so long without an acknowledgement a host has sent again more than once.
+/// Time without an acknowledgement after which a host has retransmitted more than once.
 const REPEATS_NS: u64 = 700_000_000;
 
-/// What crosses.
+/// A unit in transit.
 #[derive(Debug)]
 enum Parcel {
     Bytes {
         bytes: Vec<u8>,
-        /// On an authenticated connection: its record fails its check.
+        /// Whether its record on an authenticated connection is invalid.
         spoiled: bool,
     },
-    /// A heartbeat: it takes no room, and is noticed whether the receiver reads or not.
+    /// A heartbeat, which takes no room and is received even if the process does not read.
     Life,
-    /// Nothing comes behind this.
+    /// The end of the stream.
     End,
 }
 
-/// Bits that are to flip in a frame to come.
+/// Bits to be flipped in a later frame.
 #[derive(Debug)]
 struct Corruption {
     skip: u64,
     bits: u64,
+    /// Whether only payload is affected.
+    is_damage: bool,
 }
 
 /// One direction of an edge.
 #[derive(Debug)]
 pub(super) struct Wire {
     link: Link,
-    /// When all that was handed over has left the port, in nanoseconds with fractions,
-    /// so that rates are exact over many frames.
+    /// When all frames sent so far have left the port, in fractional nanoseconds, so that rates are
+    /// exact over many frames.
     port_free: f64,
-    /// The same for control frames, which slip in between the packets of a flit.
+    /// When all control frames, which go between packets of a flit, have left the port.
     slipped: f64,
-    /// What is on its way, with its arrival and its departure, and the last arrival.
+    /// Units in transit, with arrival and departure, and the last arrival.
     flight: VecDeque<(u64, u64, Parcel)>,
     last_arrival: u64,
-    /// When bytes were handed over last.
+    /// When bytes were last sent.
     last_sent: u64,
-    /// What has arrived and was not read.
+    /// Bytes that have arrived and were not read.
     inbox: Vec<u8>,
-    /// Whether records are checked, and where in the inbox the first one begins that
-    /// fails.
+    /// Whether records are checked, and the position in the inbox of the first invalid one.
     authenticated: bool,
     spoiled_at: Option<usize>,
-    /// Of each frame between its sender's write and its receiver's read, the bytes that it
-    /// counts for.
+    /// The bytes that each frame between its sender's write and its receiver's read counts for.
     unread: VecDeque<u64>,
-    /// The sum of what they count for.
     unread_bytes: u64,
-    /// When the receiver's host last heard anything.
+    /// When the receiver's host last received anything.
     heard: u64,
-    /// Nothing more can be sent.
+    /// Whether nothing more can be sent.
     closed: bool,
-    /// The receiver has seen the end.
+    /// Whether the receiver has received the end.
     ended: bool,
-    /// Nothing arrives in this time.
+    /// The interval in which nothing arrives.
     blocked_since: u64,
     blocked_until: u64,
-    /// Until when everything takes so much longer.
+    /// The end of a delay, and its length.
     delay: (u64, u64),
     duplicate_percent: u64,
     corruption: Option<Corruption>,
-    /// Frames of an earlier round that are to go ahead of the next item.
+    /// Number of frames of an earlier round that precede the next item.
     late: u64,
-    /// The sender's seals, and what the receiver has read.
+    /// The sender's seals, and the receiver's reader.
     sealer: Sealer,
     pub(super) reader: FrameReader,
-    /// Frames that had come before.
+    /// Number of duplicates received.
     pub(super) repeated: u64,
-    /// When the receiver's host looks at the wire next.
+    /// Number of flits whose payload was damaged.
+    pub(super) damaged_payloads: u64,
+    /// When the receiver's host checks the wire next.
     pub(super) looked_at: u64,
 }
 
@@ -108,16 +109,17 @@ impl Wire {
             sealer: Sealer::default(),
             reader: FrameReader::new(max_frame),
             repeated: 0,
+            damaged_payloads: 0,
             looked_at: u64::MAX,
         }
     }
 
-    /// Whether a flit that counts for so many bytes can be handed over.
+    /// Returns whether there is room for a flit that counts for `counts` bytes.
     pub(super) fn has_room(&self, counts: u64, buffer_bytes: u64) -> bool {
         self.unread_bytes == 0 || self.unread_bytes.saturating_add(counts) <= buffer_bytes
     }
 
-    /// A frame is handed over. Returns how many copies go.
+    /// Sends a frame; returns the number of copies.
     pub(super) fn send(
         &mut self,
         now: u64,
@@ -129,8 +131,9 @@ impl Wire {
             return 0;
         }
         let is_flit = flit::is_flit(&frame[LENGTH_BYTES..]);
+        let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
         let mut frame = self.sealer.sealed(frame);
-        let spoiled = self.corrupt_frame(&mut frame, chance);
+        let spoiled = self.corrupt_frame(&mut frame, payload, chance);
         let passes = |wire: &mut Wire| match is_flit {
             true => wire.pass_port(now, counts),
             false => wire.slip_in(now, counts),
@@ -145,18 +148,24 @@ impl Wire {
         1 + u64::from(twice)
     }
 
-    /// Flips the bits that are to flip, if it is this frame's turn. Returns whether its
-    /// record fails its check.
-    fn corrupt_frame(&mut self, frame: &mut [u8], chance: &mut SplitMix64) -> bool {
+    /// Flips bits if this is the frame for it. Returns whether the frame's record is invalid.
+    fn corrupt_frame(&mut self, frame: &mut [u8], payload: usize, chance: &mut SplitMix64) -> bool {
         let Some(corruption) = &mut self.corruption else {
             return false;
         };
+        if corruption.is_damage && payload == 0 {
+            return false;
+        }
         if corruption.skip > 0 {
             corruption.skip -= 1;
             return false;
         }
-        // Payload stands last, and only its digest tells of it: half of them are to hit that.
-        let spared = frame.len() / 2 * chance.below(2) as usize;
+        // Payload is last.
+        let spared = match corruption.is_damage {
+            true => frame.len() - payload,
+            false => frame.len() / 2 * chance.below(2) as usize,
+        };
+        self.damaged_payloads += u64::from(corruption.is_damage);
         let hit = &mut frame[spared..];
         for _ in 0..corruption.bits {
             let bit = chance.below(8 * hit.len() as u64);
@@ -166,13 +175,18 @@ impl Wire {
         self.authenticated
     }
 
-    /// When a flit has left the port.
+    /// Returns for how long the port is busy with the frames sent so far.
+    pub(super) fn busy_ns(&self, now: u64) -> f64 {
+        (self.port_free - now as f64).max(0.0)
+    }
+
+    /// Adds a flit and returns when it has left the port.
     fn pass_port(&mut self, now: u64, counts: u64) -> f64 {
         self.port_free = self.port_free.max(now as f64) + self.link.ns_per_byte * counts as f64;
         self.port_free
     }
 
-    /// When a control frame has, by which everything else is later.
+    /// Adds a control frame, which delays all other frames, and returns when it has left the port.
     fn slip_in(&mut self, now: u64, counts: u64) -> f64 {
         self.pass_port(now, counts);
         self.slipped = self.slipped.max(now as f64) + self.link.ns_per_byte * counts as f64;
@@ -194,14 +208,14 @@ impl Wire {
         self.flight.push_back((self.last_arrival, now, parcel));
     }
 
-    /// The sender's host gives a sign of life.
+    /// Sends a keepalive from the sender's host.
     pub(super) fn beat(&mut self, now: u64) {
         if !self.closed {
             self.launch(now, now + self.link.latency_ns as u64, Parcel::Life);
         }
     }
 
-    /// The sender closes: what was handed over still arrives.
+    /// Closes the sending end; data sent before still arrives.
     pub(super) fn close(&mut self, now: u64) {
         if !self.closed {
             self.launch(now, now + self.link.latency_ns as u64, Parcel::End);
@@ -209,8 +223,8 @@ impl Wire {
         }
     }
 
-    /// The connection breaks: of what is on its way, the first frame arrives at most, and
-    /// rarely whole.
+    /// Breaks the connection: of the data in transit, at most the first frame arrives, and rarely
+    /// completely.
     pub(super) fn cut(&mut self, now: u64, chance: &mut SplitMix64) {
         let first = self
             .flight
@@ -229,7 +243,7 @@ impl Wire {
         self.closed = true;
     }
 
-    /// The sender's host is gone.
+    /// Ends the stream without a sign, because the sender's host has vanished.
     pub(super) fn fall_silent(&mut self) {
         self.closed = true;
     }
@@ -245,8 +259,8 @@ impl Wire {
         now < self.blocked_until
     }
 
-    /// Whether the sender's host has waited for a while for what it sent to be acknowledged;
-    /// acknowledgements take the way `back`.
+    /// Returns whether the sender's host has waited for an acknowledgement for a while;
+    /// acknowledgements use the direction `back`.
     pub(super) fn is_unacknowledged(&self, now: u64, back: &Wire) -> bool {
         let oldest = self.flight.front().map(|(_, sent, _)| *sent);
         let late = oldest.is_some_and(|sent| now - sent > REPEATS_NS);
@@ -264,28 +278,40 @@ impl Wire {
     }
 
     pub(super) fn corrupt(&mut self, skip: u64, bits: u64) {
-        self.corruption = Some(Corruption { skip, bits });
+        self.corruption = Some(Corruption {
+            skip,
+            bits,
+            is_damage: false,
+        });
+    }
+
+    pub(super) fn damage(&mut self, skip: u64, bits: u64) {
+        self.corruption = Some(Corruption {
+            skip,
+            bits,
+            is_damage: true,
+        });
     }
 
     pub(super) fn owe_late_frame(&mut self) {
         self.late += 1;
     }
 
-    /// Whether a frame of an earlier round is to go first.
+    /// Returns whether a frame of an earlier round is to be sent first, and removes it.
     pub(super) fn take_late_frame(&mut self) -> bool {
         let owed = self.late > 0 && !self.closed;
         self.late -= u64::from(owed);
         owed
     }
 
-    /// When something arrives next, if ever.
+    /// Returns when the next unit arrives, if any.
     pub(super) fn next_arrival(&self) -> Option<u64> {
         let (arrives, ..) = self.flight.front()?;
         let arrives = (*arrives).max(self.blocked_until);
         (arrives < u64::MAX).then_some(arrives)
     }
 
-    /// Takes in what has arrived by now; whether the receiver is to look at it.
+    /// Receives all units that have arrived by now; returns whether the receiver has to read.
     pub(super) fn arrive(&mut self, now: u64) -> bool {
         let mut noticed = false;
         while self.next_arrival().is_some_and(|arrives| arrives <= now) {
@@ -308,17 +334,17 @@ impl Wire {
         noticed
     }
 
-    /// When the receiver's host last heard anything.
+    /// Returns when the receiver's host last received anything.
     pub(super) fn heard(&self) -> u64 {
         self.heard
     }
 
-    /// Whether the receiver has seen the end.
+    /// Returns whether the receiver has received the end.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Reads the new frame that has come, or what can never be one.
+    /// Reads the next new frame, or the error of invalid bytes.
     pub(super) fn read(&mut self) -> Option<Result<Vec<u8>, WireError>> {
         loop {
             match self.reader.look() {
@@ -351,12 +377,13 @@ impl Wire {
         }
     }
 
-    /// A frame was read: there is room for others.
+    /// Frees the room of a frame that was read.
     fn take_from_buffer(&mut self) {
         self.unread_bytes -= self.unread.pop_front().unwrap_or(0);
     }
 
-    /// Of a frame that has begun and will never be whole: bytes that came, and all.
+    /// Returns the received and the expected bytes of a frame that has begun and will never be
+    /// complete.
     pub(super) fn torn(&self) -> Option<(usize, usize)> {
         let (got, expected) = self.reader.progress();
         (got > 0).then_some((got, expected))

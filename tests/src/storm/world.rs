@@ -1,5 +1,5 @@
-//! Virtual time: the network, the processes, and what happens when. One seed gives one
-//! sequence of events; nothing here reads a clock or depends on an address in memory.
+//! Virtual time: the network, the processes, and the order of events. One seed gives one sequence
+//! of events; nothing here reads a clock or depends on an address in memory.
 
 mod channels;
 mod faults;
@@ -16,43 +16,41 @@ use flitcast_proto::{DeliveryId, PeId, RoundId, Tree};
 use super::Plant;
 use super::cause::Cause;
 use super::office::{Ends as _, Lost, Office};
-use super::scenario::{HEARTBEAT_NS, SILENCE_NS, Scenario, Way};
+use super::scenario::{HEARTBEAT_NS, Lane, SILENCE_NS, Scenario, Way};
 use super::trace::Trace;
 use super::wire::Wire;
 use channels::short;
 
-/// Something that happens.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A PE wanted to be woken.
+    /// The wake-up of a PE at a requested time.
     Wake(PeId),
-    /// A PE's host gives a sign of life.
+    /// A keepalive of a PE's host.
     Beat(PeId),
-    /// Something reaches the end of a wire.
+    /// An arrival at the end of a wire.
     Arrive(Way),
     /// A fault of the scenario.
     Fault(usize),
-    /// A stopped process goes on.
+    /// The continuation of a stopped process.
     Continue(PeId),
-    /// A restarted host refuses its old connections.
+    /// A restarted host resets its old connections.
     Refuse(PeId),
-    /// A word of the coordinator's reaches a PE.
+    /// A message of the coordinator reaches a PE.
     Told(PeId, ToPe),
     /// The coordinator pings all PEs.
     Ping,
     /// A ping reaches a PE.
     Pinged(PeId, bool),
-    /// A PE's word reaches the coordinator.
+    /// A message of a PE reaches the coordinator.
     Heard(PeId, FromPe),
-    /// The coordinator hears of a PE's end.
+    /// The end of a PE's channel or process reaches the coordinator.
     Ended(PeId, Lost),
-    /// It is as late as the coordinator wanted to wait.
+    /// The expiry of the coordinator's deadline.
     Late,
     /// A thread of a PE's process has made a message durable.
     Durable(PeId, Delivery),
 }
 
-/// How far a process is from running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Process {
     Runs,
@@ -60,12 +58,12 @@ pub(super) enum Process {
     Gone,
 }
 
-/// What a PE answers to pings.
+/// A PE's answer to pings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pulse {
     pub(super) doing: Doing,
     moved_at: u64,
-    /// Pings that it has not answered, since it is stopped.
+    /// Number of pings that a stopped process has not answered.
     unanswered: u64,
 }
 
@@ -74,26 +72,26 @@ pub(super) struct Pulse {
 pub(super) struct Delivery {
     pub(super) round: u64,
     pub(super) message: Message,
-    /// Which delivery it is.
+    /// The number of the delivery.
     pub(super) of: DeliveryId,
-    /// Whether it is what its source sent.
+    /// Whether the message equals its source's.
     pub(super) right: bool,
 }
 
-/// Everything there is.
+/// The complete state of the simulation.
 pub(super) struct World {
     pub(super) now: u64,
     events: BTreeMap<(u64, u64), Event>,
     caused: u64,
     pub(super) scenario: Arc<Scenario>,
     tree: Arc<Tree>,
-    /// Between all that are connected.
+    /// The wires between all connected PEs.
     wires: BTreeMap<Way, Wire>,
     processes: Vec<Process>,
     pulses: Vec<Pulse>,
-    /// What threads of stopped processes make durable as soon as these go on.
+    /// Messages that threads of stopped processes make durable after their continuation.
     undelivered: Vec<Vec<Delivery>>,
-    /// By PE: what the coordinator has said to it.
+    /// For each PE, the coordinator's messages.
     words: Vec<VecDeque<ToPe>>,
     pub(super) office: Office,
     plant: Option<Plant>,
@@ -102,14 +100,17 @@ pub(super) struct World {
     is_ready: Vec<bool>,
     chance: SplitMix64,
     pub(super) trace: Trace,
-    /// By PE: the last round that it has finished.
+    /// For each PE, the last round that it has finished.
     finished: Vec<u64>,
-    /// By round, when P0 took its trigger, and when its last message arrived.
+    /// For each round, when P0 was triggered, and when the last message arrived.
     pub(super) rounds_ns: Vec<(u64, u64)>,
-    /// Which PEs could not go on, and why, in the order of time.
+    /// For each round, the total time for which ports are still busy with the last round's frames
+    /// at its begin.
+    pub(super) left_ns: Vec<u64>,
+    /// The errors that stopped PEs, in the order of time.
     pub(super) causes: Vec<(PeId, Cause)>,
     pub(super) disk: Vec<Delivery>,
-    /// Frames that were dropped since their round is over.
+    /// Number of frames that were dropped because their round was over.
     pub(super) late_frames: u64,
     pub(super) doubled_frames: u64,
 }
@@ -119,13 +120,11 @@ impl World {
         let tree = scenario.tree.clone();
         let max_frame = scenario.flit_bytes as usize + MAX_FLIT_PREFIX;
         let wire = |way: Way| {
-            let link = scenario.model.link(&tree, way.from, way.to);
+            let Lane { tree, model, .. } = &scenario.lanes[way.lane];
+            let link = model.link(tree, way.from, way.to);
             (way, Wire::new(link, scenario.authenticated, max_frame))
         };
-        let ways = tree.pes().flat_map(|from| {
-            let all = scenario.operation.neighbours(&tree, from).into_iter();
-            all.map(move |to| Way { from, to })
-        });
+        let ways = tree.pes().flat_map(|from| scenario.ways_from(from));
         let is_there = |pe: PeId| tree.contains(pe);
         let process = |pe| match is_there(pe) {
             true => Process::Runs,
@@ -153,6 +152,7 @@ impl World {
             trace,
             finished: vec![0; tree.len()],
             rounds_ns: vec![(0, 0); scenario.rounds as usize + 1],
+            left_ns: vec![0; scenario.rounds as usize + 1],
             causes: Vec::new(),
             disk: Vec::new(),
             late_frames: 0,
@@ -176,7 +176,7 @@ impl World {
         self.events.insert((at, self.caused), event);
     }
 
-    /// Lets the next things happen: all of one moment, before anybody looks.
+    /// Executes all events of the next point in time, before any process is polled.
     pub(super) fn advance(&mut self) {
         let Some((&(moment, _), _)) = self.events.first_key_value() else {
             return;
@@ -220,8 +220,8 @@ impl World {
             }
             Event::Refuse(pe) => {
                 self.trace.note(self.now, format_args!("{pe} is back"));
-                for to in self.neighbours(pe) {
-                    let (now, way) = (self.now, Way { from: pe, to });
+                for way in self.scenario.clone().ways_from(pe) {
+                    let now = self.now;
                     let World { wires, chance, .. } = self;
                     wire(wires, way).cut(now, chance);
                     self.expect(way);
@@ -262,19 +262,19 @@ impl World {
         }
     }
 
-    /// What a PE is doing.
+    /// Returns the activity of a PE.
     pub(super) fn pulse(&mut self, pe: PeId) -> &mut Pulse {
         &mut self.pulses[pe.index()]
     }
 
-    /// The process of a PE has come to its end.
+    /// Handles the end of a PE's process.
     pub(super) fn exit(&mut self, pe: PeId) {
         self.trace.note(self.now, format_args!("{pe} leaves"));
         self.processes[pe.index()] = Process::Gone;
         self.close(pe);
     }
 
-    /// A PE that is to be polled now.
+    /// Returns the next PE to be polled.
     pub(super) fn next_ready(&mut self) -> Option<PeId> {
         loop {
             let pe = self.ready.pop_front()?;
@@ -296,16 +296,11 @@ impl World {
         self.cause(at, Event::Wake(pe));
     }
 
-    /// The parent first, then the children and others in index order.
-    pub(super) fn neighbours(&self, pe: PeId) -> Vec<PeId> {
-        self.scenario.operation.neighbours(&self.tree, pe)
-    }
-
     pub(super) fn wire(&mut self, way: Way) -> &mut Wire {
         wire(&mut self.wires, way)
     }
 
-    /// Notes when something arrives next on a wire.
+    /// Schedules the next arrival on a wire.
     fn expect(&mut self, way: Way) {
         let now = self.now;
         let wire = self.wire(way);
@@ -317,19 +312,27 @@ impl World {
         }
     }
 
-    /// Whether a flit that counts for so many bytes can be handed over.
+    /// Returns whether there is room for a flit that counts for `counts` bytes.
     pub(super) fn has_room(&mut self, way: Way, counts: u64) -> bool {
-        let buffer_bytes = self.scenario.model.buffer_bytes;
+        let buffer_bytes = self.scenario.lanes[way.lane].model.buffer_bytes;
         self.wire(way).has_room(counts, buffer_bytes)
     }
 
-    /// A process hands a frame over that counts for so many bytes.
+    /// Sends a frame that counts for `counts` bytes.
     pub(super) fn send(&mut self, way: Way, frame: &[u8], counts: u64) {
         let now = self.now;
-        let Way { from, to } = way;
+        let Way { lane, from, to } = way;
         let bytes = frame.len();
-        self.trace
-            .note(now, format_args!("{from} to {to}: {bytes} bytes"));
+        match lane {
+            0 => {
+                let what = format_args!("{from} to {to}: {bytes} bytes");
+                self.trace.note(now, what);
+            }
+            lane => {
+                let what = format_args!("{from} to {to} on tree {lane}: {bytes} bytes");
+                self.trace.note(now, what);
+            }
+        }
         let World { wires, chance, .. } = self;
         let wire = wire(wires, way);
         let copies = wire.send(now, frame, counts, chance);
@@ -338,7 +341,7 @@ impl World {
         self.expect(way);
     }
 
-    /// Reads the frame that has come, or finds out that none will.
+    /// Reads the next frame, or returns the error if none can come.
     pub(super) fn read(&mut self, way: Way) -> Option<Result<Vec<u8>, Cause>> {
         let (now, peer) = (self.now, way.from);
         let wire = self.wire(way);
@@ -363,17 +366,26 @@ impl World {
         }
     }
 
-    /// Whether nothing more can come, as the receiver knows.
+    /// Returns whether the receiver has received the end of the stream.
     pub(super) fn has_ended(&mut self, way: Way) -> bool {
         self.wire(way).has_ended()
     }
 
-    /// The last byte of a message has reached its destination.
+    /// Records the begin of a round at P0.
+    pub(super) fn begin(&mut self, round: RoundId) {
+        let now = self.now;
+        let left: f64 = self.wires.values().map(|wire| wire.busy_ns(now)).sum();
+        let place = round.0 as usize;
+        self.rounds_ns[place] = (now, now);
+        self.left_ns[place] = left.ceil() as u64;
+    }
+
+    /// Records that a message has arrived at its destination.
     pub(super) fn arrived(&mut self, round: RoundId) {
         self.rounds_ns[round.0 as usize].1 = self.now;
     }
 
-    /// A thread of a PE's process makes a message durable by then.
+    /// Makes a message durable at `at`, as a thread of a PE's process would.
     pub(super) fn deliver(&mut self, at: u64, pe: PeId, delivery: Delivery) {
         match at <= self.now {
             true => self.delivered(delivery),
@@ -390,12 +402,11 @@ impl World {
 
     fn beat(&mut self, pe: PeId) {
         let now = self.now;
-        // A host answers keepalives, whatever its processes do.
+        // A host answers keepalives in any state of its processes.
         if self.processes[pe.index()] == Process::Gone {
             return;
         }
-        for to in self.neighbours(pe) {
-            let way = Way { from: pe, to };
+        for way in self.scenario.clone().ways_from(pe) {
             self.wire(way).beat(now);
             self.expect(way);
         }
@@ -403,11 +414,10 @@ impl World {
         self.cause(now + HEARTBEAT_NS, Event::Beat(pe));
     }
 
-    /// A process ends, and its host closes its connections.
+    /// Handles the end of a process, whose host closes its connections.
     pub(super) fn close(&mut self, pe: PeId) {
         let now = self.now;
-        for to in self.neighbours(pe) {
-            let way = Way { from: pe, to };
+        for way in self.scenario.clone().ways_from(pe) {
             self.wire(way).close(now);
             self.expect(way);
         }
@@ -419,14 +429,13 @@ impl World {
         self.finished[pe.index()] = round;
     }
 
-    /// Whether nothing has happened to a PE, and the coordinator hears it.
+    /// Returns whether no fault affects a PE and its channel is open.
     pub(super) fn is_sound(&self, pe: PeId) -> bool {
         let mut faults = self.scenario.faults.iter();
         faults.all(|fault| fault.kind.pe() != Some(pe)) && self.office.listens_to(pe)
     }
 
-    /// Whether a PE's life must come to an end by itself: it is not dead, and not stopped
-    /// for ever.
+    /// Returns whether a PE's process must end by itself: it is neither dead nor stopped forever.
     pub(super) fn is_to_end(&self, pe: PeId) -> bool {
         match self.processes[pe.index()] {
             Process::Runs => true,
@@ -438,22 +447,29 @@ impl World {
         }
     }
 
-    /// Frames that came again and were dropped.
+    /// Returns the number of dropped duplicates.
     pub(super) fn repeated_frames(&self) -> u64 {
         let wires = self.wires.values();
         wires.map(|wire| wire.repeated).sum()
     }
 
-    /// Rounds that every PE has finished.
+    /// Returns the number of flits whose payload was damaged.
+    pub(super) fn damaged_payloads(&self) -> u64 {
+        let wires = self.wires.values();
+        wires.map(|wire| wire.damaged_payloads).sum()
+    }
+
     pub(super) fn rounds_finished(&self) -> u64 {
         let finished = self.tree.pes().map(|pe| self.finished[pe.index()]);
         finished.min().unwrap_or(0)
     }
 }
 
+/// Returns the wire in a direction.
+///
 /// # Panics
 ///
-/// If these two are not connected: the state machine names only neighbours.
+/// Panics if the two PEs are not connected; the state machine names only neighbours.
 fn wire(wires: &mut BTreeMap<Way, Wire>, way: Way) -> &mut Wire {
     wires.get_mut(&way).expect("they are connected")
 }

@@ -1,7 +1,7 @@
-//! No circle of imports leads through files of different folders.
+//! Checks that imports form no cycle through files of different folders.
 //!
-//! A name is followed to the file that defines it: what a folder's first file only shows of the
-//! files in it is no import of theirs.
+//! A name is followed to the file that defines it: re-exports in a folder's first file do not count
+//! as imports of that file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,10 @@ use super::source::{Source, sources};
 /// The files of a crate, by the modules that they are.
 type Files<'a> = BTreeMap<Vec<&'a str>, &'a Source>;
 
-/// What each module shows of others: its name there, and the path from the crate's root.
+/// The exports of each module: the name there, and the path from the crate's root.
 type Shown<'a> = BTreeMap<(Vec<&'a str>, &'a str), Vec<&'a str>>;
 
-/// The paths that begin with the name of a module inside this one, with whether they are there
-/// to be shown.
+/// Returns the paths that begin with the name of a module inside this one, and whether they are public.
 fn of_children<'a>(source: &'a Source, files: &Files<'a>) -> Vec<(Vec<&'a str>, bool)> {
     let own = module(&source.file);
     let own = if own == ["lib"] { Vec::new() } else { own };
@@ -41,7 +40,7 @@ fn of_children<'a>(source: &'a Source, files: &Files<'a>) -> Vec<(Vec<&'a str>, 
     found
 }
 
-/// The module of the file that defines what lies at `path`.
+/// Returns the module of the file that defines the item at `path`.
 fn defining<'a>(path: &[&'a str], files: &Files<'a>, shown: &Shown<'a>) -> Option<Vec<&'a str>> {
     let inside = (0..=path.len())
         .rev()
@@ -56,7 +55,7 @@ fn defining<'a>(path: &[&'a str], files: &Files<'a>, shown: &Shown<'a>) -> Optio
     }
 }
 
-/// The folder that a module's file is of: a file beside the folder of its name is of that.
+/// Returns the folder of a module's file; a file beside the folder of its name belongs to that folder.
 fn folder<'a, 'b>(module: &'b [&'a str], files: &Files<'a>) -> &'b [&'a str] {
     let has_more = |other: &Vec<&str>| other.len() > module.len() && other.starts_with(module);
     match files.keys().any(has_more) {
@@ -65,7 +64,7 @@ fn folder<'a, 'b>(module: &'b [&'a str], files: &Files<'a>) -> &'b [&'a str] {
     }
 }
 
-/// What is imported from there, and by what that imports.
+/// Returns the modules that are imported from there, directly or indirectly.
 fn reached<M: Ord + Clone>(from: &M, direct: &BTreeMap<M, BTreeSet<M>>) -> BTreeSet<M> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
@@ -78,7 +77,7 @@ fn reached<M: Ord + Clone>(from: &M, direct: &BTreeMap<M, BTreeSet<M>>) -> BTree
     reached
 }
 
-/// All pairs of files in different folders that import each other, by whatever way round.
+/// Returns all pairs of files in different folders that import each other, directly or indirectly.
 fn circles(sources: &[Source]) -> Vec<String> {
     let files: Files = sources
         .iter()
@@ -121,7 +120,7 @@ fn circles(sources: &[Source]) -> Vec<String> {
     found
 }
 
-/// A file's module, the crate's door having no name.
+/// Returns a file's module; that of the crate's root is empty.
 fn place(source: &Source) -> Vec<&str> {
     match module(&source.file) {
         door if door == ["lib"] => Vec::new(),
@@ -141,7 +140,7 @@ fn no_circle_leads_through_two_folders() {
     }
 }
 
-/// The search follows names to where they are, and finds what it is for.
+/// The search follows names to their definitions, and finds a planted cycle.
 #[test]
 fn a_circle_that_is_planted_is_found() {
     let files = |of_b: &str| {

@@ -1,11 +1,11 @@
-//! Which clock is read where. The wall's clock can be set, forwards or back, while a round runs;
-//! so no wait and no measurement knows of it, and who tells the time of day is named here.
+//! Checks which files read which clock. The wall clock can be set forwards or back during a round,
+//! so no wait and no measurement uses it, and the files that read the time of day are listed here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::sources;
 
-/// Whatever is of the wall's clock has one of these in its type.
+/// Types of the wall clock's time; every use has one of these.
 const WALL: [&str; 7] = [
     "DateTime",
     "OffsetDateTime",
@@ -16,7 +16,7 @@ const WALL: [&str; 7] = [
     "UnixTime",
 ];
 
-/// The files that read it, and what becomes of that.
+/// The files that read it, and the purpose.
 const ALLOWED: &[(&str, &str)] = &[
     (
         "coordinator/src/site/authority.rs",
@@ -124,8 +124,8 @@ fn the_wall_s_clock_is_told_and_never_waited_for() {
     }
 }
 
-/// The kernel's timers and the node's clock go by the monotonic clock. (The runtime's timers and
-/// `Instant` know no other.) A thread's own clock counts what it has worked, and shows no time at all.
+/// The kernel's timers and the node's clock use the monotonic clock, as the runtime's timers and
+/// `Instant` do. A thread's own clock measures processor time and not the time of day.
 #[test]
 fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
     let mut seen = BTreeSet::new();
@@ -143,8 +143,8 @@ fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
     assert_eq!(Vec::from_iter(seen), known);
 }
 
-/// What the storm drives in virtual time is told the time, and neither reads nor waits for it: the
-/// conductor of rounds, and the rules between two runs.
+/// Code that the storm runs in virtual time receives the time, and neither reads nor waits for it:
+/// the conductor of rounds, and the rules between two runs.
 #[test]
 fn what_is_driven_in_virtual_time_touches_nothing_real() {
     const REAL: [&str; 9] = [

@@ -1,18 +1,18 @@
-//! The folders and files at the top of each crate are layers: each imports only from itself and
-//! from those below it, and no command of the coordinator imports another.
+//! Checks that the folders and files at the top of each crate are layers: each imports only from
+//! itself and from those below it, and no command of the coordinator imports another.
 //!
-//! Unit tests are left out: whom they take for an example compiles into nothing.
+//! Unit tests are excluded, because their imports are not part of the program.
 
 use super::source::{Source, sources};
 
-/// A crate, and what lies at the top of its `src`.
+/// A crate, and the entries at the top of its `src`.
 struct House {
     name: &'static str,
     /// Folders and files, from the bottom to the top.
     layers: &'static [&'static str],
     /// The folder whose modules do not import each other.
     apart: &'static str,
-    /// What stands above all layers: the crate's door, and what only its tests use.
+    /// Files above all layers: the crate's root, and modules for its tests.
     root: &'static [&'static str],
 }
 
@@ -50,6 +50,7 @@ const HOUSES: [House; 3] = [
             "neighbours",
             "held",
             "parts",
+            "inputs",
             "store",
             "inbox",
             "probe",
@@ -63,6 +64,7 @@ const HOUSES: [House; 3] = [
             "connect",
             "task",
             "host",
+            "confine",
             "session",
             "join",
         ],
@@ -100,7 +102,7 @@ const HOUSES: [House; 3] = [
     },
 ];
 
-/// The module that a file is: `coordinator/src/text/units.rs` is `text` and `units`.
+/// Returns the module of a file: `coordinator/src/text/units.rs` is `text` and `units`.
 pub fn module(file: &str) -> Vec<&str> {
     let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);
@@ -111,8 +113,8 @@ pub fn module(file: &str) -> Vec<&str> {
     }
 }
 
-/// The names of all paths that a path with groups stands for, after what they have in common:
-/// `a::{b, c::d}` is two.
+/// Returns all paths that a path with groups names, each after the common prefix: `a::{b, c::d}` is
+/// two.
 pub fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>, &'a str) {
     let rest = code.trim_start();
     if let Some(group) = rest.strip_prefix('{') {
@@ -131,13 +133,13 @@ pub fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>,
     let own = (name != "self").then_some(name);
     let path: Vec<&str> = common.iter().copied().chain(own).collect();
     match rest.strip_prefix("::") {
-        // What stands in angle brackets is no part of the path.
+        // Generic arguments are not part of the path.
         Some(more) if !more.starts_with('<') => spelled_out(more, &path),
         _ => (vec![path], rest),
     }
 }
 
-/// All paths into this crate that a file names, from the crate's root, with their lines.
+/// Returns all paths into this crate that a file names, from the crate's root, with their lines.
 pub fn named(source: &Source) -> Vec<(Vec<&str>, usize)> {
     let mut found = Vec::new();
     for word in ["crate", "super"] {
@@ -169,7 +171,7 @@ pub fn named(source: &Source) -> Vec<(Vec<&str>, usize)> {
 }
 
 impl House {
-    /// Whether what is of module `from` may import what lies at `path`.
+    /// Returns whether an item of module `from` may import the item at `path`.
     fn is_downwards(&self, from: &[&str], path: &[&str]) -> bool {
         let layer = |path: &[&str]| {
             let first = path.first()?;
@@ -184,7 +186,7 @@ impl House {
         }
     }
 
-    /// All imports that lead upwards: where, and what is imported.
+    /// Returns all upward imports, with their positions.
     fn upwards(&self, sources: &[Source]) -> Vec<String> {
         let door = sources
             .iter()
@@ -208,7 +210,8 @@ impl House {
     }
 }
 
-/// What the crate's root shows of its modules, as `pub use ids::PeId` does: their paths.
+/// Returns the paths of the modules' items that the crate's root exports, as `pub use ids::PeId`
+/// does.
 fn shown_at_the_door(door: &Source) -> Vec<Vec<&str>> {
     let uses = door.places("use").into_iter();
     uses.flat_map(|at| spelled_out(&door.code[at + "use".len()..], &[]).0)
@@ -228,7 +231,7 @@ fn folders_import_downwards_only() {
     }
 }
 
-/// Whoever makes a folder says where it stands.
+/// Every new folder must be assigned to a layer.
 #[test]
 fn every_file_is_of_a_layer() {
     for house in &HOUSES {
@@ -240,7 +243,7 @@ fn every_file_is_of_a_layer() {
     }
 }
 
-/// The search finds what it is for, and lets go what leads down or stays.
+/// The search finds upward imports and no others.
 #[test]
 fn an_import_upwards_that_is_planted_is_found() {
     let planted = |file: &str, text| {

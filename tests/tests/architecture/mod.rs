@@ -1,8 +1,8 @@
-//! Who may depend on whom: `proto <- node <- coordinator`, and the protocol needs
-//! neither sockets nor a clock nor chance. What no compiler sees of the rest: waits without a
-//! limit (`waits`), clocks that can be set (`clocks`), folders that import what lies above them
-//! (`layers`), circles between their files (`circles`), calls of the system's outside of its folders
-//! (`system`), figures that a test writes itself.
+//! Permitted dependencies: `proto <- node <- coordinator`, and the protocol needs neither sockets
+//! nor clocks nor randomness. Further rules that compilers do not check: waits without a limit
+//! (`waits`), clocks that can be set (`clocks`), layers of folders (`layers`), cycles of imports
+//! (`circles`), system calls outside of their folders (`system`), odd comments (`words`), and
+//! figures that a test would write itself.
 
 mod circles;
 mod clocks;
@@ -10,11 +10,12 @@ mod layers;
 mod source;
 mod system;
 mod waits;
+mod words;
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// All packages that a package is built from, itself included, by name.
+/// Returns all packages that a package is built from, itself included, by name.
 #[track_caller]
 fn dependencies(package: &str) -> BTreeSet<String> {
     let cargo = Command::new(env!("CARGO"))
@@ -89,15 +90,15 @@ fn dependencies_point_one_way() {
     }
 }
 
-/// What is generated may be written anew by its test. What was typed in from a paper is what the
-/// code is held against, and nothing writes it.
+/// Only generated files may be written by their tests. Figures from a paper are expected values,
+/// which no test writes.
 #[test]
 fn only_generated_code_is_written_by_its_test() {
     let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let mut folders: Vec<_> = ["proto", "node", "coordinator", "tests"]
         .map(|name| root.join(name))
         .into();
-    // In two parts, or this file had it.
+    // In two parts, so that this file does not contain it.
     let variable = ["FLITCAST", "BLESS"].join("_");
     let mut writers = Vec::new();
     while let Some(folder) = folders.pop() {

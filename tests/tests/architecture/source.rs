@@ -1,22 +1,23 @@
-//! Rust as a test reads it: the code of each file without comments, texts and tests, and what
-//! a place in it stands in. Enough for what rustfmt has laid out; it knows no macros.
+//! A simple parser of Rust: the code of each file without comments, string literals and tests, and
+//! the items around a position. It is sufficient for code formatted by rustfmt and does not expand
+//! macros.
 
 use std::path::Path;
 
-/// What stands ahead of an item that only tests have.
+/// The attribute of items that only tests have.
 const FOR_TESTS: &str = "#[cfg(test)]";
 
-/// A file's code. What is no code is spaces, so that places and lines are the file's.
+/// A file's code. Everything else is replaced by spaces, so that positions and lines are the file's.
 pub struct Source {
-    /// From the workspace's root.
+    /// The path from the workspace's root.
     pub file: String,
-    /// Its code.
+    /// The code.
     pub code: String,
-    /// All that is written in it.
+    /// The complete text.
     pub text: String,
 }
 
-/// The code of these crates' `src`, in the order of their paths.
+/// Returns the code of these crates' `src`, in the order of their paths.
 #[track_caller]
 pub fn sources(crates: &[&str]) -> Vec<Source> {
     let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
@@ -44,7 +45,7 @@ pub fn sources(crates: &[&str]) -> Vec<Source> {
 }
 
 impl Source {
-    /// The code of a file's text.
+    /// Extracts the code of a file's text.
     pub fn new(file: &str, text: &str) -> Source {
         let mut code = blanked(text);
         while let Some(begin) = code.find(FOR_TESTS) {
@@ -60,30 +61,30 @@ impl Source {
         }
     }
 
-    /// The line of a place, counted from 1.
+    /// Returns the line of a position, counted from 1.
     pub fn line(&self, at: usize) -> usize {
         1 + self.code[..at].matches('\n').count()
     }
 
-    /// The function that a place stands in, closures and tasks in it included.
+    /// Returns the function that contains a position, closures and tasks in it included.
     pub fn function(&self, at: usize) -> &str {
         word_at(&self.code, self.begin_of_function(at))
     }
 
-    /// Where the name of that function stands.
+    /// Returns the position of that function's name.
     pub fn begin_of_function(&self, at: usize) -> usize {
         let before = &self.code[..at];
         before.rfind("fn ").map_or(at, |fun| fun + "fn ".len())
     }
 
-    /// What has the place in its parentheses or braces, from the inside out: the word ahead of
-    /// each that is open, `timeout` or `select!`.
+    /// Returns the words before the parentheses and braces around a position, such as `timeout` or
+    /// `select!`, from the inside out.
     pub fn surroundings(&self, at: usize) -> Vec<&str> {
         let open = self.open(at).into_iter();
         open.map(|place| word_before(&self.code, place)).collect()
     }
 
-    /// The names that `let` gives to the blocks of code that a place stands in, to be run later.
+    /// Returns the names that `let` gives to the blocks around a position, which run later.
     pub fn names_of_blocks(&self, at: usize) -> Vec<&str> {
         let name = |place: usize| {
             let ahead = self.code[..place].trim_end();
@@ -94,7 +95,7 @@ impl Source {
         self.open(at).into_iter().filter_map(name).collect()
     }
 
-    /// The places of what is open, from the inside out.
+    /// Returns the positions of the open parentheses and braces, from the inside out.
     fn open(&self, at: usize) -> Vec<usize> {
         let mut open = Vec::new();
         for (place, char) in self.code[..at].char_indices() {
@@ -108,7 +109,7 @@ impl Source {
         open
     }
 
-    /// All places of `word` as a whole word.
+    /// Returns all positions of `word` as a whole word.
     pub fn places(&self, word: &str) -> Vec<usize> {
         let is_whole = |at: &usize| {
             !self.code[..*at].ends_with(is_of_word)
@@ -118,7 +119,7 @@ impl Source {
         places.filter(is_whole).collect()
     }
 
-    /// What `.await` at this place waits for: the function that was called, or the value.
+    /// Returns the operand of `.await` at this position: the called function, or the value.
     pub fn awaited(&self, at: usize) -> (&str, usize) {
         let ahead = self.code[..at].trim_end();
         let end = match ahead.ends_with(')') {
@@ -146,7 +147,7 @@ fn word_at(code: &str, begin: usize) -> &str {
     &rest[..rest.find(|char| !is_of_word(char)).unwrap_or(rest.len())]
 }
 
-/// The word that ends ahead of a place, with the `!` of a macro.
+/// Returns the word before a position, with the `!` of a macro.
 fn word_before(code: &str, end: usize) -> &str {
     let ahead = code[..end].trim_end();
     let begin = ahead
@@ -156,7 +157,7 @@ fn word_before(code: &str, end: usize) -> &str {
     &ahead[begin..]
 }
 
-/// Where the item ends with which some code begins: at its semicolon, or with its braces.
+/// Returns the end of the item at the beginning of some code: its semicolon, or its closing brace.
 fn end_of_item(code: &str) -> usize {
     let mut depth = 0;
     for (at, char) in code.char_indices() {
@@ -168,7 +169,7 @@ fn end_of_item(code: &str) -> usize {
     code.len()
 }
 
-/// The text with spaces for comments, texts and characters.
+/// Replaces comments, strings and characters by spaces.
 fn blanked(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -189,7 +190,7 @@ fn blanked(text: &str) -> String {
     code
 }
 
-/// How long the comment, text or character is with which `rest` begins; 0 if it is code.
+/// Returns the length of the comment, string or character at the beginning of `rest`; 0 if it is code.
 fn no_code(rest: &str, in_word: bool) -> usize {
     let through = |end: &str, from: usize| {
         let found = rest.get(from..).and_then(|rest| rest.find(end));
@@ -223,7 +224,7 @@ fn no_code(rest: &str, in_word: bool) -> usize {
     }
 }
 
-/// Up to and with the quote that closes what `rest` begins with.
+/// Returns the length up to and with the quote that closes the one at the beginning of `rest`.
 fn closed(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, char) in rest.char_indices().skip(1) {

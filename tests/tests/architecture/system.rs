@@ -1,5 +1,5 @@
-//! What is the operating system's own lies in one folder of each crate, `system`: who wants to know
-//! what Flitcast needs of Linux, or brings it elsewhere, looks there and nowhere else.
+//! Checks that all code for the operating system is in one folder of each crate, `system`, so that
+//! the dependencies on Linux are easy to find.
 
 use super::source::{Source, sources};
 
@@ -9,14 +9,14 @@ const CRATES: [&str; 2] = ["rustix", "libc"];
 /// Folders that are the kernel's, as texts begin with them.
 const FOLDERS: [&str; 2] = ["\"/proc", "\"/sys/"];
 
-/// Where else such calls stand, and which.
+/// Permitted calls elsewhere.
 const ELSEWHERE: [(&str, &[&str]); 1] = [
-    // Files are written and read below folders that are held open: that is what the payload is,
-    // and POSIX but for single calls.
+    // Files are read and written below open folders: this is the purpose of the payload, and mostly
+    // POSIX.
     ("node/src/payload/", &["fs", "io"]),
 ];
 
-/// The calls of the system's in a file, as `file:line what`.
+/// Returns the system calls in a file, as `file:line what`.
 fn calls(source: &Source) -> Vec<String> {
     let own = source.file.split_once("/src/").map(|(_, inside)| inside);
     if own.is_some_and(|inside| inside.starts_with("system/")) {
@@ -44,7 +44,7 @@ fn calls(source: &Source) -> Vec<String> {
     }
     let lines = source.code.lines().zip(source.text.lines());
     for (number, (code, text)) in (1..).zip(lines) {
-        // Of a line in a comment or in a test, no code is left.
+        // A line in a comment or in a test has no code left.
         let folder = FOLDERS.iter().find(|folder| text.contains(**folder));
         if let Some(folder) = folder.filter(|_| !code.trim().is_empty()) {
             found.push(format!("{}:{number} {folder}", source.file));

@@ -1,15 +1,15 @@
-//! Where one process waits for another, for a disk or for a user, there is a limit; or it stands
-//! here why there is none.
+//! Checks that every wait for another process, a disk or a user has a limit, or is listed here with
+//! the reason why not.
 //!
-//! A wait is a call that the operating system or the runtime returns from when it likes. What
-//! awaits a function of ours is none: that function's own waits are looked at.
+//! A wait is a call whose return the operating system or the runtime decides. Awaiting a function
+//! of this project does not count, because the waits in that function do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Source, sources};
 
-/// Calls that wait wherever they stand, if what they are given begins so: `join()` waits for a
-/// thread, `join(", ")` for nobody.
+/// Calls that wait, and the beginning of their arguments: `join()` waits for a thread, `join(", ")`
+/// does not wait.
 const CALLS: [(&str, &str); 39] = [
     ("accept", "("),
     ("acquire", "("),
@@ -52,19 +52,19 @@ const CALLS: [(&str, &str); 39] = [
     ("write_vectored", "("),
 ];
 
-/// Names that functions of ours share with calls that wait: awaited, or an arm of one of these
-/// macros, each counts as a wait.
+/// Names of functions in this project that are also names of waiting calls: each counts as a wait
+/// if it is awaited, or an arm of one of these macros.
 const SHARED: [&str; 9] = [
     "connect", "copy", "lock", "next", "poll", "read", "send", "shutdown", "write",
 ];
 const MACROS: [&str; 3] = ["join!", "select!", "try_join!"];
 
-/// Calls that have the limit of what they are given.
+/// Calls that limit the waits in their arguments.
 const LIMITS: [&str; 2] = ["timeout", "timeout_at"];
 /// Calls that are limits themselves.
 const PAUSES: [&str; 3] = ["sleep", "sleep_until", "tick"];
 
-/// A wait without a limit of its own.
+/// A wait without a limit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Wait {
     file: String,
@@ -72,7 +72,7 @@ struct Wait {
     call: String,
 }
 
-/// The functions that are defined in these sources.
+/// Returns the functions that are defined in these sources.
 fn defined(sources: &[Source]) -> BTreeSet<&str> {
     let of = |source| {
         let source: &Source = source;
@@ -83,7 +83,7 @@ fn defined(sources: &[Source]) -> BTreeSet<&str> {
     sources.iter().flat_map(of).collect()
 }
 
-/// All waits of a source, each with its place.
+/// Returns all waits of a source, each with its position.
 fn waits<'a>(source: &'a Source, ours: &BTreeSet<&str>) -> Vec<(usize, &'a str)> {
     let code = &source.code;
     let mut found = BTreeMap::new();
@@ -121,7 +121,7 @@ fn waits<'a>(source: &'a Source, ours: &BTreeSet<&str>) -> Vec<(usize, &'a str)>
     found.into_iter().collect()
 }
 
-/// The functions of ours that are called only where a limit is set, or by such functions.
+/// Returns the functions of this project that are called only under a limit, or by such functions.
 fn limited<'a>(sources: &'a [Source], ours: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
     let mut calls: BTreeMap<&str, Vec<(&Source, usize)>> = BTreeMap::new();
     for source in sources {
@@ -147,8 +147,8 @@ fn limited<'a>(sources: &'a [Source], ours: &BTreeSet<&'a str>) -> BTreeSet<&'a 
     }
 }
 
-/// Whether what stands at a place is given to a limit, by itself or by the name of the block
-/// that it stands in, or is of a function that is.
+/// Returns whether the code at a position is under a limit, directly or through the name of its
+/// block, or is in a function that is.
 fn has_limit(source: &Source, at: usize, limited: &BTreeSet<&str>) -> bool {
     let around = source.surroundings(at);
     let names = source.names_of_blocks(at);
@@ -162,7 +162,7 @@ fn has_limit(source: &Source, at: usize, limited: &BTreeSet<&str>) -> bool {
         || limited.contains(source.function(at))
 }
 
-/// All waits without a limit, with their lines.
+/// Returns all waits without a limit, with their lines.
 fn unlimited(sources: &[Source]) -> BTreeMap<Wait, Vec<usize>> {
     let ours = defined(sources);
     let limited = limited(sources, &ours);
@@ -182,7 +182,7 @@ fn unlimited(sources: &[Source]) -> BTreeMap<Wait, Vec<usize>> {
     found
 }
 
-/// The waits that may have no limit, each below its reason.
+/// Returns the waits that may have no limit, each below its reason.
 fn allowed() -> BTreeSet<Wait> {
     let lines = include_str!("waits.txt").lines().map(str::trim);
     let mut has_reason = false;
@@ -240,8 +240,8 @@ fn every_wait_has_a_limit_or_a_reason() {
     assert!(gone.is_empty(), "waits.txt has what is no more: {gone:#?}");
 }
 
-/// What is heard with `None` for a deadline would be waited for as long as it takes. Even a round
-/// that is watched has a time for the next look at it.
+/// A call with `None` for a deadline would have no limit. Even a watched round has a time for the
+/// next check.
 #[test]
 fn nothing_is_heard_without_a_deadline() {
     let mut found = Vec::new();
@@ -255,7 +255,7 @@ fn nothing_is_heard_without_a_deadline() {
     assert_eq!(found, []);
 }
 
-/// The search finds what it is for, and lets go what has a limit.
+/// The search finds waits without a limit and no others.
 #[test]
 fn a_wait_that_is_planted_is_found() {
     let text = r#"

@@ -1,4 +1,4 @@
-//! Inputs that cannot be sent, and outputs that cannot be written to.
+//! Inputs that cannot be sent, and outputs that cannot be written.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -50,7 +50,7 @@ fn an_input_that_is_not_there_or_no_directory() {
     }
 }
 
-/// Not even root can send these.
+/// Entries that not even root can send.
 #[test]
 fn an_input_that_cannot_be_sent() {
     for operation in ["scatter", "gather"] {
@@ -119,7 +119,7 @@ fn an_output_that_cannot_be_written_to() {
     }
 }
 
-/// What even root cannot write to, and what only a look at the bits would allow.
+/// Outputs that even root cannot write to, and an output that only its permission bits allow.
 #[test]
 fn an_output_that_nobody_may_write_to() {
     let dir = with_input();

@@ -1,9 +1,10 @@
-//! A command that cannot be carried out is refused with exit status 2: stderr names
-//! every cause, stdout stays empty, and nothing was launched or written.
+//! A command that cannot be executed is rejected with exit status 2: stderr names every cause,
+//! stdout is empty, and nothing was launched or written.
 
 mod files;
 mod profile;
 mod tree;
+mod unreadable;
 mod values;
 
 use std::path::Path;
@@ -12,7 +13,7 @@ use flitcast_tests::files::{assert_same, fill, snapshot};
 use flitcast_tests::{Finished, run, scratch};
 use tempfile::TempDir;
 
-/// The words of a command line. `@` stands for the scratch directory.
+/// Splits a command line into words. `@` stands for the scratch directory.
 fn words(dir: &Path, line: &str) -> Vec<String> {
     let dir = dir.to_str().expect("scratch paths are UTF-8");
     line.split_whitespace()
@@ -24,7 +25,7 @@ fn run_loudly(dir: &Path, line: &str) -> Finished {
     run(["-vv".to_owned()].into_iter().chain(words(dir, line)))
 }
 
-/// That a command is refused, and that every one of `causes` stands in stderr.
+/// Checks that a command is refused, and that stderr contains every one of `causes`.
 #[track_caller]
 fn refused_in(dir: &Path, line: &str, causes: &[&str]) {
     let before = snapshot(dir);
@@ -61,7 +62,7 @@ fn with_input() -> TempDir {
 
 const TO_OUTPUT: &str = "--input @/input --output @/output";
 
-/// What the other tests look for in vain is there when all is well.
+/// The traces that the other tests must not find are present in a valid run.
 #[test]
 fn a_good_command_launches_and_writes() {
     let dir = with_input();
@@ -82,7 +83,7 @@ fn all_faults_of_a_command_are_listed_at_once() {
     refused_in(dir.path(), &line, &all);
 }
 
-/// The algorithm has nothing to do with what is wrong with the input.
+/// An error of the algorithm does not hide those of the input.
 #[test]
 fn a_fault_of_the_algorithm_hides_no_other() {
     let dir = with_input();
@@ -93,7 +94,7 @@ fn a_fault_of_the_algorithm_hides_no_other() {
     refused(line, &["P0 has 3 children", "3 needed"]);
 }
 
-/// Nor has the shape's name with the flit size.
+/// An error of the shape does not hide that of the flit size.
 #[test]
 fn a_fault_in_a_value_hides_no_other() {
     let line = "scatter --tree ring:4 --size much --flit-size big";

@@ -1,4 +1,4 @@
-//! Profiles that are none, or another tree's, and calibrations that cannot be.
+//! Invalid profiles, profiles of another tree, and impossible calibrations.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ burst_bytes = [0, 0, 0]
 
 const GATHER: &str = "gather --tree path:3 --size 1 --profile @/profile.toml";
 
-/// A profile with `from` replaced everywhere; an empty `from` leaves it good.
+/// Returns a profile with `from` replaced everywhere; an empty `from` leaves it good.
 fn with(from: &str, to: &str) -> TempDir {
     let dir = scratch();
     assert!(PROFILE.contains(from), "{from}");
@@ -67,14 +67,14 @@ fn with(from: &str, to: &str) -> TempDir {
     dir
 }
 
-/// What the other tests spoil is good before that.
+/// The profile that the other tests spoil is valid before.
 #[test]
 fn a_good_profile_is_taken() {
     let dir = with("", "");
     super::run_loudly(dir.path(), GATHER).ok();
 }
 
-/// It would foresee what encryption costs, or not foresee it.
+/// A profile would include the costs of encryption, or omit them.
 #[test]
 fn a_profile_with_encryption_is_for_encryption() {
     let dir = with("pacing =", "encrypted = true\npacing =");
@@ -203,8 +203,8 @@ fn calibrations_that_cannot_be() {
     refused("calibrate", &["--tree"]);
 }
 
-/// What a step, a hop and a flit of a gossip take: a message, both ends of an edge and the software
-/// of a relay, which the links are quicker than (their latencies are what processes take).
+/// The costs of a step, a hop and a flit of a gossip are those of a message, both ends of an edge and
+/// the software of a relay, which is slower than the links (their latencies are those of processes).
 #[test]
 fn a_gossip_is_planned_for_what_was_calibrated() {
     let dir = with("", "");

@@ -1,4 +1,4 @@
-//! Trees that are none.
+//! Invalid trees.
 
 use std::fs;
 
@@ -131,7 +131,7 @@ fn a_cluster_file_that_is_none() {
     fs::write(dir.path().join("c.toml"), text).expect("it can be written");
     let all = [
         "--cluster: ",
-        "c.toml:1:15: coordinator must be the IP address of one host",
+        "c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts",
         "c.toml:5:1: unknown key `port`",
         "c.toml:6:1: b has no address",
         "c.toml:8:10: b: cycle: P1 -> P2 -> P1",

@@ -1,4 +1,4 @@
-//! Sizes, flits and algorithms, and options that do not go together.
+//! Invalid sizes, flits and algorithms, and options that exclude each other.
 
 use super::{TO_OUTPUT, refused, refused_in, with_input};
 
@@ -16,7 +16,7 @@ fn sizes_that_overflow() {
     refused("gather --tree path:4 --lengths halfnull:15EiB", &too_many);
 }
 
-/// All that is wrong is told at once.
+/// All errors are reported at once.
 #[test]
 fn an_order_that_others_do_not_have() {
     refused(
@@ -160,7 +160,7 @@ fn options_that_lack_another_or_exclude_it() {
     );
 }
 
-/// Nothing would be written there, and nobody would be told.
+/// Nothing would be written there, without any notice.
 #[test]
 fn an_output_for_messages_that_are_not_files() {
     refused(
@@ -173,7 +173,7 @@ fn an_output_for_messages_that_are_not_files() {
     );
 }
 
-/// Once, not by every PE in turn.
+/// The error is printed once, not by every PE.
 #[test]
 fn a_log_filter_that_is_none() {
     let output = std::process::Command::new(flitcast_tests::flitcast())

@@ -1,12 +1,11 @@
-//! Everything over IPv6: on `::1`, and in a network namespace on addresses that are not
-//! loopback, which needs root and `ip`.
+//! All operations over IPv6: on `::1`, and on other addresses in a network namespace, which needs
+//! root and `ip`.
 
 use std::net::TcpListener;
 use std::process::Command;
 
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::lab::said;
-use flitcast_tests::privileges::needs_root;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::begin;
 use flitcast_tests::scrape::{address, scrape};
@@ -15,7 +14,7 @@ use rustix::process::Signal;
 
 use super::ClusterFile;
 
-/// P0 with P1 and P2, and P3 below P1; P_i at the address that `of` says.
+/// Describes P0 with P1 and P2, and P3 below P1; P_i is at the address that `of` returns.
 fn text(coordinator: &str, more: &str, of: impl Fn(usize) -> String) -> String {
     let mut text = format!("name = \"six\"\ncoordinator = \"{coordinator}\"\n{more}\n");
     for (pe, parent) in ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""]
@@ -28,7 +27,7 @@ fn text(coordinator: &str, more: &str, of: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// With messages for all, and certificates.
+/// Creates a cluster with messages for all PEs, and certificates.
 fn furnished(text: &str) -> ClusterFile {
     let cluster = ClusterFile::of(text);
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
@@ -39,7 +38,7 @@ fn furnished(text: &str) -> ClusterFile {
     cluster
 }
 
-/// There and back, and something run on the way.
+/// Runs all operations: files there and back, and a command in between.
 #[track_caller]
 fn all_operations(cluster: &ClusterFile, more: &str, begin: impl Fn(Vec<String>) -> Running) {
     let at = |name: &str| cluster.path(&format!("{name}{}", more.len()));
@@ -93,6 +92,7 @@ fn pes_join_over_it() {
     let cluster = furnished(&text(&at, join, |_| "::1".to_owned()));
     let folder = cluster.path("ca").display().to_string();
     let guarded = format!("--credentials {folder}");
+    let files = cluster.path("").display().to_string();
     let join = |pe: usize, shown: &str| {
         let line = format!("node --pe {pe} --join {at} --stay --metrics [::1]:0 {shown}");
         start(line.split_whitespace())
@@ -104,7 +104,7 @@ fn pes_join_over_it() {
         .ok();
     flitcast_tests::joining::dismiss(plain);
     let mut nodes: Vec<_> = (0..4)
-        .map(|pe| join(pe, &format!("--commands {guarded}")))
+        .map(|pe| join(pe, &format!("--commands --files {files} {guarded}")))
         .collect();
     all_operations(&cluster, &guarded, start);
     let page = scrape(address(&mut nodes[3])).expect("it listens");
@@ -112,13 +112,12 @@ fn pes_join_over_it() {
     flitcast_tests::joining::dismiss(nodes);
 }
 
-/// A network namespace with addresses that are nobody's loopback; it goes with this.
+/// A network namespace with addresses outside of loopback, which is removed on drop.
 struct Namespace(String);
 
 impl Namespace {
     #[track_caller]
     fn new(addresses: &[String]) -> Namespace {
-        needs_root("a network namespace");
         let namespace = Namespace(format!("fc6-{}", std::process::id()));
         let name = &namespace.0;
         ip(&format!("netns add {name}"));
@@ -153,12 +152,13 @@ fn ip(line: &str) {
 }
 
 #[test]
+#[ignore = "needs root and iproute2"]
 fn on_addresses_that_are_nobodys_loopback() {
     let of = |pe: usize| format!("fd00:f1:17::{}", pe + 1);
     let namespace = Namespace::new(&(0..4).map(of).collect::<Vec<_>>());
     let cluster = furnished(&text("fd00:f1:17::1", "", of));
     let begin = |words| namespace.start(words);
-    // With certificates that are made for the run, since anybody could listen in.
+    // With certificates for this run, because other hosts could listen in.
     all_operations(&cluster, "", begin);
     let line = "gather --size 1MiB --insecure --format json";
     let plain = namespace.start(cluster.words(line)).finish().ok().report();

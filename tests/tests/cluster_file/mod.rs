@@ -1,5 +1,5 @@
-//! Clusters that a file describes, on this machine's loopback addresses: all of
-//! 127.0.0.0/8 is this machine. What the network lab needs of them is in `lab.rs`.
+//! Clusters described by a file, on loopback addresses of this machine (127.0.0.0/8). `lab.rs`
+//! tests cluster files of the network lab.
 
 mod ipv6;
 
@@ -24,7 +24,7 @@ impl ClusterFile {
         self.0.path().join(name)
     }
 
-    /// A command line, `@` standing for the folder.
+    /// Returns a command line with `@` replaced by the folder.
     fn words(&self, line: &str) -> Vec<String> {
         let dir = self.0.path().to_str().expect("its path is UTF-8");
         let line = format!("{line} --cluster @/cluster.toml");
@@ -96,7 +96,7 @@ fn other_commands_take_its_tree() {
     assert_eq!(by_file.value("/messages"), by_tree.value("/messages"));
 }
 
-/// Each is kept for documentation, so that no machine has it.
+/// Addresses that are reserved for documentation, so that no machine has them.
 #[test]
 fn an_address_that_this_machine_has_not_is_named() {
     for (mine, other, cause) in [
@@ -187,7 +187,7 @@ fn a_network_is_spanned_from_any_root() {
         parents("tree --format json --root d --spanning bfs"),
         (json!([null, 3, 3, 0]), json!([3, 0, 1, 2]))
     );
-    // Only neighbours are: no star, and no path in the order of the file.
+    // Only neighbours are connected: no star, and no path in the order of the file.
     let auto = run(cluster.words("gather --size 1KiB --tree auto --format json")).ok();
     let tree = auto.report().value("/tree").clone();
     assert!(
@@ -227,7 +227,7 @@ fn what_the_file_says_holds_until_something_else_is_typed() {
     let by_hand = shaped(&typed);
     assert_ne!(by_hand[0], by_file[0]);
     assert_eq!(by_hand[2], by_file[2], "that is said of one edge");
-    // The silence that the file says is what this is held against.
+    // The option is checked against the timeout in the file.
     let hasty = run(cluster.words("gather --size 1KiB --timeouts heartbeat=2s"));
     assert_eq!(hasty.code, Some(2), "{}", hasty.stderr);
     let told = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
@@ -262,7 +262,7 @@ fn whatever_a_pe_says_on_stderr_is_heard_to_its_end() {
         said.ends_with("x\nP0| heard\nP0| no end of a line\n"),
         "{said:.200}"
     );
-    // A line of which there seems to be no end is told in parts.
+    // A very long line is reported in parts.
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 6);
     assert_eq!(said.bytes().filter(|byte| *byte == b'x').count(), 40_000);

@@ -1,5 +1,5 @@
-//! Gathering against the best schedule there is: every tree of up to 6 PEs,
-//! lengths from {0, 1, 2, 5}.
+//! Gathering compared with the optimal schedule: every tree of up to 6 PEs, lengths from {0, 1, 2,
+//! 5}.
 //!
 //! `cargo test -p flitcast-tests --release --test suite exhaustive:: -- --nocapture` prints
 //! how far the algorithms are above it; deploy/runs/2026-11-20-exhaustive keeps it.
@@ -22,22 +22,22 @@ use flitcast_proto::schedule::{bounds, shoulder_tap};
 use flitcast_tests::every;
 use report::Comparison;
 
-/// The most PEs of a tree whose cases are written down one by one: those of the
-/// next size fill megabytes.
+/// Maximum number of PEs of trees whose cases are written to a file: the cases of the next size
+/// fill megabytes.
 const MOST_PES_IN_CSV: usize = 5;
 
-/// What is known of one tree and its lengths. Times in steps.
+/// The results for one tree and its lengths. Times are in steps.
 struct Case {
     tree: Arc<Tree>,
     flits: Vec<u64>,
     bound: u64,
-    /// No gather is faster, whatever it knows.
+    /// The minimum time of any gather, even with all lengths known.
     optimum: u64,
     /// The fastest collection of certificates.
     wave: u64,
     serial: Certified,
     pipelined: Certified,
-    /// On a path.
+    /// The time of Shoulder-Tap, on a path.
     shoulder_tap: Option<u64>,
 }
 
@@ -90,10 +90,9 @@ impl Case {
         assert_eq!(self.bound, self.optimum, "{name}");
         let Certified { time, synchronised } = self.pipelined;
         assert_eq!(time, synchronised + self.optimum, "{name}");
-        // Bound (7) has every PE but the end one pass its call on. Without the null
-        // messages at the end, nobody passes on a call that nobody needs, and (7) is
-        // what the best schedule takes. With them Shoulder-Tap, which cannot know,
-        // takes at most a step more.
+        // Bound (7) assumes that every PE but the end one sends a wakeup call. Without the null
+        // messages at the end, no call is unnecessary, and (7) is the time of the best schedule.
+        // With them Shoulder-Tap, which does not know the lengths, takes at most a step more.
         let along = self.top_down_flits();
         let end = along.iter().rposition(|&own| own > 0).unwrap_or(0);
         let without_null_end = shoulder_tap::bound_steps(&along[..=end]);
@@ -108,7 +107,7 @@ impl Case {
         top_down.map(|pe| self.flits[pe.index()]).collect()
     }
 
-    /// The parents of P1.. and the lengths L_1.., as digits.
+    /// Returns the parents of P1.. and the lengths L_1.., as digits.
     fn digits(&self) -> (String, String) {
         let parents = self.tree.pes().filter_map(|pe| self.tree.parent(pe));
         (
@@ -142,7 +141,7 @@ impl Case {
     }
 }
 
-/// Two searches with nothing in common find the same.
+/// Two independent searches find the same optimum.
 #[test]
 fn branch_and_bound_finds_what_brute_force_finds() {
     for pes in 1..=5 {

@@ -1,9 +1,9 @@
-//! How often and by how much one time is above another.
+//! Statistics of the ratio of two times.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// By the number of PEs, the cases counted by their difference.
+/// The number of cases for each difference, by the number of PEs.
 pub struct Comparison {
     what: &'static str,
     rows: BTreeMap<usize, Row>,

@@ -1,12 +1,11 @@
-//! The least time of any gather once more, by brute force: breadth first through
-//! everything the PEs can do, step by step, with no idea of what is sensible. It
-//! shares nothing with `optimum.rs`, which it is there to check.
+//! The minimum time of any gather by brute force: a breadth-first search through all possible
+//! actions of the PEs, step by step. It shares no code with `optimum.rs`, which it checks.
 
 use std::collections::HashSet;
 
 use flitcast_proto::{PeId, Tree};
 
-/// The least time of any gather, in steps; 0 if there is nothing to send.
+/// Returns the least time of any gather, in steps; 0 if there is nothing to send.
 pub fn gather_steps(tree: &Tree, flits: &[u64]) -> u64 {
     let mut start = vec![Station::default(); tree.len()];
     start[0].ordered = true;
@@ -30,14 +29,14 @@ pub fn gather_steps(tree: &Tree, flits: &[u64]) -> u64 {
     steps
 }
 
-/// What matters of a PE between two steps.
+/// The state of a PE between two steps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Station {
     /// An order from P0 has reached it.
     ordered: bool,
-    /// How much of its own message it has sent.
+    /// The number of flits of its message that it has sent.
     sent: u64,
-    /// It received a flit that is not for it.
+    /// Whether it has received a flit for another PE.
     holds: bool,
 }
 
@@ -46,7 +45,7 @@ fn is_over(state: &[Station], flits: &[u64]) -> bool {
     stations.all(|(station, &own)| station.sent == own && !station.holds)
 }
 
-/// What the PEs can send in one step.
+/// The possible sends of PEs in one step.
 struct Choice<'a> {
     tree: &'a Tree,
     flits: &'a [u64],
@@ -64,8 +63,8 @@ impl Choice<'_> {
         self.from(0, &after, &received, states);
     }
 
-    /// The PEs before `at` have chosen: that makes `after`, and `received` says whose
-    /// receive port it takes.
+    /// Chooses the actions of the PEs from `at` on; those of earlier PEs result in `after`, and
+    /// `received` marks the receive ports that they use.
     fn from(
         &self,
         at: usize,

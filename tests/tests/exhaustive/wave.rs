@@ -1,20 +1,20 @@
-//! The least time in which P0 can have a certificate from every PE: a token down
-//! every edge, then, when a PE has its children's certificates, its own up. By
-//! trying every order of the tokens.
+//! The minimum time in which P0 can receive a certificate from every PE, over all orders of the
+//! tokens: a token crosses every edge downwards, and a PE sends its certificate up when it has
+//! those of its children.
 
 use flitcast_proto::{PeId, Tree};
 
 use super::every::for_each_order;
 
-/// The step in which P0 can have the last certificate. Orders that depend on all
-/// of them cross after it, and all ports are free then; so the best gather that
-/// collects certificates first takes this and the best gather's time.
+/// Returns the step in which P0 can have the last certificate. Orders that depend on all of them cross
+/// after it, and all ports are free then; so the best gather that collects certificates first takes
+/// this and the best gather's time.
 pub fn steps(tree: &Tree) -> u64 {
     certified(tree, PeId::ROOT)
 }
 
-/// How many steps after its token a PE can have its children's certificates. Any
-/// later is possible too: a certificate can wait, data cannot.
+/// Returns the number of steps after its token until a PE can have its children's certificates. Any
+/// later time is possible too: a certificate can wait, data cannot.
 fn certified(tree: &Tree, pe: PeId) -> u64 {
     let children = tree.children(pe).iter();
     // From a child's token to its certificate.

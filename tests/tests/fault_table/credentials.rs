@@ -1,4 +1,4 @@
-//! Row 23: processes that are not whom they say they are.
+//! Row 23: processes with a false identity.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -37,7 +37,7 @@ impl Folder {
         self.0.path().join("ca").join(name)
     }
 
-    /// Runs a gather with them, which must fail, and tells what is said of P2.
+    /// Runs a gather with them, which must fail with these words about P2.
     #[track_caller]
     fn refused(&self, case: &str, told: &[&str]) -> Finished {
         let folder = self.0.path().join("ca");
@@ -71,14 +71,14 @@ fn row_23_a_certificate_of_another_authority() {
     folder.refused("a certificate of another authority", &[told]);
 }
 
-/// The one PE that believes the other authority as well finds nobody whom it believes.
+/// No neighbour has a certificate that the PE with both authorities trusts.
 #[test]
 fn row_23_a_process_of_another_authority() {
     let _alone = alone();
     let (folder, other) = (Folder::new(), Folder::new());
     let dir = scratch();
     let file = dir.path().join("cluster.toml");
-    // What it is told to use, it finds elsewhere.
+    // It finds the assigned credentials elsewhere.
     let script = dir.path().join("elsewhere");
     let (from, to) = (folder.0.path().display(), other.0.path().display());
     let text = format!("from={from} to={to}\nexec \"${{@/#$from/$to}}\"\n");
@@ -134,7 +134,7 @@ fn row_23_an_expired_certificate() {
     std::fs::write(folder.file("p2.pem"), expired.pem()).expect("it can be");
     let told = "/ca/p2.pem: the certificate expired on 20";
     folder.refused("an expired certificate", &[told]);
-    // It is issued anew, and all is well.
+    // With a new certificate, the run succeeds.
     let ca = folder.0.path().join("ca");
     run(words(&format!("ca issue {} p2", ca.display()))).ok();
     let line = format!(
@@ -198,11 +198,12 @@ fn row_23_two_processes_with_one_id() {
     );
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     let addresses = [first.address().to_string(), second.address().to_string()];
-    says(&finished, &["two processes say to be P1: one from "]);
+    says(&finished, &["P1: registered twice, from "]);
     says(&finished, &addresses.each_ref().map(String::as_str));
 }
 
-/// It knows all but the secret of the launch: neither the coordinator nor a PE answers.
+/// The client has everything but the secret of the launch: neither the coordinator nor a PE
+/// answers.
 #[test]
 fn row_23_who_does_not_know_the_secret() {
     let _alone = alone();
@@ -234,7 +235,7 @@ fn row_23_who_does_not_know_the_secret() {
         "turned a connection away",
         "does not know the secret of this launch",
     ]);
-    // What the third PE waits for never comes: one that is there twice ends it.
+    // The third PE never registers: a PE that registers twice ends the wait.
     let _again = stage.enter();
     assert_eq!(running.finish().code, Some(1));
 

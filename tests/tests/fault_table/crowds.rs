@@ -1,5 +1,5 @@
-//! Rows 17 and 20: callers who keep their places at a door as long as they can, say as much as
-//! they can, and come again.
+//! Rows 17 and 20: clients that hold their connections as long as they can, send as much as they
+//! can, and connect again.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ use crate::{alone, measured};
 const CALLERS: usize = 1000;
 const MIB: u64 = 1024;
 
-/// What they say who take most memory, or who took most once.
+/// The messages of clients that take most memory, or once did.
 type Opening = fn() -> Vec<u8>;
 const PLAIN: [(&str, Opening); 2] = [
     ("16 MiB announced, 128 KiB sent", || {
@@ -43,14 +43,14 @@ fn frame(announced: u32, sent: usize) -> Vec<u8> {
     [announced.to_be_bytes().to_vec(), vec![7; sent]].concat()
 }
 
-/// What a process has in memory for a thousand of them.
+/// Measures the memory that a process needs for a thousand of them.
 #[track_caller]
 fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening)]) {
-    // What earlier callers have left to those that follow is counted for these as well.
+    // Memory left by earlier callers counts for later ones as well.
     let before = memory_kib(pid, "VmRSS");
     for &(case, opening) in openings {
         let crowd = Crowd::at(address, CALLERS, move |_| opening());
-        // Until they say no more, or have come several times.
+        // Until they send no more, or have reconnected several times.
         let mut said = (0, Instant::now());
         eventually("they have said what they can", || {
             let now = crowd.said_bytes();
@@ -91,7 +91,7 @@ fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
     }
 }
 
-/// P0 waits for P1, which calls where the test is and is not answered: for 10 s.
+/// P0 waits 10 s for P1, which connects to the test and gets no answer.
 #[test]
 fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
     let _alone = alone();
@@ -119,9 +119,9 @@ fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
     }
 }
 
-/// All of them have 300 ms to the coordinator and back, and P1 to P0. At both doors there are
-/// more strangers than places: some say nothing, some begin a handshake as a PE begins it, and
-/// whoever is cut off comes again.
+/// The PEs have a round trip of 300 ms to the coordinator, and P1 to P0. Both listeners have more
+/// unauthenticated clients than places: some send nothing, some begin a handshake as a PE does, and
+/// all reconnect when they are disconnected.
 #[test]
 fn row_20_far_pes_join_past_strangers_who_come_again() {
     let _alone = alone();
@@ -173,7 +173,7 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
     }
 }
 
-/// The program is handed out to who takes it, whoever else comes.
+/// The program is served to clients that read it, however many others connect.
 #[test]
 fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
     let _alone = alone();
@@ -204,7 +204,7 @@ fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
         began.elapsed(),
     );
     assert!(taken == program);
-    // What has had it started is gone.
+    // Its launcher has ended.
     drop(serving.stdin.take());
     assert!(serving.wait().expect("it is ours").success());
 }

@@ -97,7 +97,7 @@ fn row_10_a_child_ends_by_itself() {
     assert_eq!(report.number("/error/pe"), 1);
     assert_eq!(report.value("/error/host"), "b");
 
-    // As the system does it when memory runs out.
+    // As the system does when memory runs out.
     let case = "a child is killed, and has said something";
     let finished = failing("10", case, Some(1.0), endless(words(GATHER)), |running| {
         running.pe(4).signal(Signal::KILL);
@@ -115,7 +115,7 @@ fn row_x_ctrl_c_twice_ends_it_at_once() {
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::STOP);
     let began = Instant::now();
-    // The first one waits for P2, which does not hear it.
+    // The first signal waits for P2, which does not react.
     running.signal(Signal::INT);
     running.wait_for(&["interrupted"]);
     running.signal(Signal::INT);

@@ -1,4 +1,4 @@
-//! Row 21: frames that come twice.
+//! Row 21: duplicate frames.
 
 use std::time::Instant;
 
@@ -21,8 +21,8 @@ const GATHERS: [(&str, &[u32]); 5] = [
     ("--algorithm window", STAR),
 ];
 
-/// Messages are checked byte for byte where they arrive; doubled are the frames of every
-/// edge, from the first word on, both ways.
+/// Messages are checked byte by byte at their destinations; the frames of every edge are duplicated
+/// in both directions, from the first one.
 #[test]
 fn row_21_half_of_all_frames_come_twice() {
     let _alone = alone();
@@ -60,10 +60,10 @@ fn row_21_half_of_all_frames_come_twice() {
         let finished = run(words(&line)).ok();
         let took = began.elapsed();
         let report = finished.report();
-        // What arrived is checked against the pattern; it is complete, or the run has failed.
+        // Arrived bytes are checked against the pattern; they are complete, or the run has failed.
         assert_eq!(report.number("/round/messages"), parents.len() as u64);
         let (dropped, doubled) = (report.number("/round/repeated_frames"), cluster.doubled());
-        // Behind the last frame that a PE waits for, its copy is not looked at.
+        // After the last frame that a PE waits for, its duplicate is not read.
         assert!(
             (doubled * 8 / 10..=doubled).contains(&dropped),
             "{dropped} of {doubled}"
@@ -73,7 +73,7 @@ fn row_21_half_of_all_frames_come_twice() {
     }
 }
 
-/// There and back again.
+/// Files are scattered and gathered again.
 #[test]
 fn row_21_files_are_what_they_were() {
     let _alone = alone();

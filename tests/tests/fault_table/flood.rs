@@ -1,4 +1,4 @@
-//! Row 20, and what row 19 asks of a round: strangers in large numbers.
+//! Row 20, and the rounds of row 19: unauthenticated clients in large numbers.
 
 use std::process::Command;
 use std::time::Instant;
@@ -11,8 +11,7 @@ use crate::{alone, measured, slack, words};
 
 const STRANGERS: u64 = 10_000;
 
-/// P0 - P1 - P2, of which P1 and P2 are held back until the flood is under way, at the
-/// coordinator and at P0.
+/// P0 - P1 - P2; P1 and P2 are delayed until the flood at the coordinator and at P0 has begun.
 #[test]
 fn row_20_ten_thousand_strangers_come_during_the_launch() {
     let _alone = alone();
@@ -67,8 +66,8 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
     println!("| 20 | by then there had come {outside} and {inside} | - | - |");
 }
 
-/// Rounds with and without it by turns, over links of 200 Mbit/s: what is compared is the
-/// round, not the cores that the flood takes from it here.
+/// Rounds with and without the flood alternate, over links of 200 Mbit/s, so that the comparison is
+/// of rounds and not of cores.
 #[test]
 fn row_19_a_round_beside_a_flood() {
     let _alone = alone();

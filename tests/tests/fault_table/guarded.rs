@@ -1,4 +1,4 @@
-//! Rows 1, 2, 3, 14 and 15 once more, where every connection is TLS.
+//! Rows 1, 2, 3, 14 and 15 with TLS on every connection.
 
 use std::time::Instant;
 
@@ -52,11 +52,11 @@ fn row_03_over_tls_a_pe_is_stopped() {
     }
 }
 
-/// A gather over P0 - P1 - P2, on whose lower edge this happens in mid-round.
+/// Runs a gather over P0 - P1 - P2 with this fault on the lower edge during the round.
 #[track_caller]
 fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
     let cluster = Joining::new(&[0, 1], "60s");
-    // P2 finds at P1's address somebody else.
+    // P2 finds another process at P1's address.
     let behind = format!("{}:7118", cluster.address(200));
     let at = format!("{}:7118", cluster.address(2));
     let parse = |text: &str| text.parse().expect("an address");
@@ -101,7 +101,7 @@ fn row_15_over_tls_a_frame_is_cut_off() {
     let _alone = alone();
     let case = "TLS: a record is cut off, then FIN";
     let finished = tapped("15", case, Fault::Cut);
-    // Inside a frame, or where the last record that was whole ended one.
+    // Inside a frame, or at the end of the last complete record.
     says(
         &finished,
         &["error: P1: P2 at 127.", "closed the connection"],

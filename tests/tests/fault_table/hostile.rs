@@ -1,4 +1,4 @@
-//! Rows 14 to 17, 19 and 22: what a peer can send that no PE sends.
+//! Rows 14 to 17, 19 and 22: messages that no correct PE sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -16,8 +16,8 @@ use flitcast_tests::{Finished, start};
 
 use crate::{alone, measured, says};
 
-/// P0 - P1 - P2, of which P1 passes on what it gets from P2 as `on_up` wills, in a gather
-/// of a message of P2.
+/// Runs a gather of a message of P2 over P0 - P1 - P2, in which P1 forwards the frames from P2 as
+/// `on_up` changes them.
 #[track_caller]
 pub fn gather_through(line: &str, on_up: impl OnUp) -> (Finished, Duration) {
     let stage = Stage::path(3, 1);
@@ -41,7 +41,7 @@ pub fn gather_through(line: &str, on_up: impl OnUp) -> (Finished, Duration) {
 /// The message in frames of 4 KiB: the first flit has the head, the last the digest.
 pub const FLITS: &str = "--algorithm shoulder-tap --lengths 0,10000 --flit-size 4000B";
 
-/// Changes the first flit as it is on the wire; `change` says whether more comes behind.
+/// Changes the first flit on the wire; `change` returns whether more follows.
 fn on_first_flit(change: impl FnOnce(&mut Vec<u8>) -> bool + Send + 'static) -> impl OnUp {
     OneFrame {
         is_flit: true,
@@ -53,13 +53,13 @@ fn on_first_flit(change: impl FnOnce(&mut Vec<u8>) -> bool + Send + 'static) -> 
 #[test]
 fn row_14_one_bit_is_flipped() {
     let _alone = alone();
-    // In the payload of the first flit, and all over what stands ahead of it: every eleventh,
-    // which are all places in a byte. (`wire/seal.rs` has its own test, of every bit.)
+    // Bits in the payload of the first flit, and in all of the bytes before it: every eleventh,
+    // which covers all positions in a byte. (`wire/seal.rs` has its own test, of every bit.)
     let mut prefix = Vec::new();
     let message = flitcast_proto::items::Message::between(PeId(2), PeId::ROOT, 10_000);
     flit::put_prefix(Some((RoundId(1), message)), None, 4000, &mut prefix);
     let header = prefix.len() - LENGTH_BYTES + HEAD_BYTES;
-    // The checksum reaches into the payload; behind it, the digest is what guards.
+    // The checksum covers the start of the payload; the digest covers the rest.
     let digested = 12_345..;
     let mut slowest = [Duration::ZERO; 2];
     for (bit, is_payload) in (0..header * 8)
@@ -79,10 +79,10 @@ fn row_14_one_bit_is_flipped() {
             &finished,
             &["error: P0: ", "not gathered: P2, ", "delivered: nothing"],
         );
-        let announced = "bytes is announced, at most";
+        let announced = "bytes is announced; the limit";
         match is_payload {
             true => says(&finished, &["the message of P2 is damaged"]),
-            // A length that is none is not waited for.
+            // There is no wait for an invalid length.
             false if bit < LENGTH_BYTES * 8 && finished.stderr.contains(announced) => {}
             false => says(
                 &finished,
@@ -101,8 +101,8 @@ fn row_14_one_bit_is_flipped() {
     measured("14", "a flipped bit in the payload", Some(1.0), slowest[1]);
 }
 
-/// In the certificate of the second round: all of it, the round's number too, which would
-/// else look like that of an earlier one.
+/// In the certificate of the second round: all of it, including the round's number, which could
+/// otherwise become that of an earlier round.
 #[test]
 fn row_14_one_bit_of_a_control_item_is_flipped() {
     let _alone = alone();
@@ -163,11 +163,11 @@ fn row_16_a_frame_declares_four_gibibytes() {
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     says(
         &finished,
-        &["a frame of 4294967295 bytes is announced, at most "],
+        &["a frame of 4294967295 bytes is announced; the limit is "],
     );
 }
 
-/// In the second round, everything of the first comes once more.
+/// In the second round, all frames of the first are repeated.
 #[test]
 fn row_22_frames_of_an_old_round_are_dropped() {
     let _alone = alone();
@@ -195,7 +195,7 @@ fn row_22_frames_of_an_old_round_are_dropped() {
     assert_eq!(report.number("/round/late_frames"), 4);
 }
 
-/// Strangers at the door of P0, which waits for P1.
+/// Runs `visit` as an unauthenticated client of P0's listener, while P0 waits for P1.
 #[track_caller]
 fn with_strangers(row: &str, case: &str, bound: Option<f64>, visit: impl FnOnce(&str, i32)) {
     let stage = Stage::path(2, 1);
@@ -206,7 +206,7 @@ fn with_strangers(row: &str, case: &str, bound: Option<f64>, visit: impl FnOnce(
     let began = Instant::now();
     visit(&address, running.pe(0).pid);
     measured(row, case, bound, began.elapsed());
-    // And then those who belong here are let in.
+    // Authorized processes are accepted afterwards.
     let mut edge = impostor.call_parent(&assignment);
     impostor.get_ready(&mut edge, vec![0]);
     let impostor = std::thread::spawn(move || impostor.serve());

@@ -1,4 +1,4 @@
-//! Rows 24 and 25: names and trees that nobody should believe.
+//! Rows 24 and 25: hostile names and trees.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{alone, measured, says, words};
 
-/// A command that is refused before anything is started, in a line for each fault.
+/// Runs a command that is refused before anything is started, with a line for each error.
 #[track_caller]
 fn refused(row: &str, case: &str, line: &str) -> Finished {
-    // Built, where it has yet to be, before the clock starts.
+    // Builds the command before the measurement starts, if necessary.
     flitcast();
     let began = Instant::now();
     let finished = run(words(line));
@@ -30,7 +30,7 @@ fn refused(row: &str, case: &str, line: &str) -> Finished {
     finished
 }
 
-/// What P1, the test's, sends to P0 in a gather of files.
+/// Sends an entry from P1, which the test impersonates, to P0 in a gather of files.
 #[track_caller]
 fn sent(entry: FileEntry) -> Finished {
     let payload = entry.encode_length_delimited_to_vec();

@@ -1,4 +1,4 @@
-//! Rows 12 and 18: descriptors, and fields that no version knows.
+//! Rows 12 and 18: descriptors, and unknown fields.
 
 use std::io::Read as _;
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ fn row_12_too_few_descriptors() {
     assert!(said.stderr.contains(told), "{said:?}");
 }
 
-/// P0 may open few more than it has, and strangers take them all: it goes on accepting.
+/// P0 has few free descriptors, and clients take them all: it continues to accept.
 #[test]
 fn row_12_an_accept_loop_out_of_descriptors_survives() {
     let _alone = alone();
@@ -70,14 +70,14 @@ fn row_12_an_accept_loop_out_of_descriptors_survives() {
     impostor.join().expect("it can be played");
 }
 
-/// P0 has the usual 1024 and reads its input while more strangers than that come: what a round
-/// needs is not theirs.
+/// P0 has the default limit of 1024 descriptors and reads its input while more unauthenticated
+/// clients connect; the descriptors for the round remain available.
 #[test]
 fn row_12_strangers_leave_the_input_its_descriptors() {
     let _alone = alone();
     let stage = Stage::limited(2, 1, 0, "ulimit -n 1024");
     let input = stage.path_of("in");
-    // It takes longer to look through them than to let a thousand strangers in.
+    // Enough folders that a thousand clients connect while they are measured.
     for folder in 0..5_000 {
         let folder = input.join(format!("p1/{folder}"));
         std::fs::create_dir_all(&folder).expect("it can be made");
@@ -91,7 +91,7 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
     let p0 = eventually("P0 runs", || {
         running.pes().into_iter().find(|pe| pe.pe() == Some(0))
     });
-    // They are there before P0 asks anybody who it is.
+    // They connect before P0 authenticates any client.
     let address = listener_of(p0.pid);
     let strangers: Vec<TcpStream> = (0..1500)
         .map(|_| TcpStream::connect(address).expect("the system takes it"))
@@ -107,7 +107,8 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
     says(&finished, &["error: P1 was killed by signal 15"]);
 }
 
-/// The coordinator has some more than its PEs take, and more strangers than that come.
+/// The coordinator has some more descriptors than its PEs need, and more unauthenticated clients
+/// connect.
 #[test]
 fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     let _alone = alone();
@@ -126,7 +127,7 @@ fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     let own = descriptors(running.pid());
     let crowd = Crowd::at(at, 500, |_| Vec::new());
     eventually("its door is full", || (crowd.came() > 1000).then_some(()));
-    // But for 32, and three for each PE.
+    // All but 32, and three for each PE.
     let strangers = descriptors(running.pid()) - own;
     assert!((150..=256 - 41).contains(&strangers), "{strangers} of 256");
     let nodes: Vec<_> = (0..3).map(|pe| cluster.node(pe, "--insecure")).collect();
@@ -136,7 +137,7 @@ fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     }
 }
 
-/// A flit's frame with these bytes ahead of its fields.
+/// Returns a flit's frame with these bytes before its fields.
 fn with_fields(frame: &[u8], fields: &[u8]) -> Vec<u8> {
     let body = &frame[LENGTH_BYTES..];
     // The key of the flit, and its length: below 16 KiB, two bytes.
@@ -147,7 +148,7 @@ fn with_fields(frame: &[u8], fields: &[u8]) -> Vec<u8> {
     [&(flit.len() as u32).to_be_bytes()[..], &flit].concat()
 }
 
-/// Puts these bytes ahead of the fields of the first flit, under a seal that is right.
+/// Inserts these bytes before the fields of the first flit, with a valid seal.
 fn in_first_flit(fields: Vec<u8>) -> impl OnUp {
     let mut fields = Some(fields);
     Frames(move |frame: Vec<u8>| {
@@ -160,8 +161,7 @@ fn in_first_flit(fields: Vec<u8>) -> impl OnUp {
 #[test]
 fn row_18_fields_that_no_version_knows() {
     let _alone = alone();
-    // Field 20: a number, and bytes. Field 1, the head, once more behind the first: it
-    // is the last that counts.
+    // Field 20 with a number and with bytes; field 1, the head, a second time: the last one counts.
     for (case, fields) in [
         (
             "unknown fields",

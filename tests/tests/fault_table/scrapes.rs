@@ -1,4 +1,4 @@
-//! What row 19 asks of a round, beside those who ask for metrics without a pause.
+//! The rounds of row 19, with clients that request metrics without a pause.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use flitcast_tests::scrape::{address, scrape};
 
 use crate::{alone, slack};
 
-/// Asks again as soon as there was an answer.
+/// A client that repeats its request after each answer.
 struct Scraper {
     is_over: Arc<AtomicBool>,
     answers: Arc<AtomicU64>,
@@ -47,9 +47,9 @@ impl Scraper {
     }
 }
 
-/// Rounds with and without by turns, each PE asked by two, over links of 200 Mbit/s: what is compared
-/// is the round, not the cores that the scrapers take from it here. What their answers take of a core
-/// has a bound by itself, and so has how many they get.
+/// Rounds with and without scraping alternate, each PE scraped by two clients, over links of 200
+/// Mbit/s, so that rounds are compared and not the use of cores. The processor time of the answers
+/// has a separate bound, and so has their number.
 #[test]
 fn row_19_a_round_beside_scrapers() {
     let _alone = alone();
@@ -85,7 +85,7 @@ fn row_19_a_round_beside_scrapers() {
         let scraped = round();
         let answers: u64 = scrapers.into_iter().map(Scraper::end).sum();
         assert!(answers > 0, "nobody was answered");
-        // One is answered as soon as it comes.
+        // A single request is answered at once.
         let later = answers as f64 / at.len() as f64 - 1.0;
         pace = pace.max(later / began.elapsed().as_secs_f64());
         ratios.push(scraped / calm);

@@ -1,4 +1,4 @@
-//! PEs that others have started run commands only if they were started for that.
+//! PEs started by others run commands only if their start permits that.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use super::says;
 /// P0 with P1 and P2.
 const TREE: [u32; 2] = [0, 0];
 
-/// A cluster with two shards, and folders to work in.
+/// Returns a cluster with two shards, and folders to work in.
 fn cluster() -> Joining {
     let cluster = Joining::new(&TREE, "60s");
     fs::create_dir(cluster.path("in")).expect("it can be made");
@@ -22,7 +22,7 @@ fn cluster() -> Joining {
 
 const MAP: &str = "map --input DIR/in --output DIR/out --work DIR/work";
 
-/// Behind the command that `Joining` ends each line with.
+/// Starts `map` with these options and this script, after the options that `Joining` appends.
 fn map(cluster: &Joining, more: &str, script: &str) -> flitcast_tests::Running {
     let path = |name: &str| cluster.path(name).display().to_string();
     let line = format!("{MAP} {more} --cluster DIR/cluster.toml").replace("DIR", &path(""));
@@ -72,7 +72,7 @@ fn who_was_not_is_named_before_anything_is_sent() {
     assert_eq!(refused.code, Some(1), "{}", refused.stdout);
     says(
         &refused,
-        &["P2 may not be told to run commands: start it with `flitcast node --join .. --commands`"],
+        &["P2 may not run commands: start it with `flitcast node --join .. --commands`"],
     );
     assert!(!cluster.path("out").exists());
     assert!(!cluster.path("work").exists());
@@ -97,7 +97,7 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
     says(
         &failed,
         &[
-            "error: P2: is gone: its channel ",
+            "error: P2: is gone: its process has ended",
             "may be left: P2 is gone\n",
         ],
     );

@@ -1,4 +1,4 @@
-//! However it ends, nothing that a command has started outlives it.
+//! No process that a command has started outlives the run, whatever ends it.
 
 use std::fs::{self, File};
 use std::process::Command;
@@ -13,15 +13,15 @@ use super::Place;
 
 const TWO: [(u32, &str); 2] = [(1, "one"), (3, "three")];
 
-/// Has children of its own, one in a session of its own and one that ignores SIGTERM, writes
-/// all the time, and does not end.
+/// Has children, one in a separate session and one that ignores SIGTERM, writes all the time, and
+/// does not end.
 const STUBBORN: &str = "
     setsid sleep 1001 &
     (trap '' TERM; while :; do echo x >> more; sleep 0.01; done) &
     touch up
     sleep 1000";
 
-/// Does not end, unless it is told to, and then says so.
+/// A script that ends only on request, and records that.
 const TIDY: &str =
     "trap 'echo tidied > ../../../../tidied; exit' TERM; touch up; while :; do sleep 0.01; done";
 
@@ -36,7 +36,7 @@ fn start(place: &Place, options: &[&str], script: &str) -> Running {
     running
 }
 
-/// Processes of the run that are neither the coordinator's nor a PE's own.
+/// Returns the processes of the run other than the coordinator's and the PEs' own.
 fn of_commands(running: &Running) -> Vec<Process> {
     let mut all = running.processes();
     all.retain(|process| {
@@ -66,13 +66,25 @@ fn ctrl_c_ends_commands_and_leaves_nothing() {
 }
 
 #[test]
+fn other_signals_leave_nothing_either() {
+    for (signal, code) in [(Signal::HUP, 129), (Signal::QUIT, 131)] {
+        let place = Place::new(&TWO);
+        let running = start(&place, &[], STUBBORN);
+        running.signal(signal);
+        let ended = running.finish();
+        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        place.assert_beside(&["in put"]);
+    }
+}
+
+#[test]
 fn a_command_is_asked_to_end_before_it_is_killed() {
     let place = Place::new(&TWO);
     let running = start(&place, &[], TIDY);
     running.signal(Signal::TERM);
     let ended = running.finish();
-    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    // Beside the working folder, which is gone.
+    assert_eq!(ended.code, Some(143), "{}", ended.stderr);
+    // The file is beside the working folder, which is gone.
     place.assert_beside(&["in put", "tidied"]);
 }
 
@@ -94,7 +106,7 @@ fn when_a_pe_is_killed_its_command_ends() {
     running.pe(3).signal(Signal::KILL);
     eventually("the command of P3 has ended", || (!of_p3()).then_some(()));
     running.pe(1).signal(Signal::KILL);
-    // Nobody waits for the supervisors of a PE that was killed.
+    // The end of a PE's supervisors is not waited for if the PE was killed.
     eventually("its supervisors have ended, too", || {
         of_commands(&running).is_empty().then_some(())
     });
@@ -127,8 +139,28 @@ fn a_supervisor_that_is_told_to_end_ends_its_command() {
     place.assert_beside(&["in put"]);
 }
 
-/// Leaves nothing by which it could be known: it has a session of its own, no parent, no
-/// environment and no open file, and ignores what asks it to end. Its number is in a file.
+/// No Ctrl-C is needed: it is detected like a stopped PE.
+#[test]
+fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
+    for lower in [true, false] {
+        let place = Place::new(&TWO);
+        let running = start(&place, &[], STUBBORN);
+        let mut stopped = leashes(&running);
+        stopped.retain(|it| it.arguments.iter().any(|word| word == "--lower") == lower);
+        assert_eq!(stopped.len(), 2, "{stopped:?}");
+        for process in stopped {
+            process.signal(Signal::STOP);
+        }
+        let ended = running.finish();
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        let told = "error: P1: the supervisor of the command was stopped by a signal for 3 s";
+        super::says(&ended, &[told]);
+        place.assert_beside(&["in put"]);
+    }
+}
+
+/// Leaves no trace: it has a separate session, no parent, no environment and no open file, and
+/// ignores requests to end. Its number is in a file.
 const DAEMON: &str = "
     (env -i setsid /bin/sh -c 'echo $$ > daemon; trap : TERM HUP INT
         exec 0<&- 1>&- 2>&- 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&-
@@ -136,14 +168,14 @@ const DAEMON: &str = "
     until [ -s daemon ]; do sleep 0.01; done
     touch up; sleep 1000 & wait";
 
-/// The processes that stand between PEs and commands.
+/// Returns the supervisors between PEs and commands.
 fn leashes(running: &Running) -> Vec<Process> {
     let mut all = running.processes();
     all.retain(Process::is_leash);
     all
 }
 
-/// Of the PEs that [`TWO`] names.
+/// Returns the numbers of the daemons of the PEs that [`TWO`] names.
 #[track_caller]
 fn daemons(place: &Place) -> Vec<i32> {
     let work = place.work().expect("they run in it");
@@ -220,8 +252,8 @@ fn whichever_supervisor_is_killed_the_other_ends_the_command() {
     place.assert_beside(&["in put"]);
 }
 
-/// Writes into the shard's folder all the time, and says of the run before it whether any of
-/// its processes still live.
+/// A script that writes into the shard's folder all the time, and records whether a process of an
+/// earlier run still lives.
 const JEALOUS: &str = "
     for old in $(cat ../../../../first 2>/dev/null); do
         ! grep -qs '^State:[[:space:]][^ZX]' /proc/$old/status || echo $old >> ../../../../beside
@@ -238,7 +270,7 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
     let running = place.start(&["--retry", "1"], &["sh", "-c", JEALOUS]);
     let up = || place.work().map(|work| work.join("tasks/p1/directory/up"));
     eventually("the command runs", || up()?.exists().then_some(()));
-    // All who watch over it at once: none of them sees the others go.
+    // All supervisors at once: none of them detects the end of the others.
     let mut watching = leashes(&running);
     watching.push(running.pe(1));
     for signal in [Signal::STOP, Signal::KILL] {
@@ -249,7 +281,7 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
         &done,
         &["P1: was killed by signal 9 (SIGKILL); running it again"],
     );
-    // What it has written it did not find: the folder was cleared when nobody wrote any more.
+    // The output was removed: the folder was cleared when no process wrote any more.
     assert_eq!(
         flitcast_tests::files::names(&place.output().join("p1")),
         ["stdout"]
@@ -266,7 +298,7 @@ fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
         let text = fs::read_to_string(place.path("pid")).ok()?;
         text.trim().parse::<u32>().ok()
     });
-    // This test, which none of its processes has started, and nobody can end.
+    // This test is not a descendant of the command's processes, which may not end it.
     let stderr = File::options()
         .write(true)
         .open(format!("/proc/{pid}/fd/2"));
@@ -281,8 +313,50 @@ fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
     place.assert_beside(&["go", "in put", "pid"]);
 }
 
-/// Another user's process cannot be killed: here, root's by nobody's.
+/// The folder stays at first: both the coordinator and the PEs are dead.
 #[test]
+fn the_folder_of_a_run_that_was_killed_goes_with_the_next_run() {
+    let place = Place::new(&TWO);
+    for killed in 1..=2 {
+        start(&place, &["--force"], STUBBORN).kill();
+        assert!(place.work().is_some(), "it was killed");
+        let done = place.shell(&["--force"], "cat").ok();
+        assert_eq!(done.stderr, "", "{killed}");
+        place.assert_results(&["p1", "p3"], &[]);
+    }
+}
+
+#[test]
+fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
+    let place = Place::new(&TWO);
+    let kept = place.shell(&["--keep-work"], "cat").ok();
+    super::says(&kept, &["the working folder is kept: "]);
+    let kept = place.work().expect("it is kept");
+    assert!(kept.join("in/p1").exists());
+    fs::remove_dir_all(place.output()).expect("it is there");
+    fs::rename(&kept, place.path("aside")).expect("it is there");
+    let running = start(&place, &[], STUBBORN);
+    let lives = place.work().expect("it runs in it");
+    fs::rename(place.path("aside"), &kept).expect("it was there");
+    // Beside both; its results are elsewhere.
+    let input = place.input();
+    let output = place.path("other");
+    let words = ["map", "--tree", "star:4", "--input"].map(Into::into);
+    let words = words
+        .into_iter()
+        .chain([input.into_os_string(), "--output".into()]);
+    let words = words.chain([output.into_os_string(), "--".into(), "cat".into()]);
+    flitcast_tests::run(words).ok();
+    assert!(lives.join("tasks/p1/directory/up").exists());
+    assert!(kept.join("in/p1").exists());
+    running.signal(Signal::INT);
+    running.finish();
+    assert!(!lives.exists() && kept.exists());
+}
+
+/// Another user's process cannot be killed: here, one of root by `nobody`.
+#[test]
+#[ignore = "needs root"]
 fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
     const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     let place = Place::new(&[(1, "one")]);

@@ -1,8 +1,9 @@
-//! Commands that fail, and PEs that die while they run one: named, tried again where that was
-//! asked for, and the others' results come all the same.
+//! Commands that fail, and PEs that die while they run one: they are named, retried on request, and
+//! the other results arrive.
 
 use std::fs;
 
+use flitcast_tests::files::names;
 use flitcast_tests::processes::eventually;
 use rustix::process::Signal;
 
@@ -63,20 +64,78 @@ fn one_that_is_killed_is_told_by_its_signal() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_the_failure_of_one_pe() {
+fn an_entry_that_cannot_be_sent_is_the_only_one_that_is_lost() {
     let place = Place::new(&THREE);
-    let script = "case $FLITCAST_PE in 1) mkfifo pipe;; 2) echo mine > stdout;; esac";
+    let script = "case $FLITCAST_PE in
+        1) mkdir d; mkfifo d/pipe pipe; ln -s /etc away; echo keep | tee keep > d/keep;;
+        2) echo mine > stdout;; esac";
     let failed = place.shell(&[], script);
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     says(
         &failed,
         &[
-            "error: P1: what it wrote cannot be sent: ",
-            "is a fifo",
+            "error: P1: not in its result: `away` is refused: its target `/etc` is absolute",
+            "error: P1: not in its result: `d/pipe` is refused: it is a fifo",
+            "error: P1: not in its result: `pipe` is refused: it is a fifo",
             "error: P2: it wrote a file of its own called `stdout`",
         ],
     );
-    place.assert_results(&["p3"], &[]);
+    place.assert_results(&["p1", "p3"], &[]);
+    assert_eq!(names(&place.output().join("p1")), ["d", "keep", "stdout"]);
+    assert_eq!(place.result("p1/keep"), "keep\n");
+    assert_eq!(place.result("p1/d/keep"), "keep\n");
+}
+
+/// The lines about them are bounded, and so is the message that has them.
+#[test]
+fn of_many_entries_that_cannot_be_sent_the_first_are_named() {
+    let place = Place::new(&[(1, "one")]);
+    let script =
+        "for i in 1 2 3 4 5; do for j in 1 2 3 4 5; do mkfifo p$i$j; done; done; echo keep > keep";
+    let failed = place.shell(&["--format", "json"], script);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &["`p11` is refused", "error: P1: not in its result: 6 more\n"],
+    );
+    let report = failed.report();
+    assert_eq!(report.list("/pes/0/not_taken").len(), 20);
+    assert_eq!(names(&place.output().join("p1")), ["keep", "stdout"]);
+}
+
+#[test]
+fn a_command_that_runs_too_long_is_killed_as_a_whole() {
+    let place = Place::new(&THREE);
+    let script = "cat; [ $FLITCAST_PE != 2 ] || { setsid sleep 1001 & trap '' TERM; sleep 1000; }";
+    let failed = place.shell(&["--time-limit", "500ms"], script);
+    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    says(
+        &failed,
+        &["error: P2: it was killed: it ran longer than 500ms"],
+    );
+    place.assert_results(&["p1", "p3"], &[]);
+    assert_eq!(place.result("p3/stdout"), "three");
+}
+
+#[test]
+fn a_time_limit_counts_for_each_try_and_is_checked() {
+    let place = Place::new(&[(1, "one"), (2, "two")]);
+    let marker = place.path("marker");
+    let script = format!(
+        "cat; [ $FLITCAST_PE != 2 ] || [ -e '{marker}' ] || {{ touch '{marker}'; sleep 1000; }}",
+        marker = marker.display()
+    );
+    let again = place.shell(&["--time-limit", "1s", "--retry", "1"], &script);
+    says(
+        &again.ok(),
+        &["P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n"],
+    );
+    place.assert_results(&["p1", "p2"], &["marker"]);
+    for limit in ["0", "1us", "soon", "5"] {
+        let refused = place.shell(&["--time-limit", limit, "--force"], "cat");
+        assert_eq!(refused.code, Some(2), "{limit}: {}", refused.stderr);
+        says(&refused, &["--time-limit"]);
+    }
 }
 
 #[test]

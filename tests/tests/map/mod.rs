@@ -1,4 +1,4 @@
-//! `flitcast map`: shards go out, a command runs on each, what it wrote comes back; with real
+//! `flitcast map`: it scatters shards, runs a command on each, and gathers the output; with real
 //! processes, byte for byte.
 
 mod elsewhere;
@@ -20,7 +20,7 @@ struct Place {
 }
 
 impl Place {
-    /// With these shards, each a single file.
+    /// Creates a folder with these shards, each a single file.
     #[track_caller]
     fn new(shards: &[(u32, &str)]) -> Place {
         let place = Place { dir: scratch() };
@@ -31,7 +31,6 @@ impl Place {
         place
     }
 
-    /// A path in the folder.
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -51,7 +50,7 @@ impl Place {
         fs::write(path, text).expect("it can be written");
     }
 
-    /// Starts `map` with these options on a star of four PEs, unless they say otherwise.
+    /// Starts `map` with these options on a star of four PEs by default.
     #[track_caller]
     fn start(&self, options: &[&str], command: &[&str]) -> Running {
         let text = |path: PathBuf| path.to_str().expect("it is UTF-8").to_owned();
@@ -69,28 +68,28 @@ impl Place {
         self.start(options, command).finish()
     }
 
-    /// The same in a shell.
+    /// Runs `map` with a script for a shell.
     #[track_caller]
     fn shell(&self, options: &[&str], script: &str) -> Finished {
         self.run(options, &["sh", "-c", script])
     }
 
-    /// A file below the results.
+    /// Returns the content of a file below the results.
     #[track_caller]
     fn result(&self, name: &str) -> String {
         let path = self.output().join(name);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// That these PEs have results, and nothing else is left beside shards and results but
-    /// these files.
+    /// Checks that these PEs have results, and that only these files are left beside shards and
+    /// results.
     #[track_caller]
     fn assert_results(&self, pes: &[&str], beside: &[&str]) {
         assert_eq!(names(&self.output()), pes);
         self.assert_beside(&[&["in put", "results"], beside].concat());
     }
 
-    /// What stands in the folder.
+    /// Checks the entries of the folder.
     #[track_caller]
     fn assert_beside(&self, beside: &[&str]) {
         let mut expected: Vec<&str> = beside.to_vec();
@@ -98,7 +97,7 @@ impl Place {
         assert_eq!(names(self.dir.path()), expected);
     }
 
-    /// The working folder, once it is there.
+    /// Returns the working folder, once it exists.
     fn work(&self) -> Option<PathBuf> {
         let names = names(self.dir.path());
         let work = names
@@ -113,7 +112,7 @@ fn mode(path: &Path) -> u32 {
     found.permissions().mode() & 0o7777
 }
 
-/// That the user is told all of this.
+/// Checks that stderr contains all of these parts.
 #[track_caller]
 fn says(finished: &Finished, parts: &[&str]) {
     for part in parts {

@@ -1,9 +1,12 @@
-//! What a command finds, and what comes back of what it writes.
+//! The input and the output of a command.
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
-use flitcast_tests::files::{fill, names};
+use flitcast_tests::files::{fill, names, set_mode};
+use flitcast_tests::run::begin;
+use flitcast_tests::{Finished, flitcast};
 
 use super::{Place, mode};
 
@@ -103,7 +106,7 @@ fn what_was_written_comes_back_and_what_was_there_does_not() {
     assert_eq!(mode(&result.join("tool")), 0o755);
     let link = fs::read_link(result.join("link")).expect("it is a symlink");
     assert_eq!(link.to_str(), Some("deep/same"));
-    // The shards are as they were.
+    // The shards are unchanged.
     assert_eq!(names(&place.input().join("p2")).len(), 5);
 }
 
@@ -141,8 +144,90 @@ fn a_command_finds_the_environment_of_its_pe() {
     assert_eq!(value("FLITCAST_PES"), Some("4"));
     let path = std::env::var("PATH").expect("tests have a PATH");
     assert_eq!(value("PATH"), Some(path.as_str()));
-    // Nothing but what is the command's: it could be told to others.
+    let directory = value("PWD").expect("it has one");
+    assert!(directory.ends_with("/tasks/p1/directory"), "{directory}");
+    assert_eq!(value("OLDPWD"), None, "that of who launched it");
+    // The command's environment contains no secret, because the command could disclose it.
     assert!(!found.contains("SECRET"), "{found}");
+}
+
+/// A shard that is a folder is the directory itself.
+#[test]
+fn the_directory_in_the_environment_is_that_of_the_command() {
+    let place = Place::new(&[(1, "x")]);
+    place.put("in put/p2/file", "y");
+    place
+        .shell(
+            &[],
+            "echo \"$PWD\"; env pwd -P; cat \"$PWD\"/fil* < /dev/null || :",
+        )
+        .ok();
+    for (pe, end) in [(1, "/tasks/p1/directory"), (2, "/in/p2")] {
+        let said = place.result(&format!("p{pe}/stdout"));
+        let mut lines = said.lines();
+        let (shown, real) = (lines.next(), lines.next());
+        assert!(shown.is_some_and(|path| path.ends_with(end)), "{said}");
+        assert_eq!(shown, real);
+    }
+    assert!(place.result("p2/stdout").ends_with("\ny"));
+}
+
+/// Runs a command in a shell as a user other than root, who is subject to permissions.
+#[track_caller]
+fn shell_without_root(place: &Place, script: &str) -> Finished {
+    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    set_mode(&place.path(""), 0o777);
+    let mut map = match rustix::process::geteuid().is_root() {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(NOBODY).arg(flitcast());
+            command
+        }
+        false => Command::new(flitcast()),
+    };
+    map.args(["map", "--tree", "star:4", "--input"]);
+    map.arg(place.input()).arg("--output").arg(place.output());
+    map.args(["--", "sh", "-c", script]);
+    begin(map).finish()
+}
+
+#[test]
+fn folders_that_may_not_be_written_to_are_results() {
+    let place = Place::new(&[(1, "x")]);
+    place.put("in put/p2/there/file", "before");
+    let script = "mkdir -p d/e; echo deep > d/e/file; chmod 555 d/e d; echo keep > keep
+        mkdir bare; chmod 500 bare
+        [ $FLITCAST_PE != 2 ] || { echo after > there/file; chmod 555 there; }";
+    shell_without_root(&place, script).ok();
+    for pe in [1, 2] {
+        let result = |name: &str| place.result(&format!("p{pe}/{name}"));
+        assert_eq!(
+            (result("keep"), result("d/e/file")),
+            ("keep\n".into(), "deep\n".into())
+        );
+        let is = |name: &str| mode(&place.output().join(format!("p{pe}/{name}")));
+        assert_eq!([is("d"), is("d/e"), is("bare")], [0o555, 0o555, 0o500]);
+    }
+    assert_eq!(place.result("p2/there/file"), "after\n");
+    place.assert_results(&["p1", "p2"], &[]);
+}
+
+#[test]
+fn what_may_not_be_read_costs_that_entry_only() {
+    let place = Place::new(&[(1, "x"), (3, "y")]);
+    let script = "echo keep > keep; [ $FLITCAST_PE = 3 ] || {
+        mkdir -p d locked; echo secret | tee d/secret > locked/file; echo open > d/open
+        chmod 000 d/secret locked; }";
+    let failed = shell_without_root(&place, script);
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    for lost in ["d/secret", "locked"] {
+        let told = format!("error: P1: not in its result: cannot read `{lost}`: Permission denied");
+        failed.says(&[&told]);
+    }
+    assert_eq!(names(&place.output().join("p1")), ["d", "keep", "stdout"]);
+    assert_eq!(names(&place.output().join("p1/d")), ["open"]);
+    assert_eq!(place.result("p3/keep"), "keep\n");
+    place.assert_results(&["p1", "p3"], &[]);
 }
 
 #[test]

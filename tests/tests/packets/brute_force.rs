@@ -1,4 +1,4 @@
-//! Small scatters in packets against all orders, splits and interleavings that there are.
+//! Small scatters in packets, compared with all orders, divisions and interleavings.
 
 use flitcast_proto::Tree;
 use flitcast_proto::packets::model::LinkCost;
@@ -7,9 +7,9 @@ use flitcast_proto::packets::search::DEFAULT_NODES;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 
-/// All that can be sent, one packet after the other.
+/// All possible schedules, one packet after the other.
 struct All {
-    /// From P0 to the PE of each message.
+    /// The path from P0 to the PE of each message.
     ways: Vec<Vec<usize>>,
     setup: u128,
     flit: u128,
@@ -17,8 +17,8 @@ struct All {
 }
 
 impl All {
-    /// Sends on from here: what is left of each message, when each send port is free, and when the
-    /// last packet so far was whole.
+    /// Continues a schedule from this state: the rest of each message, when each send port is free,
+    /// and when the last packet so far was complete.
     fn send(&mut self, left: &[u64], free: &[u128], time: u128) {
         if left.iter().all(|&left| left == 0) {
             self.best = self.best.min(time);
@@ -58,8 +58,8 @@ impl All {
     }
 }
 
-/// No bound is too high, nothing is called the best that is not, and what is searched to its end
-/// is the best.
+/// No bound is too high, no other schedule is called the best, and a completed search finds the
+/// best.
 #[test]
 fn bounds_and_proofs_hold_on_500_small_trees() {
     let mut random = SplitMix64::new(12);

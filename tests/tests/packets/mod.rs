@@ -1,6 +1,6 @@
-//! Plans in packets that cost something to start: what the command prints, held against cases that
-//! were worked out independently, replayed packet by packet, and refused where nothing fits; and
-//! rounds whose messages go in packets.
+//! Plans in packets with set-up costs: the output is compared with independently computed cases,
+//! replayed packet by packet, and impossible requests are rejected; also rounds whose messages are
+//! sent in packets.
 
 mod brute_force;
 mod replay;
@@ -65,6 +65,42 @@ fn scatters_and_their_mirrors_take_what_was_worked_out() {
         assert_eq!(scatter["time"].to_string(), time, "{rest}");
         assert_eq!(scatter["proof"], "optimal", "{rest}");
         assert_eq!(gather["algorithm"], "mirror");
+    }
+}
+
+/// Paper 003, section 4.1: all four ways to scatter farthest destination first, and two that are
+/// faster for 1 < beta < 3.
+#[test]
+fn each_order_and_cut_takes_what_the_thesis_says() {
+    let thesis = "--tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1";
+    let ways = [
+        ("--order fdf --packets 1", "fdf", [4, 10]),
+        ("--order fdf --packets 2", "fdf", [5, 8]),
+        ("--packets sequence:7x1,3x1,3x2", "given", [5, 8]),
+        ("--order fdf --packets 3", "fdf", [6, 6]),
+        ("--order given:3,7 --packets 1", "given", [5, 7]),
+        ("--order nearest-first --packets 1", "nearest-first", [5, 7]),
+        ("--packets sequence:3x2,7x1,3x1", "given", [5, 6]),
+    ];
+    for beta in [1, 2, 3] {
+        let mut of_fdf = Vec::new();
+        for (way, name, [per_setup, constant]) in ways {
+            let plan = planned(&format!("scatter {thesis} --setup {beta} {way}"));
+            let time = per_setup * beta + constant;
+            assert_eq!(plan["time"], time, "beta {beta}, {way}");
+            assert_eq!(plan["algorithm"], name, "beta {beta}, {way}");
+            assert_eq!(replay(&plan), time * FLIT, "beta {beta}, {way}");
+            if name == "fdf" {
+                of_fdf.push(time);
+            }
+        }
+        // The best cut in this order, and the best of everything.
+        let fdf = planned(&format!("scatter {thesis} --setup {beta} --order fdf"));
+        assert_eq!(of_fdf.iter().min(), Some(&number(&fdf, "time")));
+        assert_eq!(number(&list(&fdf, "packets")[0], "pe"), 7);
+        let search = planned(&format!("scatter {thesis} --setup {beta} --order search"));
+        assert!(number(&search, "time") <= number(&fdf, "time"));
+        assert_eq!(fdf["bound"], search["bound"]);
     }
 }
 
@@ -169,7 +205,7 @@ fn long_messages_and_many_pes_are_planned() {
     assert_eq!(planned(&format!("scatter {rest}"))["proof"], "optimal");
     let certified = planned(&format!("gather {rest} --algorithm certification"));
     assert!(ticks(&certified, "time") > ticks(&certified, "bound"));
-    // Trees that no search comes to the end of.
+    // Trees on which no search is complete.
     let rest = "--tree random:40:3 --lengths onebig:100000 --setup 300 --summary";
     let plan = planned(&format!("scatter {rest}"));
     assert!(ticks(&plan, "bound") < ticks(&plan, "time"));
@@ -217,12 +253,32 @@ fn what_does_not_fit_is_refused_with_what_would() {
             &["for a gather by certification"],
         ),
         (
-            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets 2".to_owned(),
+            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sizes:1,9".to_owned(),
             &["2 are nonnull"],
         ),
         (
-            format!("scatter {path} --setup 1 --order nearest-first --simulate --from 2"),
-            &["leave out --simulate, --order, --from"],
+            format!("scatter {path} --setup 1 --simulate --from 2"),
+            &["leave out --simulate, --from"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --order fdf --packets sizes:9"),
+            &["leave out --order"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --order given:1"),
+            &["the message of P1 is null"],
+        ),
+        (
+            format!("scatter {path} --setup 1 --packets sequence:3"),
+            &["sequence:PExFLITS"],
+        ),
+        (
+            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,1x2".to_owned(),
+            &["the packets for P1 have 2 flits together, its message has 1"],
+        ),
+        (
+            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,9x1".to_owned(),
+            &["a packet for P9"],
         ),
         (
             format!(

@@ -1,13 +1,13 @@
-//! Plays a printed plan in packets, and holds it to the rules of the model: one send port and one
-//! receive port, store and forward, and relays that hold no more than one largest packet.
+//! Replays a printed plan in packets and checks the rules of the model: one send port and one
+//! receive port, store and forward, and relays that hold at most one largest packet.
 //!
-//! It shares no code with the planner, and takes nothing from it but what is printed.
+//! It shares no code with the planner and uses only the printed plan.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Ticks in the time of a flit: what all set-up costs of these tests are fractions of.
+/// Ticks in the time of a flit, a common denominator of all set-up costs in these tests.
 pub const FLIT: u64 = 12;
 
 /// A packet that crosses a link.
@@ -30,7 +30,7 @@ pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     list.unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
-/// A time in ticks, of an integer or of a fraction.
+/// Returns a time in ticks, of an integer or of a fraction.
 pub fn ticks(value: &Value, key: &str) -> u64 {
     let whole = |text: &str| text.parse::<u64>().expect("it is a number");
     match &value[key] {
@@ -60,14 +60,13 @@ fn lengths(plan: &Value) -> Vec<u64> {
         .collect()
 }
 
-/// From P0 to a PE.
 fn way(parents: &[Option<usize>], pe: usize) -> Vec<usize> {
     let mut way: Vec<usize> = std::iter::successors(Some(pe), |&pe| parents[pe]).collect();
     way.reverse();
     way
 }
 
-/// No two of these are at the same time.
+/// Checks that no two of these intervals overlap.
 #[track_caller]
 fn assert_apart(mut times: Vec<[u64; 2]>, what: &str) {
     times.sort_unstable();
@@ -76,8 +75,8 @@ fn assert_apart(mut times: Vec<[u64; 2]>, what: &str) {
     }
 }
 
-/// That each port has one packet at a time, that each packet is sent on when it is whole, and what
-/// relays hold.
+/// Checks that each port has one packet at a time, that each packet is forwarded when it is
+/// complete, and the data that relays store.
 #[track_caller]
 fn assert_rules(packets: &[Vec<Hop>], setup: u64) {
     let hops = || packets.iter().flatten();
@@ -109,7 +108,7 @@ fn assert_rules(packets: &[Vec<Hop>], setup: u64) {
     for ((port, pe), times) in ports {
         assert_apart(times, &format!("{port} of P{pe}"));
     }
-    // What a relay holds rises and falls evenly between these times.
+    // The data in a relay rises and falls evenly between these times.
     let mut passed: BTreeMap<usize, Vec<(Hop, bool)>> = BTreeMap::new();
     for pair in packets.iter().flat_map(|packet| packet.windows(2)) {
         let relay = passed.entry(pair[0].to).or_default();
@@ -133,11 +132,12 @@ fn assert_rules(packets: &[Vec<Hop>], setup: u64) {
     }
 }
 
-/// All packets of a scatter that P0 sends in this order; relays serve who came first, first.
+/// Simulates a scatter in which P0 sends packets in this order, and relays serve them in the order
+/// of arrival.
 fn scatter(parents: &[Option<usize>], setup: u64, sequence: &[(usize, u64)]) -> Vec<Vec<Hop>> {
     let mut packets: Vec<Vec<Hop>> = vec![Vec::new(); sequence.len()];
     let mut free = vec![0; parents.len()];
-    // When a packet is whole where it is, and which.
+    // When each packet is complete at its position, and its index.
     let mut waiting: Vec<(u64, usize)> = (0..sequence.len()).map(|packet| (0, packet)).collect();
     while let Some(next) = (0..waiting.len()).min_by_key(|&place| waiting[place]) {
         let (whole, packet) = waiting.swap_remove(next);
@@ -162,7 +162,7 @@ fn scatter(parents: &[Option<usize>], setup: u64, sequence: &[(usize, u64)]) -> 
     packets
 }
 
-/// Replays the packets of a scatter, or of a gather that is its mirror; its time.
+/// Replays the packets of a scatter, or of a gather that mirrors one; returns the time.
 #[track_caller]
 pub fn replay(plan: &Value) -> u64 {
     let (parents, setup) = (parents(plan), ticks(plan, "setup"));
@@ -208,10 +208,10 @@ pub fn replay(plan: &Value) -> u64 {
     time
 }
 
-/// What each PE's stream is made of: the PE and the size of each packet.
+/// The packets of each PE's stream: the PE and the size of each.
 type Streams = BTreeMap<usize, Vec<(usize, u64)>>;
 
-/// Replays a gather by certification; its time.
+/// Replays a gather by certification; returns the time.
 #[track_caller]
 pub fn replay_certified(plan: &Value) -> u64 {
     let (parents, lengths) = (parents(plan), lengths(plan));
@@ -228,7 +228,7 @@ pub fn replay_certified(plan: &Value) -> u64 {
         None => ticks(plan, "certified"),
         Some(_) => start(pe) - ticks(orders[&pe], "after"),
     };
-    // Children stand behind their parents in no order of numbers: the deepest first.
+    // Children come after their parents in any order of numbers, the deepest first.
     let mut pes: Vec<usize> = (1..parents.len()).collect();
     pes.sort_by_key(|&pe| std::cmp::Reverse(way(&parents, pe).len()));
     let mut sent: Streams = Streams::new();
@@ -254,7 +254,7 @@ pub fn replay_certified(plan: &Value) -> u64 {
             continue;
         }
         assert!(ticks(orders[&pe], "after") >= ticks(certificate, "lag"));
-        // Its orders are out before its stream begins, one by one.
+        // Its orders are sent one by one before its stream begins.
         let times = children
             .iter()
             .map(|&child| [ordered(child) - control, ordered(child)]);

@@ -1,4 +1,4 @@
-//! Rounds of real processes whose messages are cut into packets.
+//! Rounds of real processes whose messages are divided into packets.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ fn lengths(pes: usize) -> Vec<usize> {
 fn report(line: &str) -> Report {
     let line = format!("{line} --format json");
     let report = run(line.split_whitespace()).ok().report();
-    // Of a broadcast, each byte counts once and arrives everywhere.
+    // In a broadcast each byte counts once and arrives at all PEs.
     if report.value("/operation") != "broadcast" {
         report.assert_all_arrived();
     }
@@ -74,8 +74,8 @@ fn each_message_goes_in_as_many_packets_as_were_asked_for() {
     assert_eq!(report.number("/packets/largest_bytes"), 100_000);
 }
 
-/// One long message over slow links: whoever asks for the best number gets many, and few where
-/// there is nothing to gain.
+/// One long message over slow links: the best number of packets is large there, and small without
+/// an advantage.
 #[test]
 fn the_best_number_is_found() {
     let slow = "--link rate=50mbit --packets auto";

@@ -1,10 +1,10 @@
-//! The data that a page was given, as its contract words it.
+//! The data in a page, checked against its specification.
 
 use serde_json::Value;
 
 const BEGIN: &str = r#"<script type="application/json" id="data">"#;
 
-/// The data in a page.
+/// Returns the data in a page.
 #[track_caller]
 pub fn data(page: &str) -> Value {
     let (_, rest) = page.split_once(BEGIN).expect("a page has data");
@@ -12,7 +12,7 @@ pub fn data(page: &str) -> Value {
     serde_json::from_str(data).expect("they are JSON")
 }
 
-/// The page with other data.
+/// Returns the page with other data.
 #[track_caller]
 pub fn with_data(page: &str, data: &Value) -> String {
     let (head, rest) = page.split_once(BEGIN).expect("a page has data");
@@ -26,20 +26,20 @@ pub fn with_data(page: &str, data: &Value) -> String {
 pub struct Span {
     /// The PE.
     pub pe: u64,
-    /// The receive port; else the send port.
+    /// Whether this is a span of the receive port, not of the send port.
     pub received: bool,
     /// The PE at the other end.
     pub peer: u64,
-    /// A message's number, or a control item's name.
+    /// The number of a message, or the name of a control item.
     pub item: Value,
-    /// From P0's trigger on.
+    /// The begin, from P0's trigger.
     pub begin_ns: i64,
-    /// Likewise.
+    /// The end, from P0's trigger.
     pub end_ns: i64,
 }
 
 impl Span {
-    /// Sender and receiver.
+    /// Returns sender and receiver.
     pub fn edge(&self) -> (u64, u64) {
         match self.received {
             true => (self.peer, self.pe),
@@ -47,13 +47,13 @@ impl Span {
         }
     }
 
-    /// The message; `None` for a control item.
+    /// Returns the message; `None` for a control item.
     pub fn message(&self) -> Option<u64> {
         self.item.as_u64()
     }
 }
 
-/// The spans of the run that is called "measured" or "predicted", in the PEs' order.
+/// Returns the spans of the run that is called "measured" or "predicted", in the PEs' order.
 #[track_caller]
 pub fn spans(data: &Value, run: &str) -> Vec<Span> {
     let columns = ["port", "peer", "item", "begin_ns", "end_ns"];

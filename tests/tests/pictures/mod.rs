@@ -1,5 +1,5 @@
-//! `--report` and `--trace`: what they hold is what the run did and printed, they are
-//! written whole or not at all, and the page draws itself in a browser.
+//! `--report` and `--trace`: their content agrees with the run and its output, they are written as
+//! a whole or not at all, and the page draws itself in a browser.
 
 mod browser;
 mod data;
@@ -13,7 +13,7 @@ use std::path::Path;
 use flitcast_tests::{Report, run};
 use serde_json::Value;
 
-/// Runs a command that must succeed, with both pictures; what it printed.
+/// Runs a command that must succeed, with both pictures; returns its output.
 #[track_caller]
 fn drawn(dir: &Path, command: &[&str]) -> Report {
     let (report, trace) = (dir.join("out.html"), dir.join("out.json"));
@@ -26,14 +26,12 @@ fn drawn(dir: &Path, command: &[&str]) -> Report {
     run(arguments).ok().report()
 }
 
-/// The trace that was written.
 #[track_caller]
 fn trace(dir: &Path) -> Value {
     let text = std::fs::read_to_string(dir.join("out.json")).expect("a trace was written");
     serde_json::from_str(&text).expect("a trace is JSON")
 }
 
-/// The page that was written.
 #[track_caller]
 fn page(dir: &Path) -> String {
     std::fs::read_to_string(dir.join("out.html")).expect("a page was written")

@@ -1,5 +1,5 @@
-//! Where pictures are written: what can be known to be wrong is said before anything
-//! is launched, and a file is whole or as it was.
+//! Paths of pictures: faults are reported before anything is launched, and a file is written
+//! completely or not changed.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,6 @@ use std::path::Path;
 use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
 
-/// The names in a directory.
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("it can be read");
     let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("likewise").file_name();
@@ -18,7 +17,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// A gather of two PEs with more arguments, in which `DIR` stands for a directory.
+/// Returns a gather of two PEs with more arguments, in which `DIR` is replaced by a directory.
 fn arguments(dir: &Path, more: &str) -> Vec<String> {
     let dir = dir.to_str().expect("it is UTF-8");
     let line = format!("gather --tree path:2 --size 1KiB {more}");
@@ -59,7 +58,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_launched() {
             "--report DIR/x --trace DIR/folder/../x",
             &["--trace and --report are both"],
         ),
-        // All at once, with what else is wrong.
+        // All errors at once, including those of other options.
         (
             "--report DIR --trace DIR/none/t --flit-size 1",
             &["--report", "--trace", "--flit-size"],

@@ -1,5 +1,5 @@
-//! Real processes on links of one rate do what is planned for unit links: each PE sends the flits of the
-//! plan, to whom the plan says and in its order.
+//! Real processes on links of equal rate execute the plan for unit links: each PE sends the flits
+//! of the plan to the planned neighbours in the planned order.
 
 use flitcast_tests::scratch;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use crate::replay::{list, number, planned_of};
 
 const FLIT_BYTES: u64 = 4096;
 
-/// To whom a PE sends, and of which message. Of an exchange a run tells whose message it is, and for whom
-/// it is of those of P0.
+/// The receiver of a send, and the message. A run of an exchange records the source of the message,
+/// and for those of P0 the destination.
 type Sent = (u64, u64);
 
-/// What each PE sends by the plan, step by step.
+/// Returns the sends of each PE in the plan, step by step.
 fn planned(plan: &Value) -> Vec<Vec<Sent>> {
     let pes = number(plan, "pes");
     let told = |message: u64| match plan["operation"] == "exchange" {
@@ -52,7 +52,7 @@ fn planned(plan: &Value) -> Vec<Vec<Sent>> {
     sent.into_iter().map(in_order).collect()
 }
 
-/// What each PE sent in a round that was played.
+/// Returns the sends of each PE in a real round.
 fn played(page: &str, pes: usize) -> Vec<Vec<Sent>> {
     let mut sent = vec![Vec::new(); pes];
     let mut spans = spans(&data(page), "measured");
@@ -65,27 +65,27 @@ fn played(page: &str, pes: usize) -> Vec<Vec<Sent>> {
     sent
 }
 
-/// Flits of one message to one neighbour that follow each other count once: a run tells of all of them
-/// together.
+/// Merges consecutive flits of one message to one neighbour, because a run records them together.
 fn in_turns(mut sent: Vec<Sent>) -> Vec<Sent> {
     sent.dedup();
     sent
 }
 
-/// What goes to one neighbour in one step is one packet, whatever the order in it.
+/// Sorts the sends to one neighbour in one step, because they are one packet.
 fn in_packets(mut sent: Vec<Sent>) -> Vec<Sent> {
     let same = sent.chunk_by_mut(|one, next| one.0 == next.0);
     same.for_each(<[Sent]>::sort_unstable);
     in_turns(sent)
 }
 
-/// Where a relay sends each flit to all of its children, a run tells of each child once.
+/// Keeps the first flit to each child, because a relay that sends each flit to all of its children
+/// records each child once.
 fn first_flits(sent: Vec<Sent>) -> Vec<Sent> {
     let new = |at: &usize| !sent[..*at].contains(&sent[*at]);
     (0..sent.len()).filter(new).map(|at| sent[at]).collect()
 }
 
-/// What a plan is told of lengths in flits, a run is in bytes.
+/// Checks that a run in bytes sends the flits of the plan.
 #[track_caller]
 fn is_played_as_planned(
     operation: &str,
@@ -107,7 +107,7 @@ fn is_played_as_planned(
     assert_eq!(played, planned, "{command:?}");
 }
 
-/// `option` with these lengths, in flits and in bytes.
+/// Returns `option` with these lengths, in flits and in bytes.
 fn lengths(option: &str, flits: &[u64]) -> [String; 2] {
     [1, FLIT_BYTES].map(|unit| {
         let lengths = flits.iter().map(|flits| (flits * unit).to_string());

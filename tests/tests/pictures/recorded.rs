@@ -1,4 +1,4 @@
-//! What a page tells of a round is what the round did.
+//! The round in a page agrees with the actual round.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::data::{Span, data, spans};
 use super::{drawn, page};
 
-/// How often each item crosses each edge, by what one kind of port says.
+/// Counts how often each item crosses each edge, by the spans of one kind of port.
 fn crossings(spans: &[Span], received: bool) -> BTreeMap<(u64, u64, String), usize> {
     let mut all = BTreeMap::new();
     for span in spans.iter().filter(|span| span.received == received) {
@@ -18,8 +18,8 @@ fn crossings(spans: &[Span], received: bool) -> BTreeMap<(u64, u64, String), usi
     all
 }
 
-/// That spans tell of one port of each kind for a PE, and of what goes out at one end of
-/// an edge and comes in at the other, not before.
+/// Checks that the spans of a PE's port do not overlap, and that each item sent at one end of an
+/// edge arrives at the other, not before.
 #[track_caller]
 fn assert_consistent(spans: &[Span], pes: u64) {
     for pe in 0..pes {
@@ -44,7 +44,7 @@ fn assert_consistent(spans: &[Span], pes: u64) {
     }
 }
 
-/// The edges that M_i crosses, from its source on.
+/// Returns the edges that M_i crosses, from its source on.
 fn way(parents: &[Value], i: u64, up: bool) -> Vec<(u64, u64)> {
     let mut way = Vec::new();
     let mut at = i;
@@ -67,7 +67,7 @@ fn a_gather_is_recorded_item_by_item() {
     ];
     let report = drawn(dir.path(), &command);
     let data = data(&page(dir.path()));
-    // What came before a run, the page does not tell: it shows the last.
+    // The page does not contain earlier runs: it shows the last.
     for (key, value) in data["run"].as_object().expect("an object") {
         assert_eq!(value, report.value(&format!("/{key}")), "{key}");
     }
@@ -81,8 +81,7 @@ fn a_gather_is_recorded_item_by_item() {
         data["rounds_us"],
         json!([report.value("/round/measured_us/median")])
     );
-    // Both directions of each edge that was measured and not taken to be like another one, with
-    // the points that they were fitted to.
+    // Both directions of each measured edge, with the points of the fit.
     let fits = data["fit"].as_array().expect("a list");
     let edges = report.list("/edges").iter();
     let measured = edges.filter(|edge| edge["rate_of"].is_null()).count();
@@ -124,8 +123,8 @@ fn a_gather_is_recorded_item_by_item() {
             );
         }
     }
-    // Pipelined certification: a token and a certificate on every edge, an order and a
-    // receipt where there is something to send.
+    // Pipelined certification: a token and a certificate on every edge, an order and a receipt if
+    // there is something to send.
     let sent = |item: &str| {
         spans
             .iter()

@@ -1,4 +1,4 @@
-//! The trace tells the same as the page.
+//! The trace agrees with the page.
 
 use flitcast_tests::scratch;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::data::{Span, data, spans};
 use super::{drawn, page, trace};
 
-/// What the trace has to hold of a span.
+/// Returns the event that the trace must have for a span.
 fn event(pid: u64, span: &Span, bytes: &[u64]) -> Value {
     let micros = |ns: i64| json!(ns as f64 / 1000.0);
     let port = if span.received { "receive" } else { "send" };

@@ -1,4 +1,4 @@
-//! Deaths in mid-gather.
+//! PEs that die during a gather.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn an_interior_pe_whose_message_is_in_is_not_missed() {
     files.assert_complete(&before);
 }
 
-/// On a path with a gap, Shoulder-Tap goes on.
+/// On a path with a gap, Shoulder-Tap continues.
 #[test]
 fn a_path_without_one_is_a_path() {
     let files = Files::new(2);
@@ -86,7 +86,7 @@ fn what_failed_is_resumed_without_the_dead_and_then_with_them() {
     let report = without.report();
     assert_eq!(report.value("/record"), record.to_str().expect("UTF-8"));
 
-    // What was delivered need not be there any more.
+    // Sources of delivered messages may be missing.
     let before = files.there();
     let (here, away) = (files.input().join("p1"), files.input().join("../away"));
     fs::rename(&here, &away).expect("it is there");

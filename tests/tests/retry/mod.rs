@@ -1,16 +1,20 @@
-//! Going on without the dead: `--retry` and `flitcast resume`, on files, with real
-//! processes that are killed in mid-round.
+//! Recovery from failed PEs: `--retry` and `flitcast resume`, on files, with real processes that
+//! are killed during a round.
 //!
-//! The tree is P0 - P1 - P2 - P3, and P4 below P0. P2's message is long for its link, so
-//! that there is time to kill somebody while it is under way. The edges below P0's are
-//! faster and all have a latency, so that a scatter's order, which goes by what was
-//! measured, is P3, P2, P1, P4 on any machine.
+//! The tree is P0 - P1 - P2 - P3, and P4 below P0. P2's message is long for its link, so that there
+//! is time to kill a process while it is under way. The edges below P0's are faster and all have a
+//! latency. So a scatter's order, which depends on the measurements, is P3, P2, P1, P4 on any
+//! machine.
 
 mod gather;
+mod held;
+mod interrupted;
 mod network;
+mod prefixes;
 mod receipts;
 mod record;
 mod scatter;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +36,7 @@ edges = [
   { child = 4, rate = \"20mbit\", latency = \"20ms\" },
 ]
 ";
-/// Where there is another tree.
+/// Links for tests on another tree.
 const LINK: [&str; 2] = ["--link", "rate=20mbit,latency=20ms"];
 const LONG: usize = 6 << 20;
 
@@ -42,7 +46,7 @@ struct Files {
 }
 
 impl Files {
-    /// P1 to P4 have messages, and that of `long` is long.
+    /// Creates messages of P1 to P4, of which that of `long` is long.
     #[track_caller]
     fn new(long: u32) -> Files {
         let files = Files { dir: scratch() };
@@ -69,7 +73,6 @@ impl Files {
         self.dir.path().join("tree.toml")
     }
 
-    /// Starts an operation on them.
     #[track_caller]
     fn start(&self, operation: &str, more: &[&str]) -> Running {
         let text = |path: PathBuf| path.to_str().expect("it is UTF-8").to_owned();
@@ -79,14 +82,13 @@ impl Files {
         start(all.chain(more.iter().copied()))
     }
 
-    /// The same on the tree.
     #[track_caller]
     fn start_on_tree(&self, operation: &str, more: &[&str]) -> Running {
         let tree = format!("file:{}", self.tree().display());
         self.start(operation, &[&["--tree", &tree], more].concat())
     }
 
-    /// Waits until these messages are there, and another one arrives.
+    /// Waits until these messages are delivered and another one is arriving.
     #[track_caller]
     fn wait_for(&self, there: &[&str]) {
         eventually("a message is there, and the long one arrives", || {
@@ -100,7 +102,22 @@ impl Files {
         });
     }
 
-    /// The record in the output.
+    /// Waits until more of the long message arrives than has.
+    #[track_caller]
+    fn wait_for_more(&self) {
+        let arrived = || {
+            let all = names(&self.output()).into_iter();
+            let partial = all.filter(|name| name.ends_with(".partial"));
+            let long = partial.map(|name| self.output().join(name).join("long"));
+            long.map(|path| fs::metadata(path).map_or(0, |file| file.len()))
+                .sum::<u64>()
+        };
+        let before = arrived();
+        eventually("more of the long message arrives", || {
+            (arrived() > before).then_some(())
+        });
+    }
+
     #[track_caller]
     fn record(&self) -> PathBuf {
         let mut names = names(&self.output());
@@ -109,7 +126,7 @@ impl Files {
         self.output().join(&names[0])
     }
 
-    /// Goes on by the record.
+    /// Continues from the record.
     #[track_caller]
     fn resume(&self, more: &[&str]) -> Finished {
         let record = self.record();
@@ -117,8 +134,7 @@ impl Files {
         run(["resume", record].iter().chain(more))
     }
 
-    /// The messages that are there, each with what tells it from one that was written
-    /// anew.
+    /// Returns the delivered messages, each with values that change if it is written again.
     fn there(&self) -> BTreeMap<String, (u64, i64)> {
         let mut names = names(&self.output());
         names.retain(|name| !name.starts_with('.'));
@@ -129,7 +145,8 @@ impl Files {
         names.iter().map(|name| (name.clone(), id(name))).collect()
     }
 
-    /// That these messages are there, whole, and no other; those of `before` as they were.
+    /// Checks that exactly these messages are delivered completely, and those of `before`
+    /// unchanged.
     #[track_caller]
     fn assert_there(&self, messages: &[&str], before: &BTreeMap<String, (u64, i64)>) {
         let there = self.there();
@@ -143,7 +160,7 @@ impl Files {
         }
     }
 
-    /// That all is there, and nothing else.
+    /// Checks that all messages are delivered, and nothing else is there.
     #[track_caller]
     fn assert_complete(&self, before: &BTreeMap<String, (u64, i64)>) {
         self.assert_there(&["p1", "p2", "p3", "p4"], before);
@@ -160,7 +177,7 @@ fn kill(running: &Running, pe: u32) {
     running.pe(pe).signal(Signal::KILL);
 }
 
-/// That the user is told all of this.
+/// Checks that stderr contains all of these parts.
 #[track_caller]
 fn says(finished: &Finished, parts: &[&str]) {
     for part in parts {
@@ -169,7 +186,7 @@ fn says(finished: &Finished, parts: &[&str]) {
     }
 }
 
-/// The numbers in a list of a report.
+/// Returns the numbers in a list of a report.
 #[track_caller]
 fn numbers(finished: &Finished, pointer: &str) -> Vec<u64> {
     let report = finished.report();

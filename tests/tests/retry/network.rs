@@ -1,4 +1,4 @@
-//! Where not everybody can be everybody's neighbour.
+//! Recovery in networks in which not all PEs can be neighbours.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use flitcast_tests::{Finished, Running, run, scratch, start};
 
 use super::{Files, LINK, kill, numbers, says};
 
-/// P1 dies, and nobody above P2 reaches it.
+/// Kills P1, without which no PE above P2 reaches it.
 #[track_caller]
 fn stranded(files: &Files, running: Running) -> Finished {
     files.wait_for(&[]);
@@ -20,15 +20,15 @@ fn stranded(files: &Files, running: Running) -> Finished {
     finished
 }
 
-/// P0 to P3 in a ring, P2 below P1: without P1, only P3 could reach P2, and that is no
-/// ancestor of it.
+/// P0 to P3 in a ring, P2 below P1: without P1, only P3 could reach P2, and P3 is not an ancestor
+/// of it.
 #[test]
 fn who_cannot_be_reached_is_named() {
     let files = Files::new(2);
     std::fs::remove_dir_all(files.input().join("p4")).expect("it is there");
     let ring = ["--network", "ring:4", "--retry", "1", "--format", "json"];
     let running = files.start("scatter", &[&ring[..], &LINK].concat());
-    // P2's is the farthest, and goes first.
+    // P2's message has the farthest destination, and is sent first.
     let finished = stranded(&files, running);
     assert_eq!(numbers(&finished, "/retries/0/stranded"), [2]);
     assert_eq!(numbers(&finished, "/retries/0/sent"), [3]);
@@ -41,7 +41,7 @@ fn who_cannot_be_reached_is_named() {
     files.assert_there(&["p1", "p2", "p3"], &before);
 }
 
-/// No process comes up, and P0's is none that can be left out.
+/// No process can be started, and P0's must not be excluded.
 #[test]
 fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     let dir = flitcast_tests::scratch();
@@ -73,8 +73,8 @@ fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     assert_eq!(finished.report().number("/round/messages"), 1);
 }
 
-/// Where all reach each other, a broadcast lays a tree of its own over the PEs of a cluster file,
-/// and any PE may be the source. Who they are is looked up there again, and no tree.
+/// In a complete network, a broadcast builds its own tree over the PEs of a cluster file, and any
+/// PE may be the source. The resumed run reads the PEs from the file again, and no tree.
 #[test]
 fn a_round_over_another_tree_than_the_cluster_files_is_resumed() {
     for (operation, gets) in [
@@ -134,8 +134,8 @@ fn a_round_over_another_tree_than_the_cluster_files_is_resumed() {
     }
 }
 
-/// The same ring in a cluster file, its root elsewhere: who is whose neighbour is looked up
-/// there again when the round goes on.
+/// A ring of these PEs in a cluster file, with another root: when the round continues, the
+/// neighbours are read from the file again.
 #[test]
 fn a_round_over_the_network_of_a_cluster_file_goes_on() {
     let files = Files::new(2);

@@ -1,4 +1,4 @@
-//! What counts as delivered where nobody can tell any more: what has a receipt.
+//! Messages that count as delivered although their PE has died: those with a receipt.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -39,7 +39,7 @@ fn a_change_of_what_stood_before_delivers_nothing() {
     files.assert_complete(&before.collect());
 }
 
-/// Who is in the way is no PE's failure, even if he comes in mid-round.
+/// An entry in the way is not a PE's failure, even if it appears during the round.
 #[test]
 fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
     let files = Files::new(2);
@@ -62,7 +62,8 @@ fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
     files.assert_complete(&before);
 }
 
-/// A record that nobody could bring up to date: what was delivered meanwhile has receipts.
+/// The record is out of date, because the coordinator was killed: messages delivered meanwhile have
+/// receipts.
 #[test]
 fn a_resume_whose_coordinator_is_killed_is_resumed() {
     let files = Files::new(4);
@@ -88,8 +89,9 @@ fn a_resume_whose_coordinator_is_killed_is_resumed() {
     files.assert_complete(&before);
 }
 
-/// P3 below P1, so that its message goes first; that of P2 is long.
+/// P3 below P1, so that its message is sent first; P2's is long.
 #[test]
+#[ignore = "needs root"]
 fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     let cluster = Joining::new(&[0, 0, 1], "60s");
     for (pe, bytes) in [(1, 50_000), (2, 6 << 20), (3, 50_000)] {
@@ -117,7 +119,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     let record = cluster.path("out").join(&record[0]);
     let record = record.to_str().expect("it is UTF-8");
 
-    // What somebody else has put there is not what was sent, and not to be replaced.
+    // An entry of another user is not the message, and must not be replaced.
     let away = out(3).join("away");
     fs::rename(&arrived, &away).expect("it is there");
     fill(&arrived.join("file"), 50_000);

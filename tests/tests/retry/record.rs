@@ -1,5 +1,5 @@
-//! Records and command lines that are wrong: all of it is told at once, and nothing is
-//! started or written.
+//! Invalid records and command lines: all faults are reported at once, and nothing is started or
+//! written.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use flitcast_tests::run;
 
 use super::{Files, edit, kill, says};
 
-/// A scatter that failed, and left a record.
+/// Returns the files of a scatter that failed, and left a record.
 #[track_caller]
 fn failed() -> Files {
     let files = Files::new(2);

@@ -1,4 +1,6 @@
-//! Deaths in mid-scatter.
+//! PEs that die during a scatter.
+
+use rustix::process::Signal;
 
 use super::{Files, kill, numbers, says};
 
@@ -74,6 +76,28 @@ fn a_leaf_dies_and_nobody_moves() {
 }
 
 #[test]
+fn a_pe_that_falls_silent_is_left_out() {
+    let files = Files::new(2);
+    let limits = ["--timeouts", "heartbeat=100ms,silence=1s"];
+    let running = files.start_on_tree("scatter", &[&["--retry", "1"], &limits[..]].concat());
+    files.wait_for(&["p3"]);
+    let before = files.there();
+    running.pe(4).signal(Signal::STOP);
+    let finished = running.finish();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    says(
+        &finished,
+        &[
+            "P4 is dead (has been silent for ",
+            "; going on without it: ",
+        ],
+    );
+    files.assert_there(&["p1", "p2", "p3"], &before);
+    files.resume(&["--revive"]).ok();
+    files.assert_complete(&before);
+}
+
+#[test]
 fn who_dies_with_its_message_delivered_misses_nothing() {
     let files = Files::new(2);
     let running = files.start_on_tree("scatter", &["--retry", "1"]);
@@ -94,7 +118,7 @@ fn a_second_death_during_the_retry() {
         let before = files.there();
         kill(&running, 1);
         running.wait_for(&["P1 is dead", "going on"]);
-        files.wait_for(&["p3"]);
+        files.wait_for_more();
         kill(&running, 4);
         let finished = running.finish();
         assert_eq!(finished.code, Some(1), "{}", finished.stderr);
@@ -133,7 +157,7 @@ fn without_p0_nothing_can_be_repaired_but_resumed() {
     files.assert_complete(&before);
 }
 
-/// Who goes on later sends what is missing in packets again.
+/// A resumed run sends the missing messages in packets again.
 #[test]
 fn what_went_in_packets_goes_on_in_packets() {
     let files = Files::new(2);

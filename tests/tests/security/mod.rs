@@ -1,6 +1,7 @@
-//! Certificates, secrets, and what a report says of them; who joins without, and whose were
-//! revoked.
+//! Certificates, secrets and their reports; processes without certificates or with revoked ones.
 
+mod claims;
+mod lent;
 mod revoked;
 mod strangers;
 
@@ -35,7 +36,7 @@ fn files_go_there_and_back_over_tls() {
     assert_same_below(&at("in"), &at("out"));
     let said = format!("  security     TLS 1.3 both ways, certificates in {shown}/ca\n");
     assert!(there.stdout.contains(&said), "{}", there.stdout);
-    // Issued anew for some, while the others keep theirs.
+    // New certificates for some, while the others keep theirs.
     run(words(&format!("ca issue {shown}/ca p1 p3 --days 2"))).ok();
     let back = run(words(&format!(
         "gather {guarded} --input {shown}/out --output {shown}/back --format json"
@@ -128,9 +129,9 @@ fn what_is_wrong_with_a_command_line_is_told_at_once() {
         "ca issue /no/such/folder q1 px p99999999999 --days 0",
         &[
             "--days 0: from 1 to 3660",
-            "`q1` is nobody",
-            "`px` is nobody",
-            "`p99999999999` is nobody",
+            "`q1`: unknown name",
+            "`px`: unknown name",
+            "`p99999999999`: unknown name",
         ],
     );
     told(
@@ -165,7 +166,7 @@ fn who_does_without_is_told_so_in_every_report() {
     assert_eq!(failed.code, Some(2), "{}", failed.stderr);
 }
 
-/// Whatever is logged, shown to other users by `ps` or put into the environment.
+/// No log, no output of `ps` for other users and no environment contains it.
 #[test]
 fn a_launch_keeps_its_secret_to_itself() {
     let stage = Stage::path(3, 1);

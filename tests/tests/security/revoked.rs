@@ -1,5 +1,4 @@
-//! Certificates that were revoked, and authorities that have ended: refused at every door, and
-//! named.
+//! Revoked certificates and expired authorities: every listener rejects them, with the reason.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -29,7 +28,7 @@ fn ca(folder: &Path, line: &str) -> Finished {
     run(words(&format!("ca {line}").replace("DIR", &folder)))
 }
 
-/// What a host has that was not told what is revoked.
+/// Copies the credentials to a host without the later revocations.
 #[track_caller]
 fn copied(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("it can be made");
@@ -53,7 +52,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
         [launch]\nkind = \"join\"\n[security]\ncredentials = \"keys\"\n";
     std::fs::write(&file, text).expect("it can be written");
     let check = || run(["check".as_ref(), file.as_os_str()]);
-    // All that P2 has had: the first, and what has taken its place.
+    // All of P2's credentials: the first ones, and their replacement.
     copied(&folder, &dir.path().join("stolen"));
     ca(&folder, "issue DIR p2").ok();
     let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
@@ -75,7 +74,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
             "revoked: 2 by revoked.pem",
         ],
     );
-    // The first one is not good again, and another list does not forget it.
+    // The first certificate stays revoked, also in a later list.
     for file in ["p2.pem", "p2.key"] {
         let stolen = dir.path().join("stolen").join(file);
         std::fs::copy(stolen, folder.join(file)).expect("it can be");
@@ -91,7 +90,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     says(&run(words(&line)), 2, &[why]);
     let nobody = "P7 has no certificate that was issued here and is still good";
     says(&ca(&folder, "revoke DIR p7"), 2, &[nobody]);
-    // A list of somebody else's.
+    // A list of another authority.
     let others = dir.path().join("others");
     ca(&others, "init DIR --pes 3").ok();
     ca(&others, "revoke DIR p1").ok();
@@ -104,7 +103,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     says(&run(words(&line)), 2, &[why]);
 }
 
-/// At the coordinator's door, and at the PE's that calls it.
+/// Rejected by the coordinator's listener, and by the PE that connects to it.
 #[test]
 fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     let cluster = Joining::new(&[0, 0], "60s");
@@ -140,7 +139,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     assert_eq!(running.finish().code, Some(130));
 }
 
-/// At the edges of PEs, where the coordinator does not know of it.
+/// Rejected on edges between PEs, where the coordinator does not see the certificate.
 #[test]
 fn neighbours_with_revoked_certificates_are_refused_and_named() {
     // P0 - P1 - P2.
@@ -159,9 +158,9 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
         says(&failed, 1, &[told]);
         let named = format!("the certificate of {} was revoked", revoked.to_uppercase());
         match knows {
-            // Who calls tells it to the coordinator, ...
+            // The PE that calls reports it to the coordinator, ...
             2 => says(&failed, 1, &[&named]),
-            // ... who is called is asked by anybody, and says so itself.
+            // ... and the PE that is called, by any client, logs it.
             _ => drop(nodes[1].wait_for(&["turned a connection away", &named])),
         }
         for node in nodes {
@@ -170,7 +169,8 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
     }
 }
 
-/// They read the list anew for each command, and what was issued for them.
+/// PEs that stay, and those of a daemon, read the list and their credentials again for each
+/// command.
 #[test]
 fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     let cluster = Joining::new(&[0, 0], "1s");
@@ -231,7 +231,7 @@ fn nothing_outlives_its_authority() {
         folder.display()
     );
     run(words(&line)).ok();
-    // The same authority, and it has ended. What it has issued is good for a day.
+    // The same authority after its end. A certificate that it has issued is valid for a day.
     let key = std::fs::read_to_string(folder.join("ca.key")).expect("it is there");
     let key = KeyPair::from_pem(&key).expect("it is one");
     let mut authority = CertificateParams::default();

@@ -1,5 +1,5 @@
-//! Who joins without credentials does not know whose word it hears: it reads, writes, runs and
-//! removes nothing.
+//! PEs that join without credentials do not authenticate the coordinator: they read, write, run and
+//! remove nothing.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -18,8 +18,8 @@ use flitcast_tests::{refused, scratch, start};
 
 use super::words;
 
-/// Has a PE that has shown nothing and asked for nothing read, write, run and remove things,
-/// by whoever listens where it calls; `dir` is a folder of the test's.
+/// Makes a PE without credentials read, write, run and remove things, by requests of any process that
+/// listens where it calls; `dir` is a folder of the test.
 #[track_caller]
 fn tempt(listener: &TcpListener, dir: &Path) {
     let at = |name: &str| dir.join(name);
@@ -35,6 +35,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         words: words.into(),
         work: work.clone(),
         pes: 2,
+        time_limit_ns: 0,
     }));
     let why = match stranger.hear() {
         FromPe::Ran(ran) => match ran.end {
@@ -55,7 +56,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     );
     assert!(work.join("in/p0").exists() && work.join("in/p1").exists());
     let tree = Tree::from_parents(vec![None, Some(PeId(0))]).expect("it is one");
-    // What an undertaking notes beside what it has delivered, and removes when it is over.
+    // The files that a job keeps beside its deliveries, and removes at its end.
     let note = at("written/.flitcast-0000000000000000-p1.receipt");
     std::fs::create_dir(at("written")).expect("it can be made");
     std::fs::write(&note, "another's").expect("it can be written");
@@ -82,6 +83,8 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             later_output: None,
             lanes: Vec::new(),
             own_links: false,
+            versions: Vec::new(),
+            dry_run: false,
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
@@ -89,7 +92,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         let told = "synthetic messages only: give both ends --credentials DIR";
         assert!(reason.contains(told), "{reason}");
         stranger.say(&ToPe::Stop { over: true });
-        // It stays, and joins whoever listens next.
+        // It stays, and joins the next process that listens.
         stranger = Stranger::welcome(listener);
     }
     stranger.say(&ToPe::Stop { over: true });
@@ -125,7 +128,7 @@ fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
     let status = cluster.run("status FILE --format json").ok().report();
     let at = status.value("/coordinator").as_str().expect("it is a text");
     let others = [0, 2, 3].map(|pe| cluster.pe(pe));
-    // P1 alone goes on calling.
+    // Only P1 continues to call.
     for other in &others {
         other.signal(rustix::process::Signal::STOP);
     }
@@ -164,7 +167,7 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
     assert!(!cluster.path("out").exists());
 }
 
-/// Lists name whom the operation connects: to play one without them would end the process.
+/// Static schedules name the peers of an operation: without these connections the process would end.
 #[test]
 fn peers_are_those_that_the_operation_has() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
@@ -190,6 +193,8 @@ fn peers_are_those_that_the_operation_has() {
         later_output: None,
         lanes: Vec::new(),
         own_links: false,
+        versions: Vec::new(),
+        dry_run: false,
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");

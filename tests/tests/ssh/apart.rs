@@ -1,5 +1,6 @@
-//! Deaths on hosts of their own: those who are left go on, and what is missing is had later. Each
-//! host has its own part of the files, and the user is logged in on the first of them.
+//! PEs that die on separate hosts: the remaining ones continue, and the missing messages are
+//! delivered later. Each host has its own part of the files, and the user is logged in on the first
+//! host.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +19,12 @@ const MIB: usize = 1 << 20;
 /// A message: the PE that has it, and the one that it is for.
 type Pair = (u32, u32);
 
-/// What is done, and where its messages lie and arrive, below the homes of its ends.
+/// An operation, with the input and the output of its messages below the homes of their hosts.
 struct Operation {
     line: &'static str,
     input: &'static str,
     output: &'static str,
-    /// Whether this is the message of one PE for another, and under which names at both.
+    /// Returns the message's names at both ends, if the operation has a message between these PEs.
     message: fn(Pair) -> Option<[String; 2]>,
 }
 
@@ -63,7 +64,7 @@ const GATHER: Operation = Operation {
 };
 
 impl Operation {
-    /// Where each message lies, and where it arrives.
+    /// Returns the source and the destination of each message.
     fn places(&self, hosts: &Hosts) -> BTreeMap<Pair, [PathBuf; 2]> {
         let pairs = (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to)));
         let pairs = pairs.filter(|(from, to)| from != to);
@@ -85,7 +86,7 @@ impl Operation {
         pairs.filter_map(place).collect()
     }
 
-    /// What has arrived, each with what tells it from a message that was written anew.
+    /// Returns the delivered messages, each with values that differ if it is written again.
     fn there(&self, hosts: &Hosts) -> BTreeMap<Pair, (u64, i64)> {
         let mut there = BTreeMap::new();
         for (pair, [sent, came]) in self.places(hosts) {
@@ -97,8 +98,9 @@ impl Operation {
         there
     }
 
-    /// Begins it and kills a PE while messages arrive. The others have all of each other's then if
-    /// a retry is asked for and can be; all else can be had later, and nothing is sent twice.
+    /// Begins the operation and kills a PE while messages arrive. The remaining PEs then have all
+    /// of each other's messages if a retry is requested and possible; all others can be delivered
+    /// later, and nothing is sent twice.
     fn is_survived(&self, hosts: &Hosts, cluster: &Path, dies: u32, is_repaired: bool) {
         let context = format!("{}, P{dies} dies", self.line);
         let places = self.places(hosts);
@@ -113,7 +115,7 @@ impl Operation {
         let mut running = hosts.command_on(0, &words);
         running.wait_for(&["triggered"]);
         let victim = hosts.pe(dies);
-        // What has arrived on this host says nothing of the others.
+        // Deliveries on this host give no information about the others.
         let here = places.iter().filter(|((_, to), _)| *to == 0);
         let here: Vec<&Path> = here.map(|(_, [_, came])| came.as_path()).collect();
         eventually("a message arrives, and of several one is here", || {
@@ -138,6 +140,7 @@ impl Operation {
 
         let told = failed.stderr.lines().find_map(|line| {
             let record = line.strip_prefix("to go on: flitcast resume ")?;
+            let record = record.strip_suffix(" --revive").unwrap_or(record);
             Some(record.trim_matches('\'').to_owned())
         });
         let record = told.unwrap_or_else(|| panic!("{context}: {}", failed.stderr));
@@ -149,7 +152,7 @@ impl Operation {
         for (pair, written) in &before {
             assert_eq!(after.get(pair), Some(written), "{context}: {pair:?}");
         }
-        // Nothing of it is left, but for what the dead one had half written.
+        // Nothing of it is left except the dead PE's partial files.
         for host in 0..HOSTS {
             let home = hosts.home(host as usize);
             let folders = [home.join(self.output), home];
@@ -173,7 +176,7 @@ impl Operation {
 
 /// P1 is above P2 and P3.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn whoever_dies_on_a_host_of_its_own_is_gone_around() {
     let hosts = Hosts::up(HOSTS as usize);
     let cluster = hosts.cluster(&[0, 1, 2, 3], &hosts.lean());

@@ -1,5 +1,5 @@
-//! `[launch] kind = "ssh"`: real ssh servers, each on a host of its own as far as networks
-//! and homes go. Needs root, and Debian's iproute2 and openssh-server.
+//! `[launch] kind = "ssh"`: real ssh servers, each on a host with a separate network and home.
+//! Needs root, and Debian's iproute2 and openssh-server.
 
 mod apart;
 mod spread;
@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::Path;
 
-use flitcast_tests::files::{assert_same_below, fill, names, set_mode, sparse};
+use flitcast_tests::files::{assert_same_below, fill, long, names, set_mode};
 use flitcast_tests::processes::MARK_VARIABLE;
 use flitcast_tests::run::start_with;
 use flitcast_tests::ssh::{Hosts, kill, program};
 use flitcast_tests::{Finished, Running, run, start};
 use rustix::process::Signal;
 
-/// The messages do not arrive in a day.
+/// Lengths of messages that take more than a day.
 const ENDLESS: &str = "--lengths 400GiB,400GiB,400GiB";
 
 fn arguments(cluster: &Path, line: &str) -> Vec<String> {
@@ -24,7 +24,7 @@ fn arguments(cluster: &Path, line: &str) -> Vec<String> {
     words.chain(["--cluster".to_owned(), cluster]).collect()
 }
 
-/// A round of four PEs that is under way and does not end.
+/// Starts a round of four PEs that does not end.
 #[track_caller]
 fn endless(cluster: &Path, operation: &str) -> Running {
     let line = format!("{operation} {ENDLESS} -v");
@@ -41,7 +41,7 @@ fn fails(finished: &Finished, words: &[&str]) {
     }
 }
 
-/// Names in a folder that Flitcast has hidden there.
+/// Returns the names of Flitcast's hidden entries in a folder.
 fn hidden(folder: &Path) -> Vec<String> {
     let all = names(folder).into_iter();
     all.filter(|name| name.starts_with(".flitcast-")).collect()
@@ -49,7 +49,7 @@ fn hidden(folder: &Path) -> Vec<String> {
 
 /// Two of the five PEs are on one host.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn files_go_there_and_back_and_the_program_is_copied_once() {
     let hosts = Hosts::up(4);
     // A place that no shell should stumble over.
@@ -78,7 +78,7 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
             metadata.ctime_nsec(),
         ));
     }
-    // Each is on its own host, and only there.
+    // Each message is on its own host only.
     for (host, there) in [(0, &[][..]), (1, &["p1"]), (2, &["p2"]), (3, &["p3", "p4"])] {
         let out = hosts.home(host).join("out");
         let found = if out.exists() {
@@ -108,7 +108,7 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
 
 /// From a host that is not the first, over TLS.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn every_host_gets_a_copy_of_what_another_one_has() {
     let hosts = Hosts::up(4);
     let launch = format!("environment = ['{MARK_VARIABLE}']");
@@ -123,15 +123,15 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     assert!(!hosts.home(2).join("copies").exists());
     hosts.are_quiet();
 
-    // What stands there is found on each host before anything is sent, and replaced when asked.
+    // Existing entries are detected on each host before anything is sent, and replaced on request.
     fs::remove_dir_all(hosts.home(1).join("copies")).expect("it is there");
+    fill(&weights.join("more"), 1);
     let refused = run(arguments(&cluster, line));
     assert_eq!(refused.code, Some(2), "{refused:?}");
     for place in ["/root/copies at P0 on ", "/root/copies at P3 on "] {
         assert!(refused.stderr.contains(place), "{refused:?}");
     }
     assert!(!hosts.home(1).join("copies").exists());
-    fill(&weights.join("more"), 1);
     run(arguments(&cluster, &format!("{line} --force"))).ok();
     for host in [0, 1, 3] {
         assert_same_below(&weights, &hosts.home(host).join("copies"));
@@ -140,9 +140,9 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     hosts.are_quiet();
 }
 
-/// Neither the host that has the messages nor the one that they go to is the first.
+/// Neither the host of the source nor that of the destination is the first.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn files_go_from_one_host_and_to_another_one() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -165,9 +165,9 @@ fn files_go_from_one_host_and_to_another_one() {
     hosts.are_quiet();
 }
 
-/// Hosts of a cluster file reach each other: everybody has a connection with everybody.
+/// Hosts of a cluster file reach each other: all pairs are connected.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn everybody_sends_to_everybody() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -205,9 +205,9 @@ fn everybody_sends_to_everybody() {
     hosts.are_quiet();
 }
 
-/// Two of the PEs are on one host, where one name would not do: so they all have names.
+/// Two of the PEs are on one host, where one name would be ambiguous: so all have names.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn pes_that_share_a_host_have_their_messages_side_by_side() {
     let hosts = Hosts::up(2);
     let cluster = hosts.cluster(&[0, 1, 1], "");
@@ -227,9 +227,9 @@ fn pes_that_share_a_host_have_their_messages_side_by_side() {
     hosts.are_quiet();
 }
 
-/// Another build stands beside, and one that is no program any more is none.
+/// Another build is stored beside it, and a file that is not a program any more does not count.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn another_program_is_put_beside() {
     let hosts = Hosts::up(2);
     let cluster = hosts.cluster(&[0, 1], "");
@@ -240,7 +240,7 @@ fn another_program_is_put_beside() {
     let both = names(&cache);
     assert_eq!(both.len(), 2, "{both:?}");
     assert_eq!(both[0], "flitcast-0.0.9-0123456789abcdef");
-    // What cannot be run is taken for missing.
+    // A program that cannot be run counts as missing.
     let other = cache.join(&both[1]);
     set_mode(&other, 0o600);
     run(arguments(&cluster, line)).ok();
@@ -259,9 +259,9 @@ fn another_program_is_put_beside() {
     hosts.are_quiet();
 }
 
-/// What another user has put where the program is to be, or could have.
+/// Files that another user has put in the place of the program, or could have.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn what_is_not_the_users_own_is_not_run() {
     const ANOTHER: Option<u32> = Some(65534);
     let hosts = Hosts::up(2);
@@ -282,7 +282,7 @@ fn what_is_not_the_users_own_is_not_run() {
         fs::write(&ours, &theirs).expect("it can be written");
         set_mode(&ours, 0o755);
     };
-    // Theirs, or everybody's, from the time when they could write there.
+    // Files that belong to other users, or to which others had write access.
     put_theirs();
     chown(&ours, ANOTHER, ANOTHER).expect("this test needs root");
     run(arguments(&cluster, line)).ok();
@@ -298,7 +298,7 @@ fn what_is_not_the_users_own_is_not_run() {
         "it was replaced"
     );
 
-    // They still can, or could change that at any time.
+    // Others still have write access, or could get it at any time.
     put_theirs();
     for (owner, mode) in [(ANOTHER, 0o755), (Some(0), 0o775), (Some(0), 0o1777)] {
         chown(&shared, owner, owner).expect("this test needs root");
@@ -311,9 +311,9 @@ fn what_is_not_the_users_own_is_not_run() {
     hosts.are_quiet();
 }
 
-/// What a login shell says, and that the PE has what it needs nevertheless.
+/// The output of a login shell does not disturb the PE.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn a_login_shell_may_be_noisy() {
     let hosts = Hosts::up(2);
     for host in 0..2 {
@@ -329,7 +329,7 @@ fn a_login_shell_may_be_noisy() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn the_environment_is_carried_and_exit_statuses_come_back() {
     let hosts = Hosts::up(4);
     let launch = format!("environment = ['{MARK_VARIABLE}', 'FLITCAST_IS_NOT_SET']");
@@ -353,7 +353,7 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     assert_eq!(running.finish().code, Some(130));
     hosts.are_quiet();
 
-    // What does not play a PE ends with what it says.
+    // If another command is run instead of a PE, its output is reported.
     let mut text = fs::read_to_string(&cluster).expect("it was written");
     text.push_str("run = ['sh', '-c', 'echo no such luck >&2; exit 42']\n");
     fs::write(&cluster, text).expect("it can be written");
@@ -369,7 +369,7 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn who_cannot_be_reached_is_named_with_what_helps() {
     let mut hosts = Hosts::up(2);
     let line = "scatter --size 1KiB";
@@ -392,7 +392,7 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
         &refused,
         &[host, "Connection refused; no ssh server is there"],
     );
-    // Who was started meanwhile is not left.
+    // No process that was started meanwhile is left.
     hosts.are_quiet();
 
     let text = fs::read_to_string(&cluster).expect("it was written");
@@ -411,7 +411,7 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn a_death_on_a_host_is_named() {
     let mut hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -431,7 +431,7 @@ fn a_death_on_a_host_is_named() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -441,7 +441,7 @@ fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
     hosts.are_quiet();
     endless(&cluster, "gather").kill();
     hosts.are_quiet();
-    // While it launches, too.
+    // The same during the launch.
     for host in 0..4 {
         fs::remove_dir_all(hosts.home(host).join(".cache")).expect("it is there");
     }
@@ -463,7 +463,7 @@ fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn a_failed_round_is_resumed_over_ssh() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -471,8 +471,7 @@ fn a_failed_round_is_resumed_over_ssh() {
     for (pe, bytes) in [(1, 100 * 1024), (2, 70)] {
         fill(&input.join(format!("p{pe}/file")), bytes);
     }
-    fs::create_dir_all(input.join("p3")).expect("it can be made");
-    sparse(&input.join("p3/file"), 512 << 20);
+    long(&input.join("p3"), 512 << 20);
     let (from, to) = (input.display(), output.display());
     let line = format!("scatter --input {from} --output {to} -v");
     let mut running = start(arguments(&cluster, &line));
@@ -486,7 +485,7 @@ fn a_failed_round_is_resumed_over_ssh() {
         .find_map(|line| line.strip_prefix("to go on: flitcast "));
     let record = record.expect("it says how to go on");
     run(record.split(' ').chain(["--revive"])).ok();
-    // Beside them may stand, hidden, what P3 had half of when it was killed.
+    // P3's hidden partial files at its death may be left beside the messages.
     for message in ["p1", "p2", "p3"] {
         assert_same_below(&input.join(message), &output.join(message));
     }
@@ -494,7 +493,7 @@ fn a_failed_round_is_resumed_over_ssh() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn what_launches_several_clusters_does_so_over_ssh() {
     let mut hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -506,7 +505,7 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     let gather = format!("gather --size 10KiB --profile {}", profile.display());
     run(arguments(&cluster, &gather)).ok();
 
-    // A host goes while its message, which is endless, is under way; the others get theirs.
+    // A host disappears while its endless message is in transit; the others get theirs.
     let line = "scatter --lengths 10KiB,400GiB,10KiB --retry 1 -v";
     let mut running = start(arguments(&cluster, line));
     running.wait_for(&["triggered"]);
@@ -515,7 +514,8 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     let cause = "P2 is dead (cut off: `ssh fcssh2` ended with exit status 255";
     fails(&retried, &[cause, "dead: P2's message was not delivered"]);
     assert!(retried.stdout.contains(" without P2: 3 PEs"), "{retried:?}");
-    // And one that was gone before: who is below it gets its own by another way.
+    // The same for a host that disappeared before: PEs below it get their messages over another
+    // path.
     hosts.serve(2);
     hosts.stop_serving(1);
     let retried = run(arguments(&cluster, "scatter --size 10KiB --retry 1"));
@@ -525,9 +525,9 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     hosts.are_quiet();
 }
 
-/// Between commands, and until it is down or its keeper is gone.
+/// Between commands, until the cluster is stopped or its daemon is gone.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn a_cluster_that_is_up_stays_on_its_hosts() {
     let hosts = Hosts::up(3);
     let cluster = hosts.cluster(&[0, 1, 2], "");
@@ -562,7 +562,7 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn all_hosts_that_fail_in_a_launch_are_named() {
     let mut hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
@@ -584,7 +584,7 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
     let message = report.value("/error/others/0/message").as_str();
     assert!(message.is_some_and(|message| message.starts_with(&named(other))));
 
-    // Both are left out at once.
+    // Both are excluded at once.
     let retried = run(arguments(&cluster, &format!("{line} --retry 1")));
     let dead = ["dead: P1's message", "dead: P3's message"];
     fails(&retried, &dead);

@@ -1,4 +1,4 @@
-//! The program goes from host to host, over the tree.
+//! Copies of the program from host to host over the tree.
 
 use std::fs;
 use std::ops::Range;
@@ -12,17 +12,17 @@ use rustix::process::Signal;
 
 use super::{arguments, fails};
 
-/// So many take it from each other.
+/// Number of hosts that copy it from each other.
 const HOSTS: usize = 8;
 const LINE: &str = "scatter --size 1KiB -v";
 
-/// The log lines of a `-v` run that say so, from whom to whom.
+/// Returns the log lines of a `-v` run about copies, with source and destination.
 fn said<'a>(finished: &'a Finished, what: &str) -> Vec<&'a str> {
     let lines = finished.stderr.lines();
     lines.filter(|line| line.contains(what)).collect()
 }
 
-/// Takes the program from hosts, and what it lay in.
+/// Removes the program and its folder from hosts.
 #[track_caller]
 fn forget(hosts: &Hosts, on: Range<usize>) {
     for host in on {
@@ -30,7 +30,7 @@ fn forget(hosts: &Hosts, on: Range<usize>) {
     }
 }
 
-/// Each has the program, as it is, and no other.
+/// Checks that each host has the program unchanged, and no other.
 #[track_caller]
 fn all_have_it(hosts: &Hosts, on: Range<usize>) {
     let expected = fs::read(hosts.path("flitcast")).expect("it was made");
@@ -41,7 +41,7 @@ fn all_have_it(hosts: &Hosts, on: Range<usize>) {
 }
 
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn to_many_hosts_the_program_goes_over_the_tree() {
     let hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
@@ -61,19 +61,19 @@ fn to_many_hosts_the_program_goes_over_the_tree() {
     hosts.are_quiet();
     forget(&hosts, 0..HOSTS);
 
-    // One after the other would be no quicker than from here.
+    // In a line, copies from host to host would not be faster.
     let in_line = hosts.cluster_in_line(&all, &launch);
     let done = run(arguments(&in_line, LINE)).ok();
     assert_eq!(said(&done, "copying flitcast").len(), HOSTS, "{done:?}");
     assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
     forget(&hosts, 0..HOSTS);
 
-    // Several PEs of a host are one, so these are too few.
+    // Several PEs on a host count once, so there are too few hosts.
     let few = hosts.cluster(&[0, 1, 2, 3, 4, 5, 6, 6, 5], &launch);
     let done = run(arguments(&few, LINE)).ok();
     assert_eq!(said(&done, "copying flitcast").len(), 7, "{done:?}");
     assert!(said(&done, "taking flitcast").is_empty(), "{done:?}");
-    // One comes that lacks it.
+    // One host without the program is added.
     let done = run(arguments(&hosts.cluster(&all, &launch), LINE)).ok();
     assert!(said(&done, "copying flitcast").is_empty(), "{done:?}");
     assert_eq!(said(&done, "taking flitcast").len(), 1, "{done:?}");
@@ -81,9 +81,9 @@ fn to_many_hosts_the_program_goes_over_the_tree() {
     hosts.are_quiet();
 }
 
-/// Neither of what hands the program out, nor of what takes it.
+/// No process that serves or copies the program is left.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn given_up_half_way_nothing_is_left() {
     let hosts = Hosts::up(HOSTS);
     let all: Vec<usize> = (0..HOSTS).collect();
@@ -104,9 +104,9 @@ fn given_up_half_way_nothing_is_left() {
     }
 }
 
-/// P1's host has no tool to fetch anything with, and what P2's host has is another program.
+/// P1's host has no tool to download with, and P2's host has another program.
 #[test]
-#[ignore = "needs root, and openssh-server"]
+#[ignore = "needs root, iproute2 and openssh-server"]
 fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     let mut hosts = Hosts::up(HOSTS);
     let launch = hosts.lean();
@@ -133,7 +133,7 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
         symlink(path.expect("a host has it"), tools.join(tool)).expect("it can be made");
     }
     fs::write(hosts.home(1).join(".bashrc"), "PATH=/root/tools\n").expect("it can be written");
-    // It would run, and play its PE, and is of the same length; but it is not the program.
+    // It could run as a PE and has the same length, but it is another program.
     run(arguments(&hosts.cluster(&[2, 3], &launch), LINE)).ok();
     forget(&hosts, 3..4);
     let other = program(&hosts.home(2), ".cache/flitcast").expect("it was copied");
@@ -152,11 +152,11 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     assert!(refused(1, "there is no bash, python3 or nc"), "{done:?}");
     let copied = said(&done, "copying flitcast");
     assert_eq!(copied.len(), 2, "P0's and P1's: {done:?}");
-    // P2's, too, instead of what it had; P4 and P5, which are below it, have theirs from there.
+    // P2's copy is replaced, too; P4 and P5, which are below it, copy from there.
     all_have_it(&hosts, 0..HOSTS);
     hosts.are_quiet();
 
-    // A host that cannot be reached keeps nobody else from having it.
+    // An unreachable host does not prevent copies to the others.
     forget(&hosts, 3..HOSTS);
     hosts.stop_serving(3);
     let line = format!("{LINE} --retry 1");

@@ -1,10 +1,10 @@
-//! What is said when a PE runs a command.
+//! Messages about commands that PEs run.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
-use flitcast_proto::wire::{MAX_LAST_LINES, MAX_LINE_CHARS};
+use flitcast_proto::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN};
 
 use super::body;
 use super::reference::Reference;
@@ -15,13 +15,14 @@ fn ran(end: End) -> FromPe {
         took_ns: 1 << 40,
         wrote_bytes: 1 << 41,
         last_lines: vec!["no such".to_owned(), "file".to_owned()],
+        not_taken: vec!["a fifo".to_owned()],
     })
 }
 
 #[test]
 fn what_a_pe_says_of_a_command_is_read_as_it_was_meant() {
     const REST: &str = r#"took_ns: 1099511627776 wrote_bytes: 2199023255552
-        last_lines: "no such" last_lines: "file""#;
+        last_lines: "no such" last_lines: "file" not_taken: "a fifo""#;
     let ended = |end: &str| format!("ran {{ {end} {REST} }}");
     let reference = Reference::new();
     for (word, text) in [
@@ -48,7 +49,7 @@ fn what_a_pe_says_of_a_command_is_read_as_it_was_meant() {
     }
 }
 
-/// In a oneof, as elsewhere nothing is, 0 is said.
+/// In a oneof a value of 0 is encoded, in contrast to other fields.
 #[test]
 fn a_command_that_ends_well_is_not_one_of_which_nothing_is_said() {
     let mut ours = Vec::new();
@@ -63,11 +64,12 @@ fn what_a_pe_is_told_to_run_is_read_as_it_was_meant() {
         words: vec!["wc".into(), OsString::from_vec(b"\xff w".to_vec())],
         work: "/w".into(),
         pes: 8,
+        time_limit_ns: 3_000_000_000,
     };
     for (word, text) in [
         (
             ToPe::Run(run),
-            r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 }"#,
+            r#"run { words: "wc" words: "\377 w" work: "/w" pes: 8 time_limit_ns: 3000000000 }"#,
         ),
         (ToPe::Clear { work: "/w".into() }, r#"clear { work: "/w" }"#),
     ] {
@@ -101,10 +103,15 @@ fn nonsense_about_a_command_is_refused_with_a_reason() {
     );
     let many = r#"last_lines: "x" "#.repeat(MAX_LAST_LINES + 1);
     let many = format!("ran {{ code: 0 {many} }}");
+    let refused_long = long.replace("last_lines", "not_taken");
+    let refused_many = r#"not_taken: "x" "#.repeat(MAX_NOT_TAKEN + 1);
+    let refused_many = format!("ran {{ code: 0 {refused_many} }}");
     for (text, reason) in [
         ("ran { took_ns: 1 }", "how a command ended is missing"),
         (&long, "more last lines than there can be"),
         (&many, "more last lines than there can be"),
+        (&refused_long, "more entries that are not taken"),
+        (&refused_many, "more entries that are not taken"),
     ] {
         let refused = FromPe::parse(&reference.encode("Control", text));
         let refused = refused.expect_err(text).to_string();

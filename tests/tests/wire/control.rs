@@ -1,4 +1,4 @@
-//! `Control`: what the coordinator and a PE say to each other.
+//! `Control`: the messages between the coordinator and a PE.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,8 +12,8 @@ use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Counts, Doing, FromPe, Join, Lane, OwnStart, Payload, Peer, Pong, Prepare,
-    Ready, Report, TimeoutsNs, ToPe, Welcome,
+    Arrival, Assignment, Counts, Doing, FromPe, Join, Lane, OwnStart, Payload, Peer, Pong, Prefix,
+    Prepare, Ready, Report, TimeoutsNs, ToPe, Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -21,7 +21,7 @@ use super::body;
 use super::parts::{counts, pace, pong, register, spans};
 use super::reference::Reference;
 
-/// Everything that a PE says.
+/// Returns all messages of a PE.
 fn from_pe() -> Vec<(FromPe, &'static str)> {
     let exchange = |down_bytes, up_bytes| Exchange {
         down_bytes,
@@ -41,6 +41,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         delivered,
         delivered_ns: 33,
         at_ns: 77,
+        digest: delivered.then_some(*b"0123456789abcdef"),
     };
     vec![
         (
@@ -68,10 +69,20 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                     cold_bytes: 4096,
                 }],
                 file_system: 65_024,
+                states: vec![7, 0, u64::MAX],
+                delivered_digests: vec![*b"0123456789abcdef", *b"fedcba9876543210"],
+                standing_bytes: vec![1 << 40],
+                standing_digests: vec![*b"0123456789abcdef"],
+                prefixes: vec![(DeliveryId(4), 1 << 40)],
             }),
             "ready { message_bytes: 0 message_bytes: 1 message_bytes: 1099511627776
                      delivered: 3 delivered: 1 standing: 2
-                     made_of { entries: 3 cold_bytes: 4096 } file_system: 65024 }",
+                     made_of { entries: 3 cold_bytes: 4096 } file_system: 65024
+                     states: 7 states: 0 states: 18446744073709551615
+                     delivered_digests: \"0123456789abcdeffedcba9876543210\"
+                     standing_bytes: 1099511627776
+                     standing_digests: \"0123456789abcdef\"
+                     prefixes: 4 prefix_bytes: 1099511627776 }",
         ),
         (
             FromPe::ProbeResult {
@@ -99,6 +110,12 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         ),
         (FromPe::Prepared, "prepared { }"),
         (
+            FromPe::PrefixesChecked {
+                digests: vec![*b"0123456789abcdef"],
+            },
+            "prefixes_checked { digests: \"0123456789abcdef\" }",
+        ),
+        (
             FromPe::Report(Report {
                 round: RoundId(3),
                 complete: true,
@@ -125,6 +142,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
              own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
              files_ns: 12000 retransmitted_packets: 41
+             digests: \"0123456789abcdef\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\"
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
              spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
                      begin_after_ns: 50 duration_ns: 4294967296 }
@@ -155,6 +173,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 bad_input: false,
                 output_stands: true,
                 hung_up: false,
+                changed: Vec::new(),
             },
             r#"fault { round: 3 peer: 2 reason: "gone" output_stands: true }"#,
         ),
@@ -166,8 +185,10 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 bad_input: true,
                 output_stands: false,
                 hung_up: false,
+                changed: vec![MessageId(3), MessageId(1 << 40)],
             },
-            r#"fault { round: 3 reason: "no such file" bad_input: true }"#,
+            r#"fault { round: 3 reason: "no such file" bad_input: true
+                       changed: 3 changed: 1099511627776 }"#,
         ),
         (
             pong(Doing::Idle, vec![PeId(9), PeId(1)]),
@@ -257,6 +278,21 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
             links: vec![(PeId(1), edge(link(1.0, 2.0), link(3.0, 4.0)))],
         }],
         own_links: true,
+        versions: vec![
+            Version {
+                message: MessageId(3),
+                bytes: 9,
+                state: 1,
+                digest: Some(*b"0123456789abcdef"),
+            },
+            Version {
+                message: MessageId(1),
+                bytes: 8,
+                state: u64::MAX,
+                digest: None,
+            },
+        ],
+        dry_run: true,
     })
 }
 
@@ -274,7 +310,9 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
     peers { pe: 2 listen: "127.0.0.1:2" }
     peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
-    undertaking: 77 later_output: "/out" recorded: true own_links: true
+    undertaking: 77 later_output: "/out" recorded: true own_links: true dry_run: true
+    versions { message: 3 bytes: 9 state: 1 digest: "0123456789abcdef" }
+    versions { message: 1 bytes: 8 state: 18446744073709551615 }
     lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1
     down { latency_ns: 1 ns_per_byte: 2 } up { latency_ns: 3 ns_per_byte: 4 } } }
     links { child: 1 down { latency_ns: 1e6 ns_per_byte: 40 } up { latency_ns: 2e6 ns_per_byte: 80 } }
@@ -282,7 +320,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
 pub const FILES: &str =
     r#"files { input: "/in/\377 put" spread: true output: "/out" replace: true apart: true }"#;
 
-/// Everything that the coordinator says.
+/// Returns all messages of the coordinator.
 fn to_pe() -> Vec<(ToPe, String)> {
     let lengths = vec![1, 0, 1 << 40];
     let mut all = vec![(
@@ -344,6 +382,10 @@ fn to_pe() -> Vec<(ToPe, String)> {
         brief,
         rounds: 100,
         lanes,
+        prefixes: vec![Prefix {
+            message: MessageId(3),
+            bytes: 7,
+        }],
     };
     let round = RoundId(6);
     let reason = "P2 died".to_owned();
@@ -373,7 +415,17 @@ fn to_pe() -> Vec<(ToPe, String)> {
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
-               port_ns_per_byte: 1.25 ahead_bytes: 12 } } }",
+               port_ns_per_byte: 1.25 ahead_bytes: 12 } }
+             prefixes: 3 prefix_bytes: 7 }",
+        ),
+        (
+            ToPe::CheckPrefixes {
+                prefixes: vec![Prefix {
+                    message: MessageId(1 << 40),
+                    bytes: 9,
+                }],
+            },
+            "check_prefixes { messages: 1099511627776 bytes: 9 }",
         ),
         (ToPe::MeasureFiles, "measure_files { }"),
         (
@@ -447,7 +499,7 @@ fn everything_the_coordinator_says_is_read_as_it_was_meant() {
     }
 }
 
-/// Its index is what protobuf leaves out elsewhere.
+/// P0's index is a value that protobuf omits in other fields.
 #[test]
 fn a_fault_of_p0_is_not_one_of_nobody() {
     let fault = FromPe::Fault {
@@ -457,6 +509,7 @@ fn a_fault_of_p0_is_not_one_of_nobody() {
         bad_input: false,
         output_stands: false,
         hung_up: true,
+        changed: Vec::new(),
     };
     let text = r#"fault { round: 3 peer: 0 reason: "gone" hung_up: true }"#;
     let mut ours = Vec::new();
@@ -545,6 +598,7 @@ fn a_tree_may_lack_pes() {
         links: Vec::new(),
         left_out: vec![DeliveryId(3)],
         lanes: Vec::new(),
+        versions: Vec::new(),
         ..whole
     };
     assert!(
@@ -561,7 +615,7 @@ fn a_tree_may_lack_pes() {
         peers { pe: 2 listen: "127.0.0.1:2" }
         peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
-        undertaking: 77 later_output: "/out" recorded: true own_links: true }"#;
+        undertaking: 77 later_output: "/out" recorded: true own_links: true dry_run: true }"#;
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));

@@ -1,4 +1,4 @@
-//! `Frame`: what neighbours in the tree say to each other.
+//! `Frame`: the messages between neighbours in the tree.
 
 use flitcast_proto::items::Control;
 use flitcast_proto::schedule::certification::Certificate;
@@ -26,7 +26,7 @@ fn hello() -> EdgeFrame {
     })
 }
 
-/// Every kind of frame but the flit.
+/// Returns every kind of frame but the flit.
 fn all() -> Vec<(EdgeFrame, &'static str)> {
     let certificate = Certificate {
         lag: 5,
@@ -95,7 +95,7 @@ fn every_frame_is_read_as_it_was_meant() {
     }
 }
 
-/// All of these have meaning in protobuf, where an absent field is a zero.
+/// These fields have a meaning in protobuf, where an absent field is a zero.
 #[test]
 fn frames_of_zeros_are_read_as_zeros() {
     let reference = Reference::new();
@@ -112,7 +112,7 @@ fn frames_of_zeros_are_read_as_zeros() {
     );
 }
 
-/// A later version may say more; what it says beside is skipped.
+/// Additional fields of a later version are skipped.
 #[test]
 fn fields_of_a_later_version_are_skipped() {
     let later = Reference::later(|text| {
@@ -143,7 +143,7 @@ fn a_kind_of_a_later_version_is_refused() {
     );
 }
 
-/// A flit goes another way, where its payload stays in place.
+/// A flit is parsed separately, so that its payload is not copied.
 #[test]
 fn a_flit_is_none_of_these_frames() {
     let flit = Reference::new().encode("Frame", r#"flit { payload: "abc" }"#);
@@ -165,7 +165,7 @@ fn a_frame_cut_anywhere_is_refused() {
     }
 }
 
-/// A seal is fields of the frame's own, ahead of what it says.
+/// A seal consists of fields of the frame itself, before its message.
 #[test]
 fn a_sealed_frame_is_protobuf_as_well() {
     let reference = Reference::new();

@@ -1,5 +1,5 @@
-//! The flit: its prefix is written by hand ahead of the payload, and must be what a
-//! protobuf library would have written.
+//! The flit: its prefix is encoded by hand before the payload, and must equal the encoding of a
+//! protobuf library.
 
 use flitcast_proto::items::Message;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_BYTES, flit};
@@ -20,7 +20,7 @@ const HEAD: &str =
     "head { round: 9 message { id: 300 source: 300 destination: 5 bytes: 1125899906842624 } }";
 const DIGEST_FIELD: &str = r#"digest: "0123456789abcdef""#;
 
-/// With and without head, with and without digest.
+/// Returns flits with and without head, with and without digest.
 fn all() -> Vec<(Option<Head>, Option<flit::Digest>, String)> {
     let text =
         |fields: &[&str]| format!(r#"flit {{ {} payload: "pay\000load" }}"#, fields.join(" "));
@@ -66,7 +66,7 @@ fn the_longest_flit_is_read_as_it_was_meant() {
     Reference::new().assert_reads("Frame", body(&ours), &text);
 }
 
-/// Protobuf leaves a field out that is empty.
+/// Protobuf omits empty fields.
 #[test]
 fn a_flit_without_payload_is_read() {
     let theirs = Reference::new().encode("Frame", &format!("flit {{ {HEAD} }}"));
@@ -97,7 +97,7 @@ fn fields_of_a_later_version_are_skipped() {
     assert_eq!(&theirs[read.payload], b"abc");
 }
 
-/// It would have to be copied.
+/// The payload would have to be copied.
 #[test]
 fn a_payload_with_something_behind_it_is_refused() {
     let later = Reference::later(|text| {

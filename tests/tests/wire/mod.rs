@@ -1,18 +1,19 @@
-//! What Rust wrote, any protobuf library reads, and the reverse. Each case is a value
-//! of ours beside what it is in protobuf's text form, with no field left at its
+//! Compatibility with protobuf libraries: messages encoded by this project are parsed by a library,
+//! and the reverse. Each case is a value and its protobuf text form, in which no field has its
 //! default.
 
 mod commands;
 mod control;
 mod edge;
 mod flit;
+mod memory;
 mod nonsense;
 mod parts;
 mod reference;
 
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, frame_length};
 
-/// The body of a frame, whose length must be what its prefix says.
+/// Returns the body of a frame, and checks its length prefix.
 #[track_caller]
 fn body(frame: &[u8]) -> &[u8] {
     let (prefix, body) = frame.split_first_chunk::<LENGTH_BYTES>().expect("a prefix");

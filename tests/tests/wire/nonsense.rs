@@ -1,11 +1,11 @@
-//! Words that no version says: they are refused, and told why.
+//! Invalid messages, which are rejected with the reason.
 
 use flitcast_proto::wire::control::{FromPe, ToPe};
 
 use super::control::{FILES, PLACE};
 use super::reference::Reference;
 
-/// Valid protobuf that makes no sense, and what is wrong with it.
+/// Valid protobuf with an invalid meaning, and the error.
 #[test]
 fn nonsense_is_refused_with_a_reason() {
     let reference = Reference::new();

@@ -1,4 +1,4 @@
-//! What many words of a PE's are made of, with no field left at its default.
+//! Common parts of a PE's messages, in which no field has its default.
 
 use flitcast_proto::PeId;
 use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};

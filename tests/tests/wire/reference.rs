@@ -1,9 +1,8 @@
-//! The other implementation: the `protobuf` crate, which knows of our messages only
-//! what `proto/flitcast.proto` says.
+//! The reference implementation: the `protobuf` crate, which uses only `proto/flitcast.proto`.
 
 use std::path::Path;
 
-use protobuf::reflect::{FileDescriptor, MessageDescriptor};
+use protobuf::reflect::{FileDescriptor, MessageDescriptor, RuntimeFieldType, RuntimeType};
 use protobuf::{MessageDyn, text_format};
 
 const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/flitcast.proto");
@@ -12,13 +11,13 @@ const PROTO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../proto/flitcast.prot
 pub struct Reference(FileDescriptor);
 
 impl Reference {
-    /// As the file has them.
+    /// Reads the messages from the file.
     pub fn new() -> Reference {
         let proto = Path::new(PROTO);
         Reference::read(proto, proto.parent().expect("a file is in a directory"))
     }
 
-    /// As a later version may have them: `change` edits the file's text.
+    /// Reads the messages of a later version: `change` edits the file's text.
     #[track_caller]
     pub fn later(change: impl FnOnce(String) -> String) -> Reference {
         let dir = flitcast_tests::scratch();
@@ -48,7 +47,14 @@ impl Reference {
         message.unwrap_or_else(|| panic!("there is no message {name}"))
     }
 
-    /// The body of the frame that `text` describes.
+    /// Returns the field numbers that lead from a message to each of its lists, those inside other
+    /// messages too, apart from lists of numbers.
+    #[track_caller]
+    pub fn lists(&self, name: &str) -> Vec<Vec<u32>> {
+        lists_of(&self.message(name))
+    }
+
+    /// Returns the body of the frame that `text` describes.
     #[track_caller]
     pub fn encode(&self, name: &str, text: &str) -> Vec<u8> {
         let message = self.parse(name, text);
@@ -57,8 +63,8 @@ impl Reference {
             .expect("nothing is missing in proto3")
     }
 
-    /// That `body` is the message that `text` describes, in every field, and has no
-    /// field that the file does not know.
+    /// Checks that `body` is the message that `text` describes, in every field, and has no field that
+    /// the file does not define.
     #[track_caller]
     pub fn assert_reads(&self, name: &str, body: &[u8], text: &str) {
         let read = self.message(name).parse_from_bytes(body);
@@ -75,4 +81,29 @@ impl Reference {
         parsed.unwrap_or_else(|error| panic!("{text}: {error}"));
         message
     }
+}
+
+fn lists_of(message: &MessageDescriptor) -> Vec<Vec<u32>> {
+    let mut lists = Vec::new();
+    for field in message.fields() {
+        let number = field.number() as u32;
+        let (is_list, of) = match field.runtime_field_type() {
+            RuntimeFieldType::Singular(of) => (false, of),
+            RuntimeFieldType::Repeated(of) => (true, of),
+            RuntimeFieldType::Map(..) => panic!("the protocol has no maps"),
+        };
+        let inside = match &of {
+            RuntimeType::Message(inside) => lists_of(inside),
+            _ => Vec::new(),
+        };
+        let takes_memory = matches!(
+            of,
+            RuntimeType::Message(_) | RuntimeType::String | RuntimeType::VecU8
+        );
+        if is_list && takes_memory {
+            lists.push(vec![number]);
+        }
+        lists.extend(inside.into_iter().map(|path| [vec![number], path].concat()));
+    }
+    lists
 }

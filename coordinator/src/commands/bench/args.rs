@@ -1,5 +1,4 @@
-//! The command line of `flitcast bench` as it is typed, and what it means: everything
-//! that can be wrong is known here, before anything is launched or written.
+//! The command line of `flitcast bench` and its checks, before anything is launched or written.
 
 use std::path::PathBuf;
 
@@ -13,10 +12,11 @@ use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::request::{Request, RequestError, candidates_on};
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
-    OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
+    RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
+use crate::options::order::MessageOrder;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
@@ -26,30 +26,30 @@ use crate::ways::candidates::{self, Candidate, Unfit};
 /// Arguments of `flitcast bench`.
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// What to time.
+    /// Operation to time.
     #[command(subcommand)]
     pub operation: BenchOperation,
 }
 
-/// What to time.
+/// The operation of a bench.
 #[derive(Debug, Subcommand)]
 pub enum BenchOperation {
-    /// Time ways to scatter.
+    /// Time the algorithms of scatter
     Scatter(BenchRoundArgs),
-    /// Time ways to gather.
+    /// Time the algorithms of gather
     Gather(BenchRoundArgs),
-    /// Time ways to broadcast.
+    /// Time the algorithms of broadcast
     Broadcast(BenchRoundArgs),
-    /// Time ways to gossip.
+    /// Time the algorithms of gossip
     #[command(visible_alias = "allgather")]
     Gossip(BenchRoundArgs),
-    /// Time ways to exchange.
+    /// Time the algorithms of exchange
     #[command(visible_alias = "alltoall")]
     Exchange(BenchRoundArgs),
 }
 
 impl BenchOperation {
-    /// What is moved, over what.
+    /// Returns the arguments about messages and tree.
     pub fn transfer(&self) -> &TransferArgs {
         match self {
             BenchOperation::Scatter(args)
@@ -61,66 +61,66 @@ impl BenchOperation {
     }
 }
 
-/// Arguments that all operations share.
+/// The arguments that all operations share.
 #[derive(Debug, Args)]
 pub struct BenchRoundArgs {
-    /// What is moved, over what.
+    /// Messages and tree.
     #[command(flatten)]
     pub transfer: TransferArgs,
-    /// How many rounds of each algorithm are timed.
+    /// Number of timed rounds of each algorithm
     #[arg(long, value_name = "K", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub rounds: u64,
-    /// How many rounds come before them, untimed, on each cluster that is launched.
+    /// Number of rounds before them, untimed, on each cluster that is launched
     #[arg(long, value_name = "W", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=100_000))]
     pub warm_up: u64,
-    /// Which ones: all that work on the tree, or a list. Scatters: fdf, linear,
-    /// binomial, adaptive; gathers: certification-serial, certification-pipelined,
-    /// shoulder-tap, linear, window, binomial, adaptive; broadcasts: rounds, urgent,
-    /// child-by-child; gossip: flood, ring-emulation, circulate, dissemination, direct, and on
-    /// a --network approach1, halves, neighbour; exchanges: rounds, shifts, tree, at-once.
+    /// Algorithms to time: all that support the tree, or a list. Scatter: fdf, linear, binomial,
+    /// adaptive; gather: certification-serial, certification-pipelined, shoulder-tap, linear,
+    /// window, binomial, adaptive; broadcast: rounds, urgent, child-by-child; gossip: flood,
+    /// ring-emulation, circulate, dissemination, direct, and on a --network approach1, halves,
+    /// neighbour; exchange: rounds, shifts, tree, at-once
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub algorithms: String,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout
     #[arg(long, value_parser = FORMATS, default_value = "table")]
     pub format: Format,
-    /// Keep every timed round in this new CSV file, with commit, host and command line.
+    /// Write every timed round to this new CSV file, with commit, host and command line
     #[arg(long, value_name = "FILE")]
     pub raw: Option<PathBuf>,
 }
 
-/// How a bench can be printed.
+/// The output formats of a bench.
 const FORMATS: Formats = Formats(&[
     (Format::Table, "For eyes"),
     (Format::Json, "For programs"),
     (Format::Csv, "For spreadsheets: a line for each algorithm"),
 ]);
 
-/// Something that is wrong with the command line of a bench.
+/// A fault of the command line of a bench.
 #[derive(Debug, Error)]
 pub enum BenchError {
-    /// Something that could be wrong with a single run as well.
+    /// A fault that a single run could have as well.
     #[error(transparent)]
     Request(RequestError),
-    /// Nothing says what the messages are.
-    #[error("say what to send: --lengths LENGTHS, or --size SIZE")]
+    /// No option defines the messages.
+    #[error("no messages are given; use --lengths LENGTHS or --size SIZE")]
     NoLengths,
-    /// A name that is none.
+    /// An unknown algorithm.
     #[error("--algorithms: there is no {operation} called `{given}`; there are {known}, and all")]
     Unknown {
-        /// What stood there.
+        /// Name as typed.
         given: String,
-        /// `scatter` or `gather`.
+        /// Name of the operation.
         operation: &'static str,
-        /// What could have stood there.
+        /// Known names.
         known: String,
     },
-    /// An algorithm that was named and is not for the tree.
+    /// A requested algorithm that does not support the tree.
     #[error("--algorithms: {} is {}", .0.algorithm, .0.why)]
     Unfit(Skipped),
-    /// Nothing that takes time.
+    /// All messages are null, so nothing takes time.
     #[error("every message is null: there is nothing to time")]
     NothingToSend,
-    /// The samples cannot be kept.
+    /// The file of the samples cannot be written.
     #[error("--raw {0}")]
     Raw(#[from] RawFault),
 }
@@ -128,61 +128,60 @@ pub enum BenchError {
 /// An algorithm that is timed.
 #[derive(Debug)]
 pub struct Contestant {
-    /// Its name.
+    /// Name of the algorithm.
     pub name: &'static str,
-    /// How it runs. How many rounds, is said anew for each cluster.
+    /// Request for the runs; the number of rounds is set for each cluster.
     pub request: Request,
 }
 
 /// An algorithm that is not timed.
 #[derive(Debug)]
 pub struct Skipped {
-    /// Its name.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Why not.
+    /// Reason.
     pub why: Unfit,
 }
 
-/// A command line that has been understood.
+/// A valid bench.
 #[derive(Debug)]
 pub struct Bench {
-    /// `scatter` or `gather`.
+    /// Name of the operation.
     pub operation: &'static str,
-    /// The tree or network, as typed; of a cluster, its name.
+    /// The tree or network as typed, or the name of the cluster.
     pub tree: String,
-    /// `--lengths`, as typed.
+    /// `--lengths` as typed.
     pub lengths: String,
-    /// PEs, P0 included.
+    /// Number of PEs, including P0.
     pub pes: usize,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// Bytes of all messages.
+    /// Total bytes of all messages.
     pub bytes: u64,
-    /// Nonnull messages.
+    /// Number of nonnull messages.
     pub messages: u64,
-    /// Rounds of each algorithm that are timed.
+    /// Number of timed rounds of each algorithm.
     pub rounds: u64,
-    /// Rounds ahead of them on each cluster.
+    /// Number of untimed rounds before them on each cluster.
     pub warm_up: u64,
-    /// How connections were guarded.
+    /// Security of connections.
     pub guard: Guard,
-    /// What is timed, and how it runs.
+    /// Algorithms to time.
     pub contestants: Vec<Contestant>,
-    /// What is not, and why.
+    /// Algorithms that are not timed.
     pub skipped: Vec<Skipped>,
-    /// How the result is printed.
+    /// Output format.
     pub format: Format,
-    /// Where every sample goes.
+    /// File for all samples.
     pub raw: Option<Raw>,
 }
 
 impl Bench {
-    /// Understands a command line. The file of the samples is made last, when nothing
-    /// else is wrong.
+    /// Checks a command line. The file of the samples is created last, if nothing is wrong.
     ///
     /// # Errors
     ///
-    /// All that is wrong.
+    /// Returns all faults.
     pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
         let (asked, args) = match args.operation {
             BenchOperation::Scatter(args) => (Operation::Scatter, args),
@@ -204,7 +203,7 @@ impl Bench {
         }
         let mut fitting = named.clone().unwrap_or(known);
         let mut skipped = Vec::new();
-        // Without a tree, that is the fault.
+        // A missing tree is the only fault then.
         if let Ok(trees) = &trees {
             let unfit = part(&mut fitting, trees);
             match named {
@@ -218,7 +217,7 @@ impl Bench {
         let (mut pes, mut lengths): (usize, Vec<u64>) = (0, Vec::new());
         match (request, trees) {
             (Ok(mut request), Ok(trees)) => {
-                // Ways are compared in flits of one size.
+                // All algorithms use the same flit size.
                 request.way.flit_bytes.get_or_insert(USUAL_FLIT_BYTES);
                 let bytes = request.messages.bytes.clone();
                 let tree = &request.site.tree;
@@ -233,7 +232,7 @@ impl Bench {
                     faults.push(BenchError::NothingToSend);
                 }
             }
-            // What is wrong with the tree is wrong with the request.
+            // Faults of the tree are faults of the request.
             (Err(wrong), _) | (Ok(_), Err(wrong)) => {
                 faults.extend(wrong.into_iter().map(BenchError::from));
             }
@@ -282,22 +281,22 @@ impl Bench {
 impl From<RequestError> for BenchError {
     fn from(error: RequestError) -> BenchError {
         match error {
-            // It would speak of files.
+            // The original message is about files.
             RequestError::NoPayload => BenchError::NoLengths,
             other => BenchError::Request(other),
         }
     }
 }
 
-/// The trees that say which candidates work.
+/// The trees on which candidates are checked.
 struct Trees {
-    /// Of the schedules.
+    /// Tree of the schedules.
     schedules: Topology,
-    /// Of a network, it says whether P0 reaches everybody.
+    /// Breadth-first tree of a network: it is a star if P0 is adjacent to all PEs.
     breadth_first: Topology,
 }
 
-/// Takes out the candidates that do not work.
+/// Removes the candidates that do not support the trees and returns them.
 fn part(candidates: &mut Vec<Candidate>, trees: &Trees) -> Vec<Skipped> {
     let mut unfit = Vec::new();
     candidates.retain(|candidate| {
@@ -309,7 +308,7 @@ fn part(candidates: &mut Vec<Candidate>, trees: &Trees) -> Vec<Skipped> {
     unfit
 }
 
-/// A request that any tree can carry out, and its trees.
+/// Returns a request that every tree supports, and its trees.
 fn base(
     asked: Operation,
     args: &BenchRoundArgs,
@@ -325,6 +324,7 @@ fn base(
         output: None,
         force: false,
         retry: None,
+        dry_run: false,
         pictures: PictureArgs::default(),
         rounds: args.rounds,
         format: Format::Table,
@@ -357,7 +357,7 @@ fn base(
         _ => Request::scatter(ScatterArgs {
             from: None,
             round,
-            order: OrderArg::Fdf,
+            order: MessageOrder::Tail,
             algorithm: ScatterAlgorithm::Fdf,
             spread: false,
         }),
@@ -388,7 +388,8 @@ fn base(
     (request, trees)
 }
 
-/// What `--algorithms` names, each once, or `None` for all; and what it names in vain.
+/// Returns the algorithms that `--algorithms` names, or `None` for all; and a fault for each
+/// unknown name.
 fn chosen(
     text: &str,
     operation: &'static str,

@@ -1,14 +1,14 @@
-//! A bench as CSV: a line for each algorithm, plain numbers, their units in the header.
+//! A bench as CSV: a line for each algorithm; the header contains the units.
 
 use super::args::Bench;
 use super::measure::Figures;
 use crate::rounds::outcome::Spread;
 
-/// The header and the lines.
+/// Returns the header and the lines.
 ///
 /// # Errors
 ///
-/// None that memory can give.
+/// Returns an error if the CSV writer does; writing to memory does not fail.
 pub fn csv(bench: &Bench, figures: &[Figures]) -> std::io::Result<Vec<u8>> {
     let mut csv = ::csv::Writer::from_writer(Vec::new());
     for (place, f) in figures.iter().enumerate() {
@@ -48,7 +48,7 @@ fn columns(bench: &Bench, f: &Figures) -> [(&'static str, String); 18] {
     ]
 }
 
-/// Nanoseconds as microseconds, to the last digit.
+/// Formats nanoseconds as microseconds, with all digits.
 pub fn micros(ns: u64) -> String {
     format!("{}.{:03}", ns / 1000, ns % 1000)
 }

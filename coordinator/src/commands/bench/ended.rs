@@ -1,4 +1,4 @@
-//! A bench from beginning to end, and what is printed of it.
+//! Execution of a bench and output of its result.
 
 use std::process::ExitCode;
 
@@ -7,16 +7,16 @@ use anyhow::Context as _;
 use super::{Bench, BenchEnd, print, run};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
-use crate::render::ending::{FAILED, INTERRUPTED, write_out};
+use crate::render::ending::{FAILED, write_out};
 use crate::render::report;
 use crate::retry::Story;
-use crate::text::printable::printable;
+use crate::text::stderr;
 
-/// Times the algorithms, and prints what came of it.
+/// Times the algorithms and prints the result.
 ///
 /// # Errors
 ///
-/// What was half written could not be removed, or the result not printed.
+/// Returns an error if partial output could not be removed or the result could not be printed.
 pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     match run(&mut bench, logs).await? {
         BenchEnd::Done(figures) => {
@@ -24,7 +24,7 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
             Ok(ExitCode::SUCCESS)
         }
         BenchEnd::Failed(algorithm, failure) => {
-            eprintln!("error: {algorithm}: {}", printable(&failure));
+            stderr::error(format_args!("{algorithm}: {failure}"));
             if bench.format == Format::Json {
                 write_out(
                     report::failure_json(&failure, Some(algorithm), &Story::default()).as_bytes(),
@@ -32,12 +32,12 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
             }
             Ok(ExitCode::from(FAILED))
         }
-        BenchEnd::Interrupted => {
+        BenchEnd::Interrupted(interrupted) => {
             let kept = bench.raw.as_ref().map(|raw| raw.path().display());
             let kept = kept.map(|path| format!("; the samples until then are in {path}"));
             let kept = kept.unwrap_or_default();
-            eprintln!("interrupted: every process was stopped{kept}");
-            Ok(ExitCode::from(INTERRUPTED))
+            stderr::note(format_args!("{interrupted}{kept}"));
+            Ok(interrupted.signal.exit_code())
         }
     }
 }

@@ -1,5 +1,4 @@
-//! A bench as one JSON object. Keys may be added to it; none of those that are there
-//! changes its name or its unit.
+//! A bench as JSON. Keys may be added; existing keys keep their names and units.
 
 use serde_json::{Value, json};
 
@@ -7,7 +6,7 @@ use super::args::Bench;
 use super::measure::{Figures, passes};
 use crate::text::figures::micros;
 
-/// The object.
+/// Returns the JSON text.
 pub fn json(bench: &Bench, figures: &[Figures]) -> String {
     let skipped = bench.skipped.iter().map(
         |skipped| json!({ "algorithm": skipped.algorithm, "reason": skipped.why.to_string() }),

@@ -1,8 +1,8 @@
-//! Runs the algorithms of a bench in turn, and works out what came of it.
+//! Runs the algorithms of a bench in turn and computes the results.
 //!
-//! Machines drift: they warm up, and others use them. So the rounds are done in a few
-//! passes over all algorithms, each algorithm on a new cluster in each pass, every other
-//! pass in reverse order: each is timed at several moments, on average the same.
+//! The speed of a machine drifts: it warms up, and other processes use it. So the rounds are done
+//! in a few passes over all algorithms, each on a new cluster, every second pass in reverse order.
+//! Each algorithm is timed at several moments, which are the same on average.
 
 use std::ops::Range;
 
@@ -13,55 +13,56 @@ use super::args::Bench;
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
 use crate::rounds::outcome::{Failure, Outcome, Spread, error_pct, round_collisions, round_ns};
-use crate::rounds::run::{self, Interrupts};
+use crate::rounds::run::{self, Interrupted};
+use crate::system::interrupts::Interrupts;
 
-/// Launching a cluster and measuring its edges takes some ten times what a short round
-/// does: more passes would mostly do that.
+/// Number of passes. Launching a cluster and measuring its edges takes about ten times as long as a
+/// short round, so with more passes the time would mostly go there.
 const PASSES: u64 = 3;
 
-/// A round that was timed.
+/// A timed round.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// In which pass, from 1.
+    /// Number of the pass, from 1.
     pub pass: u64,
-    /// Which one of this algorithm's timed rounds, from 1.
+    /// Number of the timed round of this algorithm, from 1.
     pub round: u64,
-    /// What it was expected to take, on the edges as measured in this pass.
+    /// Predicted duration, with the edges as measured in this pass.
     pub predicted_ns: u64,
-    /// What it took.
+    /// Measured duration.
     pub measured_ns: u64,
-    /// Flits that had to wait for a busy port.
+    /// Number of flits that had to wait for a busy port.
     pub collisions: u64,
-    /// How late the PEs' own messages started, where a schedule said when.
+    /// Delays between the scheduled and the actual starts of the PEs' own messages.
     pub slips_ns: Vec<u64>,
-    /// Flits of passing messages in one PE's user memory, at most.
+    /// Maximum number of flits of passing messages in the memory of one PE.
     pub peak_buffered_flits: u64,
 }
 
-/// What came of one algorithm.
+/// The results of one algorithm.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Its name.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// The tree that it ran on.
+    /// Name of its tree.
     pub tree: String,
-    /// What a round was expected to take: the median over the passes.
+    /// Predicted duration of a round: the median over the passes.
     pub predicted_ns: u64,
-    /// What the rounds took.
+    /// Measured durations of the rounds.
     pub measured: Spread,
-    /// Bytes of all messages in the median time.
+    /// Total bytes of the messages, divided by the median duration.
     pub goodput_bytes_per_s: f64,
-    /// Flits that had to wait for a busy port, in the worst round.
+    /// Number of flits that had to wait for a busy port, in the worst round.
     pub collisions: u64,
-    /// Flits of passing messages in one PE's user memory, at most.
+    /// Maximum number of flits of passing messages in the memory of one PE.
     pub peak_buffered_flits: u64,
-    /// How late the PEs' own messages started, over PEs and rounds; `None` where no
-    /// schedule says when they do.
+    /// Delays of the starts of the PEs' own messages, over PEs and rounds; `None` without scheduled
+    /// starts.
     pub slip: Option<Spread>,
 }
 
 impl Figures {
-    /// `None` of no samples.
+    /// Computes the results; returns `None` if there are no samples.
     fn of(algorithm: &'static str, tree: &str, bytes: u64, samples: &[Sample]) -> Option<Figures> {
         let measured = Spread::of(samples.iter().map(|sample| sample.measured_ns))?;
         let mut by_pass: Vec<(u64, u64)> = samples
@@ -83,12 +84,12 @@ impl Figures {
         })
     }
 
-    /// How far the prediction is from the median, in percent of the latter.
+    /// Returns the difference of the prediction from the median, in percent of the median.
     pub fn error_pct(&self) -> f64 {
         error_pct(self.predicted_ns, self.measured.median)
     }
 
-    /// From the least to the 95th percentile, in percent of the median.
+    /// Returns the range from the minimum to the 95th percentile, in percent of the median.
     pub fn spread_pct(&self) -> f64 {
         let Spread {
             min, median, p95, ..
@@ -97,22 +98,22 @@ impl Figures {
     }
 }
 
-/// How a bench ended.
+/// The end of a bench.
 #[derive(Debug)]
 pub enum BenchEnd {
-    /// All rounds of all algorithms are over: one entry for each.
+    /// All rounds succeeded; one entry for each algorithm.
     Done(Vec<Figures>),
     /// A round of an algorithm failed.
     Failed(&'static str, Box<Failure>),
-    /// Ctrl-C, or SIGTERM.
-    Interrupted,
+    /// A signal asked the command to end.
+    Interrupted(Interrupted),
 }
 
 /// Times all algorithms.
 ///
 /// # Errors
 ///
-/// A sample could not be kept, or what was half written not removed.
+/// Returns an error if a sample could not be written or partial output not removed.
 pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> {
     let mut interrupts = Interrupts::new()?;
     let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); bench.contestants.len()];
@@ -130,11 +131,11 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> 
                 ..contestant.request.clone()
             };
             tracing::info!(algorithm = name, pass, "timing");
-            let ended = run::run(&request, logs, &mut interrupts, |_| true).await;
+            let ended = run::run(&request, logs, &mut interrupts, &|_| None, |_| true).await;
             let outcome = match ended.with_context(|| format!("{name}, pass {pass}"))? {
                 run::Ended::Done(outcome) => outcome,
                 run::Ended::Failed(failure) => return Ok(BenchEnd::Failed(name, failure)),
-                run::Ended::Interrupted => return Ok(BenchEnd::Interrupted),
+                run::Ended::Interrupted(signal) => return Ok(BenchEnd::Interrupted(signal)),
             };
             let timed = timed(&outcome, bench.warm_up, pass, rounds.start);
             if let Some(raw) = &mut bench.raw {
@@ -152,18 +153,18 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> 
     Ok(BenchEnd::Done(figures.collect()))
 }
 
-/// In how many passes so many rounds are done.
+/// Returns the number of passes for a number of rounds.
 pub fn passes(rounds: u64) -> u64 {
     rounds.min(PASSES)
 }
 
-/// The timed rounds of a pass, from 0: all passes' shares together are all rounds.
+/// Returns the timed rounds of a pass, from 0: the shares of all passes are all rounds.
 fn share(rounds: u64, pass: u64) -> Range<u64> {
     let end = |pass: u64| rounds * pass / passes(rounds);
     end(pass - 1)..end(pass)
 }
 
-/// The samples of a run, without its first rounds.
+/// Returns the samples of a run, without the warm-up rounds.
 fn timed(outcome: &Outcome, warm_up: u64, pass: u64, before: u64) -> Vec<Sample> {
     let timed = outcome.rounds.reports.iter().skip(warm_up as usize);
     let clocks = &outcome.rounds.measured.clocks;

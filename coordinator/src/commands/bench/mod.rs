@@ -1,5 +1,5 @@
-//! `flitcast bench`: times the algorithms on one tree and one set of lengths, each as a
-//! round really runs, beside what was predicted of it.
+//! `flitcast bench`: times the algorithms on one tree and one set of lengths in real rounds and
+//! compares them with their predictions.
 
 mod args;
 mod csv;
@@ -17,28 +17,32 @@ use measure::{BenchEnd, Figures, run};
 
 use crate::options::format::Format;
 use crate::system::terminal;
+use crate::text::stderr;
+use crate::text::stdout::unless_closed;
 
 /// Prints the result.
 ///
 /// # Errors
 ///
-/// It cannot be written.
+/// Returns an error if writing fails.
 fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    match bench.format {
+    let printed = match bench.format {
         Format::Json => out.write_all(json::json(bench, &figures).as_bytes()),
         Format::Csv => {
-            // Its lines have no place for what did not run.
+            // The lines have no columns for algorithms that did not run.
             for skipped in &bench.skipped {
-                eprintln!("skipped: {} is {}", skipped.algorithm, skipped.why);
+                let (algorithm, why) = (skipped.algorithm, &skipped.why);
+                stderr::note(format_args!("skipped: {algorithm} is {why}"));
             }
             out.write_all(&csv::csv(bench, &figures)?)
         }
         _ => {
-            // Zero is what a terminal says that does not know.
+            // A terminal that does not know its size reports zero.
             let width = terminal::size(&out).map(|(_, columns)| columns);
             let width = width.filter(|&width| width > 0);
             out.write_all(table::table(bench, figures, width).as_bytes())
         }
-    }
+    };
+    unless_closed(printed)
 }

@@ -1,5 +1,5 @@
-//! Every timed round in a file: where, when by, and with what it was measured, in lines
-//! that begin with `#`; then CSV.
+//! A file of all timed rounds: lines that begin with `#` contain time, host, commit and command
+//! line; CSV follows.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,11 +14,9 @@ use crate::system::folder::check_writable;
 use crate::system::machine;
 use crate::text::words::counted;
 
-/// The commit that this program was built from; with `+changes` if the sources were not
-/// quite it.
+/// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");
 
-/// The columns.
 const COLUMNS: [&str; 8] = [
     "algorithm",
     "pass",
@@ -30,7 +28,7 @@ const COLUMNS: [&str; 8] = [
     "slip_max_us",
 ];
 
-/// Why samples cannot be kept in a file.
+/// A file of samples that cannot be written.
 #[derive(Debug, Error)]
 #[error("{}: {why}", path.display())]
 pub struct RawFault {
@@ -38,7 +36,7 @@ pub struct RawFault {
     why: String,
 }
 
-/// The file of the samples.
+/// An open file of samples.
 #[derive(Debug)]
 pub struct Raw {
     path: PathBuf,
@@ -46,7 +44,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// What is wrong with a path, without writing to it.
+    /// Checks a path without writing to it.
     pub fn fault(path: &Path) -> Option<RawFault> {
         let fault = |why: String| {
             let path = path.to_owned();
@@ -68,11 +66,11 @@ impl Raw {
         }
     }
 
-    /// Makes the file, with all that stands above the samples.
+    /// Creates the file with the text above the samples.
     ///
     /// # Errors
     ///
-    /// It cannot be made, or is there already.
+    /// Returns an error if the file cannot be created or already exists.
     pub fn create(path: &Path) -> Result<Raw, RawFault> {
         let fault = |error: io::Error| RawFault {
             path: path.to_owned(),
@@ -93,22 +91,22 @@ impl Raw {
             raw.append(&text)
         });
         begun.map(|()| raw).map_err(|error| {
-            // It has no measurements, and would be in the way of the next try.
+            // The file contains no measurements, and would block the next attempt.
             let _ = fs::remove_file(path);
             fault(error)
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds what was measured, at once: a bench that is interrupted keeps what it has.
+    /// Appends samples immediately, so that an interrupted bench keeps those that it has.
     ///
     /// # Errors
     ///
-    /// It cannot be written.
+    /// Returns an error if writing fails.
     pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), RawFault> {
         let records = samples.iter().map(|sample| record(algorithm, sample));
         let added = lines(records).and_then(|text| self.append(&text));
@@ -118,7 +116,7 @@ impl Raw {
         })
     }
 
-    /// Adds these lines, or none of them.
+    /// Appends these lines, or none of them if writing fails.
     fn append(&mut self, text: &[u8]) -> io::Result<()> {
         let before = self.file.metadata()?.len();
         let written = self.file.write_all(text);
@@ -152,20 +150,20 @@ fn record(algorithm: &str, sample: &Sample) -> [String; 8] {
     ]
 }
 
-/// Name, system and cores.
+/// Describes the host: name, system and cores.
 fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cores = counted(cores as u64, "core", "cores");
     format!("{}, {cores}", machine::described())
 }
 
-/// The command, to be pasted into a shell.
+/// Returns the command line, quoted for a shell.
 fn command_line() -> String {
     let words = std::env::args_os().map(|word| quoted(&word.to_string_lossy()));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A word as a shell takes it, on one line.
+/// Quotes a word for a shell, on one line.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {

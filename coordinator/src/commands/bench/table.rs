@@ -1,5 +1,5 @@
-//! A bench for eyes: a row for each algorithm, the quickest first. Where the terminal is
-//! too narrow for all columns, the rest of them comes in a table of its own below.
+//! A bench as a table: a row for each algorithm, the fastest first. Columns that do not fit into
+//! the width of the terminal follow in further tables.
 
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -10,11 +10,11 @@ use crate::text::figures::{self, lines};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
 
-/// A heading, and its cells from the first row to the last.
+/// A heading with the cells of its column.
 type Column = (&'static str, Vec<String>);
 
-/// The table, what was run above it, and what the columns mean below. `width` is the
-/// terminal's, in characters; `None` where there is none.
+/// Formats the table, a heading above it, and the meaning of the columns below. `width` is the
+/// width of the terminal in characters; `None` if there is no terminal.
 pub fn table(bench: &Bench, mut figures: Vec<Figures>, width: Option<usize>) -> String {
     figures.sort_by_key(|f| f.measured.median);
     let mut out = heading(bench);
@@ -58,7 +58,7 @@ fn heading(bench: &Bench) -> String {
     out
 }
 
-/// The first one has the names.
+/// Returns the columns; the first contains the names.
 fn columns(bench: &Bench, figures: &[Figures]) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Figures) -> String| figures.iter().map(cell).collect();
     let nanos = |pick: fn(&Figures) -> Option<u64>| {
@@ -91,9 +91,9 @@ fn rate(bytes: u64, measured: Spread) -> String {
     Rate { bytes, nanos }.to_string()
 }
 
-/// The columns in as many tables as it takes, each with the names before them.
+/// Divides the columns into tables that fit, each with the names first.
 fn fold(names: &Column, columns: Vec<Column>, width: usize) -> Vec<Vec<Column>> {
-    // Indented by two, and two between columns.
+    // Rows are indented by two characters; columns are separated by two.
     let size = |(heading, cells): &Column| {
         let cells = cells.iter().map(|cell| cell.chars().count());
         cells.fold(heading.len(), usize::max) + 2
@@ -153,7 +153,7 @@ fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     if let Some(width) = width {
-        // Indented by two.
+        // Rows are indented by two characters.
         table.set_content_arrangement(ContentArrangement::Dynamic);
         table.set_width(width.saturating_sub(2).try_into().unwrap_or(u16::MAX));
     }
@@ -161,7 +161,7 @@ fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String
     lines(table, 2)
 }
 
-/// Which trees there were, if not all ran on the one that was asked for.
+/// Lists the trees with their algorithms, if not all algorithms used the requested tree.
 fn trees(bench: &Bench, figures: &[Figures]) -> Vec<String> {
     let named = figures.iter().map(|f| (f.tree.as_str(), f.algorithm));
     let all = grouped(named);
@@ -184,7 +184,7 @@ fn skipped(bench: &Bench) -> Vec<String> {
         .collect()
 }
 
-/// The names that have the same key, under it, in the order of their first ones.
+/// Groups the names by their keys, in the order of each key's first name.
 fn grouped<'a>(
     named: impl Iterator<Item = (&'a str, &'static str)>,
 ) -> Vec<(&'a str, Vec<&'static str>)> {
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn columns_that_do_not_fit_come_below() {
         let column = |heading: &'static str| (heading, vec!["12345".to_owned()]);
-        // Twelve wide each, with what is between them.
+        // Each column is twelve characters wide, including the gap.
         let names = ("algorithm", vec!["0123456789".to_owned()]);
         let columns: Vec<Column> = ["predicted_", "b", "c", "d"].map(column).to_vec();
         let headings = |width: usize| -> Vec<Vec<&str>> {

@@ -1,4 +1,4 @@
-//! `flitcast ca revoke`: no certificate that somebody has is good any more.
+//! `flitcast ca revoke`: revokes all certificates of a process.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ command, by each process when it is started, and by one that joins and stays eac
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RevokeArgs {
-    /// The authority's folder.
+    /// Folder of the authority
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Whose: coordinator, p0, p1 and so on.
+    /// Names of the certificates: coordinator, p0, p1 and so on
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 }
 
-/// Revokes all that the named have had, and says so.
+/// Revokes all certificates of the names, and prints that.
 pub fn revoke(args: &RevokeArgs, out: &mut dyn io::Write) -> Result<io::Result<()>, Vec<CaError>> {
     let mut faults = Vec::new();
     let names = args.names.iter().map(|text| name(text));
@@ -47,7 +47,7 @@ pub fn revoke(args: &RevokeArgs, out: &mut dyn io::Write) -> Result<io::Result<(
     ))
 }
 
-/// How many are on the list then.
+/// Revokes the certificates and returns the number of entries of the revocation list.
 fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
     let _lock = locked(folder)?;
     let authority = authority_in(folder)?;
@@ -59,7 +59,7 @@ fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
         let serials: Vec<Vec<u8>> = had
             .filter(|entry| entry.until > now)
             .map(|entry| entry.serial.clone())
-            // Of an authority that is older than its ledger.
+            // Needed for an authority that is older than its ledger.
             .chain(serial(folder, name)?)
             .collect();
         if serials.is_empty() {

@@ -1,4 +1,4 @@
-//! The command line of `flitcast calibrate`, and all that can be wrong with it.
+//! The command line of `flitcast calibrate` and its checks.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,64 +15,63 @@ use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::system::folder::check_writable;
 
-/// Without `--seconds`: so much, and so much for each edge, at most half a minute.
+/// Default duration: a fixed part and a part for each edge, at most half a minute.
 const SECONDS: f64 = 4.0;
 const SECONDS_PER_EDGE: f64 = 0.12;
-/// The same over a network, or what stands in for one: its bytes take longer.
+/// Default duration over a network or shaped links, whose bytes take longer.
 const NETWORK_SECONDS: f64 = 8.0;
 const NETWORK_SECONDS_PER_EDGE: f64 = 0.5;
 const MOST_SECONDS: f64 = 30.0;
-/// What may be asked for.
+/// Permitted values of `--seconds`.
 const ASKED_SECONDS: std::ops::RangeInclusive<f64> = 0.5..=600.0;
 /// Arguments of `flitcast calibrate`.
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// Which cluster.
+    /// Tree or cluster.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Measure what processes cost on this machine, which every command without a profile
-    /// predicts by, instead of a cluster. It takes a tenth of a second, and is done by the first
-    /// command on a machine anyway.
+    /// Measure the costs of processes on this machine instead of a cluster; every command without a
+    /// profile predicts with them. It takes a tenth of a second, and the first command on a machine
+    /// does it anyway
     #[arg(long, conflicts_with_all = [
         "tree", "network", "cluster", "root", "spanning", "output", "link", "flit_size", "seconds",
         "credentials", "insecure", "metrics",
     ])]
     pub host: bool,
-    /// With --host: what processes cost whose connections are encrypted.
+    /// With --host: measure processes whose connections are encrypted
     #[arg(long, requires = "host")]
     pub encrypted: bool,
-    /// Where the profile is written, for --profile of other commands.
+    /// Write the profile to this file, for --profile of other commands
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What the links are to be like, as in rate=200mbit,latency=1ms [default: as fast as
-    /// the machine].
+    /// Shape the links, as in rate=200mbit,latency=1ms [default: as fast as the machine]
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
-    /// Payload of a flit.
+    /// Payload of a flit
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub flit_size: String,
-    /// About how long it takes [default: 4 and 0.12 for each edge, over a
-    /// network 8 and 0.5, at most 30].
+    /// Approximate duration in seconds [default: 4 and 0.12 for each edge, over a network 8 and
+    /// 0.5, at most 30]
     #[arg(long, value_name = "SECONDS")]
     pub seconds: Option<String>,
-    /// How connections are guarded.
+    /// Security of connections.
     #[command(flatten)]
     pub guard: GuardArgs,
-    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
-    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    /// Serve Prometheus metrics at http://ADDR/metrics while the command runs; unencrypted, without
+    /// authentication. Example: 127.0.0.1:9464
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }
 
 impl CalibrateArgs {
-    /// Understands the command line.
+    /// Checks the command line.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// Returns all faults.
     pub fn understand(self) -> Result<Calibration, Vec<RequestError>> {
         let mut faults = Vec::new();
         let topology = local_topology(&self.tree, SpanningArg::Broadcast)
@@ -142,7 +141,7 @@ impl CalibrateArgs {
     }
 }
 
-/// What is wrong with a file that is to be written, without writing to it.
+/// Checks a path without writing to it.
 fn file_fault(path: &Path) -> Option<RequestError> {
     let fault = |why: String| {
         Some(RequestError::Output {

@@ -1,5 +1,4 @@
-//! A calibration, or a measurement of this host, from beginning to end, and what is printed of
-//! it.
+//! Execution of a calibration, or of a measurement of this host, and output of the result.
 
 use std::process::ExitCode;
 
@@ -9,14 +8,15 @@ use crate::launch::runtime::conducting;
 use crate::options::format::Format;
 use crate::render::ending::report_end;
 use crate::retry::Story;
-use crate::rounds::run::Interrupts;
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
 
-/// `flitcast calibrate`.
+/// Runs `flitcast calibrate`.
 pub async fn calibrate_and_report(
     calibration: &Calibration,
     logs: &LogArgs,
 ) -> anyhow::Result<ExitCode> {
-    eprintln!("{}", calibration.announcement());
+    stderr::note(calibration.announcement());
     let mut interrupts = Interrupts::new()?;
     let ended = calibration.run(logs, &mut interrupts).await?;
     report_end(ended, calibration.format, &Story::default(), |found| {
@@ -28,7 +28,8 @@ pub async fn calibrate_and_report(
     })
 }
 
-/// `flitcast calibrate --host`. Nobody watches or traces it: another command may be waiting.
+/// Runs `flitcast calibrate --host`. It is neither watched nor traced, because another command may
+/// be waiting for it.
 pub fn measure_host_and_report(args: &CalibrateArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let measured = conducting()?.block_on(async {
         let mut interrupts = Interrupts::new()?;

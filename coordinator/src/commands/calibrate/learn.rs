@@ -1,5 +1,5 @@
-//! What the processes cost, learned from rounds of several kinds: by the filter that corrects it
-//! afterwards (`job/host_costs`).
+//! Learning of the costs of processes from rounds of several kinds, with the filter that also
+//! corrects them later (`job/host_costs`).
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +11,11 @@ use crate::job::request::Request;
 use crate::rounds::learning::{first_lesson, lesson, would_take};
 use crate::rounds::outcome::Outcome;
 
-/// Rounds of one kind that were run.
+/// The rounds of one kind, with their request.
 pub type Run = (Request, Box<Outcome>);
 
-/// What is known of a host like this one after these runs: of all rounds of each, and of its first
-/// one. It takes some `time`, but tries to come nearer at least once.
+/// Learns the costs of a host like `host` from these runs: from all rounds of each, and from its
+/// first one. Iterates for about `time`, but at least once.
 pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Learned<COSTS> {
     let of_run = |(_, outcome): &Run| Some([lesson(outcome)?, first_lesson(outcome)?]);
     let (mut runs, mut lessons): (Vec<&Run>, Vec<Lesson>) = Default::default();
@@ -48,7 +48,7 @@ pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Lear
     start.after(&lessons, &prior, &predict)
 }
 
-/// What rounds of a run would take on such a host, the first one left out.
+/// Predicts the rounds of a run with the costs of `host`, without the first round.
 pub fn would_take_later((request, outcome): &Run, host: Host) -> Option<Vec<f64>> {
     would_take(request, outcome, &Hosts::one(host.in_later_rounds()))
 }

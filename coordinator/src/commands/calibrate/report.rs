@@ -1,4 +1,4 @@
-//! What a calibration found, on stdout: tables for eyes, or JSON for programs.
+//! The result of a calibration on stdout: human-readable tables, or machine-readable JSON.
 
 use flitcast_proto::PeId;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
@@ -9,7 +9,7 @@ use crate::files::profile::{HOST_COSTS, Relay};
 use crate::text::figures;
 use crate::text::units::{Bytes, Nanos, Rate};
 
-/// Tables and the summary under them.
+/// Returns the tables and the summary below them.
 pub fn table(found: &Calibrated) -> String {
     let profile = &found.profile;
     let mut out = format!(
@@ -26,7 +26,7 @@ pub fn table(found: &Calibrated) -> String {
     out
 }
 
-/// Values and the intervals that hold them in 95 of 100 cases.
+/// Formats the values with their 95 % confidence intervals.
 fn edges(found: &Calibrated) -> String {
     let profile = &found.profile;
     let links = || {
@@ -56,7 +56,7 @@ fn edges(found: &Calibrated) -> String {
     let rows = rows.map(|(from, to, link)| {
         let mut row = vec![format!("{from} to {to}")];
         row.extend(all(link.latency_ns).map(|ns| Nanos(ns as u64).to_string()));
-        // The more time a byte takes, the lower is the rate.
+        // A longer time per byte is a lower rate.
         let [value, low, high] = all(link.ns_per_byte).map(rate);
         row.extend([value, high, low]);
         if setups {
@@ -170,7 +170,7 @@ fn rate(ns_per_byte: f64) -> String {
     rate.to_string()
 }
 
-/// One JSON object.
+/// Returns the result as JSON text.
 pub fn json(found: &Calibrated) -> String {
     let profile = &found.profile;
     let host = &profile.host;

@@ -1,10 +1,10 @@
-//! Numbers with the digits that were measured.
+//! Rounding to the digits that were measured.
 
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::cost::Host;
 
-/// So many significant digits: nobody measured more.
+/// Rounds a value to this number of significant digits.
 pub fn significant(value: f64, digits: i32) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
@@ -16,19 +16,19 @@ pub fn significant(value: f64, digits: i32) -> f64 {
     }
 }
 
-/// What a host costs.
+/// Rounds the costs of a host.
 pub fn host(host: Host) -> Host {
     host.with_costs(host.costs().map(|cost| significant(cost, 4)))
 }
 
-/// What an edge was measured to be.
+/// Rounds the values of an edge.
 pub fn edge(edge: MeasuredEdge) -> MeasuredEdge {
     let each = |estimate: Estimate, round: &dyn Fn(f64) -> f64| Estimate {
         value: round(estimate.value),
         low: round(estimate.low),
         high: round(estimate.high),
     };
-    // No byte takes less than a thousandth of a nanosecond, whatever noise says.
+    // Noise must not reduce the time of a byte below a thousandth of a nanosecond.
     let rate = |ns_per_byte: f64| significant(ns_per_byte, 5).max(1e-3);
     let link = |link: MeasuredLink| MeasuredLink {
         latency_ns: each(link.latency_ns, &f64::round),

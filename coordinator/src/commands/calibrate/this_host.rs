@@ -1,5 +1,5 @@
-//! `flitcast calibrate --host`: what processes of this machine cost, found in a tenth of a second
-//! from a few rounds of a small cluster, and kept for the commands that follow.
+//! `flitcast calibrate --host`: measures the costs of processes on this machine in a tenth of a
+//! second from a few rounds of a small cluster, and stores them for the commands that follow.
 
 use std::time::{Duration, Instant};
 
@@ -21,14 +21,16 @@ use crate::job::request::{Request, local_topology};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::rounds::run::{self, Ended, Interrupts};
+use crate::rounds::run::{self, Ended};
 use crate::site::guard::Guard;
+use crate::system::interrupts::Interrupts;
 use crate::text::units::Nanos;
 
-/// More PEs than cores on most machines, relays among them, and few to start.
+/// A tree with relays, with more PEs than most machines have cores, and few to start.
 const TREE: &str = "kary:2:6";
-/// What is run, until the time is over, what tells most first: orders and long messages together,
-/// short messages, where waking up is all, and what is between. Odd sizes, which nobody asks for.
+/// The runs until the time is over, the most informative first: orders with long messages; short
+/// messages, where wake-up time dominates; and two in between. The sizes are unusual, so that they
+/// differ from those of users.
 const RUNS: [(Operation, Pacing, u64, u64); 4] = [
     (GATHER, Pacing::Eager, 98_317, 5),
     (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
@@ -36,10 +38,10 @@ const RUNS: [(Operation, Pacing, u64, u64); 4] = [
     (GATHER, Pacing::Scheduled, 16_411, 9),
 ];
 const GATHER: Operation = Operation::Certification(Sync::Pipelined);
-/// Nothing further is begun that would end after this, if it took what the longest before it did:
-/// the first command on a machine waits for it.
+/// No further run begins if it would end after this time, assuming the longest duration so far: the
+/// first command on a machine waits for the measurement.
 const ENOUGH: Duration = Duration::from_millis(90);
-/// For learning from them, which takes some 10 ms.
+/// Time for learning from the runs, which takes about 10 ms.
 const FIT: Duration = Duration::from_millis(50);
 const FLIT_BYTES: u32 = 64 << 10;
 
@@ -49,15 +51,16 @@ pub struct MeasuredHost {
     learned: Learned<COSTS>,
     encrypted: bool,
     took: Duration,
-    /// What is kept of it.
+    /// The stored JSON text.
     kept: String,
 }
 
-/// Measures this machine, with plain connections or with encrypted ones.
+/// Measures this machine, with unencrypted or encrypted connections.
 ///
 /// # Errors
 ///
-/// The small cluster did not come up, or this machine has no name for its boot.
+/// Returns an error if the small cluster did not start, or if the machine's boot cannot be
+/// identified.
 pub async fn measure_host(
     encrypted: bool,
     logs: &LogArgs,
@@ -85,8 +88,8 @@ pub async fn measure_host(
         seconds: ENOUGH.as_secs_f64(),
         format: Format::Json,
     };
-    // Between processes of one machine there is nothing but what they themselves spend, and
-    // measuring that edge by edge would take half of the time.
+    // Between processes of one machine only the processes' own costs matter, and measuring edge by
+    // edge would take half of the time.
     let pes = calibration.topology.tree.len();
     let no_wires = Measurement {
         edges: vec![MeasuredEdge::default(); pes],
@@ -109,10 +112,10 @@ pub async fn measure_host(
         }
         let request = request(operation, pacing, bytes, Some(profile.clone()));
         let request = Request { rounds, ..request };
-        let outcome = match run::rounds(&request, logs, interrupts, |_| true).await? {
+        let outcome = match run::rounds(&request, logs, interrupts, &|_| None, |_| true).await? {
             Ended::Done(outcome) => outcome,
             Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-            Ended::Interrupted => return Ok(Ended::Interrupted),
+            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
         };
         ran.push((request, outcome));
         longest = longest.max(began.elapsed() - began_this);
@@ -128,7 +131,7 @@ pub async fn measure_host(
 }
 
 impl MeasuredHost {
-    /// As it is printed.
+    /// Returns the text to print.
     pub fn told(&self, format: Format) -> String {
         let host = host_here(&self.learned.costs);
         if format == Format::Json {

@@ -1,7 +1,7 @@
-//! What calibration runs. All of it stands here, in odd sizes, so that nothing that is
-//! evaluated later has been calibrated on.
+//! The workloads of a calibration. Their sizes are unusual, so that no evaluation uses lengths that
+//! were calibrated on.
 
-/// Lengths of the messages, as `--lengths` takes them, shortest first.
+/// Lengths of the messages, in the format of `--lengths`, shortest first.
 pub const WORKLOADS: [&str; 6] = [
     "equal:1031",
     "equal:16411",
@@ -11,7 +11,8 @@ pub const WORKLOADS: [&str; 6] = [
     "equal:716813",
 ];
 
-/// Those that are gathered with every pacing: short messages, long ones, and such as differ.
+/// The workloads that are gathered with every pacing: short messages, long ones, and different
+/// ones.
 pub const PACED: [&str; 3] = ["equal:16411", "equal:98317", "uniform:37..300017:41"];
 
 #[cfg(test)]
@@ -24,7 +25,7 @@ mod tests {
         let totals = WORKLOADS.map(|text| {
             let lengths: Lengths = text.parse().unwrap();
             let bytes = lengths.deal(7).unwrap();
-            // Nobody who thinks in kilobytes or kibibytes asks for these.
+            // Users do not choose such sizes.
             assert!(
                 bytes
                     .iter()

@@ -1,5 +1,5 @@
-//! Whose certificates are in the folder that a cluster file names, and whether they are
-//! good. Only the coordinator's has to be there: a PE's may be on its own host alone.
+//! Checks the certificates in the folder that a cluster file names. Only the coordinator's must be
+//! there: a PE's may be on its own host only.
 
 use std::path::Path;
 
@@ -7,21 +7,22 @@ use flitcast_node::security::{Identity, Name, revoked};
 
 use crate::site::topology::Topology;
 
-/// A process, and whether its certificate and its key are in the folder.
+/// A process, and whether its certificate is in the folder.
 pub struct Shown {
-    /// Whose they are.
+    /// Name of the process.
     pub name: Name,
-    /// Whether they are there; they are good then.
+    /// Whether its certificate or its key is in the folder; an invalid one is reported as a fault.
     pub is_here: bool,
 }
 
-/// How many certificates its authority has revoked; what is wrong with the list, is told with
-/// the coordinator's certificate.
+/// Returns the number of revoked certificates. Faults of the list are reported with the
+/// coordinator's certificate.
 pub fn revoked_in(folder: &Path) -> usize {
     revoked(folder).map_or(0, |list| list.len())
 }
 
-/// Who has certificates in `folder`, and what is wrong with those, each thing once.
+/// Returns the processes with certificates in `folder`, and the distinct faults of the
+/// certificates.
 pub fn look(folder: &Path, topology: &Topology) -> (Vec<Shown>, Vec<String>) {
     let mut shown = Vec::new();
     let mut wrong: Vec<String> = Vec::new();
@@ -34,7 +35,7 @@ pub fn look(folder: &Path, topology: &Topology) -> (Vec<Shown>, Vec<String>) {
         if (is_here || name == Name::Coordinator)
             && let Err(fault) = Identity::load(folder, name)
         {
-            // What is wrong with the authority's is so for all.
+            // A fault of the authority concerns all certificates; it is reported once.
             let told = fault.to_string();
             if !wrong.contains(&told) {
                 wrong.push(told);

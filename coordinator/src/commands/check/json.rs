@@ -1,4 +1,4 @@
-//! A cluster file for programs: one JSON object on one line.
+//! The result of a check as one JSON object on one line.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::render::tree::TreeFigures;
 use crate::site::placement::Launch;
 use crate::site::starter::Starter;
 
-/// The cluster.
+/// Prints a valid cluster file.
 pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
     let CheckedClusterFile {
         path,
@@ -79,7 +79,7 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
     writeln!(out, "{object}")
 }
 
-/// What is wrong.
+/// Prints the faults.
 pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
     let faults = faults.iter().map(|Wrong { spot, told }| {
         json!({

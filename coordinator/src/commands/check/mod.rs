@@ -1,6 +1,6 @@
-//! `flitcast check`: whether a cluster file is good, without starting anything. All that is
-//! wrong is told, with its place; else the cluster is shown as a round would find it. What
-//! a file may say is `cluster_file`'s business.
+//! `flitcast check`: checks a cluster file without starting anything. It prints all faults with
+//! their positions, or else the cluster as a round would find it. `cluster_file` defines the
+//! format.
 
 mod credentials;
 mod json;
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use flitcast_node::system::regular;
 
 use crate::files::user_file::{FileError, Spot};
 use crate::job::request::check_size;
@@ -19,6 +20,8 @@ use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::cluster_file;
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
+use crate::text::stderr;
+use crate::text::stdout::unless_closed;
 use credentials::Shown;
 
 const EXAMPLES: &str = "\
@@ -33,57 +36,59 @@ Exit status: 0 if the file is good, else 2.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CheckArgs {
-    /// Which.
+    /// Cluster file.
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     format: Format,
 }
 
-/// Something that is wrong.
+/// A fault.
 #[derive(Debug, PartialEq, Eq)]
 struct Wrong {
-    /// Where in the file; `None` if it is the file as a whole, or no part of it.
+    /// Position in the file; `None` if the fault concerns no part of it.
     spot: Option<Spot>,
-    /// What.
+    /// Description.
     told: String,
 }
 
-/// A good cluster file, and what it says.
+/// A valid cluster file and its content.
 struct CheckedClusterFile {
-    /// The file.
+    /// Path of the file.
     path: PathBuf,
-    /// The tree, and where its PEs are.
+    /// The tree and the places of its PEs.
     topology: Topology,
-    /// How its connections are guarded.
+    /// Security of its connections.
     guard: Guard,
-    /// Whose certificates are in the folder, if there is one.
+    /// Certificates in the folder, if there is one.
     shown: Vec<Shown>,
-    /// How many certificates are revoked.
+    /// Number of revoked certificates.
     revoked: usize,
 }
 
-/// Whether the file is good; prints what it says, or all that is wrong with it.
+/// Checks the file, prints its content or all faults, and returns whether it is valid.
 ///
 /// # Errors
 ///
-/// It cannot be printed.
+/// Returns an error if the output cannot be written.
 pub fn run(args: CheckArgs, out: &mut dyn Write) -> io::Result<bool> {
     let format = args.format;
     let path = args.cluster.file.clone();
     match check(args.cluster) {
         Ok(cluster) => {
-            match format {
-                Format::Json => json::cluster(&cluster, out)?,
-                _ => text::cluster(&cluster, out)?,
-            }
+            unless_closed(match format {
+                Format::Json => json::cluster(&cluster, out),
+                _ => text::cluster(&cluster, out),
+            })?;
             Ok(true)
         }
         Err(faults) => {
-            text::faults(&path, &faults, &mut io::stderr().lock())?;
+            let mut told = Vec::new();
+            text::faults(&path, &faults, &mut told)?;
+            stderr::note(String::from_utf8_lossy(told.trim_ascii_end()));
             if format == Format::Json {
-                json::faults(&path, &faults, out)?;
+                unless_closed(json::faults(&path, &faults, out))?;
             }
             Ok(false)
         }
@@ -120,10 +125,8 @@ fn check(args: ClusterArgs) -> Result<CheckedClusterFile, Vec<Wrong>> {
         faults.extend(all.iter().map(|fault| whole(fault)));
     }
     for named in &settings.files {
-        let readable = std::fs::File::open(&named.path).and_then(|file| file.metadata());
-        let why = match readable {
-            Ok(metadata) if metadata.is_file() => continue,
-            Ok(_) => "it is no file".to_owned(),
+        let why = match regular::open_file(&named.path) {
+            Ok(_) => continue,
             Err(error) => error.to_string(),
         };
         let (key, path) = (named.key, named.path.display());

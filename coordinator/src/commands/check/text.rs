@@ -1,16 +1,18 @@
-//! A cluster file for terminals: the cluster, or its faults, each under its line.
+//! The result of a check for terminals: the cluster, or its faults, each with its line of the file.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
 use flitcast_node::security::{Name, REVOKED_FILE};
+use flitcast_node::system::regular;
 use flitcast_proto::PeId;
 
 use super::{CheckedClusterFile, Wrong};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::timeouts;
 use crate::render::tree::draw;
+use crate::site::cluster_file;
 use crate::site::guard::Guard;
 use crate::site::placement::Launch;
 use crate::site::starter::Starter;
@@ -18,12 +20,12 @@ use crate::site::topology::Topology;
 use crate::text::printable::printable;
 use crate::text::units::ExactTime;
 
-/// PEs that one line names; the rest are counted.
+/// Maximum number of PEs that a line names; the rest are counted.
 const NAMED: usize = 6;
-/// Characters of a line of the file that are shown.
+/// Maximum number of characters of a line of the file that are shown.
 const SHOWN: usize = 96;
 
-/// Prints all that a good cluster file says.
+/// Prints the content of a valid cluster file.
 pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
     let CheckedClusterFile {
         path,
@@ -95,7 +97,7 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
     draw(topology, out)
 }
 
-/// Who has certificates in the folder, and who must have them elsewhere.
+/// Prints the processes with certificates in the folder, and those that must have them elsewhere.
 fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {
     if cluster.shown.is_empty() {
         return Ok(());
@@ -124,7 +126,7 @@ fn certificates(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// `P1 b`.
+/// Returns the number and the name of a PE, such as `P1 b`.
 fn called(topology: &Topology, pe: PeId) -> String {
     let place = topology
         .placement
@@ -171,9 +173,9 @@ fn links(topology: &Topology) -> Option<String> {
     }
 }
 
-/// Prints all that is wrong, as compilers do: editors find the places.
+/// Prints all faults in the format of compilers, so that editors find the positions.
 pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = regular::read_text(path, cluster_file::FILE.max_bytes).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let shown = printable(path.display());
     for Wrong { spot, told } in faults {
@@ -198,14 +200,14 @@ pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<
     writeln!(out, "{shown}: {count}")
 }
 
-/// As much of a line as is shown, and how many characters of it stand before `column`.
+/// Returns the part of a line around `column`, and the number of its characters before `column`.
 fn around(line: &str, column: usize) -> (String, usize) {
     let skipped = match column > SHOWN * 3 / 4 {
         true => column - SHOWN / 2,
         false => 0,
     };
     let part = line.chars().skip(skipped).take(SHOWN);
-    // One column each, whatever they are.
+    // Each character takes one column.
     let part = part.map(|c| if c.is_control() { ' ' } else { c });
     let part: String = part.collect();
     (part.trim_end().to_owned(), column - 1 - skipped)

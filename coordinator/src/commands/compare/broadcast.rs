@@ -1,5 +1,5 @@
-//! `flitcast compare broadcast`: all algorithms that fit, on the trees that are given and on those
-//! that they lay where all PEs reach each other.
+//! `flitcast compare broadcast`: all algorithms that fit, on the given trees and on those that they
+//! build in a complete network.
 
 use std::io::{self, Write};
 
@@ -22,25 +22,24 @@ use crate::ways::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
 /// Arguments of `flitcast compare broadcast`.
 #[derive(Debug, Args)]
 pub struct CompareBroadcastArgs {
-    /// Who is connected to whom; a network is compared over both kinds of spanning
-    /// tree, unless one is named.
+    /// The tree; a network is compared over both kinds of spanning tree, unless one is named.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// The length of the message in flits.
     #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
     pub size: u64,
-    /// The PE that has the message, 3 or P3.
+    /// The PE that holds the message, as 3 or P3.
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
-    /// How many ports a PE has.
+    /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How the comparison is printed on stdout.
+    /// Format of the comparison on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }
 
-/// Compares and prints; all that is wrong with the command line, if something is.
+/// Prints the comparison, or returns all errors in the command line.
 pub fn run(
     args: &CompareBroadcastArgs,
     out: &mut dyn Write,
@@ -67,14 +66,14 @@ pub fn run(
     Ok(compared(args, &trees, from, own).write(args.format, out))
 }
 
-/// Which algorithms can lay trees of their own.
+/// The trees that algorithms can build on a network.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OwnTrees {
-    /// None: PEs reach their neighbours alone.
+    /// No further connections: PEs reach only their neighbours.
     None,
-    /// That of a hypercube, whose edges the network has.
+    /// The connections of a hypercube, because the network has its edges.
     Cube,
-    /// All: PEs reach each other.
+    /// All connections, because the network is complete.
     All,
 }
 
@@ -130,7 +129,7 @@ fn compared(args: &CompareBroadcastArgs, trees: &[Named], from: PeId, own: OwnTr
     comparison.compared()
 }
 
-/// All algorithms over a given tree, or those that are not worked out flit by flit.
+/// Compares all algorithms over a given tree, or those that need no flit-by-flit computation.
 fn on_tree(
     tree: &Tree,
     flits: u64,

@@ -1,5 +1,5 @@
-//! Ways to broadcast, gossip on a tree or exchange as they are compared: steps, and what a PE keeps
-//! for others meanwhile. Which ways there are is said elsewhere.
+//! Comparison of algorithms for broadcasts, gossips on a tree and exchanges: their steps, and the flits
+//! that a PE keeps for others meanwhile. The callers choose the algorithms.
 
 use std::io::{self, Write};
 
@@ -11,27 +11,28 @@ use crate::options::format::Format;
 use crate::text::figures;
 use crate::text::words::counted;
 
-/// What came of a comparison.
+/// The result of a comparison.
 #[derive(Serialize)]
 pub struct Comparison {
     pub operation: &'static str,
-    /// How many ports a PE has; "shared" where all reach each other.
+    /// The ports of a PE; "shared" in a complete network.
     pub ports: &'static str,
     pub pes: usize,
-    /// Where all starts, of a broadcast.
+    /// The source of a broadcast.
     #[serde(skip)]
     pub source: Option<PeId>,
-    /// All messages together.
+    /// The number of flits of all messages.
     pub flits: u64,
-    /// No way takes less.
+    /// A lower bound of the steps of any algorithm.
     pub bound_steps: u64,
-    /// No way over what, for eyes: nothing, where it is no way at all.
+    /// The trees or networks that the bound holds for, as human-readable text; empty if it holds for
+    /// any.
     #[serde(skip)]
     pub bound_over: &'static str,
     pub results: Vec<Row>,
-    /// Why the best one is the best.
+    /// The reason why the best row is the best.
     pub why: Option<String>,
-    /// What is to be said of all of it, for eyes.
+    /// Remarks on the whole comparison, as human-readable text.
     #[serde(skip)]
     pub notes: Vec<String>,
 }
@@ -39,19 +40,19 @@ pub struct Comparison {
 /// One algorithm.
 #[derive(Serialize)]
 pub struct Row {
-    /// The tree that it goes over, or the network on which it lays its own.
+    /// The given tree, or the network on which the algorithm builds its own.
     pub tree: String,
     pub algorithm: String,
     pub time_steps: u64,
-    /// Its time by the least that there can be.
+    /// Time divided by the lower bound.
     pub over_bound: f64,
-    /// The most flits that a PE keeps at the end of a step for others.
+    /// The largest number of flits that a PE keeps for others at the end of a step.
     pub kept_flits: u64,
     pub best: bool,
 }
 
 impl Row {
-    /// One of which it is not known yet how it compares.
+    /// Creates a row that is not compared with the others yet.
     pub fn new(tree: &str, algorithm: impl Into<String>, time_steps: u64, kept_flits: u64) -> Row {
         Row {
             tree: tree.to_owned(),
@@ -65,7 +66,7 @@ impl Row {
 }
 
 impl Comparison {
-    /// The same with all rows compared.
+    /// Completes the comparison of all rows.
     pub fn compared(mut self) -> Comparison {
         for row in self.results.iter_mut().filter(|_| self.bound_steps > 0) {
             row.over_bound = row.time_steps as f64 / self.bound_steps as f64;
@@ -82,7 +83,7 @@ impl Comparison {
         self
     }
 
-    /// Why a row is the best, in one line; nothing, where there is no other.
+    /// Explains in one line why a row is the best; empty if there is no other row.
     fn why(&self, place: usize) -> Option<String> {
         let row = &self.results[place];
         let others = self.results.iter().enumerate();
@@ -112,7 +113,7 @@ impl Comparison {
         Some(format!("{}: {steps}{bound_met}; {reason}", named(row)))
     }
 
-    /// Prints it.
+    /// Prints the comparison.
     pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         let printed = match format {
             Format::Json => format!("{:#}\n", json!(self)),

@@ -1,4 +1,4 @@
-//! `flitcast compare exchange`: over the edges of trees, or between PEs that all reach each other.
+//! `flitcast compare exchange`: over the edges of trees, or in a complete network.
 
 use std::io::{self, Write};
 
@@ -20,22 +20,22 @@ use crate::ways::tree_plans;
 /// Arguments of `flitcast compare exchange`.
 #[derive(Debug, Args)]
 pub struct CompareExchangeArgs {
-    /// Who is connected to whom; a network is compared over both kinds of spanning
-    /// tree, unless one is named, and complete:N without any.
+    /// The tree; a network is compared over both kinds of spanning tree, unless one is named, and
+    /// complete:N without a tree.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// What is exchanged.
+    /// The lengths of the messages.
     #[command(flatten)]
     pub flits: ExchangeFlitsArgs,
-    /// How many ports a PE of a tree has.
+    /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How the comparison is printed on stdout.
+    /// Format of the comparison on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }
 
-/// Compares and prints; all that is wrong with the command line, if something is.
+/// Prints the comparison, or returns all errors in the command line.
 pub fn run(
     args: &CompareExchangeArgs,
     out: &mut dyn Write,
@@ -62,7 +62,7 @@ pub fn run(
     Ok(comparison.write(args.format, out))
 }
 
-/// What there is to say of any comparison.
+/// Returns the part of a comparison that all networks share.
 fn comparison(ports: &'static str, flits: &[Vec<u64>]) -> Comparison {
     Comparison {
         operation: "exchange",

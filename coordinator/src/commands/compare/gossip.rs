@@ -1,5 +1,5 @@
-//! `flitcast compare gossip` on a network: what the paper's tables print, what its formulas give, what the same
-//! takes in whole steps, and what plans come to, for equal blocks.
+//! `flitcast compare gossip` on a network, for equal blocks: the figures in the paper's tables,
+//! those of its formulas, those of whole steps, and those of plans.
 
 use std::io::{self, Write};
 
@@ -21,48 +21,48 @@ use crate::options::prices::{PriceArgs, PriceError};
 use crate::options::tree::TreeArgs;
 use crate::text::figures::{as_exact, decimal, lines, table};
 
-/// Sides of rings and tori whose parameters can all be tried.
+/// The largest side of rings and tori for which all parameters are tried.
 const MAX_SIDE: usize = 65_536;
 
 /// Arguments of `flitcast compare gossip`.
 #[derive(Debug, Args)]
 pub struct CompareGossipArgs {
-    /// Who is connected to whom; as --network a ring, an array, a mesh, a torus or complete:N.
+    /// The tree; as --network a ring, an array, a mesh, a torus or complete:N.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// Of a tree: L_0..L_n in flits, as for plan; on a --network all blocks are alike.
+    /// L_0..L_n in flits, as for plan, on a tree; on a --network all blocks have one length.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: Option<String>,
-    /// How many ports a PE of a tree has.
+    /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// What steps take where t_l is for a whole block.
+    /// The prices of steps; t_l is for a whole block.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// How the comparison is printed on stdout.
+    /// Format of the comparison on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }
 
-/// What is wrong with such a comparison.
+/// An error in the command line of a gossip comparison.
 #[derive(Debug, Error)]
 pub enum GossipFault {
-    /// The network is none, or none for this.
+    /// The network is invalid, or has no planned gossip.
     #[error(transparent)]
     Network(#[from] GossipNetworkError),
-    /// The prices are none.
+    /// The prices are invalid.
     #[error(transparent)]
     Prices(#[from] PriceError),
-    /// An option that says something of trees.
+    /// An option that only applies to trees.
     #[error(
         "{0} is for trees: on a --network, which has no root and a port for each edge, blocks of one \
          length are compared"
     )]
     OfTrees(&'static str),
-    /// Nothing says how long messages are.
+    /// The lengths of messages are missing.
     #[error("--lengths: say what each PE of the tree has for the others, like equal:1")]
     NoLengths,
-    /// Nothing to count in.
+    /// A price of 0 for the unit of all times.
     #[error("--tl 0: times are compared in units of t_l, which has to be more than 0")]
     NoUnit,
     /// More parameters than can be tried.
@@ -72,7 +72,6 @@ pub enum GossipFault {
     TooLong(usize),
 }
 
-/// What came of it.
 #[derive(Serialize)]
 struct Comparison<'a> {
     operation: &'static str,
@@ -81,7 +80,7 @@ struct Comparison<'a> {
     /// t_s / t_l.
     #[serde(serialize_with = "as_exact")]
     ratio: Exact,
-    /// In units of t_l, as all times.
+    /// The lower bound, in units of t_l like all times.
     #[serde(serialize_with = "as_exact")]
     bound: Exact,
     results: Vec<Row>,
@@ -90,23 +89,23 @@ struct Comparison<'a> {
 /// One algorithm.
 #[derive(Default, Serialize)]
 pub struct Row {
-    /// What it is called.
+    /// The name of the algorithm.
     pub name: String,
-    /// As `flitcast plan gossip --algorithm` takes it, if it does.
+    /// The value for `flitcast plan gossip --algorithm`, if there is one.
     pub algorithm: Option<String>,
-    /// What the paper's table prints.
+    /// The figure in the paper's table.
     pub paper: Option<u64>,
-    /// What the paper's formula gives.
+    /// The figure of the paper's formula.
     pub formula: Option<f64>,
-    /// What whole steps take, before packets leave anything out.
+    /// The time in whole steps, before packets omit anything.
     pub whole_steps: Option<f64>,
-    /// What a plan comes to.
+    /// The cost of a plan.
     pub planned: Option<Planned>,
-    /// Whether it is the one to take.
+    /// Whether this is the best algorithm.
     pub best: bool,
 }
 
-/// What a plan comes to.
+/// The cost of a plan.
 #[derive(Serialize)]
 pub struct Planned {
     startups: u64,
@@ -117,7 +116,7 @@ pub struct Planned {
     time: Exact,
 }
 
-/// Compares and prints; all that is wrong with the command line, if something is.
+/// Prints the comparison, or returns all errors in the command line.
 pub fn run(
     args: &CompareGossipArgs,
     out: &mut dyn Write,
@@ -176,7 +175,7 @@ fn on_network(
     Ok(out.write_all(printed.as_bytes()))
 }
 
-/// Options that do not belong to a network.
+/// Returns an error for each option that does not apply to a network.
 fn of_trees(args: &CompareGossipArgs) -> Vec<GossipFault> {
     let options = [
         ("--tree", args.tree.tree.is_some()),
@@ -213,7 +212,7 @@ fn asked(args: &CompareGossipArgs, network: &str) -> Result<(Arena, Prices), Vec
 }
 
 impl Row {
-    /// One of which nothing is known yet.
+    /// Creates a row without figures.
     pub fn named(name: &str, algorithm: Option<&Algorithm>) -> Row {
         Row {
             name: name.to_owned(),
@@ -222,7 +221,7 @@ impl Row {
         }
     }
 
-    /// What a plan by this algorithm comes to.
+    /// Plans the gossip by this algorithm and returns its cost.
     fn plan(&self, arena: &Arena, lengths: &[u64], prices: &Prices) -> Option<Planned> {
         let algorithm: Algorithm = self.algorithm.as_ref()?.parse().ok()?;
         let cost = Gossip::new(arena.clone(), lengths, &algorithm).ok()?.cost();
@@ -235,11 +234,11 @@ impl Row {
     }
 }
 
-/// In place of a figure that there is not.
+/// The text in place of a missing figure.
 const NONE: &str = "-";
 
 impl Row {
-    /// Its cells, from the star of the best to the planned time.
+    /// Returns the cells of the row, from the star of the best to the planned time.
     fn cells(&self) -> [String; 10] {
         let none = || NONE.to_owned();
         let number = |number: Option<f64>| {
@@ -263,7 +262,8 @@ impl Row {
     }
 }
 
-/// What the planner takes; where no plan can be made, what takes least in whole steps.
+/// Marks the row that the planner chooses; without a plan, the one with the least time in whole
+/// steps.
 fn mark_best(rows: &mut [Row], chosen: Option<&str>) {
     let whole = rows.iter().filter_map(|row| row.whole_steps);
     let fewest = whole.min_by(f64::total_cmp);
@@ -291,7 +291,7 @@ impl Comparison<'_> {
             "planned",
         ];
         let rows: Vec<_> = self.results.iter().map(Row::cells).collect();
-        // Figures that nobody has are left out.
+        // Columns without any figure are omitted.
         let columns = (0..header.len()).filter(|at| rows.iter().any(|row| row[*at] != NONE));
         let columns: Vec<usize> = columns.collect();
         let mut table = table(columns.iter().map(|at| header[*at]).collect::<Vec<_>>());

@@ -13,7 +13,7 @@ use crate::options::ports::Ports;
 use crate::ways::plan_limits::{check_flits, check_pes};
 use crate::ways::tree_plans::flood;
 
-/// Compares and prints; all that is wrong with the command line, if something is.
+/// Prints the comparison, or returns all errors in the command line.
 pub fn run(
     args: &CompareGossipArgs,
     out: &mut dyn Write,

@@ -1,4 +1,4 @@
-//! The rows of a comparison: which algorithms a network has, and what the paper prints of them.
+//! The rows of a comparison: the algorithms of a network, and their figures in the paper.
 
 use flitcast_proto::gossip::paper::{
     RingRow, TABLE_1, TABLE_2, TorusRow, ring_approach_1, ring_approach_2, ring_circgos,
@@ -11,7 +11,7 @@ use flitcast_proto::gossip::{Algorithm, Among, Arena, Diagonal, Grid, LineParame
 
 use super::gossip::Row;
 
-/// The algorithms of a network, with what is known of them without a plan.
+/// Returns the algorithms of a network, with all figures that need no plan.
 pub fn rows(arena: &Arena, ratio: f64) -> Vec<Row> {
     match arena {
         Arena::Grid(Grid {
@@ -151,7 +151,7 @@ fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
     rows
 }
 
-/// TORGOS with all b and all x alike, if that many points come to the side so.
+/// Returns TORGOS with equal b and equal x, if the side has that many points.
 fn even_rounds(side: usize, points: usize, division: usize, steps: usize) -> Option<Diagonal> {
     let mut reached = points;
     let mut rounds = Vec::new();

@@ -1,4 +1,4 @@
-//! The trees that ways are compared on: the one that is given, or those that span a network.
+//! The trees of a comparison: the given one, or those that span a network.
 
 use std::sync::Arc;
 
@@ -15,7 +15,8 @@ pub struct Named {
     pub tree: Arc<Tree>,
 }
 
-/// What a bound is for that holds for each of these trees, and not for all that a network has.
+/// Returns the text that limits a bound to these trees, because it does not hold for all trees of the
+/// network.
 pub fn over(trees: &[Named]) -> &'static str {
     match trees {
         [_] => " over this tree",
@@ -23,11 +24,12 @@ pub fn over(trees: &[Named]) -> &'static str {
     }
 }
 
-/// The tree; of a network, both kinds of spanning tree, unless one is named. At least one.
+/// Returns the tree, or both kinds of spanning tree of a network, unless one is named. The list is not
+/// empty.
 ///
 /// # Errors
 ///
-/// All that is wrong.
+/// Returns all errors in the arguments.
 pub fn spanning(args: &TreeArgs) -> Result<Vec<Named>, Vec<CompareError>> {
     let both = [SpanningArg::Bfs, SpanningArg::Broadcast];
     let topologies = args.topologies(&both);
@@ -36,7 +38,7 @@ pub fn spanning(args: &TreeArgs) -> Result<Vec<Named>, Vec<CompareError>> {
     let mut trees: Vec<Named> = Vec::new();
     for topology in topologies {
         match trees.iter_mut().find(|named| *named.tree == topology.tree) {
-            // The same tree by another name is not compared with itself.
+            // A tree is not compared with itself under another name.
             Some(named) => named.name.push_str(" (and broadcast)"),
             None => trees.push(Named {
                 name: topology.name,

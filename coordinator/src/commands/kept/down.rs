@@ -1,4 +1,4 @@
-//! `flitcast down`: stops a cluster that is up.
+//! `flitcast down`: stops a running cluster.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,10 +11,11 @@ use crate::site::kept::pes::Pes;
 use crate::site::kept::{Kept, claim, find, is_kept};
 use crate::system::process::{Process, Signal};
 use crate::text::printable::printable;
+use crate::text::stdout::print;
 
-/// For the keeper to stop all PEs, which have 3 s, and tidy up.
+/// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
 pub(super) const STOP: Duration = Duration::from_secs(8);
-/// Between two looks whether it has.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
 const EXAMPLES: &str = "\
@@ -26,12 +27,12 @@ Exit status: 0 when it is down, 2 if it was not up.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct DownArgs {
-    /// The cluster file (TOML), or what is left at its path.
+    /// Cluster file (TOML); it may be missing if the cluster is still up
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Stops it, and waits until nothing of it is left.
+/// Stops a cluster and waits until nothing of it is left.
 pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     let shown = args.file.display();
     let found = match find(&args.file) {
@@ -44,11 +45,11 @@ pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     };
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     end(&kept, pes.keeper)?;
-    println!("{} is down", printable(&kept.said.name));
+    print(format!("{} is down\n", printable(&kept.said.name)).as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tells the keeper to stop; kills it if it does not, which ends the PEs as well.
+/// Stops the daemon; kills it if it does not end, which ends the PEs as well.
 fn end(kept: &Kept, keeper: u32) -> anyhow::Result<()> {
     let process = Process::numbered(keeper).context("its keeper has no process")?;
     for signal in [Signal::TERM, Signal::KILL] {
@@ -56,7 +57,7 @@ fn end(kept: &Kept, keeper: u32) -> anyhow::Result<()> {
         let deadline = Instant::now() + STOP;
         while Instant::now() < deadline {
             if !is_kept(&kept.folder)? {
-                // Unless somebody brings it up again by now.
+                // Another command may have started the cluster again.
                 return Ok(claim::remove_forsaken(&kept.folder)?);
             }
             std::thread::sleep(LOOK);

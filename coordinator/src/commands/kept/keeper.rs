@@ -1,6 +1,6 @@
-//! The keeper: a process in the background that has a process for each PE, and starts it
-//! again when it ends. It hears nothing of what they do. While it lives it holds their
-//! standard inputs, so that they leave when it is gone, however that came.
+//! The daemon of a running cluster: a background process that runs a process for each PE and
+//! restarts it when it ends. The daemon does not exchange messages with the PEs. It holds their
+//! standard inputs, so that they end when the daemon is gone for any reason.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -36,31 +36,32 @@ use crate::site::kept::{CALL, claim, lock};
 use crate::site::placement::{Launch, Place};
 use crate::site::topology::Topology;
 use crate::system::process;
+use crate::text::stderr;
 
-/// After a PE has ended for the first time. Each further pause is twice as long, ...
+/// Pause after the first end of a PE. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// ... up to this: a host that is down for an hour is not worth more than 120 tries.
+/// Maximum pause: a host that is down for an hour causes at most 120 attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Who has lived so long begins anew with short pauses.
+/// A PE that has lived this long starts with short pauses again.
 const STEADY: Duration = Duration::from_secs(60);
-/// For a PE to leave once its standard input has ended; then it is killed.
+/// Time for a PE to end after its standard input has ended; then it is killed.
 const LEAVE: Duration = Duration::from_secs(3);
-/// For the last words of one that has ended: they are in a pipe already.
+/// Time to read the last lines of a process that has ended; they are in a pipe already.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Characters that are kept of the last line.
+/// Maximum number of characters of the last line that are kept.
 const LAST_LINE: usize = 300;
 
 /// Arguments of `flitcast keep`, which `flitcast up` runs.
 #[derive(Debug, Args)]
 pub struct KeepArgs {
-    /// The folder of the cluster.
+    /// Folder of the cluster
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
 
-/// Keeps a cluster until it is told to stop.
+/// Runs a cluster until a signal stops it.
 pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    // The terminal and its signals are for `flitcast up`.
+    // Detaches from the terminal, whose signals are for `flitcast up`.
     process::leave_terminal().context("cannot leave the terminal")?;
     let folder = args.folder;
     let _lock = locked(&folder)?;
@@ -73,12 +74,12 @@ pub fn keep(args: KeepArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         .context("cannot start the runtime")?;
     let local = tokio::task::LocalSet::new();
     let kept = local.block_on(&runtime, keep_all(&folder, said, &topology, logs));
-    // Certificates and secrets are of no use any more.
+    // Certificates and secrets are not needed any more.
     claim::remove(&folder)?;
     kept.map(|()| ExitCode::SUCCESS)
 }
 
-/// The lock of a folder. Who looks whether somebody keeps the cluster has it for a moment.
+/// Takes the lock of a folder. A command that checks for a daemon may hold the lock for a moment.
 fn locked(folder: &Path) -> anyhow::Result<File> {
     let deadline = Instant::now() + Duration::from_secs(1);
     loop {
@@ -90,7 +91,7 @@ fn locked(folder: &Path) -> anyhow::Result<File> {
     }
 }
 
-/// The tree, and where its PEs run.
+/// Returns the tree and the places of its PEs.
 fn topology(said: &Said) -> anyhow::Result<Topology> {
     let tree = TreeArgs::from(ClusterArgs {
         file: said.file.clone(),
@@ -156,7 +157,7 @@ async fn keep_all(
     Ok(())
 }
 
-/// What becomes of all, for who asks.
+/// The state of all PEs, for other commands.
 #[derive(Clone)]
 struct PeTable {
     folder: PathBuf,
@@ -193,7 +194,7 @@ impl PeTable {
         self.tell();
     }
 
-    /// Should the disk be full, the PEs live on.
+    /// Writes the state. A failure, such as a full disk, does not stop the PEs.
     fn tell(&self) {
         if let Err(error) = self.pes.borrow().write(&self.folder) {
             tracing::warn!(%error, "cannot say what the PEs do");
@@ -201,22 +202,22 @@ impl PeTable {
     }
 }
 
-/// Who keeps one PE.
+/// The supervisor of one PE.
 struct Keeper {
     pe: PeId,
     program: PathBuf,
     place: Place,
-    /// Of PEs on other hosts: how those are reached.
+    /// Access to hosts over ssh, if PEs run there.
     hosts: Option<Arc<Hosts>>,
     said: Said,
     logs: LogArgs,
     table: PeTable,
-    /// Somebody listens for the PEs.
+    /// Notified when a command listens for the PEs.
     called: Rc<Notify>,
 }
 
 impl Keeper {
-    /// Starts it, again and again, until all is to stop.
+    /// Starts the process, and restarts it until `stop`.
     async fn keep(self, stop: CancellationToken) {
         let mut pause = FIRST_PAUSE;
         while !stop.is_cancelled() {
@@ -254,7 +255,7 @@ impl Keeper {
         }
     }
 
-    /// Has a process begin that plays it.
+    /// Starts a process for the PE.
     async fn begin(&self) -> Result<Alive, String> {
         let failed = |error: &dyn std::fmt::Display| format!("cannot be started: {error}");
         let (admission, folder) = self.admission().map_err(|error| failed(&error))?;
@@ -278,7 +279,7 @@ impl Keeper {
             let mut child = spawned.map_err(|error| failed(&error))?;
             let mut stdin = child.stdin.take();
             if let Some(stdin) = &mut stdin {
-                // Who has ended already is heard of soon.
+                // If the process has ended already, that is noticed soon.
                 let _ = stdin.write_all(&admission).await;
             }
             let stderr = child.stderr.take().map(lines);
@@ -305,8 +306,8 @@ impl Keeper {
         })
     }
 
-    /// What makes it one of the cluster, and the folder with its certificate, where its host
-    /// has one.
+    /// Returns the admission of the process, and the folder with its certificate if its host has
+    /// one.
     fn admission(&self) -> Result<(Vec<u8>, Option<PathBuf>), SecurityError> {
         let (mut credentials, mut folder) = (None, None);
         if let Guard::Credentials(here) = &self.said.guard {
@@ -317,14 +318,14 @@ impl Keeper {
         }
         let admission = Admission {
             cluster: 0,
-            // Of no account: each command that it joins tells it another.
+            // Unused: each command that the PE joins sends another secret.
             secret: Secret::new([0; Secret::BYTES]),
             credentials,
         };
         Ok((admission.written(), folder))
     }
 
-    /// Hears what it says on stderr, and waits for its end; how that came.
+    /// Reads the stderr of a process, waits for its end, and describes the end.
     async fn live(&self, alive: Alive, stop: &CancellationToken) -> String {
         let Alive {
             mut child,
@@ -337,12 +338,12 @@ impl Keeper {
             tokio::select! {
                 Some(line) = stderr.recv() => self.pass_on(line, &mut last),
                 () = self.called.notified() => if let Some(stdin) = &mut stdin {
-                    // A pipe that is full holds calls enough.
+                    // If the pipe is full, it already contains enough notifications.
                     let _ = stdin.write(b"\n").now_or_never();
                 },
                 ended = child.wait() => break ended,
                 () = stop.cancelled() => {
-                    // It leaves when this ends.
+                    // The PE ends when its standard input does.
                     drop(stdin);
                     match timeout(LEAVE, child.wait()).await {
                         Ok(ended) => break ended,
@@ -371,20 +372,17 @@ impl Keeper {
         }
     }
 
-    /// Passes on what it says to the log, and keeps the last line.
+    /// Writes a line to the log and keeps it as the last line.
     fn pass_on(&self, line: String, last: &mut String) {
-        match self.logs.json {
-            true => eprintln!("{line}"),
-            false => eprintln!("{}| {line}", self.pe),
-        }
+        stderr::line_of(self.pe, &line);
         *last = line.chars().take(LAST_LINE).collect();
     }
 }
 
-/// A process that plays a PE, or the ssh that holds one.
+/// The process of a PE, or the ssh that runs it.
 struct Alive {
     child: Child,
-    /// While it is open, the PE stays; what comes there calls it.
+    /// Standard input: the PE ends when it is closed, and joins a command when a line arrives.
     stdin: Option<ChildStdin>,
     stderr: Option<mpsc::Receiver<String>>,
 }

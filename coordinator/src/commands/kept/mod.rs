@@ -1,5 +1,5 @@
-//! `flitcast up`, `status` and `down`: clusters that are kept; and `flitcast keep`, the process
-//! that does so. One subject: each shows or ends what another has begun.
+//! `flitcast up`, `status` and `down` for running clusters, and `flitcast keep`, their daemon. They
+//! are one module because each shows or ends what another has started.
 
 mod down;
 mod keeper;

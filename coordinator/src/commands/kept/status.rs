@@ -1,5 +1,5 @@
-//! `flitcast status`: which clusters are up, and how the PEs of one fare. Who is there is
-//! found as any command would: they join it, and answer.
+//! `flitcast status`: lists running clusters, and the state of the PEs of one. The PEs join and
+//! answer it as they do for any other command.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -32,13 +32,13 @@ use crate::text::printable::printable;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 
-/// For the PEs to join: they try twice a second.
+/// Time for the PEs to join: they try twice a second.
 const WAIT: Duration = Duration::from_secs(2);
-/// For them to answer, two heartbeats of the usual kind and some.
+/// Time for the PEs to answer: more than two default heartbeats.
 const ANSWER: Duration = Duration::from_secs(2);
-/// So often each is asked.
+/// Number of answers that are timed for each PE.
 const ASKED: usize = 3;
-/// Rounds that are shown.
+/// Maximum number of recent commands that are shown.
 const ROUNDS: usize = 3;
 
 const EXAMPLES: &str = "\
@@ -53,15 +53,15 @@ Exit status: 0 if every PE is there, 1 if one is not, 2 if the cluster is not up
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StatusArgs {
-    /// The cluster file (TOML) [default: name all clusters that are up].
+    /// Cluster file (TOML) [default: list all running clusters]
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// How the result is printed on stdout.
+    /// Format of the result on stdout
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     format: Format,
 }
 
-/// Prints it.
+/// Prints the status.
 pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let out = &mut io::stdout().lock();
     let Some(file) = &args.file else {
@@ -99,16 +99,16 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Who is there.
+/// The present PEs.
 enum Occupancy {
-    /// A command has the PEs: this one.
+    /// Another command, described here, uses the PEs.
     InUse(String),
-    /// These have joined.
+    /// PEs that have joined.
     Here(BTreeMap<PeId, Here>),
 }
 
 impl Occupancy {
-    /// What a PE has answered, if it was asked and is there.
+    /// Returns the answers of a PE, if it has joined.
     fn here(&self, pe: PeId) -> Option<&Here> {
         match self {
             Occupancy::Here(here) => here.get(&pe),
@@ -117,28 +117,28 @@ impl Occupancy {
     }
 }
 
-/// One that has joined and answered.
+/// A PE that has joined and answered.
 #[derive(Clone)]
 struct Here {
-    /// When it was asked last.
+    /// Time of the last ping.
     asked: Instant,
-    /// How long it took each time to answer.
+    /// Times until each answer.
     lags: Vec<Duration>,
-    /// What it has in memory.
+    /// Resident memory of the process.
     resident_bytes: u64,
 }
 
 impl Here {
-    /// How long it takes to answer, if it has been asked often enough to tell.
+    /// Returns the median time to answer, after enough answers.
     fn lag(&self) -> Option<Duration> {
         let mut lags = self.lags.clone();
         lags.sort();
-        // An answer may be to a heartbeat just before the question, or to both.
+        // An answer may belong to the heartbeat just before the ping; the median excludes this.
         (lags.len() >= ASKED).then(|| lags[lags.len() / 2])
     }
 }
 
-/// Has the PEs join, and asks them.
+/// Lets the PEs join and pings them.
 fn look(kept: &Kept, logs: &LogArgs) -> anyhow::Result<Result<(Topology, Occupancy), Vec<String>>> {
     let tree = TreeArgs::from(ClusterArgs {
         file: kept.said.file.clone(),
@@ -198,7 +198,7 @@ async fn asked(
         let Heard::Word(FromPe::Pong(pong)) = heard else {
             continue;
         };
-        // Each is asked just behind an answer, the first time behind that to a heartbeat.
+        // A ping follows each answer, the first one the answer to a heartbeat.
         let asked = Instant::now();
         let one = here
             .entry(pe)
@@ -217,7 +217,6 @@ async fn asked(
     Ok(Occupancy::Here(here))
 }
 
-/// All clusters that are up.
 fn print_all(clusters: &[Kept], format: Format, out: &mut dyn Write) -> io::Result<()> {
     if format == Format::Json {
         let clusters: Vec<_> = clusters
@@ -248,14 +247,14 @@ fn print_all(clusters: &[Kept], format: Format, out: &mut dyn Write) -> io::Resu
     writeln!(out, "{}", lines(table, 1))
 }
 
-/// That it has come up.
+/// Prints that the cluster is up.
 pub fn print_up(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
     let pes = counted(kept.said.pes as u64, "PE", "PEs");
     writeln!(out, "{} is up, {pes}", printable(&kept.said.name))?;
     print_processes(kept, out)
 }
 
-/// Who keeps it, and how it is used.
+/// Prints the daemon, the log and the use of the cluster.
 pub fn print_processes(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
     let file = printable(kept.said.file.display());
     let pes = Pes::read(&kept.folder).ok().flatten();
@@ -272,7 +271,7 @@ pub fn print_processes(kept: &Kept, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "  until     flitcast down {file}")
 }
 
-/// One cluster for eyes.
+/// Prints one cluster as text.
 fn print_one(
     kept: &Kept,
     topology: &Topology,
@@ -345,7 +344,7 @@ fn print_one(
     write!(out, "{}", lines(table, 1))
 }
 
-/// What is to be said of a PE, if anything is.
+/// Describes the state of a PE; the text is empty if the PE is present.
 fn state(process: Option<&pes::KeptPe>, seen: &Occupancy, pe: PeId) -> String {
     let is_here = match seen {
         Occupancy::Here(here) => here.contains_key(&pe),
@@ -364,7 +363,7 @@ fn state(process: Option<&pes::KeptPe>, seen: &Occupancy, pe: PeId) -> String {
     }
 }
 
-/// One cluster for programs.
+/// Prints one cluster as JSON.
 fn print_json(
     kept: &Kept,
     topology: &Topology,
@@ -424,7 +423,7 @@ fn age(since: SystemTime) -> Duration {
     since.elapsed().unwrap_or_default()
 }
 
-/// `2m 5s`, to the second.
+/// Formats a duration to the second: `2m 5s`.
 fn told(time: Duration) -> String {
     humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
 }

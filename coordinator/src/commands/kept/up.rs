@@ -1,4 +1,4 @@
-//! `flitcast up`: has a cluster kept, and waits until all its PEs are there.
+//! `flitcast up`: starts the daemon of a cluster and waits until all PEs are present.
 
 use std::fs::{self, OpenOptions};
 use std::future::pending;
@@ -24,7 +24,6 @@ use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
-use crate::rounds::run::Interrupts;
 use crate::site::ca;
 use crate::site::guard::Guard;
 use crate::site::kept::claim::{Claim, Claimed, claim};
@@ -32,23 +31,26 @@ use crate::site::kept::pes::{self, Pes};
 use crate::site::kept::said::{self, CREDENTIALS, Said};
 use crate::site::kept::{Kept, KeptError, at, folder_of, is_kept};
 use crate::site::topology::Topology;
+use crate::system::interrupts::Interrupts;
 use crate::system::process::{Process, Signal};
 use crate::system::random::drawn;
 use crate::text::printable::printable;
+use crate::text::stderr;
+use crate::text::stdout::print;
 
-/// Ports below those that systems hand out for calls: a PE that calls a port of those again
-/// and again would one day be connected to itself.
+/// Ports below the ephemeral ports: a PE that repeatedly connects to such a port on the same host
+/// would eventually be connected to itself.
 const PORTS: std::ops::Range<u16> = 17_000..32_000;
-/// For the keeper to begin: it reads a file and takes a lock.
+/// Time for the daemon to start: it reads a file and takes a lock.
 const BEGIN: Duration = Duration::from_secs(10);
-/// Between two looks whether it has.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(10);
-/// For all PEs to be there: the program may have to be copied to many hosts first. Who cannot
-/// be started at all is noticed sooner, ...
+/// Time for all PEs to be present: the program may have to be copied to many hosts first. A PE that
+/// cannot be started at all is noticed sooner.
 const BEGINNING: Duration = Duration::from_secs(600);
-/// ... after so many tries.
+/// Number of failed starts after which a PE is assumed to be impossible to start.
 const TRIES: u32 = 3;
-/// A cluster that is up for longer has to be taken down for new certificates.
+/// Validity in days of the certificates; a cluster that runs longer has to be restarted.
 const DAYS: u32 = 365;
 
 const EXAMPLES: &str = "\
@@ -65,27 +67,27 @@ come up, and then nothing is left of it; 2 if the file is wrong.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct UpArgs {
-    /// Which.
+    /// Cluster file.
     #[command(flatten)]
     cluster: ClusterArgs,
-    /// How connections are guarded.
+    /// Security of connections.
     #[command(flatten)]
     guard: GuardArgs,
 }
 
-/// Why a cluster cannot be brought up.
+/// A fault of a cluster that is to be started.
 #[derive(Debug, Error)]
 pub enum UpFault {
-    /// The file is wrong, or how it is to be used.
+    /// The file or the options are invalid.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// Others start its PEs.
+    /// Others start the PEs.
     #[error(
         "{}: others start the PEs of this cluster ([launch] kind = \"join\"): start them with `flitcast node --join .. --stay`, and they are up",
         .0.display()
     )]
     Joined(PathBuf),
-    /// They are started for each command.
+    /// A starter starts the PEs for each command.
     #[error(
         "{}: [launch] kind = \"{kind}\" has the PEs of this cluster started for each command{}",
         file.display(),
@@ -95,20 +97,20 @@ pub enum UpFault {
         }
     )]
     Started {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// How.
+        /// Kind of the launch.
         kind: &'static str,
     },
-    /// What is known of it cannot be read.
+    /// The state of a running cluster cannot be read.
     #[error(transparent)]
     Kept(#[from] KeptError),
 }
 
-/// Another command was there first.
+/// Another command is already starting the cluster.
 #[derive(Debug, Error)]
 #[error(
-    "{}: this cluster is being brought up by another `flitcast up`, process {process}: it says when it is up",
+    "{}: this cluster is being brought up by another `flitcast up`, process {process}; wait until that has ended",
     file.display()
 )]
 pub struct Underway {
@@ -116,23 +118,23 @@ pub struct Underway {
     process: String,
 }
 
-/// A cluster that can be brought up.
+/// A valid request to start a cluster.
 struct Wanted {
     args: UpArgs,
     topology: Topology,
     guard: Guard,
 }
 
-/// Brings a cluster up.
+/// Starts a cluster.
 pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
-    // What is wrong with a file that is not there is told when it is read.
+    // If the file is missing, reading it reports that.
     let file = std::path::absolute(&args.cluster.file)?;
     let file = file.canonicalize().unwrap_or(file);
     let folder = folder_of(&file).map_err(KeptError::from);
     let claim = match folder.and_then(claim) {
         Ok(Claimed::Here(claim)) => claim,
         Ok(Claimed::Up(kept)) => {
-            println!("{} is up already", printable(&kept.said.name));
+            print(format!("{} is up already\n", printable(&kept.said.name)).as_bytes())?;
             status::print_processes(&kept, &mut io::stdout().lock())?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -205,23 +207,23 @@ fn bring_up(
         Ok(Some(code)) => code,
         Err(error) => {
             let told = crate::render::ending::told(&error);
-            eprintln!("error: {}: {}", printable(&kept.said.name), printable(told));
+            stderr::error(format_args!("{}: {told}", kept.said.name));
             ExitCode::from(crate::render::ending::FAILED)
         }
     };
     for line in ends(&folder) {
-        eprintln!("  {}", printable(line));
+        stderr::note(format_args!("  {line}"));
     }
     stop(&mut keeper);
     Ok(code)
 }
 
-/// All that is settled before anything runs.
+/// Fixes all settings of the cluster before anything runs.
 fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Said> {
     let topology = &wanted.topology;
     let pes = topology.tree.len();
     let guard = match &wanted.guard {
-        // On loopback as well: there, too, anybody could listen where the PEs call.
+        // On loopback as well, any user could listen at the address to which the PEs connect.
         Guard::Secret | Guard::MadeForTheRun => {
             let made = folder.join(CREDENTIALS);
             ca::make(&made, pes as u32, DAYS)?;
@@ -248,7 +250,7 @@ fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<Said
     Ok(said)
 }
 
-/// A port that nobody listens on, for commands to listen on.
+/// Finds a free port for commands to listen on.
 fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
     let first = u16::from_ne_bytes(drawn()?) % PORTS.len() as u16;
     let ports = (0..PORTS.len() as u16).map(|n| PORTS.start + (first + n) % PORTS.len() as u16);
@@ -286,12 +288,12 @@ fn start(folder: &Path, log: &Path, logs: &LogArgs) -> anyhow::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);
-    // Not this shell's: Ctrl-C here is for this process, which tells the keeper.
+    // The daemon's signals: Ctrl-C in this shell reaches this process only, which stops the daemon.
     command.arg0("flitcast");
     command.spawn().context("cannot start the keeper")
 }
 
-/// Waits until the keeper keeps.
+/// Waits until the daemon has started.
 fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
     let deadline = Instant::now() + BEGIN;
     loop {
@@ -308,7 +310,7 @@ fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Waits until all PEs are there, and lets them go again; else the exit status.
+/// Waits until all PEs are present, and releases them. Returns an exit status otherwise.
 async fn muster(
     kept: &Kept,
     topology: Topology,
@@ -339,14 +341,14 @@ async fn muster(
             Ok(None)
         }
         pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),
-        () = interrupts.next() => {
-            eprintln!("interrupted: every process was stopped");
-            Ok(Some(ExitCode::from(crate::render::ending::INTERRUPTED)))
+        interruption = interrupts.next() => {
+            stderr::note("interrupted: every process was stopped");
+            Ok(Some(interruption.exit_code()))
         }
     }
 }
 
-/// Waits until there is a PE that does not come up, however often it is started.
+/// Waits until a PE has failed to start too often.
 async fn hopeless(folder: &Path) -> PeId {
     loop {
         tokio::time::sleep(10 * LOOK).await;
@@ -358,7 +360,7 @@ async fn hopeless(folder: &Path) -> PeId {
     }
 }
 
-/// How those have ended that do not run.
+/// Returns the failures of the PEs that do not run.
 fn ends(folder: &Path) -> Vec<String> {
     let pes = Pes::read(folder).ok().flatten();
     let pes = pes.map(|pes| pes.pes).unwrap_or_default();
@@ -366,8 +368,7 @@ fn ends(folder: &Path) -> Vec<String> {
     pes.into_iter().filter_map(end).collect()
 }
 
-/// Tells the keeper to stop, and waits for its end; kills it if it does not, which ends the PEs
-/// as well.
+/// Stops the daemon and waits for its end; kills it if it does not end, which ends the PEs as well.
 fn stop(keeper: &mut Child) {
     let process = Process::numbered(keeper.id());
     for signal in [Signal::TERM, Signal::KILL] {
@@ -380,6 +381,6 @@ fn stop(keeper: &mut Child) {
             std::thread::sleep(LOOK);
         }
     }
-    // Whom even SIGKILL does not end hangs in the system, at its disk say.
+    // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
     tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
 }

@@ -1,25 +1,26 @@
-//! `flitcast map` as it is typed, and what follows from it: the scatter, the command, the
-//! gather, and where what is between them lies.
+//! The command line of `flitcast map`, and its parts: the scatter, the command, the gather, and the
+//! working folder between them.
 
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
-use flitcast_node::task::WORK_PREFIX;
+use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
 use thiserror::Error;
 
 use crate::job::request::{Request, RequestError, Site, output_fault};
-use crate::options::args::{
-    GatherArgs, OrderArg, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs,
-};
+use crate::options::args::{GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
+use crate::options::order::MessageOrder;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::guard::{Guard, GuardFault, random_id};
 use crate::site::topology::Topology;
+use crate::text::units::parse_time;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,70 +33,73 @@ Examples:
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct MapArgs {
-    /// Who is connected to whom.
+    /// The tree that connects the PEs.
     #[command(flatten)]
     tree: TreeArgs,
-    /// Where the shards lie: entry p3, a file or a folder, is P3's.
+    /// Folder of the shards: entry p3, a file or a folder, is P3's.
     #[arg(long, value_name = "DIR")]
     input: PathBuf,
     /// Deal all files below the input over P1..Pn, balanced by size.
     #[arg(long)]
     spread: bool,
-    /// Where the results arrive: what P3 prints becomes p3/stdout, and each file that it
-    /// writes in its current directory becomes p3/FILE.
+    /// Folder for the results: the standard output of P3's command becomes p3/stdout, and each file
+    /// that it writes in its current directory becomes p3/FILE.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Let the output hold files already, and replace those that arrive anew.
+    /// Accept an output that holds files, and replace those that arrive again.
     #[arg(long)]
     force: bool,
-    /// Where shards and results lie meanwhile, in a hidden folder that is removed at the
-    /// end: an absolute path on each PE's host [default: beside the output, where all PEs
-    /// are on this host].
+    /// Folder for shards and results meanwhile, in a hidden folder that is removed at the end: an
+    /// absolute path on each PE's host [default: beside the output, if all PEs are on this host].
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-    /// Leave that folder there.
+    /// Keep that hidden folder.
     #[arg(long)]
     keep_work: bool,
-    /// Payload of a flit, the unit that a relay holds [default: 64KiB, or what is predicted to
-    /// be quicker by a fifth or more].
+    /// Payload of a flit, the unit that a relay holds [default: 64KiB, or another size that is
+    /// predicted to be at least a fifth quicker].
     #[arg(long, value_name = "SIZE")]
     flit_size: Option<String>,
-    /// What the links are to be like, as in `flitcast scatter --link`.
+    /// Emulate links, as in `flitcast scatter --link`.
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
-    /// What `flitcast calibrate` has measured on this tree.
+    /// Use the measurements of this profile of `flitcast calibrate`, made on this tree.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// Run a command that fails again, N times at most (up to 16), at a PE that died in a new
-    /// process; and go on without a PE that fails in the scatter or the gather, as these do.
+    /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and
+    /// continue the scatter and the gather without a PE that fails in them.
     #[arg(long, value_name = "N", help_heading = "Faults")]
     retry: Option<String>,
-    /// How long to wait for what, as in `flitcast scatter --timeouts`.
+    /// Time limits, as in `flitcast scatter --timeouts`.
     #[arg(long, value_name = "TIMES", help_heading = "Faults")]
     timeouts: Option<String>,
-    /// How connections are guarded.
+    /// Kill a command that runs longer than this, with all processes that it started, and count it
+    /// as failed (at least 1ms) [default: no limit].
+    #[arg(long, value_name = "DURATION", value_parser = time_limit, help_heading = "Faults")]
+    time_limit: Option<Duration>,
+    /// How connections are protected.
     #[command(flatten)]
     guard: GuardArgs,
-    /// Tell what is counted, as `flitcast scatter --metrics` does.
+    /// Serve metrics, as `flitcast scatter --metrics` does.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     format: Format,
-    /// What each PE that has a shard runs: in its shard, where that is a folder, or in an empty
-    /// folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
-    /// how many there are.
+    /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
+    /// empty folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
+    /// the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 
-/// Something that is wrong with the command line.
+/// An error in the command line.
 #[derive(Debug, Error)]
 pub enum MapFault {
-    /// As of a scatter or a gather.
+    /// An error that a scatter or a gather could have as well.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// Nobody knows where the PEs may write.
+    /// PEs on other hosts without a working folder.
     #[error(
         "the PEs are on hosts of their own: give --work DIR, a folder on each of them where shards and results may lie meanwhile"
     )]
@@ -103,26 +107,26 @@ pub enum MapFault {
     /// A path that is not the same everywhere.
     #[error("--work {}: give the path from the root", .0.display())]
     RelativeWork(PathBuf),
-    /// The system gives no name for a folder, or no current directory.
+    /// A folder's name or the current directory cannot be determined.
     #[error("cannot name a working folder: {0}")]
     Unnamed(#[from] io::Error),
 }
 
-/// A command line that has been understood.
+/// A valid command line.
 #[derive(Debug)]
 pub struct Map {
     args: MapArgs,
     /// The scatter of the shards.
     pub scatter: Request,
-    /// Where shards and results lie meanwhile.
+    /// The working folder of shards and results.
     pub work: PathBuf,
 }
 
 impl Map {
-    /// Understands `flitcast map`.
+    /// Checks the command line of `flitcast map`.
     pub fn understand(args: MapArgs) -> Result<Map, Vec<MapFault>> {
         let mut faults = Vec::new();
-        // What is wrong with the tree itself, the scatter will say.
+        // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
         let is_spread = placement.as_ref().is_some_and(|places| places.is_spread());
@@ -143,7 +147,7 @@ impl Map {
             }
             true => {}
             false => {
-                let fault = output_fault(&args.output, Some(&args.input), args.force);
+                let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
                 faults.extend(fault.map(MapFault::from));
             }
         }
@@ -154,11 +158,11 @@ impl Map {
             let scatter = ScatterArgs {
                 from: None,
                 round,
-                order: OrderArg::Fdf,
+                order: MessageOrder::Tail,
                 algorithm: ScatterAlgorithm::Fdf,
                 spread,
             };
-            // It makes the folder, if nothing is wrong.
+            // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
             let scatter = Request::scatter(scatter);
             let understood =
@@ -188,7 +192,7 @@ impl Map {
         }
     }
 
-    /// The gather of the results, which are there now.
+    /// Returns the gather of the results, which exist now.
     pub fn gather(&self) -> Result<Request, Vec<RequestError>> {
         let args = &self.args;
         let round = args.round(self.work.join("out"), args.output.clone(), args.force);
@@ -206,47 +210,67 @@ impl Map {
         })
     }
 
-    /// What is run.
+    /// Returns the command to run.
     pub fn command(&self) -> &[OsString] {
         &self.args.command
     }
 
-    /// Where the results arrive.
+    /// Returns the folder for the results.
     pub fn output(&self) -> &Path {
         &self.args.output
     }
 
-    /// Whether the working folder is left where it is.
+    /// Returns the time limit of each command in nanoseconds; 0 for no limit.
+    pub fn time_limit_ns(&self) -> u64 {
+        self.args
+            .time_limit
+            .map_or(0, |limit| limit.as_nanos() as u64)
+    }
+
+    /// Returns whether the working folder is kept.
     pub fn keeps_work(&self) -> bool {
         self.args.keep_work
     }
 
-    /// How the result is printed.
+    /// Returns the format of the result.
     pub fn format(&self) -> Format {
         self.args.format
     }
 
-    /// Whether the working folder is on this host, and nowhere else.
+    /// Returns whether the working folder is on this host only.
     pub fn is_local(&self) -> bool {
         !self.scatter.site.placement.is_spread()
     }
 }
 
-/// Where nothing may stand when the results are gathered: that is found before the shards
-/// are sent.
+/// Returns the path that must not exist when the results are gathered, so that this is checked
+/// before shards are sent.
 fn later_output(args: &MapArgs) -> Option<PathBuf> {
     let output = std::path::absolute(&args.output).ok();
     output.filter(|_| !args.force)
 }
 
-/// A folder that is not there yet.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_millis(1);
+    let limit = parse_time(text).map_err(|error| error.to_string())?;
+    match Duration::from_nanos(limit) {
+        limit if limit >= SHORTEST => Ok(limit),
+        _ => Err(format!("`{text}` is less than {SHORTEST:?}")),
+    }
+}
+
+/// Returns the path of a new folder.
 fn working_folder(args: &MapArgs) -> io::Result<PathBuf> {
     let beside = || {
         let output = std::path::absolute(&args.output)?;
         Ok(output.parent().unwrap_or(&output).to_owned())
     };
     let above = args.work.clone().map_or_else(beside, io::Result::Ok)?;
-    Ok(above.join(format!("{WORK_PREFIX}{:016x}", random_id()?)))
+    let prefix = match args.keep_work {
+        true => KEPT_WORK_PREFIX,
+        false => WORK_PREFIX,
+    };
+    Ok(above.join(format!("{prefix}{:016x}", random_id()?)))
 }
 
 impl MapArgs {
@@ -283,6 +307,7 @@ impl MapArgs {
             retry,
             rounds: 1,
             format,
+            dry_run: false,
             pictures: PictureArgs::default(),
         }
     }

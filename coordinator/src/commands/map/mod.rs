@@ -1,7 +1,7 @@
-//! `flitcast map`: shards are scattered, a command is run on each, and what it wrote is
-//! gathered. Three runs, each on a cluster of its own, and a working folder between them.
+//! `flitcast map`: scatters shards, runs a command on each, and gathers the results. These are three
+//! runs, each on its own cluster, with a working folder between them.
 //!
-//! How a scatter and a gather go is nobody's business here, nor how a PE runs a command.
+//! `retry` contains the scatter and the gather; the node crate contains the execution of a command.
 
 mod args;
 mod report;
@@ -17,54 +17,58 @@ use flitcast_proto::wire::control::Run;
 
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
-use crate::render::ending::{FAILED, INTERRUPTED};
+use crate::render::ending::FAILED;
 use crate::retry::{self, Concluded, Story, Undertaking};
 use crate::rounds::outcome::{Failure, Outcome};
-use crate::rounds::run::{Ended, Interrupts};
-use crate::text::printable::printable;
+use crate::rounds::run::{Ended, Interrupted};
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
 pub use args::{Map, MapArgs};
 use run::{CommandFate, ShardTask};
 
-/// What it came to.
+/// The result of a map.
 #[derive(Debug)]
 pub struct Mapped {
-    /// By PE, those that were to have a shard.
+    /// The tasks of the PEs that were to get a shard, by PE.
     pub tasks: Vec<ShardTask>,
-    /// The scatter, as it went in the end.
+    /// The last run of the scatter.
     pub scatter: Box<Outcome>,
-    /// How long the commands took, all together.
+    /// The total time of the commands.
     pub running: Duration,
     /// The gather, if there was something to gather.
     pub gather: Option<Box<Outcome>>,
-    /// Results that were not gathered, and why.
+    /// Results that were not gathered, with the reasons.
     pub left_behind: BTreeMap<PeId, String>,
-    /// What was said of the scatter's and the gather's retries.
+    /// Retry reports of the scatter and of the gather.
     pub stories: [Story; 2],
 }
 
-/// What ends it before it is over.
+/// A reason to end early.
 enum Cut {
-    /// Ctrl-C, or SIGTERM.
-    Interrupted,
+    /// A signal asked the command to end.
+    Interrupted(Interrupted),
     /// The scatter or the gather failed as a whole.
-    Failed(Box<Failure>, Story),
+    Failed(Box<Failure>, Box<Story>),
 }
 
-/// Does it, prints what came of it, and leaves nothing behind but that.
+/// Runs the map, prints its result, and removes everything else.
 ///
 /// # Errors
 ///
-/// What lay in the working folder could not be removed.
+/// Returns an error if the working folder could not be removed.
 pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let mut gone = Vec::new();
-    let mapped = match work::restrict(map) {
-        Ok(()) => go(map, logs, &mut interrupts, &mut gone).await,
-        Err(error) => Err(error),
+    // Held until the folder is removed or kept.
+    let restricted = work::restrict(map).await;
+    let mapped = match &restricted {
+        Ok(_lock) => go(map, logs, &mut interrupts, &mut gone).await,
+        Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
     let cleared = match map.keeps_work() {
         true => {
-            eprintln!("the working folder is kept: {}", map.work.display());
+            let work = map.work.display();
+            stderr::note(format_args!("the working folder is kept: {work}"));
             Ok(())
         }
         false => work::clear(map, &gone, logs, &mut interrupts).await,
@@ -82,16 +86,16 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             };
             (printed, code)
         }
-        Err(Cut::Interrupted) => {
-            eprintln!(
-                "interrupted: every process was stopped; what had not fully arrived was removed"
-            );
-            (String::new(), ExitCode::from(INTERRUPTED))
+        Err(Cut::Interrupted(mut interrupted)) => {
+            // In the working folder, which is removed.
+            interrupted.failure = None;
+            stderr::note(crate::render::ending::interrupted_note(&interrupted));
+            (String::new(), interrupted.signal.exit_code())
         }
         Err(Cut::Failed(failure, story)) => {
-            eprintln!("error: {}", printable(&failure));
+            stderr::error(&failure);
             for line in story.last_words() {
-                eprintln!("{}", printable(line));
+                stderr::note(line);
             }
             let printed = match map.format() {
                 Format::Json => crate::render::report::failure_json(&failure, None, &story),
@@ -105,14 +109,21 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Names those that failed.
+/// Logs the tasks that failed.
 fn complain(mapped: &Mapped) {
     for line in report::complaints(mapped) {
-        eprintln!("{}", printable(line));
+        stderr::error(line);
+    }
+    for note in mapped
+        .stories
+        .iter()
+        .filter_map(|story| story.note.as_ref())
+    {
+        stderr::note(format_args!("  retry: {note}"));
     }
 }
 
-/// The three runs. `gone` is who died and is not started anew.
+/// Executes the three runs. `gone` receives the PEs that died and are not started again.
 async fn go(
     map: &Map,
     logs: &LogArgs,
@@ -140,6 +151,7 @@ async fn go(
         words: map.command().to_vec(),
         work: map.work.clone(),
         pes: map.scatter.site.tree.len() as u32,
+        time_limit_ns: map.time_limit_ns(),
     };
     if is_joined {
         let dead = scattered
@@ -152,8 +164,8 @@ async fn go(
     let began = Instant::now();
     let request = scattered.request.clone();
     match run::run(&request, &order, &mut tasks, logs, interrupts).await? {
-        Ended::Interrupted => return Ok(Err(Cut::Interrupted)),
-        Ended::Failed(failure) => return Ok(Err(Cut::Failed(failure, Story::default()))),
+        Ended::Interrupted(signal) => return Ok(Err(Cut::Interrupted(signal))),
+        Ended::Failed(failure) => return Ok(Err(Cut::Failed(failure, Box::default()))),
         Ended::Done(dead) => gone.extend(dead),
     }
     let running = began.elapsed();
@@ -200,7 +212,7 @@ async fn go(
     Ok(Ok(mapped))
 }
 
-/// A scatter or a gather that ended well, if it did.
+/// Returns the outcome of a scatter or a gather that succeeded.
 fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
     let Concluded {
         ended,
@@ -209,8 +221,8 @@ fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
         delivered,
     } = concluded;
     match ended {
-        Ended::Interrupted => Err(Cut::Interrupted),
-        Ended::Failed(failure) => Err(Cut::Failed(failure, story)),
+        Ended::Interrupted(signal) => Err(Cut::Interrupted(signal)),
+        Ended::Failed(failure) => Err(Cut::Failed(failure, Box::new(story))),
         Ended::Done(outcome) => Ok((
             outcome,
             Over {
@@ -222,7 +234,7 @@ fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
     }
 }
 
-/// What is left of one that ended well.
+/// The parts of a successful run that the next one needs.
 struct Over {
     request: crate::job::request::Request,
     story: Story,
@@ -230,13 +242,14 @@ struct Over {
 }
 
 impl Mapped {
-    /// Whether the result of this one is where it was asked for.
+    /// Returns whether the result of this task is in the output.
     pub fn has_result(&self, task: &ShardTask) -> bool {
         task.is_done() && !self.left_behind.contains_key(&task.pe)
     }
 
-    /// Whether every shard has its result.
+    /// Returns whether every shard has its result, with all that the command wrote.
     pub fn is_complete(&self) -> bool {
-        self.left_behind.is_empty() && self.tasks.iter().all(ShardTask::is_done)
+        let is_whole = |task: &ShardTask| task.is_done() && task.not_taken().is_empty();
+        self.left_behind.is_empty() && self.tasks.iter().all(is_whole)
     }
 }

@@ -1,4 +1,4 @@
-//! What `flitcast map` came to: a table for eyes, or JSON for programs.
+//! The result of `flitcast map` as a human-readable table, or as JSON.
 
 use flitcast_proto::wire::control::{End, Ran};
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 use crate::text::words::shell_word;
 
-/// A line on stderr for each PE that failed, and how many.
+/// Returns the errors of all PEs that failed, a line for each.
 pub fn complaints(mapped: &Mapped) -> Vec<String> {
     let mut out = Vec::new();
     for task in &mapped.tasks {
         if let Some(why) = task.failure() {
-            let mut line = format!("error: {}: {why}", task.pe);
+            let mut line = format!("{}: {why}", task.pe);
             if let Some(Ran { last_lines, .. }) = task.ran()
                 && !last_lines.is_empty()
             {
@@ -24,18 +24,16 @@ pub fn complaints(mapped: &Mapped) -> Vec<String> {
             }
             out.push(line);
         }
+        let not_taken = task.not_taken().iter();
+        out.extend(not_taken.map(|why| format!("{}: not in its result: {why}", task.pe)));
     }
     for (pe, why) in &mapped.left_behind {
-        out.push(format!("error: {pe}: {why}"));
+        out.push(format!("{pe}: {why}"));
     }
-    let stories = mapped.stories.iter();
-    out.extend(
-        stories.filter_map(|story| story.note.as_ref().map(|note| format!("  retry: {note}"))),
-    );
     out
 }
 
-/// The table and the summary under it.
+/// Returns the table and the summary below it.
 pub fn table(map: &Map, mapped: &Mapped) -> String {
     let several = mapped.tasks.iter().any(|task| task.runs > 1);
     let mut header = vec!["PE", "shard", "exit", "time", "results"];
@@ -55,7 +53,7 @@ pub fn table(map: &Map, mapped: &Mapped) -> String {
     heading(map, mapped) + &lines(table, 1) + &summary(map, mapped)
 }
 
-/// Shard, exit, time and results.
+/// Returns the cells of shard, exit status, time and results.
 fn cells(task: Option<&ShardTask>) -> [String; 4] {
     let none = || "-".to_owned();
     let Some(task) = task else {
@@ -80,7 +78,7 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
     }
 }
 
-/// On one line, and not much more than one.
+/// Returns the command on one line, cut to a moderate length.
 fn command(map: &Map) -> String {
     const LONGEST: usize = 60;
     let words = map.command().iter().map(|word| word.display().to_string());
@@ -138,7 +136,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
     out
 }
 
-/// What a scatter or a gather took.
+/// Describes the predicted and measured time of a scatter or a gather.
 fn moved(outcome: Option<&Outcome>) -> String {
     match outcome.and_then(|outcome| Some((outcome.predicted_ns, outcome.measured?))) {
         Some((predicted, measured)) => {
@@ -149,7 +147,7 @@ fn moved(outcome: Option<&Outcome>) -> String {
     }
 }
 
-/// One JSON object, as it is printed.
+/// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
     let words = map.command().iter().map(|word| word.display().to_string());
     let words: Vec<String> = words.collect();
@@ -174,6 +172,7 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
             "signal": signal,
             "error": task.failure().or_else(|| mapped.left_behind.get(&pe).cloned()),
             "last_words": ran.map(|ran| &ran.last_lines),
+            "not_taken": task.not_taken(),
             "seconds": ran.map(|ran| ran.took_ns as f64 / 1e9),
             "result_bytes": mapped.has_result(task).then(|| task.wrote_bytes()),
         })

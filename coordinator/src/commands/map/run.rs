@@ -1,5 +1,5 @@
-//! The command is run at every PE that has a shard, again where it fails and may be tried
-//! again, in a new process where a PE dies.
+//! Runs the command at every PE that has a shard; again if it fails and retries are left, and in a new
+//! process if a PE dies.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,44 +9,48 @@ use flitcast_node::lively::Lifeless;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
-use crate::rounds::run::{Ended, Interrupts, on_a_cluster};
-use crate::text::printable::printable;
+use crate::rounds::conductor::LEFT;
+use crate::rounds::run::{Ended, on_a_cluster};
+use crate::system::interrupts::Interrupts;
+use crate::text::words::signal_named;
 
-/// Between two looks whether all who are waited for still live: the death of each is heard
-/// of, and this is for what is not.
+/// Time between two checks that all PEs with running commands are alive. Each death is reported as an
+/// event; this covers events that do not arrive.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// A PE's shard, and what came of it.
+/// A PE's shard, and the end of the command on it.
 #[derive(Debug)]
 pub struct ShardTask {
-    /// Whose.
+    /// The PE.
     pub pe: PeId,
-    /// How long the shard is, as a message.
+    /// The length of the shard as a message.
     pub shard_bytes: u64,
-    /// How often the command was run.
+    /// The number of times that the command was run.
     pub runs: u32,
-    /// How it ended last.
+    /// The last end of the command.
     pub fate: CommandFate,
 }
 
-/// What became of a command.
+/// The end of a command.
 #[derive(Debug)]
 pub enum CommandFate {
-    /// It was not run.
+    /// The command was not run.
     Waiting,
-    /// It ended.
+    /// The command ended.
     Ran(Ran),
-    /// The PE could not run it to its end, or never had its shard; as it is said of the PE.
+    /// The PE could not run the command to its end, or never received its shard; the text is the
+    /// reason.
     Lost(String),
 }
 
 impl ShardTask {
-    /// One that has not been run.
+    /// Creates a task that has not been run.
     pub fn new(pe: PeId, shard_bytes: u64) -> ShardTask {
         ShardTask {
             pe,
@@ -56,12 +60,12 @@ impl ShardTask {
         }
     }
 
-    /// Whether it ended well.
+    /// Returns whether the command succeeded.
     pub fn is_done(&self) -> bool {
         matches!(&self.fate, CommandFate::Ran(ran) if ran.end == End::Exited(0))
     }
 
-    /// How the command ended last, if it was run to an end.
+    /// Returns the last end of the command, if there is one.
     pub fn ran(&self) -> Option<&Ran> {
         match &self.fate {
             CommandFate::Ran(ran) => Some(ran),
@@ -69,17 +73,22 @@ impl ShardTask {
         }
     }
 
-    /// Bytes that it has left as its result.
+    /// Returns the number of bytes of the result.
     pub fn wrote_bytes(&self) -> u64 {
         self.ran().map_or(0, |ran| ran.wrote_bytes)
     }
 
-    /// Whether it is to be run once more.
+    /// Returns the entries that the command wrote and that are not in its result, with the reasons.
+    pub fn not_taken(&self) -> &[String] {
+        self.ran().map_or(&[], |ran| &ran.not_taken)
+    }
+
+    /// Returns whether the command is to be run again.
     fn is_due(&self, retries: u32) -> bool {
         !self.is_done() && self.runs <= retries
     }
 
-    /// What went wrong, if something did; as it is said of the PE.
+    /// Describes the failure, if there is one, as a predicate of the PE.
     pub fn failure(&self) -> Option<String> {
         match &self.fate {
             _ if self.is_done() => None,
@@ -87,20 +96,21 @@ impl ShardTask {
             CommandFate::Lost(why) => Some(why.clone()),
             CommandFate::Ran(ran) => Some(match &ran.end {
                 End::Exited(code) => format!("the command ended with exit status {code}"),
-                End::Signalled(9) => "the command was killed by signal 9 (SIGKILL)".to_owned(),
-                End::Signalled(signal) => format!("the command was killed by signal {signal}"),
+                End::Signalled(signal) => {
+                    format!("the command was killed by {}", signal_named(*signal))
+                }
                 End::Failed(why) => why.clone(),
             }),
         }
     }
 }
 
-/// Runs the command for all tasks, each as often as it may be; who is dead and cannot be
-/// started anew.
+/// Runs the command for all tasks, each as often as its retries permit. Returns the PEs that are dead
+/// and cannot be started again.
 ///
 /// # Errors
 ///
-/// What was half written could not be removed.
+/// Returns an error if partial output could not be removed.
 pub async fn run(
     request: &Request,
     order: &Run,
@@ -115,7 +125,7 @@ pub async fn run(
         if due.is_empty() {
             return Ok(Ended::Done(gone));
         }
-        // Who joins is there, whether it has something to do or not.
+        // PEs that join are present even without a task.
         let pes = match request.site.placement.is_joined() {
             true => request
                 .site
@@ -125,12 +135,15 @@ pub async fn run(
                 .collect(),
             false => due.clone(),
         };
-        let done = async |cluster: &mut Cluster, console: &Console, _| {
-            work_off(cluster, console, order, tasks, retries).await;
+        let done = async |cluster: &mut Cluster, console: &Console, _, ends: &CancellationToken| {
+            tokio::select! {
+                () = work_off(cluster, console, order, tasks, retries) => {}
+                () = ends.cancelled() => {}
+            }
             Ok(())
         };
         match on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await? {
-            Ended::Interrupted => return Ok(Ended::Interrupted),
+            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
             Ended::Done(()) => {}
             Ended::Failed(failure) => {
                 let at_fault = |pe: &PeId| failure.culprits.contains(pe);
@@ -157,7 +170,7 @@ fn due(tasks: &mut [ShardTask], retries: u32) -> impl Iterator<Item = &mut Shard
     tasks.iter_mut().filter(move |task| task.is_due(retries))
 }
 
-/// Has the PEs of a cluster run what is due, until each has ended or is dead.
+/// Runs all due tasks on the PEs of a cluster, until each has ended or its PE is dead.
 async fn work_off(
     cluster: &mut Cluster,
     console: &Console,
@@ -187,15 +200,14 @@ async fn work_off(
         };
         let fate = match heard {
             Heard::Word(FromPe::Line(line)) => {
-                console.line(&format!("{pe}| {}", printable(line)));
+                console.line_of(pe, &line);
                 continue;
             }
             Heard::Word(FromPe::Pong(_)) => continue,
             Heard::Word(FromPe::Ran(ran)) => CommandFate::Ran(ran),
             Heard::Word(FromPe::Fault { reason, .. }) => CommandFate::Lost(reason),
             Heard::Word(other) => {
-                let said: String = format!("{other:?}").chars().take(100).collect();
-                CommandFate::Lost(format!("said {said} out of turn"))
+                CommandFate::Lost(format!("sent an unexpected message: {}", other.kind()))
             }
             Heard::Exited(exit, last_words) => CommandFate::Lost(match last_words.is_empty() {
                 true => exit.to_string(),
@@ -203,7 +215,7 @@ async fn work_off(
             }),
             Heard::ChannelEnded(end) => match why_ended(cluster, pe, end) {
                 Some(why) => CommandFate::Lost(why),
-                // How its process ends is heard of next.
+                // The end of its process is reported next.
                 None => {
                     cluster.give_up_on(pe);
                     continue;
@@ -222,9 +234,7 @@ async fn work_off(
         };
         if let Some(why) = task.failure().filter(|_| task.is_due(retries)) {
             let (again, of) = (task.runs, retries);
-            console.line(&printable(format!(
-                "{pe}: {why}; running it again ({again} of {of})"
-            )));
+            console.note(&format!("{pe}: {why}; running it again ({again} of {of})"));
             if cluster.is_alive(pe) {
                 task.runs += 1;
                 running.insert(pe);
@@ -241,7 +251,8 @@ fn set(tasks: &mut [ShardTask], pe: PeId, fate: CommandFate) {
     }
 }
 
-/// Why the channel of a PE has ended, unless its process will tell that better.
+/// Returns the reason why the channel of a PE has ended, unless the end of its process gives a better
+/// one.
 fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<String> {
     let lifeless = match &end {
         Some(ChannelError::Io(error)) => Lifeless::of(error),
@@ -251,6 +262,6 @@ fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<S
         (Some(lifeless), _) => Some(format!("has been {lifeless}")),
         _ if cluster.joined_from(pe).is_none() => None,
         (None, Some(error)) => Some(format!("is gone: its channel broke: {error}")),
-        (None, None) => Some("is gone: its channel ended without a word".to_owned()),
+        (None, None) => Some(format!("is gone: {LEFT}")),
     }
 }

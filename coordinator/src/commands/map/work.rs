@@ -1,12 +1,13 @@
-//! The working folder: kept from others, and removed in the end.
+//! The working folder: its protection from other users, and its removal.
 
 use std::fs::Permissions;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use flitcast_node::task::clear_away;
+use flitcast_node::task::{WorkLock, clear_away, clear_dead};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
@@ -15,31 +16,42 @@ use super::Map;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
-use crate::rounds::run::{Ended, Interrupts, on_a_cluster};
-use crate::text::printable::printable;
+use crate::rounds::run::{Ended, on_a_cluster};
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
 
-/// For a PE to remove what it has, when a command that it ran has ended.
+/// Time for a PE to remove its part after the end of its command.
 const CLEARING: Duration = Duration::from_secs(60);
 
-/// Keeps other users out of a folder on this host, in which nothing is yet.
+/// Protects an empty folder on this host from other users and other runs, and removes neighbouring
+/// folders whose runs were killed.
 ///
 /// # Errors
 ///
-/// It cannot be done.
-pub fn restrict(map: &Map) -> anyhow::Result<()> {
-    match map.work.exists() {
-        true => std::fs::set_permissions(&map.work, Permissions::from_mode(0o700))
-            .with_context(|| format!("cannot use {}", map.work.display())),
-        false => Ok(()),
+/// Returns an error if the folder cannot be used.
+pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
+    if !map.work.exists() {
+        return Ok(None);
     }
+    let work = map.work.clone();
+    let locked = tokio::task::spawn_blocking(move || {
+        std::fs::set_permissions(&work, Permissions::from_mode(0o700))?;
+        let lock = WorkLock::take(&work)?;
+        clear_dead(&work);
+        io::Result::Ok(lock)
+    });
+    let locked = locked.await?;
+    Ok(Some(locked.with_context(|| {
+        format!("cannot use {}", map.work.display())
+    })?))
 }
 
-/// Removes it, wherever it is. On other hosts, where the PEs have to be called once more, a
-/// second Ctrl-C leaves it.
+/// Removes the working folder on all hosts. If other hosts have to be called again for that, a
+/// second Ctrl-C leaves the folder there.
 ///
 /// # Errors
 ///
-/// It cannot be removed.
+/// Returns an error if the folder cannot be removed.
 pub async fn clear(
     map: &Map,
     gone: &[PeId],
@@ -56,7 +68,7 @@ pub async fn clear(
     }
 }
 
-/// Has every PE remove its part.
+/// Lets every PE remove its part.
 async fn clear_everywhere(
     map: &Map,
     gone: &[PeId],
@@ -66,7 +78,7 @@ async fn clear_everywhere(
     let pes = map.scatter.site.tree.pes().filter(|pe| !gone.contains(pe));
     let pes: Vec<PeId> = pes.collect();
     let work = map.work.clone();
-    let done = async |cluster: &mut Cluster, _: &Console, _| Ok(told(cluster, work).await);
+    let done = async |cluster: &mut Cluster, _: &Console, _, _: &_| Ok(told(cluster, work).await);
     let mut left: Vec<String> = gone.iter().map(|pe| format!("{pe} is gone")).collect();
     left.extend(
         match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
@@ -75,20 +87,17 @@ async fn clear_everywhere(
                 let others = failure.others.into_iter().map(|(_, cause)| cause);
                 std::iter::once(failure.cause).chain(others).collect()
             }
-            Ended::Interrupted => vec!["interrupted".to_owned()],
+            Ended::Interrupted(_) => vec!["interrupted".to_owned()],
         },
     );
     let shown = map.work.display();
     for why in left {
-        eprintln!(
-            "{}",
-            printable(format!("warning: {shown} may be left: {why}"))
-        );
+        stderr::warning(format_args!("{shown} may be left: {why}"));
     }
     Ok(())
 }
 
-/// Tells all to clear; what is left, and why.
+/// Asks all PEs to remove their parts; returns what is left, with the reasons.
 async fn told(cluster: &mut Cluster, work: PathBuf) -> Vec<String> {
     cluster.say_to_all(&ToPe::Clear { work }).await;
     let mut asked: Vec<PeId> = cluster.pes().collect();

@@ -1,4 +1,4 @@
-//! The command lines of `flitcast node` and `flitcast health` as they are typed.
+//! The command lines of `flitcast node` and `flitcast health`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,12 +11,12 @@ use crate::options::timeouts;
 /// Arguments of `flitcast node`.
 #[derive(Debug, Args)]
 pub struct NodeArgs {
-    /// Which PE to play; of a job of Slurm, SLURM_PROCID says it.
+    /// The PE to run; in a Slurm job SLURM_PROCID defines it.
     #[arg(long, value_name = "I", required_unless_present = "join")]
     pub pe: Option<u32>,
-    /// Join the command that listens there, or will: the `coordinator` of a cluster file with
-    /// [launch] kind = "join". Or `slurm`, under srun: a command with --cluster slurm in the
-    /// script of the job (slurm:PORT, if both say so).
+    /// Join the command that listens at this address, now or later: the `coordinator` of a cluster file
+    /// with [launch] kind = "join". Or `slurm`, under srun: a command with --cluster slurm in the
+    /// script of the job (slurm:PORT, if both use it).
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -24,7 +24,7 @@ pub struct NodeArgs {
         conflicts_with_all = ["coordinator", "timeouts"]
     )]
     pub join: Option<String>,
-    /// How long to try until the coordinator is there [default: 60s].
+    /// Time to try until the coordinator listens [default: 60s].
     #[arg(
         long,
         value_name = "TIME",
@@ -33,15 +33,20 @@ pub struct NodeArgs {
         conflicts_with = "stay"
     )]
     pub wait: Option<String>,
-    /// Join the next command when one is over, until this is stopped.
+    /// Join the next command when one has ended, until this process is stopped.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub stay: bool,
-    /// Run the commands of `flitcast map`: whoever has the coordinator's certificate then has
-    /// this user's rights on this host.
+    /// Run the commands of `flitcast map`: a holder of the coordinator's certificate then has this
+    /// user's rights on this host.
     #[arg(long, help_heading = "Joining", requires = "join")]
     pub commands: bool,
-    /// Show no certificate, and ask for none; the command needs its --insecure as well. The PE
-    /// then plays synthetic messages only: it reads and writes no files and runs no commands.
+    /// Read and write messages made of files below this folder, with this user's rights: a holder of
+    /// the coordinator's certificate can then read, write and replace its files. May be given several
+    /// times [default: none, synthetic messages only].
+    #[arg(long, value_name = "DIR", help_heading = "Joining", requires = "join")]
+    pub files: Vec<PathBuf>,
+    /// Show no certificate, and require none; the command needs its --insecure as well. The PE then
+    /// sends and receives synthetic messages only: it reads and writes no files and runs no commands.
     #[arg(
         long,
         help_heading = "Joining",
@@ -49,7 +54,7 @@ pub struct NodeArgs {
         conflicts_with = "credentials"
     )]
     pub insecure: bool,
-    /// With --join slurm: which PE each task plays, in turn; else the one of its number.
+    /// With --join slurm: the PE of each task, in turn [default: the task's number].
     #[arg(
         long,
         value_name = "I,J,..",
@@ -58,26 +63,26 @@ pub struct NodeArgs {
         value_delimiter = ','
     )]
     pub pes: Vec<u32>,
-    /// Who starts it keeps it: what makes it one of the cluster is on its standard input, and
-    /// when that ends, it leaves.
+    /// Run under a daemon: the credentials are on standard input, and the process ends when standard
+    /// input ends.
     #[arg(long, hide = true, requires = "stay", conflicts_with = "insecure")]
     pub kept: bool,
-    /// Say every second in this file what the PE does, for `flitcast health`.
+    /// Write the PE's state to this file every second, for `flitcast health`.
     #[arg(long, value_name = "FILE", help_heading = "Joining", requires = "join")]
     pub health: Option<PathBuf>,
-    /// Where the PE's children reach it [default: the address that the cluster file gives,
-    /// and any port].
+    /// The address at which the PE's children reach it [default: the address that the cluster file
+    /// gives, and any port].
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Tell what is counted at http://ADDR/metrics, for Prometheus, as long as this runs; in
-    /// the clear, to anybody who reaches the address. 127.0.0.1:9464, say.
+    /// Serve Prometheus metrics at http://ADDR/metrics while the command runs, for example at
+    /// 127.0.0.1:9464; unencrypted, without authentication.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Seeing it run")]
     pub metrics: Option<SocketAddr>,
     /// The folder with ca.pem and its certificate and key, p3.pem and p3.key for P3 (see
     /// `flitcast ca`).
     #[arg(long, value_name = "DIR")]
     pub credentials: Option<PathBuf>,
-    /// Where the coordinator listens that has started this process.
+    /// Address of the coordinator that has started this process.
     #[arg(
         long,
         value_name = "ADDR",
@@ -85,7 +90,8 @@ pub struct NodeArgs {
         required_unless_present = "join"
     )]
     pub coordinator: Option<SocketAddr>,
-    /// How long to wait for what, as in `flitcast scatter --timeouts`; who joins is told.
+    /// Time limits, as in `flitcast scatter --timeouts`; a PE that joins receives them from the
+    /// coordinator.
     #[arg(long, value_name = "TIMES", hide = true, value_parser = parse_timeouts)]
     pub timeouts: Option<Timeouts>,
 }

@@ -1,4 +1,4 @@
-//! The command line of `flitcast plan` as it is typed.
+//! The command line of `flitcast plan`.
 
 use std::str::FromStr;
 
@@ -20,12 +20,12 @@ use crate::ways::plan_limits::MAX_FLITS;
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// What to plan.
+    /// Operation to plan.
     #[command(subcommand)]
     pub operation: PlanOperation,
 }
 
-/// What to plan.
+/// The operation of a plan.
 #[derive(Debug, Subcommand)]
 pub enum PlanOperation {
     /// Plan a scatter.
@@ -34,10 +34,10 @@ pub enum PlanOperation {
     Gather(PlanGatherArgs),
     /// Plan a broadcast.
     Broadcast(PlanBroadcastArgs),
-    /// Plan a gossip: what every PE has goes to all others.
+    /// Plan a gossip: every PE sends its message to all others.
     #[command(visible_alias = "allgather")]
     Gossip(PlanGossipArgs),
-    /// Plan a total exchange: every PE has something for every other.
+    /// Plan a total exchange: every PE sends a different message to every other.
     #[command(visible_alias = "alltoall")]
     Exchange(PlanExchangeArgs),
 }
@@ -45,14 +45,14 @@ pub enum PlanOperation {
 /// Arguments of `flitcast plan gossip`.
 #[derive(Debug, Args)]
 pub struct PlanGossipArgs {
-    /// Who is connected to whom.
+    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_0..L_n in flits: a list (3,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
-    /// How many ports a PE of a tree has.
+    /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
     /// How to gossip. On a tree: auto, flood or ring-emulation. On a --network: auto,
@@ -61,10 +61,10 @@ pub struct PlanGossipArgs {
     /// dissemination[:K], circulate, neighbour, direct, approach1.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
-    /// What steps of a gossip on a --network take.
+    /// The prices of the steps of a gossip on a --network.
     #[command(flatten)]
     pub prices: PriceArgs,
-    /// How the plan is printed.
+    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -72,19 +72,19 @@ pub struct PlanGossipArgs {
 /// Arguments of `flitcast plan exchange`.
 #[derive(Debug, Args)]
 pub struct PlanExchangeArgs {
-    /// Who is connected to whom.
+    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// What is exchanged.
+    /// The lengths of the messages.
     #[command(flatten)]
     pub flits: ExchangeFlitsArgs,
-    /// How many ports a PE of a tree has.
+    /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
     /// auto or tree on a tree; auto, rounds or shifts with --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
-    /// How the plan is printed.
+    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
@@ -92,47 +92,46 @@ pub struct PlanExchangeArgs {
 /// Arguments of `flitcast plan broadcast`.
 #[derive(Debug, Args)]
 pub struct PlanBroadcastArgs {
-    /// Who is connected to whom.
+    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// The length of the message in flits.
     #[arg(long, value_name = "FLITS", value_parser = clap::value_parser!(u64).range(..=MAX_FLITS))]
     pub size: u64,
-    /// The PE that has the message, 3 or P3.
+    /// The PE that holds the message, as 3 or P3.
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
     /// auto, rounds, urgent or child-by-child on a tree; auto, path, kary:K or hypercube with
     /// --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: BroadcastAlgorithm,
-    /// How many ports a PE has.
+    /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// Over as many trees at once as share no arc of the --network, by many ports.
+    /// Plan over as many trees at once as share no arc of the --network, with many ports.
     #[arg(long)]
     pub cover: bool,
-    /// How the plan is printed.
+    /// Output options of the plan.
     #[command(flatten)]
     pub print: PrintArgs,
 }
 
-/// How a plan that is a list of crossings is printed.
+/// The output options of a plan that is a list of crossings.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PrintArgs {
-    /// How the plan is printed on stdout.
+    /// Format of the plan on stdout.
     #[arg(long, value_parser = CROSSINGS, default_value = "table")]
     pub format: Format,
-    /// Run one state machine per PE step by step as well, under all rules of the
-    /// model, and compare.
+    /// Also run one state machine per PE step by step, under all rules of the model, and compare.
     #[arg(long)]
     pub simulate: bool,
-    /// Leave out who sends what when: the figures of the whole only.
+    /// Omit the crossings: print only the figures of the whole.
     #[arg(long)]
     pub summary: bool,
 }
 
 impl PlanRoundArgs {
-    /// How the plan is printed, if it is a list of crossings.
+    /// Returns the output options of a plan that is a list of crossings.
     pub fn print(&self) -> PrintArgs {
         PrintArgs {
             format: self.format,
@@ -148,18 +147,19 @@ pub struct PlanScatterArgs {
     /// Arguments that both operations share.
     #[command(flatten)]
     pub plan: PlanRoundArgs,
-    /// In which order P0 sends: fdf (farthest destination first), nearest-first,
-    /// given:5,4 (every nonnull message once), or search[:NODES], the best that is found over
-    /// links that a file gives rates, looking at so many nodes at most (200000).
-    #[arg(long, default_value = "fdf")]
-    pub order: Order,
-    /// The PE that has the messages, 3 or P3; the lengths are those of all other PEs.
+    /// The order in which P0 sends: fdf (farthest destination first), nearest-first,
+    /// given:5,4 (every nonnull message once), or search[:NODES], the best found over the rates of
+    /// links that a file gives, or with --setup in packets, after at most this many nodes (200000)
+    /// [default: fdf; with --setup search].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<Order>,
+    /// The PE that holds the messages, as 3 or P3; the lengths are those of all other PEs.
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
-    /// How many ports a PE has.
+    /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// Arguments of what is sent in packets.
+    /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
 }
@@ -176,63 +176,62 @@ pub struct PlanGatherArgs {
     /// How certification synchronises [default: pipelined].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
-    /// How many ports a PE has; with multi, synchronisation runs in parallel.
+    /// Number of ports of a PE; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// Arguments of what is sent in packets.
+    /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
 }
 
-/// How messages are dealt to the trees of a cover.
+/// How messages are distributed over the trees of a cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DealArg {
-    /// Whichever takes the fewest steps.
+    /// Distribution with the fewest steps.
     Auto,
     /// Each message on one tree.
     Whole,
     /// A piece of each message on each tree.
     Striped,
-    /// Flit by flit, each where it comes first.
+    /// Flit by flit, each on the tree on which it arrives first.
     Levelled,
 }
 
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
 pub struct PlanRoundArgs {
-    /// Who is connected to whom.
+    /// The tree that connects the PEs.
     #[command(flatten)]
     pub tree: TreeArgs,
     /// L_1..L_n in flits: a list (0,0,4), or equal:MEAN, ramp:MEAN, onebig:MEAN,
     /// halfnull:MEAN, uniform:LO..HI:SEED.
     #[arg(long, value_name = "LENGTHS")]
     pub lengths: String,
-    /// Over as many trees at once as share no arc of the --network, by many ports.
+    /// Plan over as many trees at once as share no arc of the --network, with many ports.
     #[arg(long)]
     pub cover: bool,
-    /// How messages are dealt to the trees of a cover [default: auto, the quickest of these].
+    /// How messages are distributed over the trees of a cover [default: auto, the quickest of these].
     #[arg(long, value_enum, requires = "cover")]
     pub deal: Option<DealArg>,
-    /// How the plan is printed on stdout.
+    /// Format of the plan on stdout.
     #[arg(long, value_parser = FORMATS, default_value = "table")]
     pub format: Format,
-    /// Run one state machine per PE step by step as well, under all rules of the
-    /// model, and compare.
+    /// Also run one state machine per PE step by step, under all rules of the model, and compare.
     #[arg(long)]
     pub simulate: bool,
-    /// Leave out the messages and control items: the figures of the whole only.
+    /// Omit the messages and control items: print only the figures of the whole.
     #[arg(long)]
     pub summary: bool,
 }
 
-/// How a plan that is a list of crossings can be printed.
+/// The formats of a plan that is a list of crossings.
 const CROSSINGS: Formats = Formats(&[
     (Format::Table, "For eyes"),
     (Format::Json, "For programs"),
     (Format::Svg, "The space-time diagram"),
 ]);
 
-/// How a plan can be printed.
+/// The formats of a plan.
 const FORMATS: Formats = Formats(&[
     (
         Format::Table,
@@ -242,16 +241,16 @@ const FORMATS: Formats = Formats(&[
     (Format::Svg, "The space-time diagram"),
 ]);
 
-/// In which order P0 scatters.
+/// The order in which P0 sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Farthest destination first.
     FarthestFirst,
     /// Nearest destination first.
     NearestFirst,
-    /// As given.
+    /// The given order.
     Given(Vec<PeId>),
-    /// The best that is found, in at most so many nodes.
+    /// The best order found in at most this number of nodes.
     Search(u64),
 }
 

@@ -1,4 +1,4 @@
-//! `flitcast plan broadcast`: which flit crosses which edge when.
+//! `flitcast plan broadcast`: the step in which each flit crosses each edge.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::options::tree::SpanningArg;
 use crate::ways::broadcast_plans::{Laid, NotPlanned, among_all, laying};
 use crate::ways::plan_limits::check_size;
 
-/// The plan that is asked for; all that is wrong with the command line, if something is.
+/// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = args.tree.topology(SpanningArg::Broadcast);
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
@@ -88,7 +88,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     })
 }
 
-/// A broadcast's message, and what crosses.
+/// Returns the plan of a broadcast's message and its crossings.
 fn one_for_all(source: PeId, pes: usize, flits: u64, legs: Vec<Leg>) -> StaticPlan {
     let all = (0..pes as u32).map(PeId);
     let message = PlannedMessage {
@@ -106,7 +106,7 @@ fn one_for_all(source: PeId, pes: usize, flits: u64, legs: Vec<Leg>) -> StaticPl
     }
 }
 
-/// By this algorithm, or by the one of ours that takes fewer steps.
+/// Plans by this algorithm, or by the one of Flitcast's own that takes fewer steps.
 fn on_tree(tree: &Tree, asked: Algorithm, flits: u64) -> Result<(Algorithm, Broadcast), PlanError> {
     if asked == Algorithm::ChildByChild {
         return Ok((asked, broadcast::child_by_child(tree, flits)));
@@ -130,7 +130,7 @@ fn on_tree(tree: &Tree, asked: Algorithm, flits: u64) -> Result<(Algorithm, Broa
     }
 }
 
-/// Where all reach each other: by whichever takes the fewest steps.
+/// Plans in a complete network, by the algorithm with the fewest steps unless one is named.
 fn complete(
     args: &PlanBroadcastArgs,
     from: PeId,
@@ -141,8 +141,8 @@ fn complete(
     best.map_or_else(|| shared(args, Algorithm::Path, from, pes), Ok)
 }
 
-/// Among PEs that all reach each other, each by one port, by one of the algorithms that lay trees
-/// of their own.
+/// Plans in a complete network with one port for each PE, by one of the algorithms that build their own
+/// trees.
 fn shared(
     args: &PlanBroadcastArgs,
     algorithm: Algorithm,
@@ -170,7 +170,7 @@ fn shared(
     })
 }
 
-/// The state machines of a broadcast over a tree, which is rooted at its source.
+/// Returns the state machines of a broadcast over a tree, which is rooted at its source.
 fn played(tree: Tree, algorithm: Algorithm, flits: u64) -> Played {
     let operation = algorithm.operation();
     if operation.is_duplex() && flits > MOST_BLOCKS {

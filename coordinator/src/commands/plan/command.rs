@@ -1,4 +1,4 @@
-//! Understands a `flitcast plan`, makes the plan and prints it.
+//! Checks the command line of `flitcast plan`, makes the plan and prints it.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -34,59 +34,59 @@ use crate::site::topology::{Topology, TopologyError};
 use crate::ways::plan_limits::TooMuch;
 use crate::ways::way::operation_by;
 
-/// Cells of a table that somebody could still read, or page through.
+/// Limit of cells of a table that a user could still read, or page through.
 const MAX_CELLS: u64 = 2_000_000;
 
-/// Something that is wrong with the command line of a plan.
+/// An error in the command line of a plan.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// Something that could be wrong with a run as well.
+    /// An error that a run could have as well.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The tree is none.
+    /// The tree is invalid.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The lengths are none, or do not fit the tree.
+    /// The lengths are invalid, or do not fit the tree.
     #[error(transparent)]
     Flits(#[from] FlitsError),
-    /// Something that a plan from P0 by single ports has only.
+    /// An option that only applies to a plan from P0 by single ports.
     #[error("{0} is for a scatter from P0 by single ports: leave it out, or --from and --ports")]
     FromElsewhere(&'static str),
     /// A gossip on a network that cannot be planned.
     #[error(transparent)]
     Gossip(#[from] GossipFault),
-    /// Nobody is there to start from.
+    /// The source does not exist.
     #[error(transparent)]
     NoSuchPe(#[from] NoSuchPe),
-    /// An algorithm that is not for these PEs.
+    /// An algorithm that does not support these PEs.
     #[error("--algorithm {algorithm}: {why}")]
     Unfit {
-        /// Which.
+        /// The algorithm.
         algorithm: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// More than can be planned.
     #[error(transparent)]
     TooMuch(#[from] TooMuch),
-    /// Something that a plan in steps has only.
+    /// An option that only applies to plans in steps.
     #[error("--setup plans in packets: leave out {0}")]
     NotInPackets(String),
-    /// Messages that cannot be cut so.
+    /// Messages that cannot be cut into these packets.
     #[error("--packets: {0}")]
     Packets(String),
-    /// Messages that are too much to plan in packets.
+    /// Messages that are too long to plan in packets.
     #[error("--lengths: {0}")]
     LengthsInPackets(#[source] PacketsFault),
-    /// A list of packets that nobody could read.
+    /// A list of packets that is too long to read.
     #[error("a list of this plan would have {packets} packets on {links} links: use --summary")]
     TooManyPackets {
-        /// How many.
+        /// The number of packets.
         packets: u64,
-        /// How often they cross a link.
+        /// The number of times that they cross a link.
         links: u64,
     },
-    /// Nothing that could be exchanged.
+    /// The lengths of an exchange are invalid.
     #[error(transparent)]
     Exchange(#[from] ExchangeFlitsError),
     /// A cover of a tree.
@@ -101,10 +101,10 @@ pub enum PlanError {
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
     Order(String),
-    /// Many ports, where all reach each other.
+    /// Many ports in a complete network.
     #[error(transparent)]
     PortsOfAll(#[from] PortsOfAll),
-    /// `--ports multi` with something that it does not belong to.
+    /// `--ports multi` with an option that excludes it.
     #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
     Ports(String),
     /// A simulation that does not fit into memory.
@@ -112,47 +112,47 @@ pub enum PlanError {
         "--simulate: {items} crossings of edges are too many to keep, at most {MAX_SIMULATED} are"
     )]
     TooLong {
-        /// How many.
+        /// The number of crossings.
         items: u64,
     },
-    /// A plan that no state machines play as it is.
+    /// A plan that no state machines can run as it is.
     #[error("--simulate: {0}")]
     NotPlayed(String),
-    /// A rule of the model was broken: a bug of ours.
+    /// A broken rule of the model, which is a bug in Flitcast.
     #[error("--simulate: {0}")]
     Simulation(#[from] sim::SimulationFault),
-    /// The machines did something else than was planned: a bug of ours.
+    /// A difference between the state machines and the plan, which is a bug in Flitcast.
     #[error("--simulate: the state machines did not do what was planned; please report this")]
     Differs,
-    /// What is only played, like all that users know, has no schedule.
+    /// An algorithm, like all baselines, that has no schedule and is only simulated.
     #[error("--algorithm {0} has no schedule to plan: see `flitcast compare`")]
     NoSchedule(String),
-    /// A drawing that nobody could see anything in.
+    /// A drawing with too many PEs to see anything.
     #[error(
         "a drawing of {pes} PEs shows nothing, at most {} do: use --summary or --format json",
         svg::MAX_PES
     )]
     TooLargeToDraw {
-        /// How many.
+        /// The number of PEs.
         pes: usize,
     },
-    /// The same of what is drawn crossing by crossing.
+    /// A drawing with too many crossings to see anything.
     #[error(
         "a drawing of more than {} crossings shows nothing: use --summary or --format json",
         svg::crossings::MAX_BANDS
     )]
     TooMuchToDraw,
-    /// A table that nobody could read.
+    /// A table that is too large to read.
     #[error(
         "a table of this plan would have {cells} cells: use --summary, or --format json or svg"
     )]
     TooLarge {
-        /// How many.
+        /// The number of cells.
         cells: u64,
     },
 }
 
-/// A plan, and how to speak of it.
+/// A plan with its names.
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
@@ -160,19 +160,19 @@ pub struct Planned {
     pub order: Vec<PeId>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
-    /// The tree as it was named.
+    /// The name of the tree as typed.
     pub tree_name: String,
     /// The algorithm's name.
     pub algorithm: &'static str,
     /// How certification synchronises.
     pub sync: Option<&'static str>,
-    /// With `--ports multi`: what single ports would take.
+    /// With `--ports multi`: the steps with single ports.
     pub single_port_steps: Option<u64>,
-    /// Of a gather by many ports: the steps if P0 takes each branch on a port of its own.
+    /// For a gather by many ports: the steps if P0 receives each branch on a separate port.
     pub port_each_steps: Option<u64>,
 }
 
-/// Plans and prints; all that is wrong with the command line, if something is.
+/// Prints the plan, or returns all errors in the command line.
 pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     if let PlanOperation::Scatter(args) = &args.operation
         && let Some(cost) = args.packets.setup
@@ -203,7 +203,7 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
             return plan.write(args.plan.print(), out);
         }
         PlanOperation::Scatter(args) => match args.order {
-            Order::Search(nodes) => return ordered::scatter(&args, nodes, out),
+            Some(Order::Search(nodes)) => return ordered::scatter(&args, nodes, out),
             _ => (scatter(&args)?, args.plan),
         },
         PlanOperation::Gather(args) => (gather(&args)?, args.plan),
@@ -237,17 +237,18 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
     })
 }
 
-/// What goes with `--from` and `--ports multi`.
+/// Checks the options that `--from` and `--ports multi` permit.
 fn check_static(args: &PlanScatterArgs) -> Result<(), PlanError> {
     match args.order {
-        Order::FarthestFirst => Ok(()),
-        _ => Err(PlanError::FromElsewhere("--order")),
+        None | Some(Order::FarthestFirst) => Ok(()),
+        Some(_) => Err(PlanError::FromElsewhere("--order")),
     }
 }
 
 fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
     let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
-    let (order, algorithm) = order_of(&tree, &flits, &args.order).map_err(|e| vec![e])?;
+    let order = args.order.as_ref().unwrap_or(&Order::FarthestFirst);
+    let (order, algorithm) = order_of(&tree, &flits, order).map_err(|e| vec![e])?;
     Ok(Planned {
         plan: plan_scatter(&tree, &flits, &order),
         order,
@@ -306,9 +307,9 @@ fn table(plan: &Plan) -> Result<String, PlanError> {
     }
 }
 
-/// The tree and the lengths that are asked for.
+/// The requested tree and lengths.
 pub struct AskedPlan {
-    /// The tree as it was named.
+    /// The name of the tree as typed.
     pub name: String,
     /// The tree.
     pub tree: Arc<Tree>,
@@ -317,7 +318,7 @@ pub struct AskedPlan {
 }
 
 impl AskedPlan {
-    /// What is wrong with both, at once, if something is.
+    /// Returns the tree and the lengths, or all errors in both.
     pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Vec<PlanError>> {
         let (topology, lengths) = topology_and_lengths(args, spanning)?;
         let tree = Arc::new(topology.tree);
@@ -330,7 +331,7 @@ impl AskedPlan {
     }
 }
 
-/// On which tree or network, and the lengths; what is wrong with both, at once, if something is.
+/// Returns the tree or network and the lengths, or all errors in both.
 pub fn topology_and_lengths(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
@@ -346,14 +347,15 @@ pub fn topology_and_lengths(
     }
 }
 
-fn order_of(
+/// The destinations of the nonnull messages in this order, and its name.
+pub(super) fn order_of(
     tree: &Tree,
     flits: &[u64],
     order: &Order,
 ) -> Result<(Vec<PeId>, &'static str), PlanError> {
     let farthest = farthest_first(tree, flits);
     match order {
-        // What is searched for is planned apart (`ordered`), on links of their own.
+        // A search is planned elsewhere (`ordered`), on its own links.
         Order::FarthestFirst | Order::Search(_) => Ok((farthest, "fdf")),
         Order::NearestFirst => {
             let mut nearest = farthest;
@@ -398,7 +400,7 @@ fn multi_port(
     }
 }
 
-/// "gather on path:6 by certification, serial".
+/// Returns a title such as "gather on path:6 by certification, serial".
 fn title(planned: &Planned) -> String {
     let Planned {
         plan,

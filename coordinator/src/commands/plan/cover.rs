@@ -22,14 +22,14 @@ struct Covered {
     name: String,
     network: Network,
     cover: Cover,
-    /// By PE, how far it is from P0.
+    /// Distance from P0, by PE.
     distances: Vec<u64>,
 }
 
 impl Covered {
     fn of(topology: &Topology, args: &TreeArgs) -> Result<Covered, PlanError> {
         let spanned = topology.network.as_ref().ok_or(PlanError::NothingToCover)?;
-        // A network of a cluster file has no rule, whatever it is.
+        // A network of a cluster file has no rule for its cover.
         let no_rule = || NetworkSpec::Edges(args.cluster.clone().unwrap_or_default());
         let spec = spanned.spec.clone().unwrap_or_else(no_rule);
         let network = spanned.network.clone();
@@ -46,12 +46,12 @@ impl Covered {
         })
     }
 
-    /// The ports of P0.
+    /// Returns the number of ports of P0.
     fn ports(&self) -> usize {
         self.network.neighbours(self.cover.nodes[0]).len()
     }
 
-    /// What there is to say of any plan over the cover.
+    /// Returns the part of a plan that all operations over the cover share.
     fn plan(self, algorithm: String, plan: Timetable) -> StaticPlan {
         let mut pe_on = vec![PeId::ROOT; self.cover.nodes.len()];
         for (pe, node) in (0..).map(PeId).zip(&self.cover.nodes) {
@@ -75,7 +75,7 @@ impl Covered {
     }
 }
 
-/// The cover and the lengths that are asked for; all that is wrong with them.
+/// Returns the requested cover and lengths, or all errors in them.
 fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
     let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
     let flits = deal_flits(&lengths, &topology.tree).map_err(|fault| vec![fault.into()])?;
@@ -84,7 +84,8 @@ fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
     Ok((covered, flits))
 }
 
-/// The plan of the deal that is asked for, or of the quickest, ties to those that cut the least.
+/// Returns the plan with the requested distribution, or the quickest; of equals the one that cuts the
+/// fewest messages.
 fn dealt(
     args: &PlanRoundArgs,
     cover: &Cover,
@@ -105,7 +106,7 @@ fn dealt(
     quickest.unwrap_or_default()
 }
 
-/// The nonnull messages between P0 and each other PE.
+/// Returns the nonnull messages between P0 and each other PE.
 fn messages(flits: &[u64], ends: impl Fn(PeId) -> [PeId; 2]) -> Vec<PlannedMessage> {
     let all = (0..).map(PeId).zip(flits);
     let message = |(pe, flits): (PeId, &u64)| {
@@ -120,7 +121,7 @@ fn messages(flits: &[u64], ends: impl Fn(PeId) -> [PeId; 2]) -> Vec<PlannedMessa
     all.filter(|(_, flits)| **flits > 0).map(message).collect()
 }
 
-/// Those that are given, of options that do not go with a cover.
+/// Returns an error for each given option that does not apply to a cover.
 fn check(options: &[(bool, &'static str)]) -> Result<(), Vec<PlanError>> {
     let given = options.iter().filter(|(is_given, _)| *is_given);
     let faults: Vec<PlanError> = given
@@ -132,10 +133,13 @@ fn check(options: &[(bool, &'static str)]) -> Result<(), Vec<PlanError>> {
     }
 }
 
-/// A scatter, farthest destination first on each port of P0.
+/// Plans a scatter, farthest destination first on each port of P0.
 pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
     check(&[
-        (args.order != Order::FarthestFirst, "--order"),
+        (
+            !matches!(args.order, None | Some(Order::FarthestFirst)),
+            "--order",
+        ),
         (args.from.is_some(), "--from"),
         (args.plan.simulate, "--simulate"),
     ])?;
@@ -151,7 +155,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
     })
 }
 
-/// A gather, synchronized on all trees before anything is sent.
+/// Plans a gather, synchronized on all trees before anything is sent.
 pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
     check(&[
         (args.algorithm.is_some(), "--algorithm"),
@@ -170,7 +174,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
     })
 }
 
-/// A broadcast, its flits down one tree after the other.
+/// Plans a broadcast, its flits down one tree after the other.
 pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     check(&[
         (args.algorithm != BroadcastAlgorithm::Auto, "--algorithm"),

@@ -1,4 +1,4 @@
-//! `flitcast plan exchange`: every PE has something for every other.
+//! `flitcast plan exchange`: every PE sends a different message to every other.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::Arc;
 use flitcast_proto::PeId;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::timetable::Timetable;
-use flitcast_proto::ops::{exchange_hosts as hosts, exchange_plan as exchange};
+use flitcast_proto::ops::{
+    Exchange, Operation, blocks, exchange_hosts as hosts, exchange_plan as exchange,
+};
 
 use super::args::PlanExchangeArgs;
 use super::command::PlanError;
@@ -18,7 +20,7 @@ use crate::ways::plan_limits::MOST_HOSTS_OF_ROUNDS;
 use crate::ways::tree_plans;
 use crate::ways::way::operation_by;
 
-/// Plans and prints; all that is wrong with the command line, if something is.
+/// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
     plan.write(args.print, out)
@@ -58,7 +60,7 @@ fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
     planned.map_err(|fault| vec![fault])
 }
 
-/// That the algorithm is one of those for a tree, or of those where all reach each other.
+/// Checks that the algorithm supports a tree, or a complete network if `reach_all`.
 fn check_algorithm(args: &PlanExchangeArgs, reach_all: bool) -> Result<(), PlanError> {
     let why = match (args.algorithm.as_str(), reach_all) {
         ("auto" | "tree", false) => return Ok(()),
@@ -81,19 +83,23 @@ fn unfit(args: &PlanExchangeArgs, why: &str) -> PlanError {
     }
 }
 
-/// The state machines of an exchange by the algorithm of a plan.
+/// Returns the state machines of an exchange by the algorithm of a plan.
 fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played {
-    match operation_by("exchange", &plan.algorithm) {
-        Some(operation) => Played::ByAll {
-            flits: flits.concat(),
-            tree: Arc::new(topology.tree.clone()),
-            operation,
-        },
-        None => Played::default(),
-    }
+    let Some(operation) = operation_by("exchange", &plan.algorithm) else {
+        return Played::default();
+    };
+    let block = match operation {
+        Operation::Exchange(Exchange::Tree) => blocks::of_exchange(&topology.tree, flits),
+        _ => 1,
+    };
+    Played::flit_by_flit(block, || Played::ByAll {
+        flits: flits.concat(),
+        tree: Arc::new(topology.tree.clone()),
+        operation,
+    })
 }
 
-/// What a plan is made of that is no matter of lengths.
+/// Creates the parts of a plan that do not depend on lengths.
 fn of_timetable(algorithm: &str, plan: Timetable, bound_steps: u64) -> StaticPlan {
     StaticPlan {
         algorithm: algorithm.to_owned(),
@@ -121,8 +127,8 @@ fn on_tree(
     })
 }
 
-/// Where all reach each other, each by one port. Shifts, which leave messages whole, are taken if
-/// nothing is faster.
+/// Plans in a complete network with one port for each PE. Shifts, which leave messages whole, are
+/// chosen if nothing is faster.
 fn between_hosts(args: &PlanExchangeArgs, flits: &[Vec<u64>]) -> Result<StaticPlan, PlanError> {
     let bound = hosts::least_steps(flits);
     let is_small = flits.len() <= MOST_HOSTS_OF_ROUNDS;
@@ -147,7 +153,6 @@ fn between_hosts(args: &PlanExchangeArgs, flits: &[Vec<u64>]) -> Result<StaticPl
     })
 }
 
-/// The nonnull messages.
 fn messages(flits: &[Vec<u64>]) -> Vec<PlannedMessage> {
     let pes = || (0..flits.len() as u32).map(PeId);
     let pairs = pes().flat_map(|from| pes().map(move |to| (from, to)));

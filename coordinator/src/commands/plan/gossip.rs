@@ -1,4 +1,4 @@
-//! `flitcast plan gossip`: what every PE has goes to all others.
+//! `flitcast plan gossip`: every PE sends its message to all others.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use super::args::PlanGossipArgs;
 use super::command::PlanError;
 use super::{gossip_on_network, gossip_on_tree};
 
-/// Plans and prints; all that is wrong with the command line, if something is.
+/// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     match args.tree.network {
         Some(_) => gossip_on_network::run(args, out),

@@ -1,5 +1,5 @@
-//! Gossip on a ring, an array, a mesh, a torus, or among PEs that all reach each other, in whole
-//! steps of the wormhole model.
+//! Gossip on a ring, an array, a mesh, a torus or a complete network, in whole steps of the
+//! wormhole model.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -23,31 +23,31 @@ use crate::options::prices::{PriceArgs, PriceError};
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 
-/// What is wrong with a gossip on a network.
+/// An error in the command line of a gossip on a network.
 #[derive(Debug, Error)]
 pub enum GossipFault {
-    /// The network is none, or none for this.
+    /// The network is invalid, or has no planned gossip.
     #[error(transparent)]
     Network(#[from] GossipNetworkError),
-    /// The prices are none.
+    /// The prices are invalid.
     #[error(transparent)]
     Prices(#[from] PriceError),
-    /// An option that says something of trees.
+    /// An option that only applies to trees.
     #[error("{0} is for trees: a gossip on a --network has no root, and a port for each edge")]
     OfTrees(&'static str),
-    /// A list of another length than there are PEs.
+    /// A list with more or fewer lengths than there are PEs.
     #[error(
         "--lengths: {given} given, but {needed} needed: one for each PE from P0 to P{} (for the \
          same everywhere, write equal:LENGTH)",
         needed - 1
     )]
     Count {
-        /// How many the list has.
+        /// The number of lengths in the list.
         given: usize,
-        /// How many PEs there are.
+        /// The number of PEs.
         needed: usize,
     },
-    /// Blocks so long that sums would not be exact.
+    /// Blocks whose total length would make sums inexact.
     #[error("--lengths: the blocks have more than {MAX_FLITS} flits together")]
     TooLong,
     /// No algorithm has that name.
@@ -61,7 +61,7 @@ impl From<PriceError> for PlanError {
     }
 }
 
-/// Plans and prints; all that is wrong with the command line, if something is.
+/// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let (gossip, algorithm, typed, prices) = planned(args)?;
     let cost = gossip.cost();
@@ -90,7 +90,7 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
     })
 }
 
-/// What is said of the simulation, over the tree that a run would begin by.
+/// Returns the result of the simulation, over the tree that a run would begin with.
 fn simulated(
     args: &PlanGossipArgs,
     gossip: &Gossip,
@@ -146,7 +146,7 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, Vec<PlanError>> {
     Ok((gossip, algorithm, typed, prices))
 }
 
-/// The algorithm of that name; where there is none, those of the network are told.
+/// Returns the algorithm of that name; the error lists those of the network.
 fn named(name: &str, arena: Option<&Arena>) -> Result<Algorithm, PlanError> {
     name.parse().map_err(|fault| match (fault, arena) {
         (NameError::Unknown(algorithm), Some(arena)) => PlanError::Unfit {
@@ -157,12 +157,12 @@ fn named(name: &str, arena: Option<&Arena>) -> Result<Algorithm, PlanError> {
     })
 }
 
-/// What came out well; the fault is put to the others.
+/// Returns the value, or adds the error to the others.
 fn kept<T, E: Into<PlanError>>(read: Result<T, E>, faults: &mut Vec<PlanError>) -> Option<T> {
     read.map_err(|fault| faults.push(fault.into())).ok()
 }
 
-/// Options that do not belong to a network.
+/// Returns an error for each option that does not apply to a network.
 fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
     let options = [
         ("--tree", args.tree.tree.is_some()),
@@ -177,7 +177,7 @@ fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
         .collect()
 }
 
-/// A length for each PE.
+/// Computes a length for each PE.
 fn dealt(lengths: &Lengths, needed: usize) -> Result<Vec<u64>, PlanError> {
     match lengths {
         Lengths::List(list) if list.len() != needed => {
@@ -194,7 +194,7 @@ fn dealt(lengths: &Lengths, needed: usize) -> Result<Vec<u64>, PlanError> {
     }
 }
 
-/// Why an algorithm does not suit a network.
+/// Returns the reasons why an algorithm does not support a network.
 fn unfit(algorithm: &Algorithm, arena: &Arena) -> Vec<PlanError> {
     let faults = algorithm.on(arena).err().unwrap_or_default();
     described(algorithm, faults)

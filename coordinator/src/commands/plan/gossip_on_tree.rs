@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flitcast_proto::ops::gossip_plan as gossip;
 use flitcast_proto::ops::timetable::Timetable;
-use flitcast_proto::ops::{Gossip, Operation};
+use flitcast_proto::ops::{Gossip, Operation, blocks};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanGossipArgs;
@@ -22,7 +22,7 @@ use crate::ways::tree_plans::flood;
 /// How to gossip on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Algorithm {
-    /// What suits the ports.
+    /// The better one for these ports.
     Auto,
     /// Each flit over each edge once.
     Flood,
@@ -50,7 +50,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Plans and prints; all that is wrong with the command line, if something is.
+/// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
     let plan = plan(args)?;
     plan.write(args.print, out)
@@ -93,17 +93,17 @@ fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
     })
 }
 
-/// The state machines of a gossip over the edges of a tree.
+/// Returns the state machines of a gossip over the edges of a tree.
 fn played(tree: &Tree, flits: &[u64]) -> Played {
     let operation = Operation::Gossip(Gossip::Flood);
-    Played::ByAll {
+    Played::flit_by_flit(blocks::of_gossip(tree, flits), || Played::ByAll {
         flits: operation.by_delivery(tree, flits),
         tree: Arc::new(tree.clone()),
         operation,
-    }
+    })
 }
 
-/// That the plan can be worked out.
+/// Checks that the plan is not too large.
 fn check(tree: &Tree, flits: Vec<u64>) -> Result<Vec<u64>, PlanError> {
     check_pes(tree.len())?;
     check_flits("--lengths", &flits)?;
@@ -144,7 +144,6 @@ fn unfit(why: &str) -> PlanError {
     }
 }
 
-/// The nonnull messages.
 fn messages(tree: &Tree, flits: &[u64]) -> Vec<PlannedMessage> {
     let message = |source: PeId| PlannedMessage {
         id: source.0.into(),

@@ -1,4 +1,4 @@
-//! A gossip on a network as it is printed: a table of its steps, or JSON with every packet.
+//! The output of a gossip on a network: a table of its steps, or JSON with every packet.
 
 use std::io::{self, Write};
 
@@ -11,26 +11,26 @@ use crate::options::prices::PriceArgs;
 use crate::text::figures::{as_exact, decimal, lines, table};
 use crate::text::words::counted;
 
-/// Rows of steps that somebody would still read.
+/// Limit of rows of steps that a user would still read.
 const MAX_ROWS: usize = 40;
 
-/// A planned gossip, and how to speak of it.
+/// A planned gossip with its names.
 pub struct Report<'a> {
-    /// As it was typed.
+    /// The network as typed.
     pub network: &'a str,
     /// The algorithm's name, with its parameters.
     pub algorithm: String,
-    /// As they were typed.
+    /// The prices as typed.
     pub prices: &'a PriceArgs,
-    /// What it costs.
+    /// The cost of the plan.
     pub cost: Cost,
-    /// Its time in lock step.
+    /// The time in lock step.
     pub time: Exact,
-    /// Its time where nobody waits for a step to be over; unknown on complete networks.
+    /// The time if no PE waits for the end of a step; unknown on complete networks.
     pub free_run: Option<Exact>,
-    /// What no gossip takes less than.
+    /// A lower bound of the time of any gossip.
     pub bound: Exact,
-    /// Its steps.
+    /// The steps.
     pub gossip: &'a Gossip,
 }
 
@@ -90,7 +90,7 @@ struct JsonPiece {
     flits: u64,
 }
 
-/// Null blocks are no messages.
+/// Omits null blocks, which are not messages.
 fn messages<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::Error> {
     let lengths = gossip.iter().flat_map(|gossip| gossip.blocks.lengths());
     let nonnull = lengths.enumerate().filter(|(_, flits)| **flits > 0);
@@ -101,7 +101,7 @@ fn messages<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::
     }))
 }
 
-/// One step after the other: all packets of all steps need not be in memory at once.
+/// Writes one step after the other, so that the packets of all steps need not be in memory at once.
 fn steps<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::Error> {
     let step = |gossip: &Gossip, step: Step| JsonStep {
         packets: step
@@ -135,7 +135,7 @@ struct Row {
 }
 
 impl Report<'_> {
-    /// `optimal`, or how far from the bound.
+    /// Returns `optimal`, or the distance from the bound.
     fn proof(&self) -> String {
         match self.time == self.bound {
             true => "optimal".to_owned(),
@@ -146,7 +146,7 @@ impl Report<'_> {
         }
     }
 
-    /// Prints it for programs.
+    /// Prints the plan as JSON.
     pub fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
         let whole = (!summary).then_some(self.gossip);
         let report = Json {
@@ -171,7 +171,7 @@ impl Report<'_> {
         out.write_all(b"\n")
     }
 
-    /// Prints it for eyes.
+    /// Returns the plan as human-readable text.
     pub fn text(&self, summary: bool) -> String {
         let lengths = self.gossip.blocks.lengths();
         let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
@@ -212,7 +212,7 @@ impl Report<'_> {
         out
     }
 
-    /// What was given, or is taken in its place.
+    /// Returns the given prices, or their defaults.
     pub fn prices_as_text(&self) -> String {
         let PriceArgs { ts, td, tl, .. } = self.prices;
         let [ts, td, tl] = [(ts, "1"), (td, "0"), (tl, "1")]
@@ -260,7 +260,7 @@ impl Report<'_> {
         text
     }
 
-    /// `P4 to P7 with P3..P5`: the first of the largest packets.
+    /// Returns the first of the largest packets, such as `P4 to P7 with P3..P5`.
     fn largest(&self, step: &Step) -> String {
         let size = |packet: &&Packet| packet.flits.len();
         let Some(packet) = step.packets.iter().rev().max_by_key(size) else {

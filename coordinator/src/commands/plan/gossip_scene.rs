@@ -13,11 +13,12 @@ use crate::text::figures::decimal;
 use crate::text::words::counted;
 
 impl Report<'_> {
-    /// As a scene: of each packet its set-up, and the blocks or pieces of them that it carries.
+    /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it
+    /// carries.
     ///
     /// # Errors
     ///
-    /// It would have so much in it that nobody could see anything.
+    /// Returns an error if the picture would be too crowded to see anything.
     pub fn scene(&self, prices: &Prices) -> Result<Scene, PlanError> {
         let Report { gossip, cost, .. } = self;
         let pes = gossip.arena.pes();
@@ -26,7 +27,7 @@ impl Report<'_> {
         let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
         let (mut bands, mut phases, mut now) = (Vec::new(), Vec::new(), 0);
         for step in gossip.steps() {
-            // Where all reach each other, packets of a PE follow each other.
+            // In a complete network the packets of a PE follow each other.
             let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
             for packet in &step.packets {
                 let hops = u128::from(packet.hops.unsigned_abs());

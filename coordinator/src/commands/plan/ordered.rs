@@ -1,5 +1,5 @@
-//! `flitcast plan scatter --order search`: the order of messages that is best over unlike links, or
-//! the best that was found, and the bound.
+//! `flitcast plan scatter --order search`: the best order of messages found for unequal links, and the
+//! bound.
 
 use std::io::{self, Write};
 
@@ -17,10 +17,10 @@ use crate::site::topology::Topology;
 use crate::text::units::Nanos;
 use crate::text::words::{counted, names};
 
-/// Payload of a flit where links have rates: that of a run that knows nothing better.
+/// Payload of a flit on links with rates: the default of a run.
 const FLIT_BYTES: u64 = 64 << 10;
 
-/// Plans and prints; all that is wrong with the command line, if something is.
+/// Prints the plan, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     nodes: u64,
@@ -68,15 +68,15 @@ pub fn scatter(
     })
 }
 
-/// What a tick is.
+/// The unit of a tick.
 #[derive(Clone, Copy)]
 enum Unit {
-    /// A step of the papers' model, where nobody says anything of links.
+    /// A step of the papers' model, if no file describes links.
     Step,
     Nanosecond,
 }
 
-/// The links down to each PE, by index; or which of them have no rate.
+/// Returns the links down to each PE, by index, or an error that names those without a rate.
 fn hops(topology: &Topology) -> Result<(Vec<Hop>, Unit), String> {
     let everywhere = topology.settings.link.map(EdgeSpec::alike);
     let tree = &topology.tree;
@@ -144,7 +144,7 @@ struct Json<'a> {
 }
 
 impl Report<'_> {
-    /// `optimal`, or how far from the bound.
+    /// Returns `optimal`, or the distance from the bound.
     fn proof(&self) -> String {
         match self.found.time - self.found.bound {
             0 => "optimal".to_owned(),

@@ -1,37 +1,39 @@
-//! `flitcast plan scatter` and `gather` with `--setup`: in packets that cost something to start.
+//! `flitcast plan scatter` and `gather` with `--setup`: plans in packets with a set-up cost.
 
 use std::io::{self, Write};
 use std::str::FromStr;
 
 use clap::Args;
+use flitcast_proto::PeId;
 use flitcast_proto::packets::fault::PacketsFault;
-use flitcast_proto::packets::model::LinkCost;
+use flitcast_proto::packets::model::{LinkCost, Run};
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
-use flitcast_proto::packets::{self, Split, certification};
+use flitcast_proto::packets::{self, Method, Split, certification};
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::command::{AskedPlan, PlanError};
+use super::command::{AskedPlan, PlanError, order_of};
 use super::packets_certified::CertifiedReport;
 use super::packets_report::PacketReport;
 use crate::options::args::GatherAlgorithm;
 use crate::options::names::typed;
+use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 
-/// Arguments of what is sent in packets.
+/// Options of plans in packets.
 #[derive(Debug, Args)]
 pub struct PacketArgs {
-    /// Plan in packets: what starting one costs on each link, in the time of a flit, an integer
-    /// or a fraction like 3/2.
+    /// Plan in packets: the set-up cost of a packet on each link, as a multiple of a flit's time, an
+    /// integer or a fraction like 3/2.
     #[arg(long, value_name = "BETA")]
     pub setup: Option<LinkCost>,
-    /// How messages are cut: auto; of one nonnull message COUNT even packets, or
-    /// sizes:S1,S2,..; with --algorithm certification auto or cap:C, the largest packet
-    /// [default: auto].
+    /// How messages are cut: auto; COUNT even packets each, or one per flit; sizes:S1,S2,.. of one
+    /// nonnull message; sequence:4x1,3x2,3x1 of all, the PE and the flits of each packet that P0
+    /// sends; with --algorithm certification auto or cap:C, the largest packet [default: auto].
     #[arg(long, value_name = "PACKETS", requires = "setup")]
     pub packets: Option<Packets>,
-    /// How many nodes a search for a better plan may look at, on trees where no plan is
-    /// known to be the best; 0 is no search [default: 200000].
+    /// Limit of nodes that the search for a better plan visits, on trees where no plan is known to be
+    /// optimal; 0 for no search [default: 200000].
     #[arg(long, value_name = "NODES", requires = "setup",
         value_parser = clap::value_parser!(u64).range(..=MOST_NODES))]
     pub search: Option<u64>,
@@ -40,11 +42,11 @@ pub struct PacketArgs {
 /// How messages are cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packets {
-    /// As well as we know.
+    /// The best cut found.
     Auto,
-    /// One message, as somebody wants it.
+    /// The requested cut.
     Split(Split),
-    /// Each message into even packets of at most so many flits.
+    /// Each message into even packets of at most this number of flits.
     Cap(u64),
 }
 
@@ -54,18 +56,36 @@ impl FromStr for Packets {
     fn from_str(text: &str) -> Result<Packets, String> {
         let unknown = || {
             format!(
-                "`{text}` is no way to cut messages: auto, a COUNT of even packets, \
-                 sizes:S1,S2,.. with the flits of each, or cap:C (C at least 1) with \
-                 --algorithm certification"
+                "`{text}` does not say how to cut messages: auto, a COUNT of even packets each, \
+                 sizes:S1,S2,.. with the flits of each packet of one message, \
+                 sequence:PExFLITS,.. with every packet of all messages, or cap:C (C at least 1) \
+                 with --algorithm certification"
             )
         };
         let number = |part: &str| part.trim().parse::<u64>().map_err(|_| unknown());
+        let packet = |part: &str| {
+            let (pe, flits) = part.split_once('x').ok_or_else(unknown)?;
+            Ok::<_, String>(Run {
+                pe: parse_pe(pe.trim()).map_err(|_| unknown())?,
+                flits: flits
+                    .trim()
+                    .parse()
+                    .ok()
+                    .filter(|&flits| flits > 0)
+                    .ok_or_else(unknown)?,
+                packets: 1,
+            })
+        };
         match text.split_once(':') {
             None if text == "auto" => Ok(Packets::Auto),
             None => Ok(Packets::Split(Split::Count(number(text)?))),
             Some(("sizes", sizes)) => {
                 let sizes = sizes.split(',').map(number).collect::<Result<_, _>>()?;
                 Ok(Packets::Split(Split::Sizes(sizes)))
+            }
+            Some(("sequence", packets)) => {
+                let packets = packets.split(',').map(packet).collect::<Result<_, _>>()?;
+                Ok(Packets::Split(Split::Sequence(packets)))
             }
             Some(("cap", cap)) => match number(cap)? {
                 0 => Err(unknown()),
@@ -76,31 +96,49 @@ impl FromStr for Packets {
     }
 }
 
-/// Plans and prints a scatter; all that is wrong with the command line, if something is.
+/// Prints the plan of a scatter, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     cost: LinkCost,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Vec<PlanError>> {
     let mut unfit = unfit(&args.plan, args.ports);
-    if args.order != Order::FarthestFirst {
-        unfit.push("--order");
-    }
     if args.from.is_some() {
         unfit.push("--from");
     }
     let mut faults = left_out(unfit);
     if let Some(Packets::Cap(_)) = args.packets.packets {
         faults.push(PlanError::Packets(
-            "cap:C is for a gather by certification: auto, COUNT or sizes:S1,S2,..".to_owned(),
+            "cap:C is for a gather by certification: auto, COUNT, sizes:S1,S2,.. or \
+             sequence:PExFLITS,.."
+                .to_owned(),
+        ));
+    }
+    let is_in_order = matches!(
+        args.packets.packets,
+        Some(Packets::Split(Split::Sizes(_) | Split::Sequence(_)))
+    );
+    if is_in_order && args.order.is_some() {
+        faults.push(PlanError::Packets(
+            "sizes and sequence say in which order packets leave: leave out --order".to_owned(),
         ));
     }
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
-    let report = in_packets("scatter", &args.packets, &asked, cost)?;
+    let order = match &args.order {
+        None | Some(Order::Search(_)) => None,
+        Some(order) => {
+            Some(order_of(&asked.tree, &asked.flits, order).map_err(|fault| vec![fault])?)
+        }
+    };
+    let nodes = match args.order {
+        Some(Order::Search(nodes)) => Some(nodes),
+        _ => args.packets.search,
+    };
+    let report = in_packets("scatter", &args.packets, nodes, &asked, cost, order)?;
     report.write(&args.plan, out)
 }
 
-/// Plans and prints a gather; all that is wrong with the command line, if something is.
+/// Prints the plan of a gather, or returns all errors in the command line.
 pub fn gather(
     args: &PlanGatherArgs,
     cost: LinkCost,
@@ -116,7 +154,7 @@ pub fn gather(
     }
 }
 
-/// A gather whose lengths P0 knows.
+/// Plans a gather whose lengths P0 knows beforehand.
 fn mirrored(
     args: &PlanGatherArgs,
     cost: LinkCost,
@@ -139,11 +177,12 @@ fn mirrored(
         ));
     }
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
-    let report = in_packets("gather", &args.packets, &asked, cost)?;
+    let nodes = args.packets.search;
+    let report = in_packets("gather", &args.packets, nodes, &asked, cost, None)?;
     report.write(&args.plan, out)
 }
 
-/// A gather whose lengths P0 does not know.
+/// Plans a gather whose lengths P0 does not know beforehand.
 fn certified(
     args: &PlanGatherArgs,
     cost: LinkCost,
@@ -166,7 +205,7 @@ fn certified(
         _ => certification::plan_best_cap(tree, flits, cost),
     };
     let certified = certified.map_err(|fault| vec![told(fault)])?;
-    // Of a tree on which no bound is worked out, none is told.
+    // On a tree for which no bound is computed, none is reported.
     let mirror = packets::plan(tree, flits, cost, 0).ok();
     let report = CertifiedReport {
         asked: &asked,
@@ -177,7 +216,7 @@ fn certified(
     report.write(&args.plan, out)
 }
 
-/// What belongs to plans in steps.
+/// Returns the options that only apply to plans in steps.
 fn unfit(args: &PlanRoundArgs, ports: Ports) -> Vec<&'static str> {
     let mut unfit = Vec::new();
     if ports == Ports::Multi {
@@ -196,7 +235,7 @@ fn left_out(unfit: Vec<&'static str>) -> Vec<PlanError> {
     }
 }
 
-/// The tree and the lengths, unless something is wrong with them or has been before.
+/// Returns the tree and the lengths, unless there is an error in them or there was one before.
 fn asked(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
@@ -215,13 +254,17 @@ fn asked(
 fn in_packets<'a>(
     operation: &'static str,
     args: &PacketArgs,
+    nodes: Option<u64>,
     asked: &'a AskedPlan,
     cost: LinkCost,
+    order: Option<(Vec<PeId>, &'static str)>,
 ) -> Result<PacketReport<'a>, Vec<PlanError>> {
     let (tree, flits) = (&asked.tree, &asked.flits);
-    let plan = match &args.packets {
-        Some(Packets::Split(split)) => packets::plan_split(tree, flits, cost, split),
-        _ => packets::plan(tree, flits, cost, args.search.unwrap_or(DEFAULT_NODES)),
+    let given = order.as_ref().map(|(order, _)| &order[..]);
+    let plan = match (&args.packets, given) {
+        (Some(Packets::Split(split)), _) => packets::plan_split(tree, flits, cost, split, given),
+        (_, Some(order)) => packets::plan_in_order(tree, flits, cost, order),
+        _ => packets::plan(tree, flits, cost, nodes.unwrap_or(DEFAULT_NODES)),
     };
     let unplanned = packets::unplanned(tree, flits, cost);
     match (plan, unplanned) {
@@ -229,6 +272,10 @@ fn in_packets<'a>(
             operation,
             asked,
             cost,
+            method: match order {
+                Some((_, name)) => name,
+                None => method(plan.method),
+            },
             plan,
             unplanned,
         }),
@@ -236,7 +283,18 @@ fn in_packets<'a>(
     }
 }
 
-/// A fault with the option that it is of.
+/// Returns how a sequence was found, as in JSON.
+fn method(method: Method) -> &'static str {
+    match method {
+        Method::Given => "given",
+        Method::Even => "even",
+        Method::OneWay | Method::FarthestFirst => "fdf",
+        Method::LargestTailFirst => "largest-tail-first",
+        Method::Search => "search",
+    }
+}
+
+/// Returns the error with the option that it concerns.
 fn told(fault: PacketsFault) -> PlanError {
     match fault {
         PacketsFault::Flits { .. } | PacketsFault::Hops { .. } => {

@@ -1,4 +1,4 @@
-//! Prints a gather by Transmission-Certification II: what every PE promises, is ordered and sends.
+//! Prints a gather by Transmission-Certification II: each PE's certificate, order and transmission.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -15,25 +15,25 @@ use crate::options::format::Format;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
 
-/// Such a gather, and how to speak of it.
+/// A gather by certification with its names.
 pub struct CertifiedReport<'a> {
     /// The tree and the lengths.
     pub asked: &'a AskedPlan,
-    /// What links cost.
+    /// The cost of links.
     pub cost: LinkCost,
     /// The gather.
     pub certified: Certified,
-    /// No gather takes less, not even if P0 knew all lengths; `None` if that was too much to work
-    /// out.
+    /// A lower bound for any gather, even if P0 knew all lengths; `None` if it takes too long to
+    /// compute.
     pub bound: Option<Ticks>,
 }
 
 impl CertifiedReport<'_> {
-    /// Prints it as it is asked for.
+    /// Prints the gather in the requested format.
     ///
     /// # Errors
     ///
-    /// That it is too large to draw, if a drawing is asked for.
+    /// Returns an error if it is too large to draw.
     pub fn write(
         &self,
         args: &PlanRoundArgs,
@@ -88,7 +88,7 @@ impl CertifiedReport<'_> {
         report
     }
 
-    /// All that certify.
+    /// Returns all PEs that certify.
     fn each_pe(&self) -> impl Iterator<Item = PeId> {
         self.asked.tree.pes().skip(1)
     }
@@ -134,8 +134,8 @@ impl CertifiedReport<'_> {
         out
     }
 
-    /// A row for each PE: what it promises, what it is ordered, when its stream crosses the link
-    /// to its parent.
+    /// Returns a row for each PE: its certificate, its order, and the time at which its stream crosses
+    /// the link to its parent.
     fn table(&self) -> comfy_table::Table {
         let exact = |time| self.cost.exact(time).to_string();
         let of_pe = |stream: &Stream| (stream.pe, *stream);

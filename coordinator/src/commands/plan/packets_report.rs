@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
+use flitcast_proto::packets::PacketPlan;
 use flitcast_proto::packets::model::{LinkCost, Ticks, Timetable};
-use flitcast_proto::packets::{Method, PacketPlan};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -14,23 +14,25 @@ use crate::options::format::Format;
 use crate::text::figures::{self, lines, table};
 use crate::text::words::counted;
 
-/// Rows of a table that somebody reads.
+/// Limit of table rows.
 pub const MOST_ROWS: usize = 50;
-/// Packets that are listed, and links that they cross: a few seconds.
+/// Limit of listed packets times links that they cross: a few seconds of work.
 const MOST_PACKETS: u64 = 1_000_000;
 const MOST_LINKS: u64 = 1_000_000_000;
 
-/// A scatter in packets, or its mirror, and how to speak of it.
+/// A scatter in packets, or its mirror, a gather, with its names.
 pub struct PacketReport<'a> {
-    /// Its name.
+    /// The name of the operation.
     pub operation: &'static str,
     /// The tree and the lengths.
     pub asked: &'a AskedPlan,
-    /// What links cost.
+    /// The cost of links.
     pub cost: LinkCost,
+    /// The name of the order, or of how the sequence was found.
+    pub method: &'static str,
     /// The scatter.
     pub plan: PacketPlan,
-    /// Its time with one packet for each message, and with one for each flit.
+    /// The time with one packet for each message, and with one for each flit.
     pub unplanned: [Ticks; 2],
 }
 
@@ -42,18 +44,18 @@ struct Listed {
     end: Ticks,
 }
 
-/// An exact time, as programs read it: an integer, or a fraction as a string.
+/// Returns an exact time for JSON: an integer, or a fraction as a string.
 pub fn exact(cost: LinkCost, time: Ticks) -> Value {
     figures::exact(cost.exact(time))
 }
 
-/// The parents of P1 and so on, P0's none ahead of them.
+/// Returns the parents of all PEs, `None` for P0.
 pub fn parents(asked: &AskedPlan) -> Vec<Option<u32>> {
     let parent = |pe| asked.tree.parent(pe).map(|PeId(parent)| parent);
     asked.tree.ids().map(parent).collect()
 }
 
-/// `optimal`, or how far from the bound.
+/// Returns `optimal`, or the distance from the bound.
 fn proof(time: Ticks, bound: Ticks) -> String {
     match time - bound {
         0 => "optimal".to_owned(),
@@ -82,36 +84,25 @@ struct Whole<'a> {
 }
 
 impl PacketReport<'_> {
-    /// Whether P0 gets everything.
+    /// Returns whether the operation is a gather.
     pub fn is_gather(&self) -> bool {
         self.operation == "gather"
     }
 
-    /// How the sequence was found.
-    fn method(&self) -> &'static str {
-        match self.plan.method {
-            Method::Given => "given",
-            Method::Even => "even",
-            Method::OneWay | Method::FarthestFirst => "fdf",
-            Method::LargestTailFirst => "largest-tail-first",
-            Method::Search => "search",
-        }
-    }
-
-    /// The same, for eyes.
+    /// Returns how the sequence was found, as human-readable text.
     pub fn by(&self) -> String {
         match self.is_gather() {
-            true => format!("mirror of a scatter, {}", self.method()),
-            false => self.method().to_owned(),
+            true => format!("mirror of a scatter, {}", self.method),
+            false => self.method.to_owned(),
         }
     }
 
-    /// How many packets there are.
+    /// Returns the number of packets.
     pub fn count(&self) -> u64 {
         self.plan.sequence.iter().map(|run| run.packets).sum()
     }
 
-    /// Prints it as it is asked for; what it would take too long to list, if that is asked for.
+    /// Prints the plan in the requested format, or returns an error if the list would be too long.
     pub fn write(
         &self,
         args: &PlanRoundArgs,
@@ -133,7 +124,7 @@ impl PacketReport<'_> {
         })
     }
 
-    /// The first packets in the order in which P0 sends or receives them.
+    /// Returns the first packets in the order in which P0 sends or receives them.
     fn listed(&self, most: usize) -> Result<Vec<Listed>, PlanError> {
         let tree = &self.asked.tree;
         let runs = self.plan.sequence.iter();
@@ -142,7 +133,7 @@ impl PacketReport<'_> {
             links.saturating_add(run.packets.saturating_mul(hops))
         });
         let packets = self.count();
-        // The first that come are the last that would leave: all are played.
+        // The first to arrive are the last that would leave: all are simulated.
         let is_cut = !self.is_gather() && most < MOST_PACKETS as usize;
         if !is_cut && (packets > MOST_PACKETS || links > MOST_LINKS) {
             return Err(PlanError::TooManyPackets { packets, links });
@@ -188,7 +179,7 @@ impl PacketReport<'_> {
             algorithm: if self.is_gather() {
                 "mirror"
             } else {
-                self.method()
+                self.method
             },
             setup: exact(self.cost.setup),
             pes: self.asked.tree.len(),

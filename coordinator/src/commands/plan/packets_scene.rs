@@ -1,4 +1,4 @@
-//! Packets with a set-up cost as a scene: each on each link.
+//! Packets with a set-up cost as a scene: each packet on each link.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use super::svg::crossings::{Band, Moment, Scene};
 use super::svg::frame::Axis;
 use crate::text::words::counted;
 
-/// A packet on a link, of a set-up and what follows it.
+/// A packet on a link: its set-up and its payload.
 struct Crossing {
     class: usize,
     name: String,
     from: PeId,
     to: PeId,
     begin: f64,
-    /// When its set-up is over,
+    /// The end of the set-up,
     ready: f64,
-    /// and when it is.
+    /// and the end of the packet.
     end: f64,
 }
 
@@ -54,7 +54,7 @@ impl Crossing {
 
 const PACKETS: &str = "packet of message Mi: a bar where it comes";
 
-/// What all scenes in packets have in common.
+/// Returns the part that all scenes in packets share.
 fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Scene {
     let moment = |time| Moment {
         at: cost.exact(time).to_f64(),
@@ -77,11 +77,11 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
 }
 
 impl PacketReport<'_> {
-    /// As a scene: each packet on each link.
+    /// Returns the scene: each packet on each link.
     ///
     /// # Errors
     ///
-    /// It would have so much in it that nobody could see anything.
+    /// Returns an error if the picture would be too crowded to see anything.
     pub fn scene(&self) -> Result<Scene, PlanError> {
         let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
         check_pes(tree.len())?;
@@ -138,11 +138,11 @@ impl PacketReport<'_> {
 }
 
 impl CertifiedReport<'_> {
-    /// As a scene: each PE's stream to its parent.
+    /// Returns the scene: each PE's stream to its parent.
     ///
     /// # Errors
     ///
-    /// It would have so much in it that nobody could see anything.
+    /// Returns an error if the picture would be too crowded to see anything.
     pub fn scene(&self) -> Result<Scene, PlanError> {
         let tree = &self.asked.tree;
         check_pes(tree.len())?;

@@ -1,4 +1,4 @@
-//! Plans that are lists of crossings as scenes, for the space-time diagram, and what all scenes need.
+//! Space-time diagrams of plans that are lists of crossings, and helpers that all scenes need.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::svg::crossings::{Band, MAX_BANDS, Moment, Scene};
 use super::svg::frame::Axis;
 use crate::text::words::counted;
 
-/// That a picture of so many PEs shows something.
+/// Checks that a picture of this number of PEs is still readable.
 pub fn check_pes(pes: usize) -> Result<(), PlanError> {
     match pes > MAX_PES {
         true => Err(PlanError::TooLargeToDraw { pes }),
@@ -20,7 +20,7 @@ pub fn check_pes(pes: usize) -> Result<(), PlanError> {
     }
 }
 
-/// Puts a band to the others, as long as the picture still shows something.
+/// Adds a band, as long as the picture is still readable.
 pub fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
     if bands.len() == MAX_BANDS {
         return Err(PlanError::TooMuchToDraw);
@@ -29,7 +29,7 @@ pub fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// The sender is busy, and nothing comes yet.
+/// Creates the band of a set-up: the sender is busy, and nothing arrives yet.
 pub fn setup(from: PeId, to: PeId, span: [f64; 2]) -> Band {
     Band {
         class: None,
@@ -41,13 +41,13 @@ pub fn setup(from: PeId, to: PeId, span: [f64; 2]) -> Band {
     }
 }
 
-/// What tells the bands of a plan apart.
+/// The property that the colours of a plan distinguish.
 enum Colours {
     /// Flits of the one message.
     Flits,
     /// The trees of a cover, by the edges that they have.
     Trees(BTreeMap<(PeId, PeId), usize>),
-    /// Where messages start.
+    /// The sources of messages.
     Sources,
     /// Messages.
     Messages,
@@ -69,7 +69,7 @@ impl Colours {
         }
     }
 
-    /// What a band of this colour is.
+    /// Describes a band of this colour for the legend.
     fn what(&self) -> &'static str {
         match self {
             Colours::Flits => "flit of the message: slanted where it crosses, a bar where it comes",
@@ -84,7 +84,7 @@ impl Colours {
     }
 }
 
-/// The flits that cross without a gap; with `singly`, each.
+/// Returns the flits that cross without a gap as one leg; with `singly`, each flit.
 fn runs(leg: Leg, singly: bool) -> impl Iterator<Item = Leg> {
     let (runs, flits) = match leg.every == 1 && !singly {
         true => (1, leg.flits),
@@ -99,11 +99,11 @@ fn runs(leg: Leg, singly: bool) -> impl Iterator<Item = Leg> {
 }
 
 impl StaticPlan {
-    /// As a scene.
+    /// Returns the plan as a scene.
     ///
     /// # Errors
     ///
-    /// It would have so much in it that nobody could see anything.
+    /// Returns an error if the picture would be too crowded to see anything.
     pub fn scene(&self) -> Result<Scene, PlanError> {
         check_pes(self.pes)?;
         let colours = Colours::of(self);
@@ -180,7 +180,7 @@ impl StaticPlan {
                 .collect(),
             is_multi_port: self.ports == "multi",
             classes: match &colours {
-                // Each has a band, unless there is nobody to send it to.
+                // Each has a band, unless there is no other PE.
                 Colours::Flits => (1..=flits.min(MAX_BANDS as u64))
                     .map(|flit| format!("flit {flit}"))
                     .collect(),
@@ -205,8 +205,8 @@ impl StaticPlan {
         }
     }
 
-    /// The tree that all crossings are over: that of the edges, else the one by which each PE gets
-    /// everything from one other.
+    /// Returns the tree that all crossings are over: that of the edges, else the one in which each PE
+    /// receives everything from one other.
     fn tree(&self) -> Option<Tree> {
         let root = self.source().unwrap_or(PeId::ROOT);
         let mut parents = vec![None; self.pes];

@@ -1,5 +1,5 @@
-//! `--simulate`: the state machines that a real run has, one for each PE, play in lock step what was
-//! planned, under all rules of the model, and what they did is held against the plan.
+//! `--simulate`: the state machines of a real round, one for each PE, run the plan in lock step
+//! under all rules of the model, and their result is compared with the plan.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,27 +17,39 @@ use super::static_plan::StaticPlan;
 use crate::options::ports::Ports;
 use crate::text::words::counted;
 
-/// Crossings that a simulation keeps, at some 100 bytes each and twice.
+/// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
 pub const MAX_SIMULATED: u64 = 20_000_000;
 
-/// What plays a plan in lock step.
+/// The state machines that run a plan in lock step, if there are any.
 #[derive(Debug)]
 pub enum Played {
-    /// The state machines of an operation on a tree, messages having so many flits by delivery.
+    /// The state machines of an operation on a tree.
     ByAll {
         /// Rooted where the operation begins.
         tree: Arc<Tree>,
-        /// What they do.
+        /// The operation.
         operation: Operation,
-        /// By delivery.
+        /// The flits of each message, by delivery.
         flits: Vec<u64>,
     },
-    /// Nothing does, for this reason.
+    /// None, for this reason.
     ByNobody(String),
 }
 
 impl Played {
-    /// By whom a plan is played, if it is one for single ports.
+    /// Returns the simulation of a plan whose flits cross the edges of a tree one by one; none if a
+    /// block of the plan has several flits.
+    pub fn flit_by_flit(block_flits: u64, played: impl FnOnce() -> Played) -> Played {
+        match block_flits {
+            1 => played(),
+            _ => Played::ByNobody(format!(
+                "a round of so many crossings has blocks of {block_flits} flits, so the state machines do not \
+                 run what is planned flit by flit: take shorter messages"
+            )),
+        }
+    }
+
+    /// Returns the state machines of a plan for single ports, or none for many ports.
     pub fn by_ports(ports: Ports, single: impl FnOnce() -> Played) -> Played {
         match ports {
             Ports::Single => single(),
@@ -59,13 +71,13 @@ impl Default for Played {
 /// A flit of a message that goes from one PE to another.
 type Hop = (MessageId, u64, PeId, PeId);
 
-/// Runs the state machines of a plan that is a list of crossings, and says in a line of its
+/// Runs the state machines of a plan that is a list of crossings, and describes in a line of its
 /// summary how far they agree.
 ///
 /// # Errors
 ///
-/// That there is nothing to run, or that anything crosses that was not planned, does not cross that
-/// was, or crosses later.
+/// Returns an error if there is nothing to run, if something crosses that was not planned, or if a
+/// planned crossing is missing or late.
 pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
     let (tree, operation, flits) = match &plan.played {
         Played::ByAll {
@@ -100,14 +112,14 @@ pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
     })
 }
 
-/// What a summary says where nothing differs.
+/// The line of a summary if nothing differs.
 pub const AS_PLANNED: &str = "  simulated    step by step, every item as planned\n";
 
-/// That so many crossings can be simulated, and how many they are.
+/// Checks that this number of crossings can be simulated, and returns it.
 ///
 /// # Errors
 ///
-/// That they are too many.
+/// Returns an error if there are too many.
 fn check_items(items: u64) -> Result<u64, PlanError> {
     match items > MAX_SIMULATED {
         true => Err(PlanError::TooLong { items }),
@@ -115,7 +127,7 @@ fn check_items(items: u64) -> Result<u64, PlanError> {
     }
 }
 
-/// Every flit of a crossing, and its step.
+/// Returns every flit of a crossing, and its step.
 fn flits_of(leg: Leg) -> impl Iterator<Item = (Hop, u64)> {
     let flit = move |flit| {
         let hop = (leg.message, leg.offset + flit, leg.from, leg.to);
@@ -124,8 +136,8 @@ fn flits_of(leg: Leg) -> impl Iterator<Item = (Hop, u64)> {
     (0..leg.flits).map(flit)
 }
 
-/// Every flit that crossed in a simulation, and its step. Where a message goes in parts, its flits
-/// were dealt to them by turns.
+/// Returns every flit that crossed in a simulation, and its step. The flits of a message in parts
+/// were distributed over the parts in turn.
 fn played(run: &Simulated, tree: &Tree, operation: Operation) -> Vec<(Hop, u64)> {
     let parts = operation.parts(tree) as u64;
     let flits = run.crossings.iter().filter_map(|crossing| {
@@ -139,12 +151,12 @@ fn played(run: &Simulated, tree: &Tree, operation: Operation) -> Vec<(Hop, u64)>
     flits.collect()
 }
 
-/// Runs the state machines of a gossip on a network. Packets of several steps go by one port there, so
-/// what is compared is who gets which flit from whom.
+/// Runs the state machines of a gossip on a network. Packets of several steps use one port there,
+/// so only the sender and the receiver of each flit are compared.
 ///
 /// # Errors
 ///
-/// That anything crosses that was not planned, or does not cross that was.
+/// Returns an error if something crosses that was not planned, or if a planned crossing is missing.
 pub fn against_packets(
     gossip: &Gossip,
     algorithm: &Algorithm,
@@ -178,11 +190,12 @@ pub fn against_packets(
     }
 }
 
-/// Runs the state machines of a scatter from P0 or a gather and compares, control items included.
+/// Runs the state machines of a scatter from P0 or of a gather and compares, control items
+/// included.
 ///
 /// # Errors
 ///
-/// That anything differs.
+/// Returns an error if anything differs.
 pub fn against_plan(planned: &Planned) -> Result<(), PlanError> {
     let plan = &planned.plan;
     check_items(plan.crossing_count())?;
@@ -210,7 +223,7 @@ mod tests {
     use super::super::static_plan::Crossings;
     use super::*;
 
-    /// A broadcast of four flits over seven PEs, as somebody has changed its plan.
+    /// Simulates a broadcast of four flits over seven PEs with a changed plan.
     fn changed(change: impl FnOnce(&mut Vec<Leg>)) -> Result<String, PlanError> {
         let spec: TreeSpec = "kary:2:7".parse().expect("it is a tree");
         let tree = spec.build().expect("it is a tree");

@@ -1,5 +1,5 @@
-//! Plans that are lists of what crosses each edge when: of a broadcast, a gossip, an exchange, and of
-//! a scatter from any PE or by many ports.
+//! Plans that are lists of crossings: of a broadcast, a gossip, an exchange, and of a scatter from any
+//! PE or by many ports.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -24,59 +24,59 @@ use crate::options::tree::SpanningArg;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
 
-/// Such a plan, and how to speak of it.
+/// A plan that is a list of crossings, with its names.
 #[derive(Debug, Default)]
 pub struct StaticPlan {
-    /// Its name.
+    /// The name of the operation.
     pub operation: &'static str,
-    /// By which algorithm.
+    /// The name of the algorithm.
     pub algorithm: String,
-    /// How many ports a PE has; "shared" where all reach each other.
+    /// The ports of a PE; "shared" in a complete network.
     pub ports: &'static str,
-    /// The tree or network as it was named.
+    /// The name of the tree or network as typed.
     pub name: String,
-    /// Who is connected; `None` where everybody is.
+    /// The connected PEs; `None` in a complete network.
     pub edges: Option<Vec<[PeId; 2]>>,
-    /// The node of the network that each PE stands on, if a tree spans one.
+    /// The network's node of each PE, if a tree spans a network.
     pub nodes: Option<Vec<u32>>,
     /// The trees of a cover.
     pub trees: Vec<Tree>,
-    /// How many PEs there are.
+    /// The number of PEs.
     pub pes: usize,
     /// The nonnull messages.
     pub messages: Vec<PlannedMessage>,
-    /// What crosses when.
+    /// The crossings.
     pub crossings: Crossings,
     /// The step of the last arrival.
     pub time_steps: u64,
-    /// Steps that no plan takes less than.
+    /// A lower bound of the steps of any plan.
     pub bound_steps: u64,
-    /// The most flits that a PE keeps at the end of a step for others.
+    /// The largest number of flits that a PE keeps for others at the end of a step.
     pub kept_flits: u64,
-    /// What plays it in lock step.
+    /// The state machines that run it in lock step.
     pub played: Played,
 }
 
 /// A message of a plan.
 #[derive(Debug)]
 pub struct PlannedMessage {
-    /// Its number.
+    /// The number of the message.
     pub id: u64,
-    /// Where it starts.
+    /// The source.
     pub source: PeId,
-    /// Where it ends.
+    /// The destinations.
     pub destinations: Vec<PeId>,
-    /// How long it is.
+    /// The length.
     pub flits: u64,
 }
 
-/// What crosses when.
+/// The crossings of a plan.
 #[derive(Debug)]
 pub enum Crossings {
-    /// All of it.
+    /// All crossings.
     Listed(Vec<Leg>),
-    /// Messages from the root of a tree, each without a stop: of a million PEs, their crossings are
-    /// more than should be kept.
+    /// Messages from the root of a tree that do not stop on the way. For a million PEs a list of their
+    /// crossings would be too long.
     Ways(Arc<Tree>, Vec<MessagePlan>),
 }
 
@@ -87,7 +87,7 @@ impl Default for Crossings {
 }
 
 impl Crossings {
-    /// By message, the first step in which any of it crosses an edge, and the last one.
+    /// Returns for each message the first and the last step in which any of it crosses an edge.
     fn steps(&self) -> BTreeMap<u64, [u64; 2]> {
         let mut steps: BTreeMap<u64, [u64; 2]> = BTreeMap::new();
         let mut take = |message: u64, [first, last]: [u64; 2]| {
@@ -110,7 +110,7 @@ impl Crossings {
         steps
     }
 
-    /// All of it, in order.
+    /// Returns all crossings in order.
     pub fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
         match self {
             Crossings::Listed(legs) => Box::new(legs.iter().copied()),
@@ -121,7 +121,7 @@ impl Crossings {
     }
 }
 
-/// The edges of a tree.
+/// Returns the edges of a tree.
 pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
     let edges = tree.pes();
     edges
@@ -129,7 +129,7 @@ pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
         .collect()
 }
 
-/// A scatter from any PE, farthest destination first; with many ports, in each branch.
+/// Plans a scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
     let from = source(args.from, &topology.tree).map_err(|fault| vec![fault.into()])?;
@@ -201,12 +201,12 @@ struct Message {
     source: u32,
     destinations: Vec<u32>,
     flits: u64,
-    /// Of a scatter or a gather.
+    /// Additional values for a scatter or a gather.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     of_pe: Option<OfPe>,
 }
 
-/// What a plan of a scatter or a gather says of the message of a PE in any case.
+/// Values that a plan of a scatter or a gather always has for the message of a PE.
 #[derive(Serialize)]
 struct OfPe {
     pe: u64,
@@ -254,11 +254,11 @@ fn crossings<S: Serializer>(all: &Option<&Crossings>, to: S) -> Result<S::Ok, S:
 }
 
 impl StaticPlan {
-    /// Prints it as is asked for, once it was simulated, if that is.
+    /// Prints the plan in the requested format, after the simulation if that is requested.
     ///
     /// # Errors
     ///
-    /// That the simulation did something else, or that it is too large to draw.
+    /// Returns an error if the simulation differs, or if the plan is too large to draw.
     pub fn write(
         &self,
         asked: PrintArgs,
@@ -283,7 +283,7 @@ impl StaticPlan {
         })
     }
 
-    /// `optimal`, or how far from the bound.
+    /// Returns `optimal`, or the distance from the bound.
     fn proof(&self) -> String {
         match self.time_steps - self.bound_steps {
             0 => "optimal".to_owned(),
@@ -332,7 +332,7 @@ impl StaticPlan {
         self.messages.iter().map(told).collect()
     }
 
-    /// Where all messages start, if they do so at one PE.
+    /// Returns the source of all messages, if they have the same one.
     pub fn source(&self) -> Option<PeId> {
         let sources = self.messages.iter().map(|message| message.source);
         let first = sources.clone().next()?;
@@ -381,8 +381,8 @@ impl StaticPlan {
         out
     }
 
-    /// A row for each PE: who sends to it, and when the first and the last flit come that are for
-    /// it.
+    /// Returns a row for each PE: its sender, and the steps in which the first and the last flit for
+    /// the PE arrive.
     fn arrivals(&self) -> Table {
         let mut table = table(["PE", "from", "first flit", "last flit"]);
         let is_for = |leg: &Leg| self.messages.len() <= 1 || leg.message == leg.to.into();
@@ -407,7 +407,8 @@ impl StaticPlan {
         table
     }
 
-    /// A row for each PE: what crosses its ports, for others too, and when it begins and ends.
+    /// Returns a row for each PE: the traffic on its ports, with that for other PEs, and its first and
+    /// last step.
     fn traffic(&self) -> Table {
         let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
         // Flits out and in, the first step and the last one.
@@ -438,7 +439,7 @@ impl StaticPlan {
     }
 }
 
-/// The step in which the last flit of a leg crosses.
+/// Returns the step in which the last flit of a leg crosses.
 fn last_step(leg: &Leg) -> u64 {
     leg.first_step + (leg.flits - 1) * leg.every
 }

@@ -1,11 +1,10 @@
-//! The space-time diagram of a plan: a row for each PE, a column for each step,
-//! each message a band that slants over the rows on its way.
+//! The space-time diagram of a plan: a row for each PE, a column for each step, each message a band
+//! that slants over the rows on its way.
 //!
-//! Column t shows what the papers' figures show in row t: an item that crosses in
-//! step t is in column t at its receiver, and in column t-1 at its sender. The
-//! picture is plain SVG, without fonts, scripts or styles of its own, and the same
-//! plan always gives the same bytes. What is when is [`Plan`]'s to say; nothing is
-//! scheduled here.
+//! Column t shows row t of the papers' figures: an item that crosses in step t is in column t at its
+//! receiver, and in column t-1 at its sender. The picture is plain SVG, without fonts, scripts or
+//! styles, and the same plan always gives the same bytes. All times are those of the [`Plan`]; nothing
+//! is scheduled here.
 
 mod canvas;
 pub mod crossings;
@@ -23,13 +22,12 @@ use canvas::{Anchor, Canvas, Num, Taken, text_width};
 use frame::{Axis, Entry, Icon, Sheet};
 use layout::Layout;
 
-/// The most PEs of which a picture is worth making: with more, a row is thinner
-/// than half a pixel, and the bands' ways take time to follow (n^2 on a path).
+/// Limit of PEs in a readable picture: with more, a row is thinner than half a pixel, and the paths of
+/// the bands take long to compute (n^2 on a path).
 pub const MAX_PES: usize = 4096;
 
-/// Fill and stroke of the bands, taken in turn by order of arrival: Tol's bright
-/// and muted schemes, so arranged that neighbours differ in hue and in lightness,
-/// for print without colour too.
+/// Fill and stroke of the bands, used in turn by order of arrival: Tol's bright and muted schemes,
+/// arranged so that neighbours differ in hue and in lightness, also for print without colour.
 const PALETTE: [(&str, &str); 10] = [
     ("#4477aa", "#2b4f76"),
     ("#ee7733", "#a84a12"),
@@ -60,7 +58,7 @@ pub fn svg(plan: &Plan, title: &str) -> String {
     canvas.finish()
 }
 
-/// What stands around the bands of a plan.
+/// Returns the parts around the bands of a plan.
 fn sheet<'a>(plan: &'a Plan, title: &'a str) -> Sheet<'a> {
     let flits: u128 = plan.messages.iter().map(|m| u128::from(m.flits)).sum();
     let pes = frame::counted(plan.tree.len() as u128, "PE");
@@ -95,7 +93,7 @@ fn sheet<'a>(plan: &'a Plan, title: &'a str) -> Sheet<'a> {
 
 const BAND_LEGEND: &str = "message Mi: bars at the PEs it passes, slanted where it crosses";
 
-/// The bands, then the kinds of control items, as far as the plan has them.
+/// Returns the entries for the bands, then for the kinds of control items that the plan has.
 fn legend(plan: &Plan) -> Vec<Entry> {
     let entry = |icon, text: &str| Entry {
         icon,
@@ -110,7 +108,7 @@ fn legend(plan: &Plan) -> Vec<Entry> {
     bands.into_iter().chain(kinds).collect()
 }
 
-/// The PEs that a message passes, its source first.
+/// Returns the PEs that a message passes, its source first.
 fn way(plan: &Plan, message: &MessagePlan) -> Vec<PeId> {
     let mut way = vec![message.pe];
     while let Some(parent) = way.last().and_then(|&pe| plan.tree.parent(pe)) {
@@ -122,7 +120,7 @@ fn way(plan: &Plan, message: &MessagePlan) -> Vec<PeId> {
     way
 }
 
-/// The first column in which a message is at its source.
+/// Returns the first column in which a message is at its source.
 fn departure(message: &MessagePlan) -> f64 {
     message.first_step as f64 - 1.0
 }
@@ -132,7 +130,7 @@ fn bands(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Taken) {
     by_arrival.sort_by_key(|message| (message.arrival_step, message.pe));
     let thin = layout.row_height.min(layout.step_width) < 4.0;
     let (opacity, stroke) = if thin { (0.6, 0.15) } else { (0.4, 0.8) };
-    // How far off a corner may be: the more of them there are, the less one is seen.
+    // Tolerance of a corner: it grows with the number of hops, because less of each is visible.
     let hops: f64 = plan
         .messages
         .iter()
@@ -176,7 +174,7 @@ fn bands(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Taken) {
     canvas.close();
 }
 
-/// The band whose left edge this is.
+/// Returns the outline of the band that has this left edge.
 fn outline(edge: &[(f64, f64)], width: f64) -> String {
     let mut shape = String::new();
     let right = edge.iter().rev().map(|&(x, y)| (x + width, y));
@@ -189,9 +187,9 @@ fn outline(edge: &[(f64, f64)], width: f64) -> String {
     shape
 }
 
-/// Leaves out the corners that nobody would see, lest the bands of a deep tree fill
-/// megabytes. The points are one step apart; a straight piece goes on as long as
-/// some line from its beginning passes all its points within `near`.
+/// Removes corners that are not visible, lest the bands of a deep tree fill megabytes. The points are
+/// one step apart; a straight piece continues as long as some line from its beginning passes all its
+/// points within `near`.
 fn thinned(points: &[(f64, f64)], near: f64) -> Vec<(f64, f64)> {
     let mut kept = vec![points[0]];
     let mut begin = 0;
@@ -212,7 +210,7 @@ fn thinned(points: &[(f64, f64)], near: f64) -> Vec<(f64, f64)> {
     kept
 }
 
-/// The mark of a kind of control item, by its name among the definitions.
+/// Returns the mark of a kind of control item, by its name among the definitions.
 fn mark(item: Control) -> Option<&'static str> {
     match item {
         Control::Token => Some("token"),
@@ -224,7 +222,7 @@ fn mark(item: Control) -> Option<&'static str> {
     }
 }
 
-/// Where an item stands at its sender and at its receiver.
+/// Returns the positions of an item at its sender and at its receiver.
 fn ends(layout: &Layout, item: &ControlPlan) -> [(f64, f64); 2] {
     let step = item.step as f64;
     [
@@ -284,11 +282,11 @@ fn described(item: &ControlPlan) -> String {
     format!("step {step}, {from} to {to}, {what}")
 }
 
-/// Further than this from a band's name, it is named once more.
+/// Distance from a band's name beyond which the band is named again.
 const FAR_ROWS: f64 = 2.5;
 
-/// `M5` on the band, between the rows, near the message's own PE and again near P0
-/// if that is far, where it fits the band and nothing else is written.
+/// Draws `M5` on the band, between the rows, near the message's own PE and again near P0 if that is
+/// far, where it fits the band and covers no other text.
 fn band_names(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Taken) {
     let size = (layout.row_height * 0.55).clamp(8.0, 12.0);
     canvas.open(format_args!(
@@ -321,8 +319,8 @@ fn band_names(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Tak
     canvas.close();
 }
 
-/// Where a band's name may stand, from its source on: the middle of the band beside
-/// each row on its way, and how much the band slants there.
+/// Returns the possible positions of a band's name, from its source on: the middle of the band beside
+/// each row on its way, and the slant of the band there.
 fn name_spots(layout: &Layout, message: &MessagePlan, way: &[PeId]) -> Vec<(f64, f64, f64)> {
     let mut spots = Vec::new();
     for (hop, ends) in way.windows(2).enumerate() {
@@ -338,7 +336,7 @@ fn name_spots(layout: &Layout, message: &MessagePlan, way: &[PeId]) -> Vec<(f64,
     spots
 }
 
-/// A certificate's lag, an order's s, beside the mark.
+/// Draws a certificate's lag or an order's s beside the mark.
 fn control_numbers(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Taken) {
     let size = (layout.row_height * 0.5).clamp(8.0, 10.0);
     let off = frame::mark_size(layout);

@@ -1,4 +1,4 @@
-//! A tree for other programs: our own tree file, Graphviz, JSON.
+//! Output of a tree for other programs: as a tree file, Graphviz or JSON.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use crate::options::link_spec::LinkSpec;
 use crate::render::tree::TreeFigures;
 use crate::site::topology::Topology;
 
-/// Parents on a line of the tree file.
+/// Number of parents per line of the tree file.
 const PARENTS_A_LINE: usize = 16;
 
-/// The tree file that `--tree file:` reads.
+/// Writes the tree file that `--tree file:` reads.
 pub fn toml(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "# {}", one_line(&topology.name))?;
     if let Some(nodes) = topology.nodes.as_ref().filter(|nodes| nodes[0] != 0) {
@@ -41,7 +41,7 @@ pub fn toml(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What a tree file says of a direction.
+/// Returns the keys of a link in a tree file.
 fn link_keys(link: LinkSpec) -> String {
     let rate = match link.rate {
         Some(rate) => format!("rate = \"{rate}\""),
@@ -53,7 +53,7 @@ fn link_keys(link: LinkSpec) -> String {
     }
 }
 
-/// A Graphviz graph.
+/// Writes a Graphviz graph.
 pub fn dot(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let tree = &topology.tree;
     let name = one_line(&topology.name);
@@ -73,7 +73,7 @@ pub fn dot(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "}}")
 }
 
-/// One JSON object on one line.
+/// Writes one JSON object on one line.
 pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let Topology {
         name,
@@ -100,7 +100,7 @@ pub fn json(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{object}")
 }
 
-/// A name may hold a path, and a path anything.
+/// Replaces control characters: a name may contain a path, and a path any character.
 fn one_line(name: &str) -> String {
     name.replace(char::is_control, " ")
 }

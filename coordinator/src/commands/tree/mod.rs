@@ -1,5 +1,5 @@
-//! `flitcast tree`: prints a tree, with what its shape costs. Its arguments, and what is wrong
-//! with them; each way to print it is a file of its own.
+//! `flitcast tree`: prints a tree and its figures. This file has the arguments and their checks;
+//! each output format is a submodule.
 
 mod export;
 mod svg;
@@ -14,21 +14,21 @@ use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::render::tree;
 use crate::site::topology::TopologyError;
 
-/// PEs of a drawing that a viewer still opens and somebody could find a PE in.
+/// Maximum number of PEs of a drawing, so that viewers can open it and a PE can be found in it.
 const MAX_DRAWN: usize = 5_000;
 
 /// Arguments of `flitcast tree`.
 #[derive(Debug, Args)]
 pub struct PrintTreeArgs {
-    /// Which tree.
+    /// Tree.
     #[command(flatten)]
     pub tree: TreeArgs,
-    /// How it is printed on stdout.
+    /// Format on stdout
     #[arg(long, value_parser = FORMATS, default_value = "text")]
     pub format: Format,
 }
 
-/// How a tree can be printed.
+/// The output formats of a tree.
 const FORMATS: Formats = Formats(&[
     (
         Format::Text,
@@ -40,23 +40,23 @@ const FORMATS: Formats = Formats(&[
     (Format::Json, "For programs"),
 ]);
 
-/// Something that is wrong with the command line of `flitcast tree`.
+/// A fault of the command line of `flitcast tree`.
 #[derive(Debug, Error)]
 pub enum PrintTreeError {
-    /// There is no tree.
+    /// The tree is invalid.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// A drawing in which nobody would find anything.
+    /// The tree is too large to draw.
     #[error(
-        "--format svg: {pes} PEs are too many to draw, at most {MAX_DRAWN} are; the other formats take any number"
+        "--format svg: {pes} PEs are too many to draw, at most {MAX_DRAWN} are possible; use another format"
     )]
     TooManyToDraw {
-        /// How many.
+        /// Number of PEs.
         pes: usize,
     },
 }
 
-/// Prints the tree; all that is wrong with the command line, if something is.
+/// Prints the tree, or returns all faults of the command line.
 pub fn run(
     args: PrintTreeArgs,
     out: &mut dyn Write,

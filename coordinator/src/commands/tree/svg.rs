@@ -1,6 +1,6 @@
-//! A tree as a drawing: P0 on top, a level below the other, every PE in the middle
-//! above its children. Plain SVG without fonts or scripts from elsewhere. Lines turn
-//! halfway between two levels, where nobody stands, so that none runs over a PE.
+//! A tree as an SVG drawing without external fonts or scripts: P0 at the top, one level below the
+//! other, every PE centred above its children. Edges change direction halfway between two levels,
+//! so that none crosses a PE.
 
 use std::io::{self, Write};
 
@@ -9,14 +9,15 @@ use flitcast_proto::PeId;
 use crate::render::tree::TreeFigures;
 use crate::site::topology::Topology;
 
-/// Pixels between the middles of two leaves, and of two levels.
+/// Distance in pixels between two leaves.
 const COLUMN: f64 = 44.0;
+/// Distance in pixels between two levels.
 const LEVEL: f64 = 64.0;
 const RADIUS: f64 = 17.0;
 const MARGIN: f64 = 28.0;
-/// For the two lines of heading.
+/// Height of the two lines of heading.
 const HEADING: f64 = 62.0;
-/// So that the heading is not cut off a small tree: pixels of a letter.
+/// Width of a letter in pixels, so that the heading of a small tree is not cut off.
 const LETTER: f64 = 8.2;
 
 const STYLE: &str = "\
@@ -49,7 +50,7 @@ pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     if topology.node_if_told_apart(PeId::ROOT).is_some() {
         described.push_str("; below each PE's name, its node");
     }
-    // The second line's letters are smaller.
+    // The letters of the second line are smaller.
     let letters = topology.name.chars().count().max(described.len() * 4 / 5);
     let drawn = 2.0 * RADIUS + COLUMN * (figures.leaves() - 1) as f64;
     let inner = drawn.max(LETTER * letters as f64);
@@ -109,8 +110,7 @@ pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</svg>")
 }
 
-/// Where each PE stands from left to right: every leaf has a column of its own, and
-/// whoever has children stands in the middle of them.
+/// Returns the column of each PE: every leaf has one, and a parent is centred above its children.
 fn columns(topology: &Topology) -> Vec<f64> {
     let tree = &topology.tree;
     let mut columns = vec![0.0; tree.len()];

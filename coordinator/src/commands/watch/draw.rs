@@ -1,4 +1,4 @@
-//! A picture of a running command as lines of text, and how they are put on a terminal.
+//! A snapshot of a running command as lines of text, and their output on a terminal.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -11,12 +11,12 @@ use crate::text::figures;
 use crate::text::printable::printable;
 use crate::text::units::{Bytes, Nanos, Rate};
 
-/// Lines ahead of the PEs' own: what is done, how far it is, an empty one, the headings.
+/// Number of lines above the PEs: operation, progress, an empty line and headings.
 const HEAD: usize = 5;
 /// Characters of a progress bar.
 const BAR: u64 = 30;
 
-/// What it is, in a few words.
+/// Returns the operation and the cluster in a few words.
 pub fn name(picture: &Picture) -> String {
     let Picture {
         operation, cluster, ..
@@ -24,15 +24,15 @@ pub fn name(picture: &Picture) -> String {
     format!("{} {}", printable(operation), printable(cluster))
 }
 
-/// The picture, in so many lines at most if that is said. Of the PEs that do not fit, those
-/// are left out of which there is the least to say.
+/// Formats the snapshot in at most `most` lines. If not all PEs fit, the most important ones are
+/// shown.
 pub fn lines(picture: &Picture, most: Option<usize>) -> Vec<String> {
     let mut lines = head(picture);
     let all = picture.pes.len();
     let room = most.map_or(all, |most| most.saturating_sub(HEAD));
     let chosen: Vec<(PeId, String)> = match all <= room {
         true => drawn(picture),
-        // A line says how many there are besides.
+        // One line is for the number of the other PEs.
         false => notable(picture, room.saturating_sub(1)),
     };
     lines.extend(table(picture, &chosen));
@@ -88,7 +88,7 @@ fn head(picture: &Picture) -> Vec<String> {
     ]
 }
 
-/// All PEs in the order of the tree, with its branches.
+/// Returns all PEs in the order of the tree, with its branches.
 fn drawn(picture: &Picture) -> Vec<(PeId, String)> {
     let mut children: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
     for pe in &picture.pes {
@@ -99,20 +99,20 @@ fn drawn(picture: &Picture) -> Vec<(PeId, String)> {
     branches(|pe| children.get(&pe).map_or(&[], Vec::as_slice))
 }
 
-/// So many of the PEs as are most worth a line, in the order of the tree.
+/// Returns the `most` most important PEs in the order of the tree.
 fn notable(picture: &Picture, most: usize) -> Vec<(PeId, String)> {
     let mut ranked: Vec<&PePicture> = picture.pes.iter().collect();
     ranked.sort_by_key(|pe| std::cmp::Reverse(worth(pe)));
     let chosen: Vec<u32> = ranked.iter().take(most).map(|pe| pe.pe).collect();
     let mut drawn = drawn(picture);
     drawn.retain(|(pe, _)| chosen.contains(&pe.0));
-    // Without all of them, the branches would lead nowhere.
+    // The branches are removed, because they are incomplete without all PEs.
     let plain = |(pe, before): (PeId, String)| (pe, before.replace(['├', '└', '│', '─'], " "));
     drawn.into_iter().map(plain).collect()
 }
 
-/// P0 is always shown; then those that are not heard, those over whose edge most goes, and
-/// those whose messages lag most.
+/// Returns the importance of a PE: P0 first; then silent PEs; then those with the highest rate on
+/// their edge; then those with the most bytes left.
 fn worth(pe: &PePicture) -> (bool, bool, u64, u64) {
     let rate = pe.edge.map_or(0, |edge| {
         edge.down_bytes_per_s.unwrap_or(0) + edge.up_bytes_per_s.unwrap_or(0)
@@ -162,22 +162,22 @@ fn table(picture: &Picture, chosen: &[(PeId, String)]) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// What stands on the terminal.
+/// The lines of this program on a terminal.
 #[derive(Debug, Default)]
 pub struct Screen {
-    /// How many lines of it are ours.
+    /// Number of lines shown now.
     lines: usize,
 }
 
 impl Screen {
-    /// Shows these lines in the place of the ones before. What is cut off here leaves a
-    /// terminal as it was: all of it is written at once, and nothing is changed for longer.
+    /// Replaces the lines shown before. All output is written at once and restores the terminal's
+    /// modes, so an interruption leaves the terminal unchanged.
     pub fn show(&mut self, lines: &[String], out: &mut dyn Write) -> io::Result<()> {
         let mut text = String::new();
         if self.lines > 0 {
             text.push_str(&format!("\x1b[{}A", self.lines));
         }
-        // A line that is too long is cut, and not continued on the next one.
+        // Turns off line wrapping: a long line is cut.
         text.push_str("\r\x1b[?7l");
         for line in lines {
             text.push_str(line);
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::observe::live::picture::EdgePicture;
 
-    /// A round of so many PEs on a path; P2 is the busiest.
+    /// Returns a snapshot of a round of `pes` PEs on a path; P2 is the busiest.
     fn picture(pes: u32) -> Picture {
         let pe = |pe: u32| PePicture {
             pe,

@@ -1,9 +1,10 @@
-//! Finds the commands that run, by the files that they write.
+//! Finds running commands by the files that they write.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use flitcast_node::system::regular;
 use thiserror::Error;
 
 use super::draw::name;
@@ -11,17 +12,17 @@ use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
 use crate::observe::live::picture::Picture;
 use crate::system::process;
 
-/// Of a file: 100,000 PEs with 400 bytes each.
+/// Maximum bytes of a file: 100,000 PEs with 400 bytes each.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// Why there is nothing to show.
+/// The reason why there is no command to show.
 #[derive(Debug, Error)]
 pub enum NotFound {
     #[error("no command is running: start one, or let --wait 1m wait for it")]
     Nobody,
-    #[error("process {0} is no running flitcast command of yours")]
+    #[error("process {0} is not a running flitcast command of this user")]
     NotThat(u32),
-    #[error("several commands are running; --pid says which:\n{}", .0.join("\n"))]
+    #[error("several commands are running; choose one with --pid:\n{}", .0.join("\n"))]
     Several(Vec<String>),
     #[error("{}: {why}", path.display())]
     Unreadable { path: PathBuf, why: String },
@@ -29,27 +30,27 @@ pub enum NotFound {
     Directory(#[from] RuntimeDirError),
 }
 
-/// A command that runs.
+/// A running command.
 #[derive(Debug)]
 pub struct FoundCommand {
     path: PathBuf,
-    /// As it was found.
+    /// The snapshot when it was found.
     pub picture: Picture,
 }
 
 impl FoundCommand {
-    /// How it is now; `None` once the command has ended.
+    /// Returns the current snapshot; `None` if the command has ended.
     pub fn look(&self) -> Option<Picture> {
         let picture = read(&self.path).ok()?;
         is_alive(&picture).then_some(picture)
     }
 }
 
-/// The command with this process, or the only one.
+/// Returns the command with this process id, or the only one.
 ///
 /// # Errors
 ///
-/// There is none, or there are several.
+/// Returns an error if there is no such command, or if there are several.
 pub fn find(pid: Option<u32>) -> Result<FoundCommand, NotFound> {
     let directory = runtime_dir()?;
     if let Some(pid) = pid {
@@ -85,12 +86,13 @@ pub fn find(pid: Option<u32>) -> Result<FoundCommand, NotFound> {
     }
 }
 
-/// What stands in a file; `None` if it is gone, or its command is: then it goes as well.
+/// Reads a snapshot; returns `None` if the file is missing or its command has ended, and then
+/// removes the file.
 fn one(path: &Path) -> Result<Option<Picture>, NotFound> {
     match read(path) {
         Ok(picture) if is_alive(&picture) => Ok(Some(picture)),
         Ok(_) => {
-            // Of a command that was killed. Somebody else may have removed it by now.
+            // The command was killed. Another process may have removed the file.
             let _ = fs::remove_file(path);
             Ok(None)
         }
@@ -103,16 +105,14 @@ fn one(path: &Path) -> Result<Option<Picture>, NotFound> {
 }
 
 fn read(path: &Path) -> io::Result<Picture> {
-    let mut text = Vec::new();
-    File::open(path)?.take(LONGEST).read_to_end(&mut text)?;
-    Ok(serde_json::from_slice(&text)?)
+    Ok(serde_json::from_slice(&regular::read_file(path, LONGEST)?)?)
 }
 
 fn is_alive(picture: &Picture) -> bool {
     process::started_at(picture.pid) == Some(picture.process_start)
 }
 
-/// One of several.
+/// Returns the line of one of several commands.
 fn line(picture: &Picture) -> String {
     let round = match picture.round {
         0 => picture.doing.clone(),

@@ -1,5 +1,5 @@
-//! `flitcast watch`: shows a command that runs in another process of the same user, by the
-//! file that it writes (`live`). How a picture looks in a terminal is `draw`'s business.
+//! `flitcast watch`: shows a command that runs in another process of the same user, from the file
+//! that it writes (`live`). `draw` formats the snapshots.
 
 mod draw;
 mod find;
@@ -16,29 +16,29 @@ use crate::text::units::{UnitError, parse_time};
 use draw::Screen;
 use find::{FoundCommand, NotFound};
 
-/// From one look at the file to the next: it is written as often.
+/// Time between two snapshots, the interval at which the file is written.
 const EVERY: Duration = Duration::from_millis(500);
-/// The same until there is one.
+/// Time between two attempts to find a command.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Arguments of `flitcast watch`.
 #[derive(Debug, Args)]
 pub struct WatchArgs {
-    /// The process of the command [default: the only one that runs].
+    /// Process id of the command [default: the only one that runs]
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
-    /// Show it once and end, as when the output is no terminal.
+    /// Show one snapshot and end, as when the output is not a terminal
     #[arg(long)]
     pub once: bool,
-    /// How long to wait until there is a command to watch.
+    /// Wait at most this time for a command to start
     #[arg(long, value_name = "TIME")]
     pub wait: Option<String>,
-    /// How it is shown: json prints the picture on a line, twice a second.
+    /// Format of the output: json prints a snapshot per line, twice a second
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
 }
 
-/// Why nothing is shown.
+/// The reason why nothing is shown.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error("--wait: {0}")]
@@ -51,7 +51,7 @@ pub enum WatchError {
 ///
 /// # Errors
 ///
-/// There is none, or the pictures cannot be printed.
+/// Returns an error if there is no command or the output cannot be written.
 pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<WatchError>> {
     let wait = args.wait.as_deref().map(parse_time).transpose();
     let wait = wait.map_err(|error| vec![error.into()])?.unwrap_or(0);
@@ -74,7 +74,7 @@ fn find(pid: Option<u32>, wait: Duration) -> Result<FoundCommand, NotFound> {
     }
 }
 
-/// A picture on each line.
+/// Prints a picture on each line.
 fn json(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut picture = found.picture.clone();
     loop {
@@ -92,7 +92,7 @@ fn json(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// In place on a terminal; once where there is none.
+/// Prints the picture in place on a terminal, and otherwise once.
 fn table(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()> {
     let stdout = io::stdout();
     if once || !stdout.is_terminal() {
@@ -104,7 +104,7 @@ fn table(found: &FoundCommand, once: bool, out: &mut dyn Write) -> io::Result<()
     let mut picture = found.picture.clone();
     loop {
         let rows = terminal::size(&stdout).map_or(24, |(rows, _)| rows.max(2));
-        // The cursor stands on a line of its own.
+        // The last line is left for the cursor.
         screen.show(&draw::lines(&picture, Some(rows - 1)), out)?;
         sleep(EVERY);
         match found.look() {

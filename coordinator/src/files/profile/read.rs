@@ -1,5 +1,5 @@
-//! From a file's text to a profile, or to all that is wrong with it, each with its
-//! line. A number is read only if it is one that could have been measured.
+//! Parses a file's text into a profile, or into all errors in it, each with its line. A number is only
+//! accepted if it could have been measured.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -18,18 +18,18 @@ use crate::options::names::pacing_named;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::text::words::names;
 
-/// What a number may be.
+/// The permitted values of a number.
 type Range = RangeInclusive<f64>;
 
-/// A minute, in microseconds: no link is slower than that and of use.
+/// Up to a minute, in microseconds: no useful link is slower.
 const LATENCY_US: Range = 0.0..=60e6;
 /// A second for each flit.
 const SETUP_US: Range = 0.0..=1e6;
-/// From a terabyte to a hundred bytes a second. A byte that takes no time is none.
+/// From a terabyte to a hundred bytes a second; a byte always takes some time.
 const NS_PER_BYTE: Range = 1e-3..=1e7;
 /// A gibibyte.
 const BURST_BYTES: Range = 0.0..=1_073_741_824.0;
-/// A second: what a process spends on one thing.
+/// Up to a second for one action of a process.
 const HOST_NS: Range = 0.0..=1e9;
 /// A megabyte a second.
 const HOST_NS_PER_BYTE: Range = 0.0..=1e3;
@@ -39,7 +39,7 @@ const CORES: Range = 1.0..=65_536.0;
 const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
-/// Reads a profile; otherwise, at least one fault, in the order of the file.
+/// Parses a profile; returns at least one error otherwise, in the order of the file.
 pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault>> {
     toml_file::parse(text, |_, top| {
         let kind = "profile of `flitcast calibrate`";
@@ -113,7 +113,7 @@ fn read_parents(field: &Field<'_, '_>) -> Option<Vec<u32>> {
     parents.collect()
 }
 
-/// How the tree that is asked for differs from the one that was measured.
+/// Describes how the requested tree differs from the measured one.
 fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
     let asked = parents(tree);
     if measured.len() != asked.len() {
@@ -190,10 +190,10 @@ fn read_fit(fit: &Table<'_, '_>) -> Option<Fit> {
     })
 }
 
-/// What is read of an edge: where it stands, and what it is like.
+/// An edge that was read: its position and its values.
 type ReadEdge = (Option<Spot>, Option<(MeasuredEdge, ClockOffset)>);
 
-/// The edges and the clocks by PE index, of so many PEs if that is known.
+/// Reads the edges and the clocks by PE index, for a known number of PEs if there is one.
 fn read_edges(
     top: &Table<'_, '_>,
     pes: Option<usize>,
@@ -273,7 +273,7 @@ fn read_link(link: &Table<'_, '_>) -> Option<MeasuredLink> {
     let latency_us = estimate("latency_us", LATENCY_US);
     let ns_per_byte = estimate("ns_per_byte", NS_PER_BYTE);
     let burst_bytes = estimate("burst_bytes", BURST_BYTES);
-    // Profiles of before it was measured have none.
+    // Profiles from before it was measured have none.
     let setup_us = match link.optional("setup_us") {
         Some(field) => read_estimate(&field, SETUP_US),
         None => Some(Estimate::default()),
@@ -292,13 +292,13 @@ fn read_link(link: &Table<'_, '_>) -> Option<MeasuredLink> {
     })
 }
 
-/// `[value, low, high]`; the range is the value's.
+/// Reads `[value, low, high]`; the range is the value's.
 fn read_estimate(field: &Field<'_, '_>, range: Range) -> Option<Estimate> {
     let list: Vec<Field<'_, '_>> = field.list()?.take(4).collect();
     let [value, low, high] = &list[..] else {
         return field.expect_in_table("three numbers, [value, low, high]", None);
     };
-    // An interval may begin at nothing, and end anywhere.
+    // An interval may begin at 0, and its end has no limit.
     let wide = 0.0..=1e15;
     let numbers = (value.number(&range), low.number(&wide), high.number(&wide));
     let (Some(value), Some(low), Some(high)) = numbers else {
@@ -314,7 +314,7 @@ fn read_estimate(field: &Field<'_, '_>, range: Range) -> Option<Estimate> {
     Some(Estimate { value, low, high })
 }
 
-/// Whole nanoseconds, as they were written.
+/// Converts to whole nanoseconds, as they were written.
 fn nanos(us: f64) -> f64 {
     (us * 1000.0).round()
 }

@@ -1,4 +1,4 @@
-//! What is written is read, and what is wrong is told.
+//! Tests that a written profile is read back, and that errors are reported.
 
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::tree::TreeSpec;
@@ -28,7 +28,7 @@ fn link(latency_ns: f64) -> MeasuredLink {
     }
 }
 
-/// Of kary:2:4.
+/// Returns a profile of kary:2:4.
 fn profile() -> Profile {
     let edge = MeasuredEdge {
         down: link(14_000.0),
@@ -85,7 +85,7 @@ fn what_is_written_is_read() {
     );
 }
 
-/// That `text` is refused, each of `causes` with its line.
+/// Checks that `text` is refused, with each of `causes` at its line.
 #[track_caller]
 fn refused(text: &str, causes: &[(Option<usize>, &str)]) {
     let faults = Profile::parse(text, Some(&tree("kary:2:4"))).unwrap_err();
@@ -100,7 +100,7 @@ fn refused(text: &str, causes: &[(Option<usize>, &str)]) {
     }
 }
 
-/// The text with its `nth` line that holds `from` changed, and that line's number.
+/// Returns the text with its `nth` line that contains `from` changed, and that line's number.
 #[track_caller]
 fn changed(from: &str, nth: usize, to: &str) -> (String, Option<usize>) {
     let text = profile().text();
@@ -170,13 +170,13 @@ fn another_tree_is_refused_with_the_difference() {
         star.contains("P3's parent is P1, here it is P0; calibrate"),
         "{star}"
     );
-    // Nobody has asked for a tree.
+    // No tree was requested.
     assert!(Profile::parse(&profile().text(), None).is_ok());
 }
 
 #[test]
 fn edges_that_are_missing_twice_or_nobodys() {
-    // How far above the line that is changed the fault is told: at its table or there.
+    // Lines between the fault's position and the changed line: at its table, or the line itself.
     for (to, above, cause) in [
         ("child = 2", 1, "to P2 stands in line"),
         ("child = 9", 1, "no edge to P9: with these parents"),

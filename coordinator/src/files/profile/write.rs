@@ -1,4 +1,4 @@
-//! A profile as the text of a file, for people to read as well.
+//! Writes a profile as the text of a file, readable for users as well.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ const EDGES: &str = "
 # for both.
 ";
 
-/// What is said of [`HOST_COSTS`].
+/// The comments on [`HOST_COSTS`].
 const COMMENTS: [&str; COSTS] = [
     "until a sleeping process runs",
     "a control frame, at either end",
@@ -33,10 +33,10 @@ const COMMENTS: [&str; COSTS] = [
     "once, in the first round of a process",
 ];
 
-/// The file's text.
+/// Returns the file's text.
 pub fn text(profile: &Profile) -> String {
     let mut out = String::from(HEAD);
-    // Nothing that is written to a String fails.
+    // Writing to a String cannot fail.
     let _ = write(profile, &mut out);
     out
 }
@@ -159,12 +159,12 @@ fn write_link(link: &MeasuredLink, out: &mut String) -> std::fmt::Result {
     writeln!(out, "burst_bytes = [{}]", list(link.burst_bytes, number))
 }
 
-/// The shortest decimal that reads back as the same number.
+/// Returns the shortest decimal that reads back as the same number.
 fn number(value: f64) -> String {
     format!("{value}")
 }
 
-/// Whole nanoseconds, so that they read back as the same.
+/// Formats whole nanoseconds as microseconds, so that they read back as the same.
 fn micros(ns: f64) -> String {
     let ns = ns.round() as u64;
     let text = format!("{}.{:03}", ns / 1000, ns % 1000);

@@ -1,8 +1,9 @@
-//! A table of a TOML file, whose keys are asked for one by one: each value is what it should
-//! be, or a fault with its line. What the file is about is not known here.
+//! A table of a TOML file whose keys are read one by one: each value is valid, or an error with its
+//! line. The content of the file is not known here.
 //!
-//! Nothing is `None` without a fault, but for what may be absent and is. So a reader may go
-//! on with as much as it has: [`parse`](super::parse) refuses the whole for one fault.
+//! A result is `None` only with an error, or if the value may be absent and is. So a reader may
+//! continue with the values that it has: [`parse`](super::parse) refuses the whole file for one
+//! error.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
@@ -14,28 +15,27 @@ use toml::de::{DeTable, DeValue};
 use super::{Reader, Value};
 use crate::files::user_file::Spot;
 
-/// A table and what it is called in messages.
+/// A table with its name in messages.
 pub struct Table<'a, 't> {
     reader: &'a Reader<'t>,
     values: &'a DeTable<'t>,
     name: String,
     spot: Option<Spot>,
     asked: RefCell<Vec<&'static str>>,
-    /// A key that was refused for a reason of its own.
+    /// The key that was refused for a special reason.
     refused: Cell<Option<&'static str>>,
 }
 
-/// A value that is there, at a key or in the list of one.
+/// A value at a key or in a list.
 pub struct Field<'a, 't> {
     reader: &'a Reader<'t>,
     key: String,
-    /// The name of its table.
     table: String,
     value: &'a Value<'t>,
 }
 
 impl<'a, 't> Table<'a, 't> {
-    /// The file as a whole.
+    /// Returns the file as a whole.
     pub fn top_level(reader: &'a Reader<'t>, document: &'a DeTable<'t>) -> Self {
         Table {
             reader,
@@ -47,23 +47,23 @@ impl<'a, 't> Table<'a, 't> {
         }
     }
 
-    /// The same, called `name`.
+    /// Returns the table with the name `name`.
     pub fn named(self, name: String) -> Self {
         Table { name, ..self }
     }
 
-    /// Where it begins; `None` for the file as a whole.
+    /// Returns the position of the table; `None` for the file as a whole.
     pub fn spot(&self) -> Option<Spot> {
         self.spot
     }
 
-    /// Reports what is wrong with the table.
+    /// Reports an error in the table.
     pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot, fault);
     }
 
-    /// That the file says it is of the version that is read here. In another one it is
-    /// anybody's guess what the rest means.
+    /// Checks that the file has the version that is read here; with another version the meaning of
+    /// the rest is unknown.
     pub fn is_version(&self, reads: u32, kind: &'static str, advice: &'static str) -> bool {
         let Some(version) = self.optional("version") else {
             self.fault(format!("there is no version: this is no {kind}"));
@@ -80,7 +80,7 @@ impl<'a, 't> Table<'a, 't> {
         false
     }
 
-    /// What stands at a key, if anything does.
+    /// Returns the value at a key, if there is one.
     pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't>> {
         self.asked.borrow_mut().push(key);
         self.values.get(key).map(|value| Field {
@@ -91,7 +91,7 @@ impl<'a, 't> Table<'a, 't> {
         })
     }
 
-    /// What stands at a key that has to be there.
+    /// Returns the value at a required key.
     pub fn required(&self, key: &'static str) -> Option<Field<'a, 't>> {
         let field = self.optional(key);
         if field.is_none() {
@@ -104,7 +104,7 @@ impl<'a, 't> Table<'a, 't> {
         field
     }
 
-    /// The tables of a list of such, `[[key]]`; none if the key is absent.
+    /// Returns the tables of a list `[[key]]`; none if the key is absent.
     pub fn tables(&self, key: &'static str) -> Vec<Table<'a, 't>> {
         let Some(field) = self.optional(key) else {
             return Vec::new();
@@ -117,22 +117,22 @@ impl<'a, 't> Table<'a, 't> {
             .collect()
     }
 
-    /// A text that has to be there.
+    /// Returns a required text.
     pub fn text(&self, key: &'static str) -> Option<String> {
         self.required(key)?.text()
     }
 
-    /// Whether a flag is there and set.
+    /// Returns whether a flag is present and set.
     pub fn flag(&self, key: &'static str) -> bool {
         self.optional(key).and_then(|field| field.boolean()) == Some(true)
     }
 
-    /// A number in a range, that has to be there.
+    /// Returns a required number in a range.
     pub fn number(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
         self.required(key)?.number(&range)
     }
 
-    /// Reports a key that may not stand here, for a reason of its own.
+    /// Reports a key that is not permitted here, with a special reason.
     pub fn refuse(&self, key: &'static str, fault: impl Display) {
         if let Some((key, _)) = self.values.get_key_value(key) {
             self.reader.fault(self.reader.spot_of(key), fault);
@@ -140,7 +140,7 @@ impl<'a, 't> Table<'a, 't> {
         self.refused.set(Some(key));
     }
 
-    /// Reports each key that nobody has asked for; whether there is none.
+    /// Reports each key that was not read, and returns whether there is none.
     pub fn refuse_others(&self) -> bool {
         let known = self.asked.borrow();
         let before = self.reader.fault_count();
@@ -157,28 +157,28 @@ impl<'a, 't> Table<'a, 't> {
 }
 
 impl<'a, 't> Field<'a, 't> {
-    /// Where it stands.
+    /// Returns the position of the value.
     pub fn spot(&self) -> Spot {
         self.reader.spot_of(self.value)
     }
 
-    /// The value itself.
+    /// Returns the value.
     pub fn value(&self) -> &'a DeValue<'t> {
         self.value.get_ref()
     }
 
-    /// Reports what is wrong with it.
+    /// Reports an error in the value.
     pub fn fault(&self, fault: impl Display) {
         self.reader.fault(self.spot(), fault);
     }
 
-    /// The same, called `key`.
+    /// Returns the field with the name `key`.
     pub fn called(self, key: impl Into<String>) -> Self {
         let key = key.into();
         Field { key, ..self }
     }
 
-    /// Reports that it is not what is expected, unless it is there.
+    /// Reports that the value is not what is expected, if `read` is `None`.
     pub fn expect<T>(&self, expected: &str, read: Option<T>) -> Option<T> {
         self.expect_of(&self.key, expected, read)
     }
@@ -191,7 +191,7 @@ impl<'a, 't> Field<'a, 't> {
         read
     }
 
-    /// What `parse` makes of a text, or the faults that it finds.
+    /// Parses a text, or reports the errors that `parse` finds.
     pub fn parse<T, E: IntoIterator<Item: Display>>(
         &self,
         parse: impl FnOnce(&str) -> Result<T, E>,
@@ -199,7 +199,7 @@ impl<'a, 't> Field<'a, 't> {
         self.parse_as("a text", parse)
     }
 
-    /// The same, where a text is expected of such.
+    /// Parses a text that `expected` describes in messages.
     pub fn parse_as<T, E: IntoIterator<Item: Display>>(
         &self,
         expected: &str,
@@ -210,18 +210,18 @@ impl<'a, 't> Field<'a, 't> {
         read.ok()
     }
 
-    /// A text.
+    /// Returns a text.
     pub fn text(&self) -> Option<String> {
         self.text_where("a text", |_| true)
     }
 
-    /// A text that is what is expected.
+    /// Returns a text that `is_one` accepts.
     pub fn text_where(&self, expected: &str, is_one: impl Fn(&str) -> bool) -> Option<String> {
         let text = self.value().as_str().filter(|text| is_one(text));
         self.expect(expected, text.map(str::to_owned))
     }
 
-    /// A list of texts that are what is expected.
+    /// Returns a list of texts that are what is expected.
     pub fn texts_where(
         &self,
         expected: &str,
@@ -238,17 +238,17 @@ impl<'a, 't> Field<'a, 't> {
         self.expect(expected, texts)
     }
 
-    /// Yes or no.
+    /// Returns a boolean.
     pub fn boolean(&self) -> Option<bool> {
         self.expect("true or false", self.value().as_bool())
     }
 
-    /// A table of this name.
+    /// Returns a table of this name.
     pub fn table(&self) -> Option<Table<'a, 't>> {
         self.table_of("a table")
     }
 
-    /// The same, where a table is expected of such.
+    /// Returns a table that `expected` describes in messages.
     pub fn table_of(&self, expected: &str) -> Option<Table<'a, 't>> {
         let values = self.expect(expected, self.value().as_table())?;
         Some(Table {
@@ -264,12 +264,12 @@ impl<'a, 't> Field<'a, 't> {
         })
     }
 
-    /// The values of a list, each called as the list is.
+    /// Returns the values of a list, each with the list's name.
     pub fn list(&self) -> Option<impl Iterator<Item = Field<'a, 't>>> {
         self.list_of("a list")
     }
 
-    /// The same, where a list is expected of such.
+    /// Returns the values of a list that `expected` describes in messages.
     pub fn list_of(&self, expected: &str) -> Option<impl Iterator<Item = Field<'a, 't>>> {
         let list = self.expect(expected, self.value().as_array())?;
         Some(list.iter().map(|value| Field {
@@ -280,18 +280,18 @@ impl<'a, 't> Field<'a, 't> {
         }))
     }
 
-    /// How many values a list has.
+    /// Returns the number of values in a list.
     pub fn count_values(&self) -> usize {
         self.value().as_array().map_or(0, |list| list.len())
     }
 
-    /// What `read` makes of each value of a list; `None` if one of them is nothing.
+    /// Reads each value of a list with `read`; returns `None` if it fails for one of them.
     pub fn each<T>(&self, read: impl Fn(Self) -> Option<T>) -> Option<Vec<T>> {
         let all: Vec<Option<T>> = self.list()?.map(read).collect();
         all.into_iter().collect()
     }
 
-    /// A whole number of bytes, PEs and the like.
+    /// Returns an integer: a number of bytes, PEs and the like.
     pub fn count(&self) -> Option<u64> {
         let integer = self.value().as_integer();
         let integer = integer.filter(|integer| integer.radix() == 10);
@@ -299,20 +299,20 @@ impl<'a, 't> Field<'a, 't> {
         self.expect("a whole number, not below 0", count)
     }
 
-    /// A time on somebody's clock, of any size: hosts can be up for years.
+    /// Returns a reading of a clock, of any size: hosts can be up for years.
     pub fn nanoseconds<T: FromStr>(&self) -> Option<T> {
         let integer = self.value().as_integer();
         let number = integer.and_then(|integer| integer.as_str().parse().ok());
         self.expect_in_table("a whole number of nanoseconds", number)
     }
 
-    /// A number in a range; TOML's `nan` and `inf` are in none.
+    /// Returns a number in a range; TOML's `nan` and `inf` are in none.
     pub fn number(&self, range: &RangeInclusive<f64>) -> Option<f64> {
         let number = self.any_number().filter(|number| range.contains(number));
         self.expect_in_table(&in_range("number", range), number)
     }
 
-    /// A whole number in a range.
+    /// Returns an integer in a range.
     pub fn whole_number(&self, range: &RangeInclusive<f64>) -> Option<f64> {
         let number = self.any_number();
         let number = number.filter(|number| range.contains(number) && number.fract() == 0.0);
@@ -327,7 +327,7 @@ impl<'a, 't> Field<'a, 't> {
         }
     }
 
-    /// What it is called in messages that name its table as well.
+    /// Returns the name for messages that mention its table as well.
     pub fn name_in_table(&self) -> String {
         match self.table.as_str() {
             "" => self.key.clone(),
@@ -335,7 +335,8 @@ impl<'a, 't> Field<'a, 't> {
         }
     }
 
-    /// As [`expect`](Field::expect), in a message that names the table as well.
+    /// Reports an unexpected value as [`expect`](Field::expect) does, in a message that names the
+    /// table as well.
     pub fn expect_in_table<T>(&self, expected: &str, read: Option<T>) -> Option<T> {
         self.expect_of(&self.name_in_table(), expected, read)
     }

@@ -1,4 +1,4 @@
-//! `[[edges]]` of a tree file: what the links to certain PEs are to be like.
+//! `[[edges]]` of a tree file: the shapes of links to certain PEs.
 //!
 //! ```toml
 //! [[edges]]
@@ -8,7 +8,7 @@
 //! up = { rate = "10mbit" }
 //! ```
 //!
-//! What a direction does not say is as its edge has it.
+//! A direction has the values of its edge where it gives none.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,7 @@ use super::{Nodes, read_index};
 use crate::files::toml_file::{Field, Reader, Table};
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec, Links};
 
-/// The links of the file; what is wrong with them is noted. `nodes` are its PEs,
-/// if it is known what they are.
+/// Reads the links of the file and reports the errors. `nodes` are its PEs, if they are known.
 pub fn links(reader: &Reader<'_>, field: &Field<'_, '_>, nodes: Option<&Nodes>) -> Links {
     let mut links = Links::new();
     let mut lines = BTreeMap::new();
@@ -58,7 +57,7 @@ pub fn links(reader: &Reader<'_>, field: &Field<'_, '_>, nodes: Option<&Nodes>) 
     links
 }
 
-/// What one table says of its link.
+/// Reads the link in one table.
 fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
     let mut both = LinkSpec::default();
     let mut says_more = read_link(table, &mut both);
@@ -73,7 +72,7 @@ fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
     if !says_more {
         table.fault("this [[edges]] says nothing of its link: give rate, latency, down or up");
     }
-    // Where nothing else is wrong, so that one mistake is one fault.
+    // Only if nothing else is wrong, so that one mistake is one error.
     if reader.fault_count() == before {
         let mut together: Vec<_> = [(down, edge.down), (up, edge.up)]
             .into_iter()
@@ -90,7 +89,7 @@ fn read_edge(reader: &Reader<'_>, table: &Table<'_, '_>) -> EdgeSpec {
     edge
 }
 
-/// A direction of its own: what it says, and `both` where it does not.
+/// Reads a direction of a link; missing values are those of `both`.
 fn read_direction(both: LinkSpec, field: Option<&Field<'_, '_>>) -> LinkSpec {
     let mut link = both;
     if let Some(table) = field.and_then(|field| field.table_of("a table with rate or latency")) {
@@ -100,7 +99,7 @@ fn read_direction(both: LinkSpec, field: Option<&Field<'_, '_>>) -> LinkSpec {
     link
 }
 
-/// Sets what a table says of `rate` and `latency`; whether it says anything.
+/// Sets the `rate` and `latency` of a table, and returns whether it has any.
 fn read_link(table: &Table<'_, '_>, link: &mut LinkSpec) -> bool {
     let (rate, latency) = (table.optional("rate"), table.optional("latency"));
     let says_any = rate.is_some() || latency.is_some();

@@ -1,14 +1,14 @@
-//! How it is said what is wrong with a tree.
+//! Error messages about a tree.
 
 use std::fmt;
 
 use flitcast_proto::PeId;
 use flitcast_proto::tree::TreeFault;
 
-/// How many unused ids a message names.
+/// Number of unused ids that a message names.
 pub(super) const UNUSED_NAMED: usize = 4;
 
-/// `; nothing is said of P4, P5`, or nothing.
+/// Formats PEs that are not mentioned as `; nothing is said of P4, P5`, or as an empty text.
 pub(super) struct Unused<'a>(pub &'a [PeId]);
 
 impl fmt::Display for Unused<'_> {
@@ -31,8 +31,8 @@ impl fmt::Display for Unused<'_> {
     }
 }
 
-/// `fault` with the PEs called what the file calls them: P_i is `ids[i]`, and
-/// the parent of the PE at fault is `parent`.
+/// Returns `fault` with the names that the file uses: P_i is `ids[i]`, and the parent of the PE at
+/// fault is `parent`.
 pub(super) fn as_in_file(fault: TreeFault, ids: &[u32], parent: PeId) -> TreeFault {
     let name = |pe: PeId| PeId(ids[pe.index()]);
     let names = |pes: Vec<PeId>| pes.into_iter().map(name).collect();

@@ -13,7 +13,7 @@ fn parents(text: &str) -> Vec<u32> {
     parents.map(|pe| pe.0).collect()
 }
 
-/// The message for a file called `t` with that text.
+/// Returns the message for a file called `t` with that text.
 fn message(text: &str) -> String {
     let faults = parse(text).unwrap_err();
     let path = "t".into();

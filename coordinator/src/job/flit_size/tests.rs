@@ -14,7 +14,7 @@ fn tree(spec: &str) -> Arc<Tree> {
     Arc::new(spec.build().expect("a tree"))
 }
 
-/// Hosts with a core each, and links of this rate.
+/// Returns a model of hosts with a core each and links of this rate.
 fn model(tree: &Tree, ns_per_byte: f64) -> Model {
     let link = Link {
         latency_ns: 50_000.0,
@@ -57,10 +57,19 @@ fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> 
     let tree = tree(spec);
     let bytes = operation.by_delivery(&tree, lengths);
     let model = model(&tree, ns_per_byte);
-    foresee_best(&tree, operation, Pacing::default(), &bytes, None, &model).expect("a schedule")
+    foresee_best(
+        &tree,
+        operation,
+        Pacing::default(),
+        &bytes,
+        None,
+        &model,
+        &AtomicBool::new(false),
+    )
+    .expect("a schedule")
 }
 
-/// One message from end to end of a path of eight.
+/// Plans one message from end to end of a path of eight.
 fn to_the_end(ns_per_byte: f64, bytes: u64) -> Foreseen {
     let lengths = [0, 0, 0, 0, 0, 0, bytes];
     best("path:8", Operation::Scatter, ns_per_byte, &lengths)
@@ -100,6 +109,7 @@ fn what_is_chosen_is_what_was_predicted() {
             &bytes,
             asked,
             &model,
+            &AtomicBool::new(false),
         )
     };
     let usual = usual.expect("a schedule");
@@ -109,9 +119,9 @@ fn what_is_chosen_is_what_was_predicted() {
 
 #[test]
 fn what_gains_little_stays_as_usual() {
-    // The pipe is filled in a thousandth of the time.
+    // Filling the pipe takes a thousandth of the time.
     assert_eq!(to_the_end(MBIT_100, 256 << 20).chosen, None);
-    // One hop: there is nothing to fill.
+    // One hop: there is no pipe to fill.
     let star = best("star:4", Operation::Scatter, MBIT_100, &[64 << 10; 3]);
     assert_eq!((star.flit_bytes, star.chosen), (USUAL_FLIT_BYTES, None));
     assert_eq!(
@@ -120,7 +130,7 @@ fn what_gains_little_stays_as_usual() {
     );
 }
 
-/// Behind a broadcast's stream a size is taken if it gains anything.
+/// For a broadcast's stream any gain is enough to choose another size.
 #[test]
 fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
     let path = |pes: usize, bytes: u64| {
@@ -132,7 +142,7 @@ fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
     let why = found.chosen.expect("the pipe is long");
     assert!((16 << 10..48 << 10).contains(&found.flit_bytes), "{why}");
     assert!(why.predicted_ns as f64 > WORTH * why.usual_ns as f64);
-    // One hop: there is nothing to fill.
+    // One hop: there is no pipe to fill.
     assert_eq!(path(2, 128 << 20).chosen, None);
 }
 
@@ -141,8 +151,8 @@ fn where_software_takes_the_time_the_size_stays_as_usual() {
     assert_eq!(to_the_end(0.4, 64 << 10).chosen, None);
 }
 
-/// Whatever is done, a size is only taken if the very round is quicker by a fifth, and each PE is
-/// told the same one.
+/// Another size is only chosen if it makes the round quicker by a fifth, and all PEs receive the same
+/// size.
 #[test]
 fn all_operations_gain_by_what_is_chosen() {
     for (operation, pes) in [
@@ -190,6 +200,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
         &bytes,
         4096,
         &model,
+        &AtomicBool::new(false),
     )
     .expect("a schedule");
     let size = best_alone(&tree, Operation::Scatter, &briefs, &model).expect("a size");

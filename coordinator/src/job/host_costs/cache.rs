@@ -1,6 +1,6 @@
-//! What was learned of a host, in a file below the user's cache directory: one for each
-//! boot, processor, number of cores, build and kind of connection, since what was learned
-//! elsewhere is no more than a guess here. Files that nobody has written for long are removed.
+//! A cache of the learned costs of hosts, in files below the user's cache directory: one for each boot,
+//! processor, number of cores, build and kind of connection, since costs learned under other conditions
+//! are only a guess. Files that were not written for a long time are removed.
 
 use std::fs;
 use std::io::Write as _;
@@ -15,12 +15,12 @@ use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A file of this is some 2 KiB; a longer one is none of ours.
+/// Maximum length of a file; a typical one has some 2 KiB.
 const LONGEST_BYTES: u64 = 64 << 10;
-/// Hosts that were booted so long ago are rarely still up, and quickly measured anew.
+/// Age at which a file is removed: such hosts are rarely still up, and a new measurement is quick.
 const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// What the costs hold for.
+/// The conditions under which costs were learned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// The kernel's name of this boot.
@@ -36,12 +36,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of this process; `None` where the system does not tell.
+    /// Returns the key of this process, or `None` if the system does not provide it.
     pub fn here(encrypted: bool) -> Option<Key> {
         Key::of(boot()?, processor()?, cores()?, encrypted)
     }
 
-    /// Of a PE's, by what it says of itself. PEs are of this build, or one that speaks with it.
+    /// Returns the key of a PE from its registration. All PEs run this build, or a compatible one.
     pub fn of_pe(register: &Register, encrypted: bool) -> Option<Key> {
         let boot = register.clock.split(' ').next();
         let boot = boot.filter(|boot| !boot.is_empty())?.to_owned();
@@ -50,7 +50,7 @@ impl Key {
         Key::of(boot, processor, register.cores, encrypted)
     }
 
-    /// The cores that its processes may use.
+    /// Returns the number of cores that its processes may use.
     pub fn cores(&self) -> u32 {
         self.cores
     }
@@ -79,7 +79,7 @@ impl Key {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CachedHost {
     key: Key,
@@ -88,7 +88,7 @@ pub struct CachedHost {
     learned: Kept,
 }
 
-/// What was learned, as it is kept.
+/// A cost estimate in its stored form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
     rounds: u64,
@@ -107,7 +107,7 @@ impl<const N: usize> From<&Learned<N>> for Kept {
 }
 
 impl Kept {
-    /// What is known by it, if it can be true.
+    /// Returns the cost estimate, if it is plausible.
     pub fn learned<const N: usize>(&self) -> Option<Learned<N>> {
         let rows = self.covariance.iter().map(|row| row[..].try_into().ok());
         let learned = Learned {
@@ -120,7 +120,8 @@ impl Kept {
 }
 
 impl CachedHost {
-    /// What was learned just now, of a host that was first measured at a time, or is now.
+    /// Creates an entry for a new estimate; the time of the first measurement is that of `first`, or
+    /// now.
     pub fn new(key: Key, learned: &Learned<COSTS>, first: Option<&CachedHost>) -> CachedHost {
         CachedHost {
             key,
@@ -129,35 +130,36 @@ impl CachedHost {
         }
     }
 
-    /// Parses what [`text`](Self::text) made, wherever that was, if it can be true.
+    /// Parses the output of [`text`](Self::text) from any source; returns `None` if it is not
+    /// plausible.
     pub fn parse(text: &str) -> Option<CachedHost> {
         let kept: CachedHost = serde_json::from_str(text).ok()?;
         kept.learned().is_some().then_some(kept)
     }
 
-    /// As it is kept.
+    /// Returns the stored form.
     pub fn text(&self) -> String {
-        // Numbers and strings always have a form.
+        // Numbers and strings can always be serialised.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What is known by it; never `None` of what was stored.
+    /// Returns the cost estimate; never `None` for a stored one.
     pub fn learned(&self) -> Option<Learned<COSTS>> {
         self.learned.learned()
     }
 
-    /// How long ago the host was first measured.
+    /// Returns the time since the host was first measured.
     pub fn age(&self) -> Duration {
         age_of(self.measured_s)
     }
 
-    /// What is kept for a key; `None` if nothing is, or nothing sound.
+    /// Returns the entry for a key, or `None` if there is no valid one.
     pub fn load(folder: &Path, key: &Key) -> Option<CachedHost> {
         let kept = CachedHost::parse(&load(folder, &key.file_name())?)?;
         (kept.key == *key).then_some(kept)
     }
 
-    /// Keeps it.
+    /// Stores the entry.
     pub fn store(&self, folder: &Path) {
         store(folder, self);
     }
@@ -171,16 +173,16 @@ impl CacheEntry for CachedHost {
     }
 }
 
-/// What is kept in a file of its own.
+/// An entry that has its own file.
 pub trait CacheEntry: Serialize {
-    /// What the names of all files of this kind begin with.
+    /// Prefix of the names of all files of this kind.
     const PREFIX: &str;
 
-    /// The file's name.
+    /// Returns the file's name.
     fn name(&self) -> String;
 }
 
-/// What a file holds; `None` if it cannot be read, or is none of ours.
+/// Returns the content of a file, or `None` if it cannot be read or is too long.
 pub fn load(folder: &Path, name: &str) -> Option<String> {
     let path = folder.join(name);
     let length = fs::metadata(&path).ok()?.len();
@@ -188,16 +190,16 @@ pub fn load(folder: &Path, name: &str) -> Option<String> {
     text?.ok()
 }
 
-/// Writes a file, whole or not at all, and removes those of its kind that are old. Where it
-/// cannot be written, the next command measures anew.
+/// Writes a file, whole or not at all, and removes old files of its kind. If it cannot be written, the
+/// next command measures again.
 pub fn store<T: CacheEntry>(folder: &Path, kept: &T) {
-    // Nothing is synced: it holds for this boot only.
+    // No sync is needed: the file is valid for this boot only.
     let write = || {
         fs::create_dir_all(folder)?;
         let mut beside = tempfile::Builder::new()
             .prefix(T::PREFIX)
             .tempfile_in(folder)?;
-        // Numbers and strings always have a form.
+        // Numbers and strings can always be serialised.
         let text = serde_json::to_string(kept).unwrap_or_default();
         beside.write_all(text.as_bytes())?;
         beside.persist(folder.join(kept.name()))?;
@@ -212,7 +214,7 @@ pub fn store<T: CacheEntry>(folder: &Path, kept: &T) {
     remove(folder, |name, age| name.starts_with(T::PREFIX) && age > OLD);
 }
 
-/// Removes what is kept in files of such names and ages.
+/// Removes the files whose name and age `goes` accepts.
 fn remove(folder: &Path, goes: impl Fn(&str, Duration) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -225,19 +227,19 @@ fn remove(folder: &Path, goes: impl Fn(&str, Duration) -> bool) {
     }
 }
 
-/// Seconds since 1970.
+/// Returns the seconds since 1970.
 pub fn now_s() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |since| since.as_secs())
 }
 
-/// How long ago it was so many seconds since 1970.
+/// Returns the time since a moment given in seconds since 1970.
 pub fn age_of(seconds: u64) -> Duration {
     let then = UNIX_EPOCH + Duration::from_secs(seconds);
     SystemTime::now().duration_since(then).unwrap_or_default()
 }
 
-/// `$XDG_CACHE_HOME/flitcast`, or `~/.cache/flitcast`; `None` where neither is known.
+/// Returns `$XDG_CACHE_HOME/flitcast` or `~/.cache/flitcast`; `None` if neither variable is set.
 pub fn folder() -> Option<PathBuf> {
     let absolute = |name: &str| {
         let path = std::env::var_os(name).map(PathBuf::from);
@@ -293,7 +295,7 @@ mod tests {
             change(&mut other);
             kept.store(dir.path());
             assert_eq!(CachedHost::load(dir.path(), &other), None);
-            // Under the other's name, too.
+            // With the other's name, too.
             fs::write(dir.path().join(other.file_name()), kept.text()).unwrap();
             assert_eq!(CachedHost::load(dir.path(), &other), None);
         }

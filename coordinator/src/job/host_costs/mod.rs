@@ -1,8 +1,8 @@
-//! What processes cost on each machine, and where those numbers come from: measured when a command
-//! first uses it (`flitcast calibrate --host`, which a PE there has done by a process of its own),
-//! kept in a cache, and corrected by what every round takes.
+//! The costs of processes on each machine: measured when a command first uses the machine (by a
+//! separate process of a PE there, `flitcast calibrate --host`), stored in a cache, and corrected after
+//! every round.
 //!
-//! The filter that learns is `flitcast_proto::calibration::learned`.
+//! `flitcast_proto::calibration::learned` contains the filter that learns.
 
 mod cache;
 pub mod files;
@@ -22,26 +22,26 @@ use cache::CachedHost;
 
 pub use cache::Key;
 
-/// Where what is known of a host comes from.
+/// The source of an estimate of a host's costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CostSource {
-    /// A process that measured it for this command.
+    /// A measurement for this command.
     Measured,
-    /// The cache: from so many rounds, the first of them so long ago.
+    /// The cache.
     Cached {
-        /// How many.
+        /// The number of rounds that it was learned from.
         rounds: u64,
-        /// How long ago.
+        /// The time since the first of them.
         age: Duration,
     },
     /// A profile.
     Profile,
-    /// Nobody could measure it.
+    /// An assumption, because no PE could measure it.
     Assumed,
 }
 
 impl CostSource {
-    /// For programs.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             CostSource::Measured => "measured",
@@ -51,8 +51,8 @@ impl CostSource {
         }
     }
 
-    /// Of two sources of what is used together, the one that is told of: what is assumed
-    /// rather than what is known, then what is known of the fewest rounds.
+    /// Returns the less certain of two sources of costs that are used together, which is the one to
+    /// report: assumptions first, then the one learned from the fewest rounds.
     pub fn less_sure(self, other: CostSource) -> CostSource {
         let rank = |source: CostSource| match source {
             CostSource::Assumed => (0, 0),
@@ -68,19 +68,19 @@ impl CostSource {
     }
 }
 
-/// What processes cost on the machines of a cluster.
+/// The costs of processes on the machines of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostCosts {
-    /// The costs, and which PE is on which machine.
+    /// The costs, and the machine of each PE.
     pub hosts: Hosts,
-    /// By machine, as what it is known; `None` if it does not tell.
+    /// The key of each machine; `None` if it is unknown.
     pub keys: Vec<Option<Key>>,
-    /// By machine, where its costs come from.
+    /// The source of the costs of each machine.
     sources: Vec<CostSource>,
 }
 
 impl HostCosts {
-    /// One machine that costs so much.
+    /// Returns the costs of one machine.
     pub fn one(host: Host, source: CostSource) -> HostCosts {
         HostCosts {
             hosts: Hosts::one(host),
@@ -89,14 +89,14 @@ impl HostCosts {
         }
     }
 
-    /// Of PEs on these machines, by PE index; a PE without one has a machine of its own. What
-    /// nobody has measured is assumed.
+    /// Returns the costs of PEs on these machines, by PE index; a PE without a key has its own machine.
+    /// Costs that were never measured are assumed.
     pub fn of(pes: &[Option<Key>], tree: &Tree, encrypted: bool) -> HostCosts {
         let mut keys: Vec<Option<Key>> = Vec::new();
         let mut place = |pe: PeId| {
             let key = &pes[pe.index()];
             let known = keys.iter().position(|of| key.is_some() && of == key);
-            // Who takes no part is anywhere.
+            // The machine of a PE that does not take part has no effect.
             let known = known.or((!tree.contains(pe)).then_some(0));
             known.unwrap_or_else(|| {
                 keys.push(key.clone());
@@ -113,7 +113,7 @@ impl HostCosts {
         }
     }
 
-    /// Where they come from, of the machine that the least is known of.
+    /// Returns the least certain source of all machines.
     pub fn source(&self) -> CostSource {
         let sources = self.sources.iter().copied();
         sources
@@ -122,7 +122,7 @@ impl HostCosts {
     }
 }
 
-/// What a machine costs, as far as this process knows, and where from.
+/// Returns the known costs of a machine, and their source.
 fn costs_of(key: Option<&Key>, encrypted: bool) -> (Host, CostSource) {
     let host = Host {
         shared_cores: key.map(Key::cores),
@@ -134,15 +134,15 @@ fn costs_of(key: Option<&Key>, encrypted: bool) -> (Host, CostSource) {
     }
 }
 
-/// What this process knows of each machine. It stays so until the process ends: no prediction of a
-/// command comes from the rounds that it is compared with.
+/// The known costs of each machine. They do not change until the process ends, so that no prediction of
+/// a command is based on the rounds that it is compared with.
 static KNOWN: Mutex<BTreeMap<Key, (Learned<COSTS>, CostSource)>> = Mutex::new(BTreeMap::new());
 
 fn all_known() -> MutexGuard<'static, BTreeMap<Key, (Learned<COSTS>, CostSource)>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is known of a machine, and where from.
+/// Returns the known costs of a machine, and their source.
 pub fn known(key: &Key) -> Option<(Learned<COSTS>, CostSource)> {
     let mut all = all_known();
     if !all.contains_key(key) {
@@ -154,8 +154,7 @@ pub fn known(key: &Key) -> Option<(Learned<COSTS>, CostSource)> {
     all.get(key).cloned()
 }
 
-/// Takes what `flitcast calibrate --host` said on a machine, and keeps it for the commands that
-/// follow.
+/// Takes the output of `flitcast calibrate --host` on a machine, and stores it for later commands.
 pub fn take_measured(key: &Key, said: &str) {
     let learned = CachedHost::parse(said).and_then(|kept| kept.learned());
     let Some(learned) = learned else {
@@ -168,20 +167,20 @@ pub fn take_measured(key: &Key, said: &str) {
     all_known().insert(key.clone(), (learned, CostSource::Measured));
 }
 
-/// Whether a site's PEs are processes of this machine.
+/// Returns whether a site's PEs are processes of this machine.
 pub fn is_here(site: &Site) -> bool {
     !site.placement.is_spread()
 }
 
-/// What the processes of a site that is not up cost, as far as this process knows. What lies over a
-/// network may be anything.
+/// Returns the known costs of the processes of a site that does not run yet. The costs of other hosts
+/// are assumed.
 pub fn expected(site: &Site) -> Hosts {
     let encrypted = site.guard.is_encrypted();
     let key = is_here(site).then(|| Key::here(encrypted)).flatten();
     Hosts::one(costs_of(key.as_ref(), encrypted).0)
 }
 
-/// What is assumed of a host.
+/// Returns the assumed costs of a host.
 pub fn assumed(encrypted: bool) -> Host {
     let mut host = assumed_host();
     if encrypted {
@@ -191,7 +190,7 @@ pub fn assumed(encrypted: bool) -> Host {
     host
 }
 
-/// A host like this one with these costs.
+/// Returns a host like this one with these costs.
 pub fn host_here(costs: &[f64; COSTS]) -> Host {
     let host = Host {
         shared_cores: cores(),
@@ -200,7 +199,7 @@ pub fn host_here(costs: &[f64; COSTS]) -> Host {
     host.with_costs(*costs)
 }
 
-/// What is assumed of a machine, and how it is learned.
+/// Returns the assumed costs of a machine, and the parameters of learning.
 pub fn prior(encrypted: bool) -> Prior<COSTS> {
     Prior {
         costs: assumed(encrypted).costs(),
@@ -212,15 +211,15 @@ pub fn prior(encrypted: bool) -> Prior<COSTS> {
     }
 }
 
-/// What a prediction foretells of what rounds tell: when their last byte arrives, and when their
-/// messages do in the geometric mean.
+/// Returns a prediction in the form in which rounds are compared: the arrival of the last byte, and the
+/// geometric mean of the messages' arrivals.
 pub fn foreseen(arrivals_ns: &[Option<u64>]) -> Option<Vec<f64>> {
     let arrivals = arrivals_ns.iter().copied().flatten();
     let last = arrivals.clone().max()?;
     Some(vec![last as f64, geometric_mean(arrivals)?])
 }
 
-/// `None` of none.
+/// Returns the geometric mean, or `None` for no values.
 pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     let (mut sum, mut count) = (0.0, 0);
     for ns in all {
@@ -230,13 +229,13 @@ pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
     (count > 0).then(|| (sum / f64::from(count)).exp())
 }
 
-/// Learns what processes of a machine cost from a lesson of their rounds, and keeps it for the
-/// commands that follow.
+/// Learns the costs of processes of a machine from an observation of their rounds, and stores them for
+/// later commands.
 pub fn learn(key: &Key, lesson: &Lesson, encrypted: bool, predict: &Predict<'_, COSTS>) {
     let Some(folder) = cache::folder() else {
         return;
     };
-    // As another command may have left it by now.
+    // Another command may have updated the stored estimate since.
     let before = CachedHost::load(&folder, key);
     let learned = before.as_ref().and_then(CachedHost::learned);
     let prior = prior(encrypted);
@@ -245,7 +244,7 @@ pub fn learn(key: &Key, lesson: &Lesson, encrypted: bool, predict: &Predict<'_, 
     CachedHost::new(key.clone(), &learned, before.as_ref()).store(&folder);
 }
 
-/// Keeps what was measured anew, and what a command that asked for it is told.
+/// Stores a new measurement, and returns the text for a command that requested it.
 pub fn keep_measured(learned: &Learned<COSTS>, encrypted: bool) -> Option<String> {
     let kept = CachedHost::new(Key::here(encrypted)?, learned, None);
     if let Some(folder) = cache::folder() {

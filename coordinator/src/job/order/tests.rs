@@ -7,7 +7,7 @@ use crate::job::model::{BUFFER_BYTES, foresee};
 
 const FLIT_BYTES: u32 = 1000;
 
-/// Wires of rates that differ by up to a factor of 16, and processes that cost nothing.
+/// Returns a model with wires whose rates differ by up to a factor of 16, and processes without costs.
 fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
     let mut edge = || {
         let link = Link {
@@ -34,7 +34,15 @@ fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
 
 fn foreseen(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> Foreseen {
     let pacing = Pacing::Scheduled;
-    let found = foresee(tree, Operation::Scatter, pacing, bytes, FLIT_BYTES, model);
+    let found = foresee(
+        tree,
+        Operation::Scatter,
+        pacing,
+        bytes,
+        FLIT_BYTES,
+        model,
+        &AtomicBool::new(false),
+    );
     let (briefs, prediction) = found.expect("a schedule");
     Foreseen {
         flit_bytes: FLIT_BYTES,
@@ -48,7 +56,7 @@ fn foreseen(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> Foreseen {
     }
 }
 
-/// What a round takes in the quickest of all orders.
+/// Returns the duration of a round in the quickest of all orders.
 fn brute_force(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> u64 {
     fn each(order: &mut Vec<usize>, left: &mut Vec<usize>, look: &mut dyn FnMut(&[usize])) {
         if left.is_empty() {
@@ -65,7 +73,8 @@ fn brute_force(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> u64 {
     each(&mut Vec::new(), &mut all, &mut |order| {
         let mut briefs = briefs.to_vec();
         reorder(&mut briefs[0], order);
-        let prediction = predict(tree, &briefs, model).expect("a schedule");
+        let prediction =
+            flitcast_proto::predict::predict(tree, &briefs, model).expect("a schedule");
         least = least.min(prediction.round_ns());
     });
     least
@@ -87,7 +96,7 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
         let model = random_model(&mut random, pes);
         let before = foreseen(&tree, &bytes, &model);
         let least = brute_force(&tree, &before.briefs, &model);
-        let found = search(&tree, before, &model).expect("a schedule");
+        let found = search(&tree, before, &model, &AtomicBool::new(false)).expect("a schedule");
         let choice = found.order.expect("it was searched for");
         assert_eq!(choice.predicted_ns, found.prediction.round_ns());
         assert!(choice.predicted_ns <= choice.farthest_first_ns);
@@ -105,8 +114,8 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
     assert!(best > CASES as u32 * 8 / 10, "{best}");
 }
 
-/// Two relays whose links are half as fast as the root's: farthest first sends all that is for the
-/// one, and lets the other wait.
+/// Two relays have links half as fast as the root's: with farthest first the root serves one relay
+/// completely before the other.
 #[test]
 fn slow_relays_get_theirs_by_turns() {
     let spec = "kary:2:7".parse::<flitcast_proto::tree::TreeSpec>();
@@ -124,7 +133,13 @@ fn slow_relays_get_theirs_by_turns() {
         };
     }
     let bytes = [0, 0, 0, 100_000, 100_000, 100_000, 100_000];
-    let found = search(&tree, foreseen(&tree, &bytes, &model), &model).expect("a schedule");
+    let found = search(
+        &tree,
+        foreseen(&tree, &bytes, &model),
+        &model,
+        &AtomicBool::new(false),
+    )
+    .expect("a schedule");
     let order: Vec<u32> = found.briefs[0]
         .sends
         .iter()

@@ -1,12 +1,13 @@
-//! Choosing by prediction: of all ways to do an operation on all trees that are offered,
-//! the one that is predicted to take the least time (`--algorithm auto`, `--tree auto`).
+//! The choice by prediction: of all algorithms on all offered trees, the one with the shortest
+//! predicted time (`--algorithm auto`, `--tree auto`).
 //!
-//! Nothing is run here. What the links and hosts are like comes from the profile, or
-//! from the links that are asked for.
+//! Nothing is run here. The values of links and hosts come from the profile, or from the requested
+//! links.
 
 use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::Edge;
 use flitcast_proto::round::RoundFault;
@@ -22,36 +23,35 @@ use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::ways::candidates::Candidate;
 
-/// Payloads of a flit that are tried where none is asked for: a short one fills the
-/// pipe of a deep tree sooner, a long one costs less software.
+/// Flit payloads that are tried if none is requested: a short one fills the pipe of a deep tree sooner,
+/// a long one costs less software.
 pub const FLITS: [u32; 3] = [16 << 10, 64 << 10, 256 << 10];
 
-/// Predictions that are no further apart are no reason to prefer one: of those, the
-/// shallowest tree and the longest flits are taken, which cost least of what predictions
-/// do not know.
+/// Ratio of predicted times within which predictions count as equal. The shallowest tree and the
+/// longest flits are then chosen, because they cost least where predictions are incomplete.
 const ALIKE: f64 = 1.02;
 
-/// What was chosen, and what it was chosen from.
+/// The chosen algorithm, and the number of alternatives.
 #[derive(Clone, Debug, Serialize)]
 pub struct Choice {
-    /// How many ways were predicted.
+    /// The number of predicted alternatives.
     pub ways: usize,
-    /// What was chosen.
+    /// The choice.
     pub chosen: Forecast,
-    /// The next best on another tree or by another algorithm, if there was one.
+    /// The next best on another tree or by another algorithm, if there is one.
     pub runner_up: Option<Forecast>,
 }
 
-/// What a round is predicted to take, done in one way on one tree.
+/// The predicted duration of a round by one algorithm on one tree.
 #[derive(Clone, Debug, Serialize)]
 pub struct Forecast {
     /// The algorithm's name.
     pub algorithm: &'static str,
-    /// The tree's.
+    /// The tree's name.
     pub tree: String,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
-    /// Nanoseconds.
+    /// Predicted duration in nanoseconds.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
 }
@@ -84,28 +84,28 @@ impl fmt::Display for Choice {
     }
 }
 
-/// What may be chosen from.
+/// The alternatives of a choice.
 #[derive(Debug)]
 pub struct Offer<'a> {
     /// Trees.
     pub topologies: Vec<Topology>,
-    /// Ways to do the operation; those that do not work on a tree are passed over.
+    /// Algorithms; those that do not support a tree are skipped.
     pub candidates: Vec<Candidate>,
-    /// A pacing was asked for: no other is offered, and it need not be a safe one.
+    /// Whether the user requested a pacing: then no other is offered, and it need not be a safe one.
     pub any_pacing: bool,
     /// Payload bytes of a full flit.
     pub flits: Vec<u32>,
-    /// What all links are to be like.
+    /// The requested shape of all links.
     pub link: Option<LinkSpec>,
     /// Bytes of M_i.
     pub bytes: &'a [u64],
 }
 
-/// The request, done in the way that is predicted to take the least time.
+/// Returns the request with the algorithm, tree and flit size that have the shortest predicted time.
 ///
 /// # Errors
 ///
-/// What a state machine refused: a bug of the schedule.
+/// Returns the error of a state machine, which is a bug in the schedule.
 pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
     let mut ways: Vec<(Forecast, Request)> = Vec::new();
     for topology in &offer.topologies {
@@ -149,7 +149,7 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault>
     let place = alike.enumerate().min_by_key(|(_, way)| costs(way));
     let (chosen, best) = ways.remove(place.map_or(0, |(place, _)| place));
     let mut ways = ways.into_iter();
-    // Another flit size of the same way is no other way.
+    // Another flit size of the same algorithm is not an alternative.
     let differs = |way: &Forecast| (way.algorithm, &way.tree) != (chosen.algorithm, &chosen.tree);
     let runner_up = ways.by_ref().map(|(way, _)| way).find(differs);
     Ok(Request {
@@ -162,9 +162,9 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault>
     })
 }
 
-/// Whether a pacing may be chosen for its predicted time. Predictions know nothing of
-/// switches that drop what comes too fast: the profile does, since all pacings were run
-/// for it, and where nobody has tried, turns are safe.
+/// Returns whether a pacing may be chosen for its predicted time. Predictions do not include switches
+/// that drop packets under load. A profile does, since all pacings were run for it; without one, turns
+/// are safe.
 fn is_safe(request: &Request, pacing: Pacing) -> bool {
     match (&request.profile, request.site.placement.is_spread()) {
         (Some(profile), _) => pacing == profile.pacing,
@@ -173,7 +173,7 @@ fn is_safe(request: &Request, pacing: Pacing) -> bool {
     }
 }
 
-/// The same request on another tree.
+/// Returns the request on another tree.
 fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request {
     let tree = &topology.tree;
     let profile = request.profile.as_ref();
@@ -203,6 +203,14 @@ fn predicted_ns(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64
     };
     let pacing = request.pacing();
     let (tree, operation) = (&request.site.tree, request.way.operation);
-    let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, &model);
+    let foreseen = foresee(
+        tree,
+        operation,
+        pacing,
+        bytes,
+        flit_bytes,
+        &model,
+        &AtomicBool::new(false),
+    );
     Ok(foreseen?.1.round_ns())
 }

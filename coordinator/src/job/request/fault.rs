@@ -1,4 +1,4 @@
-//! What can be wrong with a command line, and how it is said.
+//! The errors of a command line, and their messages.
 
 use std::path::PathBuf;
 
@@ -25,44 +25,44 @@ use crate::site::topology::TopologyError;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES, UnitError};
 use crate::ways::candidates::Unfit;
 
-/// Something that is wrong with a command line.
+/// An error in a command line.
 #[derive(Debug, Error)]
 pub enum RequestError {
-    /// There is no tree.
+    /// The tree is invalid.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// Nobody has this number.
+    /// The root does not exist.
     #[error("{option}: there is no {root} among {pes} PEs, P0 to P{}", pes - 1)]
     NoSuchPe {
         /// `--from` or `--to`.
         option: &'static str,
-        /// Who was asked for.
+        /// The requested PE.
         root: PeId,
-        /// How many there are.
+        /// The number of PEs.
         pes: usize,
     },
-    /// More processes than a machine is good for.
+    /// More processes than one machine may run.
     #[error(
         "{option} {spec} has {pes} PEs: at most {MAX_LOCAL_PES} processes are started on one machine"
     )]
     TooManyPes {
         /// `--tree` or `--network`.
         option: &'static str,
-        /// As typed.
+        /// The specification as typed.
         spec: String,
-        /// How many it has.
+        /// The number of its PEs.
         pes: usize,
     },
-    /// More descriptors than the process may have.
+    /// More file descriptors than the process may open.
     #[error(
         "{needed} file descriptors are needed for {pes} PEs, the limit is {have}: raise it with `ulimit -n {needed}`"
     )]
     TooFewDescriptors {
-        /// How many PEs.
+        /// The number of PEs.
         pes: usize,
-        /// How many descriptors they need.
+        /// The number of descriptors that they need.
         needed: u64,
-        /// How many there may be.
+        /// The limit.
         have: u64,
     },
     /// A root where there is none to choose.
@@ -72,51 +72,51 @@ pub enum RequestError {
     RootOfBaseline {
         /// `--from` or `--to`.
         option: &'static str,
-        /// Which algorithm.
+        /// The algorithm.
         algorithm: &'static str,
     },
-    /// A broadcast or a gossip that cannot be done so here.
+    /// A broadcast or a gossip whose algorithm does not support this network.
     #[error("--algorithm {algorithm}: {why}")]
     UnfitWay {
-        /// Which algorithm.
+        /// The algorithm.
         algorithm: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// An algorithm that is not for the tree.
+    /// An algorithm that does not support the tree.
     #[error("--algorithm {algorithm} is {why}: use {}", why.instead())]
     Unfit {
-        /// Which one.
+        /// The algorithm.
         algorithm: &'static str,
-        /// Why not.
+        /// The reason.
         why: Unfit,
     },
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification")]
     SyncWithoutCertification,
-    /// The profile is of another number of PEs.
+    /// The profile is for another number of PEs.
     #[error("--profile: it was measured on {measured} PEs, not on {asked}")]
     ProfilePes {
-        /// What the profile says.
+        /// The number in the profile.
         measured: usize,
-        /// What the command asks for.
+        /// The number in the command line.
         asked: usize,
     },
-    /// No prediction, and so no choice.
+    /// A prediction failed, so there is no choice.
     #[error("--algorithm auto: the schedule contradicts itself: {0}")]
     Choice(RoundFault),
-    /// The profile is of other links.
+    /// The profile is for other links.
     #[error("--profile: it was measured on {measured}, not on {asked}")]
     ProfileLinks {
-        /// What the command asks for.
+        /// The links in the command line.
         asked: String,
-        /// What the profile says.
+        /// The links in the profile.
         measured: String,
     },
-    /// The profile knows no encryption, or nothing else.
+    /// The profile was measured with encryption and the command has none, or the reverse.
     #[error("--profile: it was measured {}, and this would be {}", encrypted(*measured), encrypted(!*measured))]
     ProfileEncryption {
-        /// Whether what was measured was encrypted.
+        /// Whether the profile was measured with encryption.
         measured: bool,
     },
     /// `--pacing` with an algorithm that gives no orders.
@@ -125,13 +125,13 @@ pub enum RequestError {
     /// Gossip and exchange have no clock.
     #[error("--pacing scheduled: of {0} only turns and eager are known")]
     NoClock(&'static str),
-    /// It has one port each way, by its nature.
+    /// Many ports for an algorithm that has one port in each direction.
     #[error(
         "--ports multi: {0} sends to one PE at a time; over all links at once go flood and tree, over a \
          tree, and the algorithms of a --network of lines or rings"
     )]
     OnePort(&'static str),
-    /// Nothing says what the messages are.
+    /// No option gives the messages.
     #[error(
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
     )]
@@ -139,49 +139,49 @@ pub enum RequestError {
     /// Lengths that differ, of one message.
     #[error("--lengths: a broadcast has one message; --size says how long it is")]
     SeveralLengths,
-    /// More pairs of PEs than can be told apart in a frame.
+    /// A number of pairs of PEs that exceeds the range of delivery numbers.
     #[error("{pes} PEs: where each has a message for all others, or for each, there can be {most}")]
     TooManyPairs {
-        /// How many PEs there are.
+        /// The number of PEs.
         pes: usize,
-        /// How many there can be.
+        /// The limit.
         most: usize,
     },
-    /// A list of lengths for each PE from each.
+    /// A list of lengths where each pair of PEs has one.
     #[error(
         "--lengths: a total exchange has a message of each PE for each other one: name a file with a \
          row for each sender, or write equal:MEAN"
     )]
     ListOfPieces,
-    /// The matrix is none.
+    /// The matrix cannot be read.
     #[error("--lengths: {0}")]
     Matrix(FileError),
-    /// The matrix is not for so many PEs.
+    /// The matrix is for another number of PEs.
     #[error("--lengths: {rows} rows and columns, but there are {pes} PEs")]
     MatrixOfOthers {
-        /// How many rows there are.
+        /// The number of rows.
         rows: usize,
-        /// How many PEs.
+        /// The number of PEs.
         pes: usize,
     },
     /// Files and synthetic messages, or two kinds of synthetic ones.
     #[error("{0} says what the messages are, and so does {1}: choose one")]
     TwoPayloads(&'static str, &'static str),
-    /// Something that only goes with something else.
+    /// An option without another one that it requires.
     #[error("{option} goes with {needs}, which is not there")]
     Alone {
-        /// What was given.
+        /// The given option.
         option: &'static str,
-        /// What it needs.
+        /// The missing option.
         needs: &'static str,
     },
-    /// The profile is none, or another tree's.
+    /// The profile cannot be read, or is for another tree.
     #[error("--profile: {0}")]
     Profile(#[from] FileError),
-    /// Nothing could be measured.
+    /// A tree without edges to measure.
     #[error("{0} is P0 alone: there is no edge to measure")]
     NoEdges(String),
-    /// A time that is none.
+    /// An invalid time.
     #[error("--seconds {text}: write a number from {least} to {most}")]
     Seconds {
         /// As typed.
@@ -191,24 +191,24 @@ pub enum RequestError {
         /// The longest.
         most: f64,
     },
-    /// A value that is no size.
+    /// A value that is not a size.
     #[error("{option}: {source}")]
     Size {
         /// `--size` or `--flit-size`.
         option: &'static str,
-        /// Why not.
+        /// The reason.
         source: UnitError,
     },
-    /// A value that gives no lengths.
+    /// Invalid lengths.
     #[error("--lengths: {0}")]
     NoLengths(#[from] LengthsError),
-    /// Flits of this size are not sent.
+    /// A flit size out of range.
     #[error("--flit-size {}: a flit has {} to {}", Bytes(*.0), Bytes(MIN_FLIT_BYTES.into()), Bytes(MAX_FLIT_BYTES.into()))]
     FlitSize(u64),
-    /// No packets, or too large or small ones.
+    /// An invalid number or size of packets.
     #[error("--packets {0}")]
     Packets(#[from] PacketsFault),
-    /// What goes by other rules.
+    /// An operation or algorithm that does not support packets.
     #[error(
         "--packets is for a scatter by fdf, for a gather by shoulder-tap or certification and for any \
          broadcast, not for {0}: --flit-size says how large flits are there"
@@ -217,7 +217,7 @@ pub enum RequestError {
     /// Two sizes.
     #[error("--packets says how large flits are, and so does --flit-size: choose one")]
     PacketsAndFlits,
-    /// A choice among ways and one among packets.
+    /// Packets for an algorithm or a tree that is to be chosen.
     #[error(
         "--packets is for one algorithm on one tree: name them, or leave it out, since auto chooses \
          among flits as well"
@@ -229,49 +229,49 @@ pub enum RequestError {
          cluster file with [network]"
     )]
     CoverOfTree,
-    /// Several trees, and an operation that is played on one.
+    /// Several trees for an operation that uses one.
     #[error(
         "--cover is for a scatter by fdf, for a gather by shoulder-tap or certification and for any \
          broadcast, not for {0}"
     )]
     NotCovered(String),
-    /// An order that others do not have.
-    #[error("--order search is for a scatter by fdf, not by {0}")]
-    OrderOfOther(String),
-    /// A link that cannot be had.
+    /// An order of messages for another algorithm than fdf.
+    #[error("--order {0} is for a scatter by fdf, not by {1}")]
+    OrderOfOther(String, String),
+    /// An invalid link.
     #[error("--link: {0}")]
     Link(#[from] LinkFault),
-    /// A number of retries that there cannot be.
+    /// An invalid number of retries.
     #[error("--retry: {0}")]
     Retry(#[from] RetryFault),
-    /// Timeouts that make no sense.
+    /// Invalid timeouts.
     #[error("--timeouts: {0}")]
     Timeouts(#[from] TimeoutFault),
-    /// The certificates are not good.
+    /// Invalid certificates.
     #[error(transparent)]
     Guard(#[from] GuardFault),
-    /// They are not good, and a cluster file names their folder.
+    /// Invalid certificates in the folder that a cluster file names.
     #[error("{place}: credentials: {source}")]
     SaidCredentials {
-        /// The file, and where it says so.
+        /// The file, and the position of the folder's name in it.
         place: String,
-        /// Why not.
+        /// The reason.
         source: SecurityError,
     },
-    /// Links between hosts.
+    /// A link shape between hosts.
     #[error("--link: {0}")]
     LinkAcrossHosts(String),
-    /// A path that means something else wherever a PE was started.
+    /// A relative path, which depends on the directory in which a PE was started.
     #[error(
         "{option} {}: it is a path on the hosts of the PEs, which run elsewhere: give it from the root", path.display()
     )]
     Relative {
         /// `--input` or `--output`.
         option: &'static str,
-        /// As typed.
+        /// The path as typed.
         path: PathBuf,
     },
-    /// Nothing to choose by.
+    /// The lengths for a choice are not known here.
     #[error(
         "auto chooses by the lengths of the messages, which only PEs on other hosts know: name an algorithm, and no --tree auto"
     )]
@@ -281,24 +281,24 @@ pub enum RequestError {
     Lengths {
         /// `--size` or `--lengths`.
         option: &'static str,
-        /// Why.
+        /// The reason.
         source: DealError,
     },
-    /// The messages together are too long.
+    /// The total length of the messages is too large.
     #[error("the messages below {} are longer than {} together", .0.display(), Bytes(MAX_TOTAL_BYTES))]
     InputTooLong(PathBuf),
     /// The input cannot be sent.
     #[error("--input: {0}")]
     Input(#[from] PayloadError),
-    /// The output cannot be written to.
+    /// The output cannot be written.
     #[error("--output {}: {why}", path.display())]
     Output {
-        /// As typed.
+        /// The path as typed.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The record of a round is of something else.
+    /// The cluster or the network has changed since the record was written.
     #[error(transparent)]
     Outdated(#[from] Outdated),
     /// A picture cannot be written.
@@ -313,7 +313,7 @@ fn encrypted(is_so: bool) -> &'static str {
     }
 }
 
-/// What is wrong with certificates, where the folder was named.
+/// Returns the error in certificates, with the place where their folder was named.
 pub fn guard_fault(
     typed: &GuardArgs,
     tree: &TreeArgs,
@@ -331,7 +331,7 @@ pub fn guard_fault(
     }
 }
 
-/// What a record says, and is so no more.
+/// A difference between a record and the current cluster or network.
 #[derive(Debug, Error)]
 pub enum Outdated {
     /// The cluster file has other PEs, or another tree.
@@ -339,15 +339,15 @@ pub enum Outdated {
     Cluster {
         /// The cluster file.
         file: String,
-        /// What differs first.
+        /// The first difference.
         what: String,
     },
     /// The network is another.
     #[error("the network {spec} is not what it was: {what}")]
     Network {
-        /// Its name.
+        /// The network's name.
         spec: String,
-        /// What differs first.
+        /// The first difference.
         what: String,
     },
 }

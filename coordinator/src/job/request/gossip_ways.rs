@@ -1,4 +1,4 @@
-//! The ways to gossip that are asked for by name, those of a network's algorithms included.
+//! The gossip algorithms that users request by name, with those of a network.
 
 use flitcast_proto::gossip::{Algorithm, Arena, NameError};
 use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
@@ -8,7 +8,7 @@ use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 use crate::ways::way::operation_by;
 
-/// What PEs do by the algorithm of this name.
+/// Returns the operation of the algorithm of this name.
 pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError> {
     let unfit = |why: String| RequestError::UnfitWay {
         algorithm: name.to_owned(),
@@ -34,7 +34,7 @@ pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError>
     Ok(Operation::Gossip(Gossip::OnNetwork(Some(one))))
 }
 
-/// The network whose nodes the PEs are.
+/// Returns the network whose nodes the PEs are.
 fn arena_of(topology: &Topology) -> Result<Arena, String> {
     if topology.nodes.as_ref().is_some_and(|nodes| nodes[0] != 0) {
         let why = "PEs are numbered as the nodes of their network: leave --root out";
@@ -52,8 +52,8 @@ fn arena_of(topology: &Topology) -> Result<Arena, String> {
     }
 }
 
-/// Those of a network's algorithms that suit PEs with one port and have no parameters, to choose
-/// from: what the others save are start-ups, which cost little over TCP.
+/// Returns the algorithms of a network that support PEs with one port and have no parameters, for a
+/// choice: the others save start-ups, which cost little over TCP.
 pub fn candidates_on(topology: &Topology) -> Vec<Candidate> {
     let arena = arena_of(topology).ok();
     let names = ["approach1", "halves", "neighbour"].iter();

@@ -1,5 +1,5 @@
-//! What the links of a request are to be like: those that somebody says something of, and
-//! all others as is typed.
+//! The shapes of a request's links: those in a tree or cluster file, and the command line's for all
+//! others.
 
 use super::RequestError;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
@@ -9,8 +9,7 @@ use crate::site::topology::Topology;
 
 use flitcast_proto::PeId;
 
-/// What all links are to be like that nobody says anything of: as typed, or else as the
-/// cluster file says.
+/// Returns the shape of all links that no file describes: as typed, or else the cluster file's.
 pub fn link_over(
     topology: &Topology,
     typed: Option<LinkSpec>,
@@ -25,7 +24,7 @@ pub fn link_over(
     }
 }
 
-/// What the links to their parents are to be like, by PE index.
+/// Returns the shape of each PE's link to its parent, by PE index.
 pub fn links(topology: &Topology, everywhere: Option<LinkSpec>) -> Vec<Option<EdgeSpec>> {
     let everywhere = everywhere.map(EdgeSpec::alike);
     let root = topology.tree.root();
@@ -34,7 +33,7 @@ pub fn links(topology: &Topology, everywhere: Option<LinkSpec>) -> Vec<Option<Ed
     links.map(|pe| link(pe).filter(|_| pe != root)).collect()
 }
 
-/// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
+/// Describes the links, such as `links of 200mbit, 1ms`; `None` if none is shaped.
 pub fn links_name(links: &[Option<EdgeSpec>]) -> Option<String> {
     // The root has none.
     let edges = links.len() - 1;

@@ -1,13 +1,13 @@
-//! What the messages of a request are made of, and where they go: what can be wrong
-//! with that before anything is written.
+//! The messages of a request: their content and their destinations, with all checks that are possible
+//! before anything is written.
 
 use std::path::{Path, PathBuf};
 
-use flitcast_node::payload::{self, Others, PayloadError};
+use flitcast_node::payload::{self, Others, OutputLock, PayloadError};
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::{Layout, Operation};
 use flitcast_proto::wire::MAX_DELIVERIES;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{Payload, Version};
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
 use super::RequestError;
@@ -17,72 +17,75 @@ use crate::options::workload::{DealError, Lengths};
 use crate::system::folder;
 use crate::text::units::{MAX_TOTAL_BYTES, parse_bytes};
 
-/// The messages of a request: what they are made of, and which of them are sent.
+/// The messages of a request: their content, and the selection that is sent.
 #[derive(Clone, Debug)]
 pub struct Messages {
-    /// What they are made of.
+    /// The content.
     pub payload: Payload,
-    /// Lengths by delivery, as far as they are known here.
+    /// Lengths by delivery, if they are known here.
     pub bytes: Vec<u64>,
-    /// What is not sent, since it was delivered before; in increasing order.
+    /// Deliveries that are not sent, because they were made before; in increasing order.
     pub left_out: Vec<DeliveryId>,
-    /// Names the undertaking that this is a part of; 0 before it has begun.
+    /// The number of the job that this is a part of; 0 before it has begun.
     pub undertaking: u64,
-    /// Whether a record of that is on the disk.
+    /// The versions of messages made of files that are known from earlier runs, by message.
+    pub versions: Vec<Version>,
+    /// Whether a record of the job is on the disk, or is written before the first round.
     pub recorded: bool,
-    /// Of a scatter: where a gather will deliver that follows, and must find nothing.
+    /// The output of the gather that follows a scatter, which must be empty.
     pub later_output: Option<PathBuf>,
 }
 
 impl Messages {
-    /// All of them, of an undertaking that has not begun.
+    /// Creates the messages of a job that has not begun, with nothing left out.
     pub fn new(payload: Payload, bytes: Vec<u64>) -> Messages {
         Messages {
             payload,
             bytes,
             left_out: Vec::new(),
             undertaking: 0,
+            versions: Vec::new(),
             recorded: false,
             later_output: None,
         }
     }
 }
 
-/// What the messages are to be made of, whatever the tree.
+/// The requested messages, independent of the tree.
 pub enum AskedMessages {
     /// Files.
     Files {
-        /// Where from.
+        /// Path of the input.
         input: PathBuf,
-        /// Where to.
+        /// Path of the output.
         output: PathBuf,
     },
     /// Bytes that every receiver can check.
     Synthetic {
-        /// The option that asks for them.
+        /// The option that requests them.
         option: &'static str,
-        /// How many.
+        /// The lengths.
         lengths: Lengths,
     },
-    /// Such bytes, of a total exchange, as many as a file says for each PE from each.
+    /// Synthetic messages of a total exchange, whose lengths a file gives for each pair.
     Matrix(PathBuf),
 }
 
-/// How files are dealt with, and where they are.
+/// Placement of files, and how the output is treated.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FilesAt {
-    /// All are dealt over the PEs.
+    /// Whether all files are distributed over the PEs.
     pub spread: bool,
-    /// What stands where they arrive is replaced.
+    /// Whether existing files in the output are replaced.
     pub replace: bool,
-    /// They lie on other hosts, and are not looked at here.
+    /// Whether the files are on other hosts, and are not checked here.
     pub elsewhere: bool,
-    /// Each PE has its own, without its name.
+    /// Whether each PE has its own folder, without its name.
     pub apart: bool,
 }
 
 impl AskedMessages {
-    /// All that is wrong with what was asked for, at once, if something is.
+    /// Returns the requested messages, or all errors in the options.
     pub fn of(
         args: &RoundArgs,
         layout: Layout,
@@ -160,9 +163,9 @@ impl AskedMessages {
         }
     }
 
-    /// With paths that are the same from wherever somebody looks.
+    /// Makes all paths absolute.
     pub fn absolute(self) -> AskedMessages {
-        // A path that is empty was refused.
+        // An empty path was refused before.
         let from_root = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         match self {
             AskedMessages::Files { input, output } => AskedMessages::Files {
@@ -174,7 +177,7 @@ impl AskedMessages {
         }
     }
 
-    /// What is owed in an operation on a certain tree, and the lengths by delivery.
+    /// Returns the messages of an operation on a tree, and the lengths by delivery.
     pub fn for_tree(
         self,
         tree: &Tree,
@@ -225,7 +228,7 @@ impl AskedMessages {
     }
 }
 
-/// The lengths that say those of all messages on a tree.
+/// Computes the lengths of all messages on a tree.
 fn deal(
     option: &'static str,
     lengths: &Lengths,
@@ -237,7 +240,7 @@ fn deal(
     let dealt = |lengths: &Lengths, count| lengths.deal(count).map_err(fault);
     match (layout, lengths) {
         (Layout::Pieces, _) => {
-            // Row by row, and nothing of a PE for itself.
+            // Row by row, without the message of a PE to itself.
             let lengths = match lengths {
                 Lengths::List(one) => &Lengths::of_size(one.first().copied().unwrap_or(0)),
                 dealt => dealt,
@@ -263,7 +266,7 @@ fn deal(
     }
 }
 
-/// The lengths of a total exchange, row by row.
+/// Reads the lengths of a total exchange, row by row.
 fn read_matrix(path: &Path, pes: usize) -> Result<Vec<u64>, RequestError> {
     let bytes = Cells {
         unit: "bytes",
@@ -285,14 +288,14 @@ fn read_matrix(path: &Path, pes: usize) -> Result<Vec<u64>, RequestError> {
     }
 }
 
-/// Whether these are the lengths of one message.
+/// Returns whether these are the lengths of one message.
 fn are_alike(lengths: &[u64]) -> bool {
     lengths.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-/// Reads the input as the PEs will: on one machine, what is wrong there is wrong here. The
-/// lengths by delivery, of those that are not left out. Dealt, files are only dealt as before if
-/// none has changed, so all are looked at.
+/// Reads the input as the PEs will: on one machine an error for them is an error here. Returns the
+/// lengths by delivery, without those that are left out. The distribution of files only repeats if none
+/// has changed, so all are checked.
 pub fn measure_input(
     input: &Path,
     operation: Operation,
@@ -341,8 +344,14 @@ pub fn measure_input(
     Ok(bytes)
 }
 
-/// What is wrong with an output directory, without writing to it.
-pub fn output_fault(output: &Path, input: Option<&Path>, force: bool) -> Option<RequestError> {
+/// Returns the error in an output directory, without writing to it; with `has_rows` it has a folder of
+/// messages for each PE. Entries named after `pes` PEs may exist: PEs compare them later.
+pub fn output_fault(
+    output: &Path,
+    (has_rows, pes): (bool, usize),
+    input: Option<&Path>,
+    force: bool,
+) -> Option<RequestError> {
     let fault = |why: String| {
         Some(RequestError::Output {
             path: output.to_owned(),
@@ -354,6 +363,13 @@ pub fn output_fault(output: &Path, input: Option<&Path>, force: bool) -> Option<
         match std::fs::metadata(standing) {
             Ok(metadata) => break metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if standing.is_symlink() {
+                    return fault(format!(
+                        "`{}` is a symlink to what does not exist; make the folder that it leads \
+                         to, or remove the symlink",
+                        standing.display()
+                    ));
+                }
                 standing = match standing.parent() {
                     Some(above) if above.as_os_str().is_empty() => Path::new("."),
                     Some(above) => above,
@@ -370,17 +386,21 @@ pub fn output_fault(output: &Path, input: Option<&Path>, force: bool) -> Option<
         return fault(format!("{} is not writable: {error}", standing.display()));
     }
     if standing == output {
-        match std::fs::read_dir(output).map(|mut entries| entries.next().is_some()) {
-            Ok(true) if !force => {
-                return fault(
-                    "it holds files already; --force replaces those that arrive anew".to_owned(),
-                );
-            }
-            Ok(_) => {}
+        if let Err(error) = OutputLock::take(output) {
+            return fault(error.to_string());
+        }
+        let found = match payload::in_the_way(output, has_rows, pes) {
+            Ok(found) => found,
             Err(error) => return fault(error.to_string()),
+        };
+        if let Some(found) = found.filter(|_| !force) {
+            return fault(format!(
+                "it holds files already; --force replaces those that arrive anew, and leaves {} alone",
+                found.display()
+            ));
         }
     }
-    // What is read must not be written to in the same run.
+    // A run must not write to the files that it reads.
     let inside =
         input.and_then(|input| Some((input.canonicalize().ok()?, standing.canonicalize().ok()?)));
     match inside {
@@ -455,7 +475,8 @@ mod tests {
         refused("0,1,2\n3,7,4\n5,6,0\n", "7 bytes of a PE for itself");
     }
 
-    /// As they lie in an input; what is left out is null, and need not be there any more.
+    /// Lengths of entries are as in the input; deliveries that are left out have length 0, and their
+    /// entries may be missing.
     #[test]
     fn entries_are_measured_by_delivery() {
         let dir = tempfile::tempdir().unwrap();
@@ -463,7 +484,8 @@ mod tests {
             let left_out = |it: DeliveryId| left_out.contains(&it.0);
             measure_input(dir.path(), operation, false, &star(3), left_out)
         };
-        // All of one time, which is a part of a message: others would take more bytes, or fewer.
+        // All with one modification time, which is a part of a message: another time could change its
+        // length.
         let write = |name: &str| {
             let file = std::fs::File::create(dir.path().join(name)).unwrap();
             (&file).write_all(b"p0").unwrap();

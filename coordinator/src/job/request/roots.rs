@@ -1,4 +1,4 @@
-//! The trees that a request may go over, seen from the PE that is to be their root.
+//! The possible trees of a request, rooted at the requested PE.
 
 use flitcast_proto::PeId;
 
@@ -6,7 +6,7 @@ use super::RequestError;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::site::topology::Topology;
 
-/// The trees that a broadcast by this algorithm may go over, from the PE that an option says.
+/// Returns the possible trees of a broadcast by this algorithm, rooted at the PE that an option names.
 pub fn laid(
     algorithm: BroadcastAlgorithm,
     root: Option<(&'static str, PeId)>,
@@ -47,7 +47,7 @@ pub fn laid(
     Ok(trees)
 }
 
-/// The same trees, seen from the PE that an option says.
+/// Returns the trees, rooted at the PE that an option names.
 pub fn seen_from(
     root: Option<(&'static str, PeId)>,
     offered: Vec<Topology>,

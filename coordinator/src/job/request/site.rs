@@ -1,4 +1,4 @@
-//! Where a request is carried out: the tree, on which PEs, over which links.
+//! The place of a request: the tree, its PEs and its links.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use crate::site::placement::Placement;
 use crate::site::reach::Reach;
 use crate::site::topology::Topology;
 
-/// The PEs of a request, and who is whose neighbour.
+/// The PEs of a request and their tree.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// The tree as it was named, or the network and how it is spanned.
+    /// The name of the tree, or that of the network and of the way it is spanned.
     pub name: String,
-    /// Of a network: the node that each PE stands on.
+    /// The network's node of each PE, if there is a network.
     pub nodes: Option<Vec<u32>>,
     /// The tree.
     pub tree: Arc<Tree>,
-    /// Where the PEs run.
+    /// The places where the PEs run.
     pub placement: Placement,
-    /// The file that says so, if one does.
+    /// The cluster file, if there is one.
     pub cluster: Option<PathBuf>,
-    /// Who can be whose neighbour.
+    /// The possible neighbours of each PE.
     pub reach: Reach,
-    /// What the links to their parents are to be like, by PE index; `None`: as they are.
+    /// The shape of each PE's link to its parent, by PE index; `None` for an unshaped link.
     pub links: Vec<Option<EdgeSpec>>,
-    /// How connections are guarded.
+    /// How connections are protected.
     pub guard: Guard,
-    /// Whether each PE has a link of its own to each neighbour.
+    /// Whether each PE has a separate link to each neighbour.
     pub own_links: bool,
 }
 
 impl Site {
-    /// The site of a topology that no cluster file describes; its links are as it says, and
-    /// as `link` where it says nothing.
+    /// Creates the site of a topology that no cluster file describes. Its links have the topology's
+    /// shapes, and `link` where it has none.
     pub fn of(topology: Topology, link: Option<LinkSpec>, guard: Guard) -> Site {
         let placement = topology.places();
         let own_links = placement.has_own_links(&topology.tree);
@@ -55,7 +55,7 @@ impl Site {
         }
     }
 
-    /// The same PEs in another tree, over the links that they have.
+    /// Returns the same PEs in another tree, over their existing links.
     pub fn with_tree(self, topology: Topology) -> Site {
         Site {
             name: topology.name,
@@ -65,8 +65,7 @@ impl Site {
         }
     }
 
-    /// Of the edges of `pe`, what those are to be like that are shaped, by their lower
-    /// ends.
+    /// Returns the shaped edges of `pe`, by their lower ends.
     pub fn links_of(&self, pe: PeId) -> Vec<(PeId, Edge)> {
         let lower_ends = std::iter::once(&pe).chain(self.tree.children(pe));
         let shaped = lower_ends.filter_map(|&below| {
@@ -76,7 +75,7 @@ impl Site {
         shaped.collect()
     }
 
-    /// The same of its edges in another tree.
+    /// Returns the shaped edges of `pe` in another tree.
     pub fn links_in(&self, tree: &Tree, pe: PeId) -> Vec<(PeId, Edge)> {
         let lower_ends = std::iter::once(&pe).chain(tree.children(pe));
         let shaped = lower_ends.filter_map(|&below| {
@@ -86,8 +85,8 @@ impl Site {
         shaped.collect()
     }
 
-    /// What the link from `pe` to somebody else is to be like that is no edge of the tree, and the
-    /// one back; `None` if it is not shaped.
+    /// Returns the shapes of a link that is not an edge of the tree, from `pe` to another PE and back;
+    /// `None` if it is not shaped.
     pub fn link_between(&self, pe: PeId, other: PeId) -> Option<[Link; 2]> {
         let edge = |pe: PeId| self.links[pe.index()].map(|link| link.edge());
         let one_way = |from: PeId, to: PeId| {
@@ -100,12 +99,12 @@ impl Site {
         Some([one_way(pe, other)?, one_way(other, pe)?])
     }
 
-    /// Whether any link is to be shaped.
+    /// Returns whether any link is shaped.
     pub fn is_shaped(&self) -> bool {
         self.links.iter().any(Option::is_some)
     }
 
-    /// The links in a few words: `links of 200mbit, 1ms`; `None` if none is shaped.
+    /// Describes the links, such as `links of 200mbit, 1ms`; `None` if none is shaped.
     pub fn links_name(&self) -> Option<String> {
         let present = self.tree.pes().map(|pe| self.links[pe.index()]);
         links_name(&present.collect::<Vec<_>>())

@@ -1,5 +1,5 @@
-//! What a request may be chosen from, where it is: the algorithms, pacings and flit sizes
-//! that were left open. `choose.rs` chooses.
+//! The alternatives that a request leaves open: algorithms, pacings and flit sizes. `choose.rs`
+//! chooses.
 
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -9,16 +9,16 @@ use crate::options::names::typed;
 use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 
-/// What may be chosen from.
+/// The alternatives of a request.
 pub struct Ways {
-    /// All that work.
+    /// All algorithms that work.
     pub candidates: Vec<Candidate>,
-    /// A pacing is asked for.
+    /// Whether the user requested a pacing.
     pub any_pacing: bool,
 }
 
 impl Ways {
-    /// Only those that are asked for.
+    /// Keeps only the requested alternatives.
     pub fn keep(
         mut self,
         algorithm: Option<GatherAlgorithm>,
@@ -28,7 +28,7 @@ impl Ways {
         let algorithm = algorithm.map(|algorithm| typed(&algorithm));
         let is_named =
             |candidate: &Candidate| Some(candidate.operation.algorithm()) == algorithm.as_deref();
-        // What names none of them leaves all open.
+        // A name that matches none of them leaves all open.
         let names_any = self.candidates.iter().any(is_named);
         let sync = sync.map(|sync| typed(&sync));
         self.candidates.retain(|candidate| {
@@ -40,20 +40,20 @@ impl Ways {
     }
 }
 
-/// What is not there to compare with.
+/// Removes the baselines.
 pub fn ours(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.retain(|candidate| candidate.baseline.is_none());
     candidates
 }
 
-/// Whether anything is to be chosen.
+/// Returns whether anything is to be chosen.
 pub fn choosing(round: &RoundArgs, algorithm: bool) -> bool {
     algorithm || round.transfer.tree.is_auto()
 }
 
 impl Request {
-    /// The same request, done in a way that works, as [`Candidate::check`] says. `bytes[i]` is the
-    /// length of M_i.
+    /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms. `bytes[i]` is
+    /// the length of M_i.
     pub fn done_by(
         &self,
         candidate: &Candidate,

@@ -1,5 +1,5 @@
-//! What is said between the coordinator and one PE: words of either, and a ping every
-//! heartbeat. A PE that answers none falls silent, and that ends the conversation.
+//! The connection between the coordinator and one PE: messages in both directions, and a ping every
+//! heartbeat. If a PE answers no ping for the silence limit, the connection fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use flitcast_node::channel::{ChannelError, CoordinatorCodec};
 use flitcast_node::lively::Lively;
 use flitcast_node::security::Transport;
 use flitcast_proto::PeId;
-use flitcast_proto::wire::control::ToPe;
+use flitcast_proto::wire::control::{End, FromPe, ToPe};
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
@@ -17,13 +17,14 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::Heard;
+use crate::text::printable::{in_one_line, indented};
 
-/// What comes from a PE.
+/// Reader of a PE's messages.
 pub type ChannelReader = FramedRead<ReadHalf<Lively<Transport>>, CoordinatorCodec>;
-/// What goes to a PE.
+/// Writer of messages to a PE.
 pub type ChannelWriter = FramedWrite<WriteHalf<Lively<Transport>>, CoordinatorCodec>;
 
-/// Both directions of a channel.
+/// Splits a stream into the reader and the writer of a channel.
 pub fn open(stream: Lively<Transport>) -> (ChannelReader, ChannelWriter) {
     let (read, write) = tokio::io::split(stream);
     (
@@ -32,7 +33,7 @@ pub fn open(stream: Lively<Transport>) -> (ChannelReader, ChannelWriter) {
     )
 }
 
-/// Says what is queued, and passes on what is heard, until the channel ends.
+/// Sends queued messages and passes on received ones, until the channel ends.
 pub async fn converse(
     pe: PeId,
     reader: ChannelReader,
@@ -47,11 +48,30 @@ pub async fn converse(
         end = &mut reading => end,
         written = write(writer, queue, heartbeat, &look) => match written {
             Err(error) => Some(error),
-            // Nobody is left to say anything; the PE may still.
+            // The queue is closed; the PE may still send messages.
             Ok(()) => reading.await,
         },
     };
     let _ = heard.send((pe, Heard::ChannelEnded(end))).await;
+}
+
+/// Escapes the texts of a PE for people, which are repeated in errors and logs: no text of a peer
+/// can begin a line there.
+fn without_lines(mut word: FromPe) -> FromPe {
+    match &mut word {
+        FromPe::Fault { reason, .. } => *reason = indented(&*reason),
+        FromPe::Ran(ran) => {
+            if let End::Failed(why) = &mut ran.end {
+                *why = indented(&*why);
+            }
+            for line in ran.last_lines.iter_mut().chain(&mut ran.not_taken) {
+                *line = in_one_line(&*line);
+            }
+        }
+        FromPe::Cleared { left } => *left = in_one_line(&*left),
+        _ => {}
+    }
+    word
 }
 
 async fn read(
@@ -61,7 +81,10 @@ async fn read(
 ) -> Option<ChannelError> {
     loop {
         match reader.next().await? {
-            Ok(word) => heard.send((pe, Heard::Word(word))).await.ok()?,
+            Ok(word) => {
+                let word = Heard::Word(without_lines(word));
+                heard.send((pe, word)).await.ok()?;
+            }
             Err(error) => return Some(error),
         }
     }

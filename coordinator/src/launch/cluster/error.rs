@@ -1,4 +1,4 @@
-//! Why a cluster did not come up, and with whom.
+//! Errors of launching a cluster, with the PEs concerned.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,24 +13,24 @@ use crate::launch::starter::StarterError;
 use crate::site::guard::GuardError;
 use crate::text::words::names;
 
-/// Why a cluster did not come up.
+/// An error of launching a cluster.
 #[derive(Debug, Error)]
 pub enum LaunchError {
-    /// The operating system refused something.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
-        /// What.
+        /// Operation that failed.
         what: String,
-        /// Why.
+        /// Cause of the failure.
         source: io::Error,
     },
-    /// Not everybody registered in time.
-    #[error("after {} s there is still no word from {}", LAUNCH.as_secs(), names(.missing))]
+    /// Some PEs did not register in time.
+    #[error("{}: did not register within {} s", names(.missing), LAUNCH.as_secs())]
     Missing {
-        /// Who.
+        /// PEs that did not register.
         missing: Vec<PeId>,
     },
-    /// Not everybody joined in time.
+    /// Some PEs did not join in time.
     #[error(
         "after {} s {} {} yet to join at {at}: start what plays {} with `flitcast node --join {at} --pe {} ..` there",
         waited.as_secs_f64(), names(missing), match missing.len() { 1 => "has", _ => "have" },
@@ -38,66 +38,65 @@ pub enum LaunchError {
         missing.first().map_or(0, |pe| pe.0)
     )]
     NotJoined {
-        /// Who.
+        /// PEs that did not join.
         missing: Vec<PeId>,
-        /// Where they could have.
+        /// Address where PEs join.
         at: SocketAddr,
-        /// How long they could have.
+        /// Time that they had.
         waited: Duration,
     },
-    /// Who joined leaves when one cluster is over, and there would be another one.
+    /// PEs that joined leave after one cluster, but another one may follow.
     #[error(
         "{} would leave after one cluster, and this command may need several: --retry, map, bench and calibrate do; start {} with `flitcast node --join .. --stay`",
         names(pes), match pes.len() { 1 => "it", _ => "each" }
     )]
     LeaveTooSoon {
-        /// Who.
+        /// PEs that leave.
         pes: Vec<PeId>,
     },
-    /// Who joined does not do what this cluster is for.
+    /// PEs that joined do not run commands, but this cluster needs that.
     #[error(
-        "{} may not be told to run commands: start {} with `flitcast node --join .. --commands`",
+        "{} may not run commands: start {} with `flitcast node --join .. --commands`",
         names(pes), match pes.len() { 1 => "it", _ => "each" }
     )]
     NoCommands {
-        /// Who.
+        /// PEs that do not run commands.
         pes: Vec<PeId>,
     },
-    /// A process ended before it registered, and perhaps others, which this does not tell.
+    /// At least one process ended before it registered. The message names the first only.
     #[error("{first}")]
     Died {
-        /// Which failed first.
+        /// The first that ended.
         first: Box<Death>,
-        /// And which did then, while the others were awaited.
+        /// Further processes that ended while the others were awaited.
         others: Vec<Death>,
     },
-    /// What has the PEs started did not.
+    /// The starter of the PEs failed.
     #[error(transparent)]
     Starter(StarterError),
-    /// Nobody wants it any more.
+    /// The launch was cancelled.
     #[error("it was given up")]
     GivenUp,
-    /// Connections cannot be guarded.
+    /// Connections cannot be secured.
     #[error(transparent)]
     Guard(#[from] GuardError),
     /// A process of this launch shows the certificate of another.
-    #[error("who says to be {pe}, from {address}: {why}")]
+    #[error("{pe}: the process at {address} shows an invalid certificate: {why}")]
     Disguised {
-        /// Whom it says to be.
+        /// PE that the process claims to be.
         pe: PeId,
-        /// From where.
+        /// Address of the process.
         address: SocketAddr,
-        /// What is wrong with its certificate.
+        /// Fault of its certificate.
         why: String,
     },
-    /// Two processes of this launch say to be the same.
-    #[error("two processes say to be {pe}: one from {first}, one from {second}")]
+    /// Two processes of this launch registered as the same PE.
+    #[error("{pe}: registered twice, from {first} and {second}; stop one of the processes")]
     Twice {
-        /// Whom.
         pe: PeId,
-        /// From where the first registered.
+        /// Address of the first.
         first: SocketAddr,
-        /// From where the second did.
+        /// Address of the second.
         second: SocketAddr,
     },
 }
@@ -106,21 +105,21 @@ pub enum LaunchError {
 #[derive(Debug, Error)]
 #[error("{pe} {exit}{}{}", too_soon(.exit), after(.last_words))]
 pub struct Death {
-    /// Who.
+    /// PE of the process.
     pub pe: PeId,
-    /// How.
+    /// Exit of the process.
     pub exit: Exit,
-    /// What it had said on stderr.
+    /// Last lines on stderr.
     pub last_words: Vec<String>,
 }
 
 impl LaunchError {
-    /// Whose fault it is, where one can be named.
+    /// Returns the first failed PE, if the error concerns one.
     pub fn pe(&self) -> Option<PeId> {
         self.pes().first().copied()
     }
 
-    /// Who failed besides whom the error names.
+    /// Returns the failed processes besides the one that the message names.
     pub fn others(&self) -> &[Death] {
         match self {
             LaunchError::Died { others, .. } => others,
@@ -128,10 +127,10 @@ impl LaunchError {
         }
     }
 
-    /// All whose fault it is.
+    /// Returns all failed PEs.
     pub fn pes(&self) -> Vec<PeId> {
         match self {
-            // Nobody failed: leaving somebody out would not help.
+            // No PE failed: excluding one would not help.
             LaunchError::Io { .. }
             | LaunchError::GivenUp
             | LaunchError::Guard(_)

@@ -1,43 +1,43 @@
-//! How the process that plays a PE has ended, or that it never began: here, or on a host
-//! that ssh reaches.
+//! The end of a PE's process, on this host or on one that is reached by ssh, or the failure to
+//! start it.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
 use crate::launch::ssh::{SSH_FAILED, SshFault};
+use crate::text::words::signal_named;
 
-/// Exit statuses above it are a shell's word for signals.
+/// Shells report death by signal `n` as the exit status `SIGNALLED + n`.
 const SIGNALLED: i32 = 128;
-/// There are no more signals.
+/// Largest signal number.
 const SIGNALS: i32 = 64;
 
-/// How a process ended. Shown, it goes on behind the PE's name.
+/// The end of a process. Its display form follows the PE's name.
 #[derive(Debug)]
 pub enum Exit {
-    /// A process of this host.
+    /// A process on this host ended.
     Here(ExitStatus),
-    /// One of another, by the exit status of the shell that has started it there.
+    /// A process on another host ended, with the exit status of the shell that started it there.
     There {
-        /// What ssh calls the host.
+        /// Destination of ssh.
         destination: String,
-        /// What the shell said.
+        /// Exit status of the shell.
         code: i32,
     },
-    /// The ssh in between has ended by itself; what becomes of the process there is its own
-    /// channel's end.
+    /// The ssh connection ended by itself; the remote process ends because its own channel does.
     CutOff {
-        /// What ssh calls the host.
+        /// Destination of ssh.
         destination: String,
-        /// How ssh ended.
+        /// Exit status of ssh.
         ssh: ExitStatus,
     },
-    /// It never began.
+    /// The process was never started.
     NotBegun(SshFault),
 }
 
 impl Exit {
-    /// What an ssh's end says of the process that it held.
+    /// Derives the end of a remote process from the exit status of its ssh.
     pub fn of_ssh(destination: String, ssh: ExitStatus) -> Exit {
         match ssh.code().filter(|code| *code != SSH_FAILED) {
             Some(code) => Exit::There { destination, code },
@@ -67,8 +67,7 @@ impl fmt::Display for Exit {
 fn ended(f: &mut fmt::Formatter<'_>, code: Option<i32>, signal: Option<i32>) -> fmt::Result {
     match (code, signal) {
         (Some(code), _) => write!(f, "ended with exit status {code}"),
-        (_, Some(9)) => f.write_str("was killed by signal 9 (SIGKILL)"),
-        (_, Some(signal)) => write!(f, "was killed by signal {signal}"),
+        (_, Some(signal)) => write!(f, "was killed by {}", signal_named(signal)),
         _ => f.write_str("ended"),
     }
 }

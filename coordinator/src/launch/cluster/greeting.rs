@@ -1,7 +1,7 @@
-//! Who may come in: a newcomer says who it is, and shows it. One that nobody has started for
-//! this launch says first that it wants to join, and is told by its certificate's leave what
-//! the others know. Until all of that is said it is anybody, for whom nothing is reserved but
-//! what these few words take.
+//! Authentication of new connections. A process sends its registration and proves it. A process
+//! that was not started for this launch first sends a request to join and, if its certificate is
+//! valid, receives what the others received at their start. Until then it is treated as
+//! unauthenticated, and only the memory for these few messages is reserved for it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,48 +20,48 @@ use super::conversation::{ChannelReader, ChannelWriter, open};
 use super::joining::Joining;
 use crate::text::words::names;
 
-/// The first byte of a TLS handshake; none of ours, which begins with a length.
+/// First byte of a TLS handshake; a frame, which begins with its length, never starts with it.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// Asks newcomers who they are.
+/// The server side of registration.
 #[derive(Clone, Debug)]
 pub struct Greeter {
-    /// Names the cluster.
+    /// Id of the cluster.
     pub cluster: u64,
-    /// The secret of the launch.
+    /// Secret of the launch.
     pub secret: Secret,
-    /// How connections are guarded.
+    /// Security of connections.
     pub security: Security,
-    /// How long to wait for what.
+    /// Time limits.
     pub timeouts: Timeouts,
-    /// Who may join; `None` where all are started by the coordinator.
+    /// PEs that may join; `None` if the coordinator starts all PEs.
     pub joining: Option<Arc<Joining>>,
 }
 
-/// A process of this launch.
+/// An authenticated process of this launch.
 pub struct Newcomer {
-    /// What it says of itself.
+    /// Registration of the process.
     pub register: Register,
-    /// From where.
+    /// Address of the process.
     pub address: SocketAddr,
-    /// That its certificate is for somebody else.
+    /// The fault of its certificate, if that is for another PE.
     pub disguise: Option<String>,
-    /// Whether it joins the next cluster as well.
+    /// Whether it will join the next cluster as well.
     pub stays: bool,
     /// Whether it runs commands.
     pub commands: bool,
-    /// What comes from it.
+    /// Reader of its messages.
     pub reader: ChannelReader,
-    /// What goes to it.
+    /// Writer of messages to it.
     pub writer: ChannelWriter,
 }
 
 impl Greeter {
-    /// Waits for a newcomer to say who it is.
+    /// Waits until a new connection has registered.
     ///
     /// # Errors
     ///
-    /// Why it is none of ours.
+    /// Returns an error if the connection fails or its process does not belong to this launch.
     pub async fn greet(self, caller: Caller) -> Result<Newcomer, String> {
         let Caller { stream, lease } = caller;
         let address = stream.peer_addr().map_err(|e| e.to_string())?;
@@ -122,14 +122,15 @@ impl Greeter {
         })
     }
 
-    /// What who joins is told, or why it may not.
+    /// Returns the answer to a request to join, or the reason why the process may not join.
     fn welcome(&self, join: Join, shown: &Shown) -> Result<Welcome, String> {
         let Some(joining) = &self.joining else {
             return Err(
                 "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"".to_owned(),
             );
         };
-        // Before anything is told: the secret is for the owner of the certificate.
+        // Checked before the answer is sent, because only the certificate's owner may receive the
+        // secret.
         shown.is_of(Name::Pe(join.pe))?;
         let Some(listen) = joining.listen.get(&join.pe) else {
             let expected: Vec<_> = joining.listen.keys().copied().collect();
@@ -145,7 +146,7 @@ impl Greeter {
     }
 }
 
-/// What somebody says next of itself.
+/// Reads the next message of an unauthenticated process.
 async fn next(stream: &mut Transport) -> Result<FromPe, String> {
     let mut prefix = [0; LENGTH_BYTES];
     let read = stream.read_exact(&mut prefix).await;
@@ -167,7 +168,8 @@ async fn say(stream: &mut Transport, word: &ToPe) -> io::Result<()> {
     stream.flush().await
 }
 
-/// Where connections are plain, somebody may not know.
+/// Rejects a TLS connection where connections are unencrypted, because the options of the two
+/// processes differ.
 async fn refuse_tls(mut stream: TcpStream) -> Result<TcpStream, String> {
     let mut first = [0];
     let peeked = stream.peek(&mut first).await.map_err(|e| e.to_string())?;
@@ -175,8 +177,8 @@ async fn refuse_tls(mut stream: TcpStream) -> Result<TcpStream, String> {
         return Ok(stream);
     }
     let why = "it shows a certificate, and this command was told --insecure: give both --credentials DIR, or both --insecure";
-    // What was read does not cut off what is said, and what is said is no TLS: that is told
-    // at the other end.
+    // The received bytes are read so that closing does not cut off the answer. The answer is not
+    // TLS; the other end reports it.
     let _ = stream.read(&mut vec![0; MAX_GREETING]).await;
     let mut frame = Vec::new();
     let reason = why.to_owned();

@@ -1,5 +1,5 @@
-//! Waiting for the PEs that others start: who may join, who is still missing, and for how
-//! long. What is asked of a newcomer is `greeting.rs`'s business.
+//! Waiting for the PEs that others start: which PEs may join, which are missing, and for how long.
+//! `greeting.rs` authenticates them.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,30 +21,30 @@ use crate::observe::console::Console;
 use crate::site::guard::Guarded;
 use crate::text::words::names;
 
-/// Before it is said who is waited for: whoever waits for this command has joined by then.
+/// Time before the missing PEs are printed; processes that are already waiting have joined by then.
 const UNSAID: Duration = Duration::from_secs(2);
 
-/// Who may join.
+/// The PEs that may join.
 #[derive(Debug)]
 pub struct Joining {
-    /// Where each is to listen.
+    /// Listen address of each PE.
     pub listen: BTreeMap<PeId, IpAddr>,
-    /// What they are told to wait for, and how long.
+    /// Time limits that the PEs receive.
     pub timeouts: Timeouts,
-    /// Where they join.
+    /// Address where PEs join.
     at: SocketAddr,
-    /// How long they may take, all together.
+    /// Total time for all PEs to join.
     wait: Duration,
-    /// Whether other clusters follow this one.
+    /// Whether further clusters follow this one.
     again: bool,
-    /// Whether all have to be there in the end.
+    /// Whether all PEs must join.
     require_all: bool,
-    /// Whether they are to run commands.
+    /// Whether the PEs must run commands.
     commands: bool,
 }
 
 impl Joining {
-    /// What is expected of those that join by a plan.
+    /// Derives the PEs that may join from a launch plan.
     pub fn new(plan: &LaunchPlan<'_>, at: SocketAddr, wait: Duration) -> Joining {
         let listen = |&pe: &PeId| (pe, plan.placement.places[pe.index()].listen);
         Joining {
@@ -52,7 +52,7 @@ impl Joining {
             timeouts: *plan.timeouts,
             at,
             wait,
-            // Whom this launch has started, the next one starts anew.
+            // PEs that this launch's starter starts are started again for the next cluster.
             again: plan.again && plan.placement.starter().is_none(),
             require_all: plan.require_all,
             commands: plan.commands,
@@ -94,7 +94,7 @@ impl Cluster {
                     said = true;
                     let (who, seconds) = (names(&missing), joining.wait.as_secs_f64());
                     let line = format!("waiting up to {seconds} s for {who} to join at {at}");
-                    console.line(&line);
+                    console.note(&line);
                 }
                 () = sleep_until(deadline) => {
                     if !joining.require_all {
@@ -112,9 +112,9 @@ impl Cluster {
         missing.collect()
     }
 
-    /// Lets a newcomer in, or says why not, if another one plays its PE.
+    /// Registers a new process, or refuses it if another process already has its PE.
     fn join_one(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
-        // One that has just gone makes room for the next.
+        // A process that has just left makes room for the next.
         while let Ok((pe, heard)) = self.events.try_recv() {
             self.leave_early(pe, heard);
         }
@@ -127,16 +127,15 @@ impl Cluster {
             tracing::info!(%pe, address = %second, "joined");
             return self.let_in(newcomer, heard);
         };
-        let reason = format!(
-            "two processes say to be {pe}: one from {first}, which stays, one from {second}"
-        );
-        tracing::warn!("{reason}, which is refused");
+        let reason =
+            format!("{pe}: registered twice: the process at {first} stays, the one at {second}");
+        tracing::warn!("{reason} is refused");
         let mut writer = newcomer.writer;
-        // Who takes no bytes is given up by the connection itself.
+        // If the process reads nothing, the connection's own time limit ends the task.
         tokio::spawn(async move { writer.send(ToPe::Refusal { reason }).await });
     }
 
-    /// Before all are there, one goes: another may come in its place.
+    /// Handles a process that leaves before all have joined: another may take its place.
     fn leave_early(&mut self, pe: PeId, heard: Heard) {
         if let Heard::ChannelEnded(why) = heard
             && let Some(member) = self.members.get_mut(&pe)
@@ -148,8 +147,8 @@ impl Cluster {
         }
     }
 
-    /// That nobody will be missing from the next cluster, if there may be one, and that all
-    /// run commands, if they are to.
+    /// Checks that all PEs stay for the next cluster, if there may be one, and that all run
+    /// commands, if required.
     fn all_are_fit(&self, joining: &Joining) -> Result<(), LaunchError> {
         let who = |is_unfit: fn(&Member) -> bool| -> Vec<PeId> {
             let unfit = self.members.iter().filter(|(_, member)| is_unfit(member));

@@ -1,8 +1,8 @@
-//! Launching a cluster: its processes are started, here or over ssh, or join, until all have
-//! registered. What becomes of them then is `cluster.rs`'s business.
+//! Launching a cluster: processes are started here, over ssh, or join, until all have registered.
+//! `cluster.rs` handles them afterwards.
 //!
-//! When one host fails, the launch has failed, but the other calls are under way: they are awaited for a
-//! while, and the error names all that failed (`LaunchError::others`), so that `--retry` leaves them out
+//! If one host fails, the launch fails, but the calls to other hosts are awaited for some time, so
+//! that the error names all failed PEs (`LaunchError::others`) and `--retry` excludes them
 //! together.
 
 use std::collections::BTreeMap;
@@ -35,44 +35,45 @@ use crate::site::guard::{Guard, Guarded};
 use crate::site::kept;
 use crate::site::placement::{Launch, Placement};
 
-/// For all processes to be started and to register: two idle cores start 64 in some
-/// 60 ms; a thousand on a busy machine have all the time they can need.
+/// Time for all processes to start and register. Two idle cores start 64 in about 60 ms, so a
+/// thousand on a busy machine have enough time.
 pub(super) const LAUNCH: Duration = Duration::from_secs(30);
-/// Over ssh, once one has failed, for the others to begin or to fail as well: for a host that
-/// does not answer, ssh gives up after 10 s.
+/// Time for the other hosts to start or fail after the first has failed over ssh. For an
+/// unreachable host, ssh gives up after 10 s.
 const OTHERS: Duration = Duration::from_secs(15);
-/// Words of PEs that wait to be heard: each answers two pings a second.
+/// Capacity of the queue of events; each PE answers two pings per second.
 const EVENTS: usize = 4096;
-/// Words that wait to be said to a PE. It is told nothing more before it has answered.
+/// Capacity of the queue of messages to a PE. No further message is sent before the PE has
+/// answered.
 const WORDS: usize = 64;
 
-/// What a cluster is launched of.
+/// The parameters of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchPlan<'a> {
-    /// What plays a PE.
+    /// Program that runs a PE.
     pub program: &'a Path,
-    /// Who is to be played.
+    /// PEs to launch.
     pub pes: &'a [PeId],
-    /// The tree they are of.
+    /// Tree of these PEs.
     pub tree: &'a Tree,
-    /// Where.
+    /// Hosts and addresses of the PEs.
     pub placement: &'a Placement,
-    /// How connections are guarded.
+    /// Security of connections.
     pub guard: &'a Guard,
-    /// Whether other clusters may follow this one.
+    /// Whether further clusters may follow this one.
     pub again: bool,
-    /// Whether all that may join have to, or those are enough that do so in time.
+    /// Whether all PEs must join, or those that join in time are enough.
     pub require_all: bool,
-    /// Whether they are to run commands, in this cluster or one that follows.
+    /// Whether the PEs must run commands, in this cluster or in one that follows.
     pub commands: bool,
-    /// How who is started logs.
+    /// Logging of the processes that are started.
     pub logs: &'a LogArgs,
-    /// How long to wait for what.
+    /// Time limits.
     pub timeouts: &'a Timeouts,
 }
 
 impl LaunchPlan<'_> {
-    /// What those are told that have others started.
+    /// Returns the parameters of a starter.
     fn orders(&self, console: &Console) -> Orders {
         let (port, wait) = match self.placement.launch {
             Launch::Join { port, wait, .. } => (port, wait),
@@ -92,7 +93,7 @@ impl LaunchPlan<'_> {
     }
 }
 
-/// Why who has the PEs started has failed, once it does.
+/// Waits for the failure of the starter; never returns if there is no starter or no failure.
 async fn failure(failed: Option<oneshot::Receiver<StarterError>>) -> StarterError {
     match failed {
         Some(failed) => match failed.await {
@@ -104,8 +105,8 @@ async fn failure(failed: Option<oneshot::Receiver<StarterError>>) -> StarterErro
 }
 
 impl Cluster {
-    /// Starts a process for each PE, or waits for those that join, until all have
-    /// registered, or until it is given up.
+    /// Starts a process for each PE, or waits for those that join, until all have registered or the
+    /// launch is cancelled.
     pub async fn launch(
         plan: LaunchPlan<'_>,
         console: &Console,
@@ -153,9 +154,9 @@ impl Cluster {
             None => (None, None),
         };
         let launched = async {
-            // Compose may first have to make the network that has the address.
+            // Compose may have to create the network that has the address first.
             if let Some(begun) = begun {
-                // If it never begins, it says why.
+                // The starter reports why it did not begin.
                 let Ok(()) = begun.await else {
                     return pending().await;
                 };
@@ -192,7 +193,6 @@ impl Cluster {
                 let telling = Telling {
                     pe,
                     console: console.clone(),
-                    json: logs.json,
                 };
                 match &hosts {
                     None => {
@@ -211,7 +211,7 @@ impl Cluster {
                 loop {
                     match timeout(LAUNCH, &mut registering).await {
                         Ok(registered) => return registered,
-                        // Each step over ssh has limits of its own.
+                        // Each step over ssh has its own time limit.
                         Err(_) if hosts.as_ref().is_some_and(|hosts| hosts.is_busy()) => {}
                         Err(_) => break,
                     }
@@ -220,7 +220,7 @@ impl Cluster {
             let missing = cluster.missing();
             Err(LaunchError::Missing { missing })
         };
-        // With the listener: who comes later comes too late, and hears so.
+        // The listener is closed here, so a process that connects later is refused.
         let launched = tokio::select! {
             launched = launched => launched,
             error = failure(failed) => Err(LaunchError::Starter(error)),
@@ -228,7 +228,8 @@ impl Cluster {
         };
         match launched {
             Ok(()) => Ok(cluster),
-            // Who has joined is told, and joins the next one or leaves.
+            // Processes that have joined receive a request to stop; they join the next cluster or
+            // end.
             Err(error) if placement.is_joined() => {
                 cluster.stop(false, pending()).await;
                 Err(error)
@@ -240,7 +241,7 @@ impl Cluster {
         }
     }
 
-    /// Starts what plays a PE.
+    /// Starts the process of a PE on this host.
     fn start(
         &mut self,
         pe: PeId,
@@ -264,7 +265,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Has another host start what plays a PE, as soon as it is reached.
+    /// Starts the process of a PE on another host, as soon as it is reached.
     fn start_there(
         &mut self,
         pe: PeId,
@@ -323,7 +324,8 @@ impl Cluster {
                 newcomer = door.next(|caller| greeter.clone().greet(caller)) => {
                     let (pe, address) = (newcomer.register.pe, newcomer.address);
                     let Some(member) = self.members.get(&pe) else { continue };
-                    // It knows the secret of this launch: no stranger, but a mistake.
+                    // The process has the secret of this launch, so this is a mistake and not an
+                    // attack.
                     if let Some(why) = newcomer.disguise {
                         return Err(LaunchError::Disguised { pe, address, why });
                     }
@@ -343,7 +345,7 @@ impl Cluster {
                 () = all_begun(hosts, enough), if enough.is_some() => break,
             }
         }
-        // What was said last of all.
+        // Exits that were reported last.
         while let (Some(_), Ok((pe, event))) = (hosts, self.events.try_recv()) {
             if let Heard::Exited(exit, last_words) = event {
                 deaths.push(Death {
@@ -357,7 +359,7 @@ impl Cluster {
         let Some(first) = deaths.next() else {
             return Ok(());
         };
-        // Before the door closes on those who are still being greeted: what they say of that is no news.
+        // The processes are killed before the listener closes, so that they do not report that.
         self.kill.cancel();
         Err(LaunchError::Died {
             first: Box::new(first),
@@ -375,9 +377,15 @@ impl Cluster {
         }
     }
 
-    /// Begins to speak with a newcomer, who is a member and has not come before.
+    /// Starts to exchange messages with a process that has registered.
     pub(super) fn let_in(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
         let pe = newcomer.register.pe;
+        // A cluster whose tree was repaired lacks PEs, and ids stay what they are.
+        let pes = self
+            .members
+            .keys()
+            .last()
+            .map_or(0, |last| last.index() + 1);
         let Some(member) = self.members.get_mut(&pe) else {
             return;
         };
@@ -388,13 +396,14 @@ impl Cluster {
         member.queue = Some(queue);
         let (heard, look) = (heard.clone(), self.look.clone());
         let beat = self.timeouts.heartbeat;
-        let (reader, writer) = (newcomer.reader, newcomer.writer);
+        let (mut reader, writer) = (newcomer.reader, newcomer.writer);
+        reader.decoder_mut().limit_to_cluster(pes);
         let conversation = converse(pe, reader, writer, queued, heard, beat, look);
         member.conversation = Some(tokio::spawn(conversation).abort_handle());
     }
 }
 
-/// Waits until every host has begun or failed, or until the deadline.
+/// Waits until every host has started or failed, or until the deadline.
 async fn all_begun(hosts: Option<&Hosts>, deadline: Option<Instant>) {
     if let (Some(hosts), Some(deadline)) = (hosts, deadline) {
         let _ = timeout_at(deadline, hosts.settled()).await;

@@ -1,5 +1,5 @@
-//! The process that plays a PE: how it is started, and what becomes of it. What it says
-//! on its channel is not heard here.
+//! The process of a PE on this host: its start, its stderr and its end. Its channel is handled
+//! elsewhere.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -24,8 +24,9 @@ use crate::launch::ssh::lines;
 use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
+use crate::text::stderr;
 
-/// `program`, run as the place asks.
+/// Returns the command that runs `program`, behind the host's prefix if there is one.
 pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
     let mut command = match &place.run[..] {
         [] => Command::new(program),
@@ -39,19 +40,19 @@ pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
     command
 }
 
-/// What the process that plays a PE is told.
+/// The parameters of a PE's process.
 pub struct Start<'a> {
-    /// Where it runs.
+    /// Host and addresses of the PE.
     pub place: &'a Place,
-    /// Where the coordinator listens.
+    /// Address where the coordinator listens.
     pub coordinator: SocketAddr,
-    /// The folder with its certificate, if it has one of its own.
+    /// Folder with the PE's certificate, if it has its own.
     pub credentials: Option<&'a Path>,
-    /// What makes it one of the cluster.
+    /// Admission for standard input, which authenticates the process.
     pub admission: Vec<u8>,
 }
 
-/// What `flitcast` is told as arguments, to play a PE.
+/// Returns the arguments of `flitcast` for a PE.
 pub fn arguments(pe: PeId, start: &Start<'_>, limits: &Timeouts) -> Vec<OsString> {
     let listen = SocketAddr::new(start.place.listen, 0);
     let told = [
@@ -70,7 +71,7 @@ pub fn arguments(pe: PeId, start: &Start<'_>, limits: &Timeouts) -> Vec<OsString
     arguments
 }
 
-/// Starts what plays a PE.
+/// Starts the process of a PE.
 pub fn play(
     command: &mut Command,
     pe: PeId,
@@ -82,14 +83,14 @@ pub fn play(
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        // The terminal's Ctrl-C is for the coordinator; it tells the others.
+        // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only; the
+        // coordinator stops the others.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
 }
 
-/// Tells a process what makes it one of the cluster, waits for it to end, or kills it, and
-/// passes on what it says on stderr.
+/// Writes the admission to a process, passes on its stderr, and waits until it ends or is killed.
 pub async fn keep(
     pe: PeId,
     mut child: Child,
@@ -100,8 +101,8 @@ pub async fn keep(
 ) {
     let mut last_words = VecDeque::new();
     if let Some(mut stdin) = child.stdin.take() {
-        // A pipe holds it all, whether it is read or not; who has ended already is heard
-        // of below.
+        // The pipe holds the whole admission, even if the process does not read it; if the process
+        // has already ended, `wait` below reports that.
         let _ = stdin.write_all(&admission).await;
     }
     let nobody = || mpsc::channel(1).1;
@@ -111,7 +112,7 @@ pub async fn keep(
             Some(line) = stderr.recv() => telling.pass_on(line, &mut last_words),
             status = child.wait() => break status,
             () = kill.cancelled() => {
-                // It may have ended by itself.
+                // The process may have ended by itself.
                 let _ = child.start_kill();
                 break child.wait().await;
             }
@@ -125,22 +126,20 @@ pub async fn keep(
     }
 }
 
-/// For the last words of a process that has ended: they are in a pipe already, at most 64 KiB, but
-/// whomever it has left behind may hold that for long.
+/// Time to read the last lines of a process that has ended. At most 64 KiB are left in the pipe,
+/// but a process that it left behind may keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
-/// Where what a PE says is told.
+/// Output of the stderr of a PE's process.
 pub struct Telling {
-    /// Who says it.
+    /// PE of the process.
     pub pe: PeId,
-    /// Where to.
+    /// Console for its lines.
     pub console: Console,
-    /// Whether its lines are JSON, and so say who it is themselves.
-    pub json: bool,
 }
 
 impl Telling {
-    /// Passes on what a process that has ended has said and nobody has heard.
+    /// Passes on the remaining lines of a process that has ended.
     pub async fn pass_on_rest(
         &self,
         mut stderr: mpsc::Receiver<String>,
@@ -154,14 +153,11 @@ impl Telling {
         let _ = timeout(LAST_WORDS, rest).await;
     }
 
-    /// Passes on a line, and keeps it among the last ones.
+    /// Passes on a line and keeps it as one of the last lines.
     pub fn pass_on(&self, line: String, last_words: &mut VecDeque<String>) {
         const KEPT: usize = 3;
-        match self.json {
-            true => self.console.line(&line),
-            false => self.console.line(&format!("{}| {line}", self.pe)),
-        }
-        last_words.push_back(line);
+        self.console.line_of(self.pe, &line);
+        last_words.push_back(stderr::text_of(line));
         if last_words.len() > KEPT {
             last_words.pop_front();
         }

@@ -1,13 +1,12 @@
-//! The process that plays a PE on another host: begun there, and what becomes of it. How a
-//! host is reached is `ssh.rs`'s business.
+//! The process of a PE on another host: its start and its end. `ssh.rs` reaches the host.
 //!
-//! Here it is an `ssh`, and killing that is all that can be done at once: the PE ends because
-//! its channel does, and then its ssh.
+//! Locally, the process is an `ssh`. Killing it is all that can be done at once: the PE ends
+//! because its channel does, and its ssh ends then.
 //!
-//! There, the PE is a child of the script's shell, whose exit status says what signal killed it: of a
-//! process that ssh itself had started, ssh says 255, as if the connection had broken. Killing the `ssh`
-//! alone would leave the PE, so a cluster that is given up closes its channels first, and kills an `ssh`
-//! that is still there two seconds later.
+//! Remotely, the PE is a child of the script's shell, whose exit status contains the signal that
+//! killed it. If ssh itself had started the PE, its exit status would be 255, as for a lost
+//! connection. Killing only the `ssh` would leave the PE running. So a cluster that is cancelled
+//! first closes its channels, and kills an `ssh` that still runs two seconds later.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,13 +22,12 @@ use super::exit::Exit;
 use super::process::Telling;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand};
 
-/// For a PE whose channel has ended to end as well, before its ssh is killed and nobody can
-/// tell whether it did.
+/// Time for a PE to end after its channel has ended. Then its ssh is killed, and the end of the PE
+/// can no longer be observed.
 const CHANNEL_ENDS: Duration = Duration::from_secs(2);
 
-/// Has a host play a PE, waits for it to end, or kills what is here of it, and passes on what
-/// it says on stderr. From now on until it begins, or until it is heard of that it does not, it
-/// counts as about to begin.
+/// Starts the process of a PE on a host, passes on its stderr, and waits until it ends or its local
+/// ssh is killed. From the call on, until it has started or failed, it counts as starting.
 pub fn keep(
     pe: PeId,
     hosts: Arc<Hosts>,
@@ -45,7 +43,7 @@ pub fn keep(
             begun = hosts.begin(&destination, &task) => begun,
             () = kill.cancelled() => return,
         };
-        // It holds an admission, which was told.
+        // The task contains an admission, which has been sent.
         drop((task, hosts));
         match begun {
             Err(fault) => {
@@ -65,7 +63,7 @@ pub fn keep(
     }
 }
 
-/// How it ends; `None` if even that cannot be known.
+/// Waits for the end of the process and returns it; `None` if waiting failed.
 async fn ended(
     destination: String,
     begun: Begun,
@@ -82,7 +80,7 @@ async fn ended(
         tokio::select! {
             biased;
             () = kill.cancelled() => {
-                // That its channel has ended is no news.
+                // The end of the channel is expected here and not reported.
                 let unheard = async {
                     while stderr.recv().await.is_some() {}
                     child.wait().await

@@ -1,5 +1,5 @@
-//! Launching what is no PE. Time is paused: a limit passes as soon as there is nothing
-//! left to wait for but the limit.
+//! Launches of programs that are not PEs. Time is paused: a limit expires as soon as nothing else
+//! is left to wait for.
 
 use std::path::Path;
 
@@ -13,23 +13,21 @@ use crate::site::placement::Placement;
 
 const PES: [PeId; 3] = [PeId(0), PeId(1), PeId(2)];
 
-/// All below P0.
+/// Returns a star with P0 as root.
 fn tree(pes: usize) -> Tree {
     let parents = (0..pes).map(|i| (i > 0).then_some(PeId(0)));
     Tree::from_parents(parents.collect()).unwrap()
 }
 
-/// Launches three shells that do `script` instead of playing a PE: what a PE is told
-/// comes behind it as arguments.
+/// Launches three shells that run `script` instead of a PE; the arguments of the PE follow it.
 async fn launch(script: &str) -> LaunchError {
     let logs = LogArgs {
         args: vec!["-c".to_owned(), script.to_owned()],
-        json: false,
     };
     launch_program("/bin/sh", &logs, Vec::new()).await
 }
 
-/// Launches three processes, `run` put before the program.
+/// Launches three processes with the prefix `run` before the program.
 async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> LaunchError {
     let mut placement = Placement::local(3);
     for place in &mut placement.places {
@@ -56,7 +54,7 @@ async fn launch_program(program: &str, logs: &LogArgs, run: Vec<String>) -> Laun
 #[tokio::test(start_paused = true)]
 async fn who_never_registers_is_named() {
     let error = launch("exec sleep 1000").await;
-    let expected = "after 30 s there is still no word from P0, P1, P2";
+    let expected = "P0, P1, P2: did not register within 30 s";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -80,11 +78,8 @@ async fn who_dies_before_it_registers_is_named_with_its_last_words() {
 
 #[tokio::test]
 async fn what_a_place_puts_before_the_program_is_run() {
-    let logs = LogArgs {
-        args: Vec::new(),
-        json: false,
-    };
-    // What is echoed is the program and its arguments.
+    let logs = LogArgs { args: Vec::new() };
+    // The shell prints the program and its arguments.
     let run = ["/bin/sh", "-c", "echo $0 $1 >&2"].map(str::to_owned);
     let LaunchError::Died { first, .. } = launch_program("/bin/true", &logs, run.to_vec()).await
     else {
@@ -96,14 +91,11 @@ async fn what_a_place_puts_before_the_program_is_run() {
 #[tokio::test]
 async fn an_address_that_is_not_this_machines_is_told() {
     let placement = Placement {
-        // Kept for documentation: nobody has it.
+        // An address reserved for documentation: no machine has it.
         coordinator: "192.0.2.1".parse().unwrap(),
         ..Placement::local(1)
     };
-    let logs = LogArgs {
-        args: Vec::new(),
-        json: false,
-    };
+    let logs = LogArgs { args: Vec::new() };
     let plan = LaunchPlan {
         program: Path::new("/bin/true"),
         pes: &PES[..1],
@@ -124,10 +116,7 @@ async fn an_address_that_is_not_this_machines_is_told() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_told() {
-    let logs = LogArgs {
-        args: Vec::new(),
-        json: false,
-    };
+    let logs = LogArgs { args: Vec::new() };
     let error = launch_program("/no/such/flitcast", &logs, Vec::new()).await;
     let expected = "cannot start a process: /no/such/flitcast: ";
     assert!(error.to_string().starts_with(expected), "{error}");

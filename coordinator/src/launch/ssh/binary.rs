@@ -1,42 +1,47 @@
-//! The program as it is put on a host: under a name that has its version and a hash of its
-//! content, so that two builds are two files, and none is ever replaced while it runs.
+//! The copy of the program on a host. Its name contains the version and a hash of its content, so
+//! two builds are two files, and no file is replaced while it runs.
 //!
-//! It is run only if it and its folder are the user's own and nobody else can write them, and if its
-//! hash is what its name says. Folders above are not looked at.
+//! A host runs the copy only if the file and its folder belong to the user, no other user can write
+//! them, and its hash matches its name. The parents of the folder are not checked.
 
 use std::io;
 use std::path::Path;
 
 use flitcast_node::system::children::PROGRAM;
+use flitcast_node::system::regular;
 use std::sync::OnceLock;
 
 use ring::digest::{SHA256, digest};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// What a host runs.
+/// Maximum length of a program that is copied to hosts: several times one with all debug
+/// information.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The program that hosts run.
 pub struct Binary {
-    /// All of it.
+    /// Content of the file.
     pub content: Vec<u8>,
-    /// Hexadecimal digits that tell it from others.
+    /// Hash of the content, in hexadecimal digits.
     pub hash: String,
-    /// The machine it is for, as `uname -s` and `uname -m` call it, if that can be seen.
+    /// The system that the program is built for, as `uname -s` and `uname -m` print it, if known.
     pub system: Option<String>,
     sha256: OnceLock<String>,
 }
 
 impl Binary {
-    /// Reads it.
+    /// Reads the program.
     ///
     /// # Errors
     ///
-    /// It cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn read(path: &Path) -> io::Result<Binary> {
-        let content = std::fs::read(path)?;
+        let content = regular::read_file(path, MAX_BYTES)?;
         let system = machine(&content).map(|machine| format!("Linux {machine}"));
         Ok(Binary::new(hash(&content), system, content))
     }
 
-    /// One that has been read.
+    /// Creates a binary from content that has been read.
     pub fn new(hash: String, system: Option<String>, content: Vec<u8>) -> Binary {
         Binary {
             content,
@@ -46,8 +51,8 @@ impl Binary {
         }
     }
 
-    /// Its SHA-256 in hexadecimal digits, against whoever hands out another: worked out once,
-    /// and only where hosts take it from each other.
+    /// Returns the SHA-256 in hexadecimal digits, which protects against a forged copy. It is
+    /// computed once, and only if hosts copy the program from each other.
     pub fn sha256(&self) -> &str {
         self.sha256.get_or_init(|| {
             let digest = digest(&SHA256, &self.content);
@@ -56,27 +61,28 @@ impl Binary {
         })
     }
 
-    /// What it is called on a host.
+    /// Returns the file name of the copy on a host.
     pub fn name(&self) -> String {
         format!("flitcast-{}-{}", env!("CARGO_PKG_VERSION"), self.hash)
     }
 }
 
-/// The hash of the program that runs.
+/// Returns the hash of the running program.
 ///
 /// # Errors
 ///
-/// It cannot be read.
+/// Returns an error if the program cannot be read.
 pub fn own_hash() -> io::Result<String> {
     std::fs::read(PROGRAM).map(|content| hash(&content))
 }
 
-/// Half of an XXH3-128, against accidents: who can write there can do worse.
+/// Returns half of an XXH3-128 digest. It detects accidents only; an attacker who can write to the
+/// folder can do worse.
 fn hash(content: &[u8]) -> String {
     format!("{:016x}", (xxh3_128(content) >> 64) as u64)
 }
 
-/// For which machine it is, by its ELF header.
+/// Returns the machine that the program is built for, from its ELF header.
 fn machine(content: &[u8]) -> Option<&'static str> {
     let header = content.get(..20)?;
     if !header.starts_with(b"\x7fELF") {

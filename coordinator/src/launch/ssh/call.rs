@@ -1,4 +1,4 @@
-//! One call of `ssh`: its command line, what it and the host say, and how it ended.
+//! One call of `ssh`: its command line, its output and its exit.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -14,48 +14,48 @@ use super::fault::{SshFault, SshStep};
 use super::script::{self, BEGINS, MISSING, SERVES};
 use crate::site::ssh::Ssh;
 
-/// For a host to answer, with all that ssh does before its first word of ours, in seconds.
-/// Above `connect` of `limits.rs`: names are looked up and keys checked on the way.
+/// Time in seconds for ssh to connect and authenticate. It is longer than `connect` of `limits.rs`
+/// because ssh also looks up names and checks keys.
 const CONNECT_S: u32 = 10;
-/// Longer lines are cut: nobody needs more of them.
+/// Maximum bytes of a line; longer lines are split.
 const LONGEST_LINE: u64 = 16 * 1024;
-/// Lines that wait to be looked at.
+/// Capacity of the queue of lines.
 const LINES: usize = 64;
-/// For an ssh that has said all to end.
+/// Time for ssh to end after its last output.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Lines of last words that are kept.
+/// Maximum number of last lines that are kept.
 const KEPT: usize = 3;
 
-/// An ssh that runs, until it is known what it is good for.
+/// A running ssh whose result is not known yet.
 pub struct Call {
     destination: String,
     step: SshStep,
-    /// The ssh, which ends with this.
+    /// The ssh process, which is killed when this is dropped.
     pub child: Child,
-    /// Its standard input, if that goes on.
+    /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
     stdout: Option<mpsc::Receiver<String>>,
-    /// What it says on stderr.
+    /// Lines of its stderr.
     pub stderr: mpsc::Receiver<String>,
     last_words: Vec<String>,
 }
 
-/// What a script says to us.
+/// A message of a script.
 pub enum Word {
-    /// From here on, it is the program that speaks.
+    /// The output that follows is the program's.
     Begins,
-    /// The program is not there, and the host is of this kind.
+    /// The program is missing; contains the name of the host's system.
     Missing(String),
-    /// The program is handed out at this port.
+    /// The program is served at this port.
     Serves(u16),
 }
 
 impl Call {
-    /// Has a host called, to do a script of so many bytes.
+    /// Starts an ssh to a host that runs a script of `script_bytes` bytes.
     ///
     /// # Errors
     ///
-    /// There is no ssh here.
+    /// Returns an error if ssh cannot be started.
     pub fn new(
         ssh: &Ssh,
         destination: &str,
@@ -77,12 +77,12 @@ impl Call {
         })
     }
 
-    /// Says `input`, which may be all, and waits for a word of the script's; `None` if it ends
-    /// without one.
+    /// Writes `input` and waits for a message of the script; returns `None` if ssh ends without
+    /// one. `goes_on` keeps standard input open.
     pub async fn answer(&mut self, input: &[u8], goes_on: bool) -> Option<Word> {
         let mut stdin = self.stdin.take()?;
         let mut stdout = self.stdout.take()?;
-        // A pipe holds it all, whether it is read or not.
+        // The pipe holds all of the input, even if it is not read.
         let _ = stdin.write_all(input).await;
         self.stdin = goes_on.then_some(stdin);
         loop {
@@ -105,19 +105,19 @@ impl Call {
         }
     }
 
-    /// Says both, waits for the end, and tells whether it is a good one.
+    /// Writes both parts, waits for the end, and returns whether ssh succeeded.
     pub async fn copy(&mut self, script: &[u8], content: &[u8]) -> bool {
         let Some(mut stdin) = self.stdin.take() else {
             return false;
         };
         let saying = async {
-            // Why nobody reads any more, the end says.
+            // If writing fails, the exit status contains the reason.
             if stdin.write_all(script).await.is_ok() {
                 let _ = stdin.write_all(content).await;
             }
             drop(stdin);
         };
-        // A login shell may say much, which nobody wants to know.
+        // A login shell may print text, which is ignored.
         let mut stdout = self.stdout.take();
         let hearing = async {
             while let Some(line) = self.stderr.recv().await {
@@ -133,7 +133,7 @@ impl Call {
         status.is_ok_and(|status| status.success())
     }
 
-    /// What has become of it.
+    /// Waits for the end and returns it as an error.
     pub async fn failed(mut self) -> SshFault {
         let rest = async {
             let status = self.child.wait().await;
@@ -153,7 +153,7 @@ impl Call {
         }
     }
 
-    /// That it takes too long.
+    /// Returns the error for a call that exceeds its time limit.
     pub fn late(self, waited: Duration) -> SshFault {
         SshFault::Late {
             destination: self.destination,
@@ -164,13 +164,14 @@ impl Call {
     }
 }
 
-/// `ssh` that has a host do a script of so many bytes, which standard input begins with.
+/// Returns the `ssh` command that makes a host run a script: the first `script_bytes` of standard
+/// input.
 fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
     let mut command = Command::new("ssh");
     if let Some(config) = &ssh.config {
         command.arg("-F").arg(config);
     }
-    // What a destination says itself is not overridden.
+    // Users and ports in a destination take precedence.
     if let Some(user) = ssh.user.as_ref().filter(|_| !destination.contains('@')) {
         command.args(["-l", user]);
     }
@@ -179,10 +180,10 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
     }
     let connect = format!("ConnectTimeout={CONNECT_S}");
     for option in [
-        // Nobody is there to type a password.
+        // No user can enter a password.
         "BatchMode=yes",
         &connect,
-        // What the user's configuration may ask for in sessions of another kind.
+        // Turns off what the user's configuration may request for interactive sessions.
         "ClearAllForwardings=yes",
         "ForwardX11=no",
         "PermitLocalCommand=no",
@@ -196,13 +197,14 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // The terminal's Ctrl-C is for the coordinator; it tells the others.
+        // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only; the
+        // coordinator stops the others.
         .process_group(0)
         .kill_on_drop(true);
     command
 }
 
-/// The lines of a stream, whatever they hold, as they come.
+/// Returns the lines of a stream as they arrive; invalid UTF-8 is replaced.
 pub fn lines(stream: impl AsyncRead + Send + Unpin + 'static) -> mpsc::Receiver<String> {
     let (say, said) = mpsc::channel(LINES);
     tokio::spawn(async move {
@@ -228,7 +230,7 @@ pub fn lines(stream: impl AsyncRead + Send + Unpin + 'static) -> mpsc::Receiver<
 }
 
 fn keep(last_words: &mut Vec<String>, line: String) {
-    // Who speaks is said already.
+    // The message already names ssh.
     let line = line.strip_prefix("ssh: ").unwrap_or(&line).to_owned();
     if line.is_empty() {
         return;

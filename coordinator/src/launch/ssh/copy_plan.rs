@@ -1,14 +1,14 @@
-//! Who takes the program from whom, where hosts lack it: from the host of its PE's parent,
-//! since the edge between the two is the one link that is known to be there. Who has no
-//! parent elsewhere gets it from here, and so do all of a cluster that is small or in a line. How
-//! it is taken is `hosts.rs`'s business.
+//! The sources of the program for hosts that lack it. A host copies it from the host of its topmost
+//! PE's parent, because the link between the two is known to exist. Hosts without such a parent
+//! copy it from this machine; so do all hosts of a small cluster and of one that is a line.
+//! `hosts.rs` copies.
 //!
-//! A host that lacks it waits until its parent's has it. Then a call by ssh has that one hand out its own
-//! file as long as the call lasts (`serve.rs`), one call for all who take it there, and another has the
-//! child fetch it with what is there of bash, python3 and nc. Over plain TCP anybody may have answered, so
-//! the digest goes to the child over ssh, and nothing of what came is run before it is found right.
-//! Whatever goes wrong with this, the host gets its copy from here: it is never why a launch fails. Hosts
-//! take it from those whose topmost PE stands above theirs, so nobody waits for itself.
+//! A host waits until its parent's host has the program. Then one call by ssh makes the parent's
+//! host serve its file while the call lasts (`serve.rs`), for all hosts that copy it there. Another
+//! call makes the host fetch it with bash, python3 or nc. Plain TCP is not authenticated, so the
+//! digest goes over ssh, and the copy is not run before its digest is verified. If any step fails,
+//! the host copies from this machine: a failed transfer never fails a launch. A source's topmost PE
+//! is always above that of its copy, so no cycle of waiting hosts can occur.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,35 +17,35 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::site::placement::{Placement, listen_on};
 
-/// From so many hosts on, copies go over the tree: fewer have theirs from here in two turns
-/// (`hosts.rs`), and each step down a tree takes a turn, too
+/// Minimum number of hosts for copies over the tree. Fewer hosts copy from this machine in two
+/// turns (`hosts.rs`), and each level of a tree takes a turn as well
 /// (`deploy/runs/2026-11-21-ssh-copies`).
 const MANY: usize = 8;
 
-/// Where a host takes the program from.
+/// A host to copy the program from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopySource {
-    /// The other host, as ssh calls it.
+    /// Destination of ssh.
     pub host: String,
-    /// Where it is reached on the edge between them.
+    /// Address of the host on the edge between the two.
     pub address: IpAddr,
 }
 
-/// Who takes the program from whom, by what ssh calls the hosts.
+/// The source of each host, by destination of ssh.
 #[derive(Debug, Default)]
 pub struct CopyPlan {
     sources: HashMap<String, CopySource>,
 }
 
 impl CopyPlan {
-    /// Among the hosts of these PEs.
+    /// Plans the copies among the hosts of these PEs.
     pub fn new(tree: &Tree, pes: &[PeId], placement: &Placement) -> CopyPlan {
         let pes: BTreeSet<PeId> = pes.iter().copied().collect();
         let host = |pe: PeId| placement.places[pe.index()].destination();
         let mut hosts: HashMap<String, (Option<CopySource>, usize)> = HashMap::new();
         let mut deepest = 0;
-        // The topmost PE of a host decides. Its parent is on a host that was met before, so
-        // that nobody waits for whom it keeps waiting.
+        // The topmost PE of a host decides. Its parent is on a host that was visited before, so no
+        // cycle occurs.
         for &pe in tree.top_down().iter().filter(|pe| pes.contains(pe)) {
             if hosts.contains_key(&host(pe)) {
                 continue;
@@ -60,7 +60,7 @@ impl CopyPlan {
             deepest = deepest.max(depth);
             hosts.insert(host(pe), (source, depth));
         }
-        // A tree that is deeper than that hands it on one by one, much like a path.
+        // A deeper tree would copy mostly in sequence, like a path.
         if hosts.len() < MANY || 2 * deepest > hosts.len() {
             return CopyPlan::default();
         }
@@ -72,12 +72,12 @@ impl CopyPlan {
         }
     }
 
-    /// Where this host takes it from; `None` if it gets it from here.
+    /// Returns the source of a host; `None` if it copies from this machine.
     pub fn source(&self, host: &str) -> Option<&CopySource> {
         self.sources.get(host)
     }
 
-    /// Where this host hands it out; `None` if nobody takes it from there.
+    /// Returns the address where a host serves the program; `None` if no host copies from it.
     pub fn listen(&self, host: &str) -> Option<IpAddr> {
         let takers = self.sources.values().filter(|source| source.host == host);
         let reached_at: Vec<IpAddr> = takers.map(|source| source.address).collect();
@@ -89,7 +89,7 @@ impl CopyPlan {
 mod tests {
     use super::*;
 
-    /// P_i is on the host `h` and the number that stands there.
+    /// Places P_i on the host `h` with the number at index i.
     fn placement(on: &[usize]) -> Placement {
         let mut placement = Placement::local(on.len());
         for (place, host) in placement.places.iter_mut().zip(on) {
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn each_host_takes_it_from_the_one_above_its_topmost_pe() {
-        // P1 is where P0 is; P9 is on host 1 again, and P10 hangs below it.
+        // P1 is on the host of P0; P9 is on host 1 again, and P10 is its child.
         let on = [0, 0, 1, 2, 3, 4, 5, 6, 7, 1, 8];
         let parents = [0, 0, 1, 2, 2, 3, 3, 4, 7, 8, 9];
         let mut placement = placement(&on);
-        // On that edge alone, host 1 has another address.
+        // Host 1 has another address on that edge only.
         let own = [10, 9, 9, 1].into();
         placement.places[9].reached_by.insert(PeId(10), own);
         let (tree, pes) = tree(on.len(), |pe| parents[pe as usize]);
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(copy_plan.listen("h1"), Some([0, 0, 0, 0].into()));
         assert_eq!(copy_plan.listen("h8"), None);
 
-        // Whose parent is not started, as where `map` runs a command again.
+        // The parent is not started, as when `map` runs a command again.
         let copy_plan = CopyPlan::new(&tree, &[&pes[..2], &pes[3..]].concat(), &placement);
         assert_eq!(copy_plan.source("h2"), None);
         assert_eq!(copy_plan.source("h6").unwrap().host, "h3");
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn few_hosts_get_it_from_here_and_so_do_those_in_a_line() {
         let takers = |hosts: usize, parent: fn(u32) -> u32| {
-            // However many PEs they have.
+            // The number of PEs does not matter.
             let on: Vec<usize> = (0..2 * hosts).map(|pe| pe % hosts).collect();
             let (tree, pes) = tree(on.len(), parent);
             CopyPlan::new(&tree, &pes, &placement(&on)).sources.len()

@@ -1,4 +1,4 @@
-//! What can go wrong with a host before anything of ours runs there, and what helps.
+//! Errors of a host before the program runs there, with advice.
 
 use std::io;
 use std::process::ExitStatus;
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// `ssh` could not do what it does itself.
+/// Exit status of `ssh` if ssh itself failed.
 pub const SSH_FAILED: i32 = 255;
 
-/// What is being done with a host.
+/// A step of the work with a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SshStep {
-    /// It is called, and its program looked for.
+    /// Connecting, and looking for the program.
     Connecting,
-    /// The program is copied there.
+    /// Copying the program from this machine.
     Copying,
-    /// It takes the program from the host of its PE's parent.
+    /// Copying the program from the host of the parent.
     Taking,
-    /// It hands the program out to others.
+    /// Serving the program to other hosts.
     Serving,
 }
 
@@ -33,66 +33,66 @@ impl SshStep {
     }
 }
 
-/// Why nothing of ours runs on a host.
+/// An error of a host before the program runs there.
 #[derive(Debug, Error)]
 pub enum SshFault {
-    /// There is no ssh here.
+    /// The local ssh cannot be started.
     #[error("cannot start ssh: {0} (Debian and Ubuntu have it in the package openssh-client)")]
     NoSsh(io::Error),
-    /// ssh did not get there, or the host did not do what it was asked for.
+    /// ssh failed, or the script on the host did.
     #[error("ssh {destination}, {}: {}{}", step.name(), told(*status, last_words), advice(destination, *status, last_words))]
     Failed {
-        /// Whom it was to reach.
+        /// Destination of ssh.
         destination: String,
-        /// What was being done.
+        /// Step that failed.
         step: SshStep,
-        /// How ssh ended.
+        /// Exit status of ssh.
         status: ExitStatus,
-        /// What was said on stderr last.
+        /// Last lines on stderr.
         last_words: Vec<String>,
     },
-    /// It takes too long.
+    /// A step exceeded its time limit.
     #[error("ssh {destination}, {}: not done after {} s{}", step.name(), waited.as_secs(), behind(last_words))]
     Late {
-        /// Whom it was to reach.
+        /// Destination of ssh.
         destination: String,
-        /// What was being done.
+        /// Step that took too long.
         step: SshStep,
-        /// For how long.
+        /// The time limit.
         waited: Duration,
-        /// What was said on stderr last.
+        /// Last lines on stderr.
         last_words: Vec<String>,
     },
-    /// A host of another kind.
+    /// The host has another system or processor.
     #[error(
         "{destination} is {there}, and this flitcast is for {ours}: build one for it, and name it in the cluster file, [launch] binary = \"PATH\""
     )]
     OtherSystem {
-        /// The host.
+        /// Destination of ssh.
         destination: String,
-        /// What it is, by `uname`.
+        /// System of the host, from `uname`.
         there: String,
-        /// What the program is for.
+        /// System that the program is built for.
         ours: String,
     },
-    /// What was copied is gone.
+    /// The copy of the program disappeared.
     #[error("ssh {destination}: flitcast was copied there, and is not there")]
     NotThere {
-        /// The host.
+        /// Destination of ssh.
         destination: String,
     },
 }
 
-/// Why a host does not take the program from another one.
+/// The reason why a host cannot copy the program from another.
 #[derive(Debug, Error)]
 pub enum NotTaken {
-    /// The other one could not be reached, or got none.
+    /// The other host could not be reached or has no copy.
     #[error("{0} has none")]
     Lacking(String),
-    /// The other one was asked for it before, in vain.
+    /// The other host failed to serve it before.
     #[error("{0} does not hand it out")]
     Unserved(String),
-    /// One of the two failed.
+    /// A call to one of the two hosts failed.
     #[error(transparent)]
     Fault(#[from] SshFault),
 }
@@ -113,7 +113,7 @@ fn told(status: ExitStatus, last_words: &[String]) -> String {
     }
 }
 
-/// What helps against what ssh says.
+/// Returns advice for a known message of ssh.
 fn advice(destination: &str, status: ExitStatus, last_words: &[String]) -> String {
     if status.code() != Some(SSH_FAILED) {
         return String::new();

@@ -1,5 +1,5 @@
-//! The hosts of one launch: how many are called at once, who has the program, and who gets
-//! it. Each gets it once, however many PEs it has.
+//! The hosts of one launch: limits of simultaneous calls, and copies of the program. Each host gets
+//! one copy, however many PEs it has.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -20,41 +20,44 @@ use super::fault::{NotTaken, SshFault, SshStep};
 use super::script::{self, TAKING_S};
 use crate::site::ssh::Ssh;
 
-/// Calls that are under way at once: each is a process here that reckons with keys, some
-/// 10 ms of a core. Once a PE begins, its call counts no more.
+/// Maximum number of simultaneous calls: each is a local process whose cryptography takes about 10
+/// ms of a core. A call no longer counts once its PE has started.
 const CALLS: usize = 32;
-/// And at one host: a server that nobody has set up otherwise turns some away from 10 on.
+/// Maximum number of simultaneous calls to one host: an sshd with default settings refuses some
+/// from the tenth on.
 const CALLS_PER_HOST: usize = 8;
-/// Copies at once: they share this machine's way out.
+/// Maximum number of simultaneous copies from this machine: they share its network link.
 const COPIES: usize = 4;
-/// For a host to be called and to answer; ssh itself gives up sooner where nobody does.
+/// Time limit of a call; ssh itself gives up sooner if the host does not answer.
 const CALL: Duration = Duration::from_secs(30);
-/// For a copy, 10 MB or so: a host behind 1 Mbit/s has the time.
+/// Time limit of a copy of about 10 MB: enough for a link of 1 Mbit/s.
 const COPY: Duration = Duration::from_secs(300);
-/// Hosts that take it from one other at once: they share that one's way out.
+/// Maximum number of hosts that copy from one other host at the same time: they share its network
+/// link.
 const TAKERS: usize = 4;
-/// For a host to be called, and to take it or to give up by itself.
+/// Time limit of a call in which a host copies the program from another; the script's own limit is
+/// shorter.
 const TAKE: Duration = Duration::from_secs(CALL.as_secs() + TAKING_S as u64 + 10);
 
-/// What is to run on a host.
+/// The command to run on a host.
 pub struct RemoteCommand {
-    /// What stands before the program.
+    /// Words before the program.
     pub prefix: Vec<OsString>,
-    /// What the program is told as arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
-    /// And on its standard input.
+    /// Data for its standard input.
     pub input: Vec<u8>,
-    /// Whether its standard input goes on behind that, as long as who began it wants.
+    /// Whether its standard input stays open after the data while the caller wants it to run.
     pub leashed: bool,
 }
 
-/// What runs on a host.
+/// A program that was started on a host.
 pub struct Begun {
-    /// The ssh that brought it there, and ends with it.
+    /// The ssh that started the program and ends with it.
     pub child: Child,
-    /// Its standard input, if that goes on.
+    /// Standard input, if it stays open.
     pub stdin: Option<ChildStdin>,
-    /// What it says on stderr.
+    /// Lines of its stderr.
     pub stderr: mpsc::Receiver<String>,
 }
 
@@ -71,37 +74,37 @@ pub struct Hosts {
 
 struct Host {
     calls: Semaphore,
-    /// Whether the program was put there by us.
+    /// Whether this launch has copied the program there.
     copied: Turn<bool>,
-    /// Whether it has the program, once that is known.
+    /// Whether the host has the program; `None` until known.
     has_it: watch::Sender<Option<bool>>,
-    /// How others take it from there.
+    /// The state of serving the program to other hosts.
     offer: Turn<Handout>,
     takers: Semaphore,
 }
 
-/// Whether a host hands the program out.
+/// The state of a host that serves the program.
 enum Handout {
-    /// It does, as long as anybody wants the program.
+    /// The host serves it while any other host copies it.
     Made(Weak<Serving>),
-    /// It could not, and is not asked again.
+    /// The host failed to serve it and is not asked again.
     Failed,
 }
 
-/// A host that hands the program out until this is dropped.
+/// A host that serves the program until this is dropped.
 struct Serving {
     port: u16,
     _call: Call,
 }
 
-/// What a host answers.
+/// The result of a call.
 enum HostAnswer {
     Begins(Box<Begun>),
-    /// The program is not there, and the host is of this kind.
+    /// The program is missing; contains the name of the host's system.
     Missing(String),
 }
 
-/// Somebody is about to begin, until this is dropped.
+/// A guard that counts a program as starting until it is dropped.
 pub struct Beginning(watch::Sender<usize>);
 
 impl Drop for Beginning {
@@ -110,8 +113,8 @@ impl Drop for Beginning {
     }
 }
 
-/// A try to have a host begin. Others wait for what comes of it, so when it is over, however
-/// that came, it is known whether the host has the program.
+/// An attempt to start a program on a host. Other hosts wait for its result. Dropping the guard
+/// sets the result to "does not have the program" if it is still unknown.
 struct Try<'a>(&'a Host);
 
 impl Drop for Try<'_> {
@@ -125,12 +128,12 @@ impl Drop for Try<'_> {
 }
 
 impl Hosts {
-    /// Those that are reached so, to run `program` unless another is named; by `copy_plan`, who
-    /// lacks it takes it from others.
+    /// Creates the hosts of a launch, which run `program` unless the cluster file names another
+    /// binary. Hosts that lack it copy it as `copy_plan` defines.
     ///
     /// # Errors
     ///
-    /// The program, which stands with the error, cannot be read.
+    /// Returns the path of the program and an error if it cannot be read.
     pub fn new(
         ssh: &Ssh,
         program: &Path,
@@ -149,29 +152,30 @@ impl Hosts {
         })
     }
 
-    /// Notes that somebody is about to begin, who is counted until then.
+    /// Counts a program as starting until the returned guard is dropped.
     pub fn beginning(&self) -> Beginning {
         self.beginning.send_modify(|beginning| *beginning += 1);
         Beginning(self.beginning.clone())
     }
 
-    /// Whether somebody is about to begin; each that is has limits of its own.
+    /// Returns whether any program is starting; each has its own time limits.
     pub fn is_busy(&self) -> bool {
         *self.beginning.borrow() > 0
     }
 
-    /// Waits until nobody is.
+    /// Waits until no program is starting.
     pub async fn settled(&self) {
-        // Its sender is here.
+        // The sender exists as long as `self`.
         let _ = self.beginning.subscribe().wait_for(|left| *left == 0).await;
     }
 
-    /// Has a host do its task, with a copy of the program first if it has none. Given up
-    /// half way, it leaves nothing there.
+    /// Starts a command on a host, after copying the program if the host lacks it. Dropping the
+    /// future leaves nothing on the host.
     ///
     /// # Errors
     ///
-    /// Why it does not.
+    /// Returns an error if the host cannot be reached, the program cannot be copied, or the script
+    /// fails.
     pub async fn begin(&self, destination: &str, task: &RemoteCommand) -> Result<Begun, SshFault> {
         let host = self.host(destination);
         let _try = Try(&host);
@@ -208,7 +212,7 @@ impl Hosts {
 
     async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<HostAnswer, SshFault> {
         let host = self.host(destination);
-        // Neither is ever closed.
+        // The semaphores are never closed.
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::start(&self.ssh, &self.binary, task);
         let mut call = Call::new(&self.ssh, destination, SshStep::Connecting, script.len())?;
@@ -226,7 +230,8 @@ impl Hosts {
         }
     }
 
-    /// Gets the program to a host, once: over the tree, or else from here.
+    /// Copies the program to a host, at most once: from another host, or from this machine if that
+    /// fails.
     async fn provide(&self, destination: &str, system: String) -> Result<(), SshFault> {
         if let Some(ours) = self.binary.system.as_ref().filter(|ours| **ours != system) {
             return Err(SshFault::OtherSystem {
@@ -257,7 +262,7 @@ impl Hosts {
         Ok(())
     }
 
-    /// Copies it from here.
+    /// Copies the program from this machine.
     async fn copy(&self, destination: &str) -> Result<(), SshFault> {
         let _one_of_few = self.copies.acquire().await;
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
@@ -271,7 +276,7 @@ impl Hosts {
         }
     }
 
-    /// Has a host take it from another, once that has it.
+    /// Makes a host copy the program from another, as soon as that has it.
     async fn take(&self, destination: &str, source: &CopySource) -> Result<(), NotTaken> {
         let (host, other) = (self.host(destination), self.host(&source.host));
         let mut known = other.has_it.subscribe();
@@ -280,7 +285,7 @@ impl Hosts {
             return Err(NotTaken::Lacking(source.host.clone()));
         }
         let serving = self.serving(&source.host, &other).await?;
-        // None of them is ever closed.
+        // The semaphores are never closed.
         let _one_of_few = other.takers.acquire().await;
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let at = SocketAddr::new(source.address, serving.port);
@@ -294,7 +299,7 @@ impl Hosts {
         }
     }
 
-    /// Has a host hand it out to all that want it at the time.
+    /// Makes a host serve the program; all hosts that copy it at the time share one call.
     async fn serving(&self, destination: &str, host: &Host) -> Result<Arc<Serving>, NotTaken> {
         let mut offer = host.offer.lock().await;
         match &*offer {
@@ -317,7 +322,7 @@ impl Hosts {
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::serve(&self.ssh, &self.binary, listen);
         let mut call = Call::new(&self.ssh, destination, SshStep::Serving, script.len())?;
-        // Its standard input goes on: it ends with that.
+        // Its standard input stays open: the end of standard input ends the program.
         match timeout(CALL, call.answer(&script, true)).await {
             Ok(Some(Word::Serves(port))) => Ok(Serving { port, _call: call }),
             Ok(_) => Err(call.failed().await.into()),

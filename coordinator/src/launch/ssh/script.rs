@@ -1,5 +1,5 @@
-//! What is done on a host, as scripts for its `sh`. They come over standard input: the
-//! command that the login shell sees is the same for all, and no shell reads it otherwise.
+//! Scripts for the `sh` of a host. They are sent over standard input: the login shell sees the same
+//! command for all scripts, and all login shells interpret it the same way.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, SocketAddr};
@@ -9,31 +9,30 @@ use super::binary::Binary;
 use super::hosts::RemoteCommand;
 use crate::site::ssh::Ssh;
 
-/// Said on stderr, where a login shell may have said something else: from here on, what is
-/// said there is the program's.
+/// Line on stderr after which all output on stderr is the program's; a login shell may have printed
+/// before.
 pub const BEGINS: &str = "flitcast: begins";
-/// Said on stdout: the program is not there. The system follows.
+/// Line on stdout if the program is missing, followed by the name of the system.
 pub const MISSING: &str = "flitcast: missing ";
-/// Said on stdout: the program is handed out. The port follows.
+/// Line on stdout if the program is served, followed by the port.
 pub const SERVES: &str = "flitcast: serves ";
-/// For another host to let somebody in who takes the program from it, in seconds: one that
-/// has just been called by ssh is there.
+/// Time in seconds to connect to another host that serves the program. It has just been reached by
+/// ssh.
 const ANSWER_S: u32 = 5;
-/// And for all of the program, some 10 MB: an edge with 2 Mbit/s has the time, and over one
-/// that is slower a copy from here is no worse.
+/// Time in seconds to copy the program of about 10 MB from another host: enough for 2 Mbit/s. Over
+/// a slower link a copy from this machine is not worse.
 pub const TAKING_S: u32 = 60;
 
-/// The command that has a host's `sh` do what the first `bytes` of standard input say; the
-/// rest is left for what the script runs. Byte by byte, so that not one more is read.
+/// Returns the command that makes a host's `sh` run the first `bytes` bytes of standard input. The
+/// script's commands read the rest, so `dd` reads byte by byte and never more.
 ///
-/// Between single quotes there is nothing here that the shells known as sh, csh and fish
-/// read differently.
+/// sh, csh and fish interpret the text between the single quotes the same way.
 pub fn command(bytes: usize) -> String {
     format!("exec sh -c 'eval \"$(dd bs=1 count={bytes} 2>/dev/null)\"'")
 }
 
-/// Plays a PE if the program is there, else says so. The process that plays it is a child of
-/// the shell, which tells by its exit status what signal has killed it.
+/// Returns a script that runs a PE if the program exists, and reports it missing otherwise. The
+/// process is a child of the shell, whose exit status contains the signal that killed it.
 pub fn start(ssh: &Ssh, binary: &Binary, task: &RemoteCommand) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
     script.line("if ! is_there; then safe || exit 1");
@@ -48,7 +47,7 @@ pub fn start(ssh: &Ssh, binary: &Binary, task: &RemoteCommand) -> Vec<u8> {
         }
     }
     script.line(&format!("echo >&2; echo '{BEGINS}' >&2"));
-    // What the shell itself would say of a death, its exit status says.
+    // The exit status reports a death, so the shell's own message is discarded.
     script.line("exec 3>&2 2>/dev/null >/dev/null");
     script.put(b"(exec 2>&3 3>&-; exec ");
     for word in &task.prefix {
@@ -65,8 +64,7 @@ pub fn start(ssh: &Ssh, binary: &Binary, task: &RemoteCommand) -> Vec<u8> {
     script.finish()
 }
 
-/// Hands the program out to others at an address of the host's, as long as standard input
-/// goes on.
+/// Returns a script that serves the program at an address of the host while standard input is open.
 pub fn serve(ssh: &Ssh, binary: &Binary, listen: IpAddr) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
     script.line("is_there || { echo 'flitcast is not there any more' >&2; exit 1; }");
@@ -74,7 +72,7 @@ pub fn serve(ssh: &Ssh, binary: &Binary, listen: IpAddr) -> Vec<u8> {
     script.finish()
 }
 
-/// Puts what comes on standard input where the program is to be.
+/// Returns a script that copies the program from standard input.
 pub fn copy(ssh: &Ssh, binary: &Binary) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
     script.begin_copy();
@@ -83,8 +81,8 @@ pub fn copy(ssh: &Ssh, binary: &Binary) -> Vec<u8> {
     script.finish()
 }
 
-/// Puts there what another host hands out, if it is the program: nobody knows who answers at
-/// that address, so nothing of it is run before its digest is found right.
+/// Returns a script that copies the program from another host. The peer is not authenticated, so
+/// nothing is run before the digest is verified.
 pub fn take(ssh: &Ssh, binary: &Binary, from: SocketAddr) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
     script.line("for tool in timeout head sha256sum; do");
@@ -94,7 +92,7 @@ pub fn take(ssh: &Ssh, binary: &Binary, from: SocketAddr) -> Vec<u8> {
     script.line(&format!("set -- {} {}", from.ip(), from.port()));
     script.line(&format!("answer={ANSWER_S}; taking='timeout {TAKING_S}'"));
     script.line("if command -v bash >/dev/null; then");
-    // Bash has no limit of its own for this, so it knocks first.
+    // Bash has no time limit for connecting, so a first connection tests it.
     script.line("timeout $answer bash -c ': <\"/dev/tcp/$0/$1\"' \"$@\" || {");
     script.line("echo \"no answer from $1\" >&2; exit 1; }");
     script.line("take() { $taking bash -c 'cat <\"/dev/tcp/$0/$1\"' \"$@\"; }");
@@ -106,18 +104,19 @@ pub fn take(ssh: &Ssh, binary: &Binary, from: SocketAddr) -> Vec<u8> {
     script.line("elif command -v nc >/dev/null; then");
     script.line("take() { $taking nc -w $answer \"$@\" </dev/null; }");
     script.line("else echo 'there is no bash, python3 or nc' >&2; exit 1; fi");
-    // However much is sent, the disk does not fill up.
+    // The size is limited, so that a forged copy cannot fill the disk.
     let size = binary.content.len();
     script.line(&format!("take \"$@\" | head -c {size} >\"$copy\""));
     script.end_copy(binary, Some(binary.sha256()));
     script.finish()
 }
 
-/// A script between braces: one that is cut off is none, and does nothing.
+/// A script in braces: `sh` reports a truncated one as a syntax error and runs nothing.
 struct Script(Vec<u8>);
 
 impl Script {
-    /// One that knows where the program is, and what a login shell has said before.
+    /// Starts a script: defines the path of the program and its checks. The empty line ends any
+    /// text that a login shell has printed.
     fn new(ssh: &Ssh, binary: &Binary) -> Script {
         let mut script = Script(b"{\necho\ndirectory=".to_vec());
         let below_home = ssh.directory.strip_prefix("~/");
@@ -126,8 +125,8 @@ impl Script {
         }
         script.word(OsStr::new(below_home.unwrap_or(&ssh.directory)));
         script.line(&format!("\nbinary=\"$directory/{}\"", binary.name()));
-        // Hosts and users may share the directory, so what stands there is run if nobody else
-        // could have put it there, and if it is what it is called.
+        // Hosts and users may share the directory, so a file is run only if no other user could
+        // have put it there and its hash matches its name.
         script.line("own() { [ -O \"$1\" ] && case $(ls -ld \"$1\") in");
         script.line("?????w*|????????w*) return 1;; ??????????*) ;; *) return 1;; esac; }");
         script.line(
@@ -146,16 +145,16 @@ impl Script {
         script
     }
 
-    /// The program gets a name of its own, `$copy`, until it is known to be what it should be.
+    /// Starts a copy under a temporary name, `$copy`.
     fn begin_copy(&mut self) {
         self.line("umask 077; mkdir -p \"$directory\" && safe || exit 1");
-        // Hosts may share the directory, and process numbers are a host's own.
+        // Hosts may share the directory, and process ids are unique on one host only.
         self.line("copy=\"$directory/.$(uname -n).$$.new\"");
         self.line("trap 'rm -f \"$copy\"' EXIT; trap 'exit 1' HUP INT TERM");
     }
 
-    /// It is whole, has the digest that it should have, if that is known, and runs and says
-    /// itself that it is what was sent; then it becomes visible.
+    /// Ends a copy: checks its size, its digest if given, and that it runs and prints the right
+    /// hash; then renames it.
     fn end_copy(&mut self, binary: &Binary, sha256: Option<&str>) {
         let (size, hash) = (binary.content.len(), &binary.hash);
         let otherwise = "{ echo 'it is not what was sent' >&2; exit 1; }";
@@ -184,7 +183,7 @@ impl Script {
         self.put(b"\n");
     }
 
-    /// One word, whatever is in it.
+    /// Appends one word, quoted for the shell.
     fn word(&mut self, word: &OsStr) {
         self.put(b"'");
         for &byte in word.as_bytes() {

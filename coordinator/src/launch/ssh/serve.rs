@@ -1,10 +1,9 @@
-//! `flitcast self-serve`: a host that has the program hands it out to those below it in the
-//! tree. The program is no secret, and who comes checks what it gets, so this is plain TCP:
-//! whoever connects gets all bytes and is not asked who it is.
-
+//! `flitcast self-serve`: a host serves its copy of the program to the hosts below it in the tree.
+//! The program is not secret and the receiver verifies it, so this is plain TCP without
+//! authentication: each client that connects receives all bytes.
 //!
-//! Who takes it needs to say nothing, so it keeps its place here as long as it takes what it is
-//! given; when more come than there is room for, those make way who take nothing.
+//! A client sends nothing. It keeps its place while it receives; if there are more clients than
+//! places, those that receive nothing are disconnected first.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,28 +19,28 @@ use tokio::time::timeout;
 
 use super::script::SERVES;
 
-/// Who is given it at once: several times as many as are sent here (`hosts.rs`), since
-/// strangers may come as well.
+/// Maximum number of simultaneous clients: several times as many as `hosts.rs` sends here, because
+/// other clients may connect as well.
 const AT_ONCE: usize = 64;
-/// For one to have all of it; who takes it gives up by then (`script.rs`).
+/// Time limit of one client; a host's script gives up by then (`script.rs`).
 const GIVING: Duration = Duration::from_secs(60);
-/// How much of the program is given at a time.
+/// Bytes written at a time.
 const PART: usize = 64 * 1024;
-/// For each part, somebody keeps its place so long, whoever else comes: over an edge that has the
-/// program there within [`GIVING`], a part takes half a second at most.
+/// Time for which a client keeps its place after each part. On a link that transfers the program
+/// within [`GIVING`], a part takes at most half a second.
 const TAKING: Duration = Duration::from_secs(2);
-/// What is on its way to one who takes it: enough for 400 kB/s around the earth,
-/// and so little that it is soon seen who takes nothing.
+/// Send buffer of a connection: enough for 400 kB/s around the earth, and small enough that a
+/// client that receives nothing is soon recognised.
 const ON_ITS_WAY: usize = 128 * 1024;
-/// When nobody has taken it for so long, whoever had this begun is gone without a word.
+/// Time without a client after which the server ends; its ssh is assumed to be lost.
 const UNWANTED: Duration = Duration::from_secs(600);
 
-/// Hands out this program at an address of this host, at a port that standard output says,
-/// until nobody has taken it for ten minutes.
+/// Serves this program at an address of this host, at a port printed on standard output, until no
+/// client has copied it for ten minutes.
 ///
 /// # Errors
 ///
-/// The program cannot be read, or this host has no such address.
+/// Returns an error if the program cannot be read or the host does not have the address.
 pub async fn serve(listen_at: IpAddr) -> io::Result<()> {
     let content: Arc<[u8]> = std::fs::read(PROGRAM)?.into();
     let listener = listen((listen_at, 0).into())?;
@@ -50,7 +49,7 @@ pub async fn serve(listen_at: IpAddr) -> io::Result<()> {
 }
 
 async fn give_to_all(listener: &TcpListener, content: Arc<[u8]>) -> io::Result<()> {
-    // Connections have it from their listener.
+    // Connections inherit the buffer size from the listener.
     sockets::set_send_buffer(listener, ON_ITS_WAY)?;
     let mut door = Door::new(listener, AT_ONCE, GIVING);
     let give = |caller| give(caller, content.clone());
@@ -78,12 +77,12 @@ mod tests {
 
     use super::*;
 
-    /// Who takes nothing is of the same host, and twice as many as there is room for.
+    /// The idle clients are on the same host and twice as many as there are places.
     #[tokio::test]
     async fn everybody_gets_all_of_it_and_who_takes_nothing_keeps_no_other_waiting() {
         let listener = listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
         let address = listener.local_addr().unwrap();
-        // More than sockets hold.
+        // More than the socket buffers hold.
         let content: Arc<[u8]> = (0..16 << 20).map(|i| (i % 251) as u8).collect();
         let giving = give_to_all(&listener, content.clone());
         let taking = async {

@@ -1,4 +1,4 @@
-//! PEs as services of a compose file, each named as its PE is.
+//! PEs as services of a compose file; each service has the name of its PE.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use super::external_command::ExternalCommand;
 use super::{Orders, StarterError};
 use crate::site::starter::Compose;
 
-/// Where the PEs join, for the compose file to tell them: ADDRESS:PORT.
+/// Variable for the compose file with the address where PEs join, as ADDRESS:PORT.
 pub const COORDINATOR: &str = "FLITCAST_COORDINATOR";
-/// For a look at what runs.
+/// Time limit of commands that only query.
 const LOOK: Duration = Duration::from_secs(30);
-/// For all to be up: an image may have to be pulled, or built.
+/// Time limit for all services to start; an image may have to be pulled or built.
 const UP: Duration = Duration::from_secs(600);
-/// For all to be gone; each is killed after its own grace, 10 s if it does not say.
+/// Time limit for all services to stop; each is killed after its own grace period, 10 s by default.
 const DOWN: Duration = Duration::from_secs(60);
 
 impl Compose {
-    /// Has the services up until it is told to end. What was not up before is then taken down;
-    /// who had some of them up keeps them all.
+    /// Runs the services until `end`, then takes them down, unless some of them were already
+    /// running before.
     pub(super) async fn keep(
         &self,
         orders: Orders,
@@ -43,7 +43,7 @@ impl Compose {
         let up = self.command(program, &orders, &words);
         let up = tokio::select! {
             up = done("compose up", up, UP, tell) => up,
-            // Whatever of it is up by now goes down with the rest.
+            // Services that have started are taken down with the rest.
             () = end.cancelled() => Ok(()),
         };
         if up.is_ok() {
@@ -70,17 +70,17 @@ impl Compose {
     }
 }
 
-/// Whether a line is the name that Docker gives a container, and no warning.
+/// Returns whether a line is a container id and not a warning.
 fn is_container(line: &str) -> bool {
     line.len() >= 12 && line.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What compose says is for who wants to know.
+/// Logs a line of compose.
 fn tell(line: &str) {
     tracing::info!(target: "compose", "{line}");
 }
 
-/// The plugin, or the program that was there before it.
+/// Returns the command line of compose: the Docker plugin, or else the older standalone program.
 async fn program() -> Result<&'static [&'static str], StarterError> {
     let version = |program: &[&str]| {
         let mut command = Command::new(program[0]);
@@ -99,7 +99,7 @@ async fn program() -> Result<&'static [&'static str], StarterError> {
     Ok(alone)
 }
 
-/// Runs it to its good end.
+/// Runs a command; returns an error unless it ends successfully within the limit.
 async fn done(
     what: &str,
     mut command: Command,

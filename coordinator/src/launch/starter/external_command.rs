@@ -1,4 +1,4 @@
-//! A command of somebody else's that is run for a cluster: what it says, and how it ends.
+//! An external command that is run for a cluster, with its output and its exit.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use super::StarterError;
 use crate::launch::ssh::lines;
 
-/// Lines of last words that are kept.
+/// Maximum number of last lines that are kept.
 const KEPT: usize = 3;
-/// For what it has said to be read once it has ended.
+/// Time to read the remaining output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// A command that runs.
+/// A running command.
 pub struct ExternalCommand {
     what: String,
     child: Child,
@@ -26,13 +26,15 @@ pub struct ExternalCommand {
 }
 
 impl ExternalCommand {
-    /// Runs it, called `what` where it fails. What it says on either stream is heard line by line.
+    /// Starts a command; `what` names it in errors. The lines of stdout and stderr are read
+    /// together.
     pub fn run(what: &str, command: &mut Command) -> Result<ExternalCommand, StarterError> {
         let spawned = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // The terminal's Ctrl-C is for the coordinator; it tells the others.
+            // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only;
+            // the coordinator stops the others.
             .process_group(0)
             .kill_on_drop(true)
             .spawn();
@@ -60,12 +62,12 @@ impl ExternalCommand {
         })
     }
 
-    /// Its process, as long as nobody has seen its end.
+    /// Returns the process id, until the end of the process has been observed.
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
     }
 
-    /// Waits for its end, and tells `hear` of each line until then.
+    /// Waits for the end and calls `hear` for each line until then.
     pub async fn ended(&mut self, mut hear: impl FnMut(&str)) -> io::Result<ExitStatus> {
         let status = loop {
             tokio::select! {
@@ -78,7 +80,7 @@ impl ExternalCommand {
                 self.keep(line, &mut hear);
             }
         };
-        // Somebody whom it has left behind may hold its pipes open.
+        // A child process that is left may keep the pipes open.
         let _ = timeout(LAST_WORDS, rest).await;
         Ok(status)
     }
@@ -94,7 +96,7 @@ impl ExternalCommand {
         self.last_words.push_back(line);
     }
 
-    /// That it ended so, and should not have.
+    /// Returns the error for a command that ended unexpectedly.
     pub fn failed(self, status: io::Result<ExitStatus>) -> StarterError {
         let why = match status {
             Ok(status) => format!("ended with {status}"),
@@ -107,7 +109,7 @@ impl ExternalCommand {
         }
     }
 
-    /// That it has not ended in time; it is killed.
+    /// Returns the error for a command that exceeded its time limit; the command is killed.
     pub fn late(self, limit: Duration) -> StarterError {
         StarterError {
             what: self.what,

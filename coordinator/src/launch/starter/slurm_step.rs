@@ -1,4 +1,4 @@
-//! PEs as the tasks of one step of Slurm: `srun flitcast node --join slurm`.
+//! PEs as the tasks of one Slurm step: `srun flitcast node --join slurm`.
 
 use std::io::{self, Write as _};
 use std::time::Duration;
@@ -16,30 +16,31 @@ use crate::site::starter::SlurmStep;
 use crate::system::process::{Process, Signal};
 use crate::text::units::ExactTime;
 
-/// What is run.
+/// Name of the launcher.
 const SRUN: &str = "srun";
-/// For srun to end once all its tasks have, and then once it was told to end them.
+/// Time for srun to end after all its tasks have ended, and again after a request to end them.
 const LEAVE: Duration = Duration::from_secs(5);
 
 impl SlurmStep {
-    /// Runs the step until it ends or is told to.
+    /// Runs the step until it ends or `end` requests it.
     pub(super) async fn keep(
         &self,
         orders: Orders,
         begun: oneshot::Sender<()>,
         end: CancellationToken,
     ) -> Result<(), StarterError> {
-        // Kept until the step is over: srun reads it when it begins.
+        // The file is kept until the step is over, because srun reads it when it begins.
         let hosts = hosts(&orders).map_err(|error| StarterError {
             what: SRUN.to_owned(),
             why: format!("cannot be told the hosts: {error}"),
             last_words: Default::default(),
         })?;
         let mut step = ExternalCommand::run(SRUN, &mut self.command(&orders, hosts.as_ref()))?;
-        // They call until they are answered.
+        // The PEs connect repeatedly until they are answered.
         let _ = begun.send(());
-        let tell = |line: &str| {
-            orders.console.line(&told(&orders, line));
+        let tell = |line: &str| match line_of_task(&orders, line) {
+            Some((pe, text)) => orders.console.line_of(pe, text),
+            None => orders.console.note(line),
         };
         let ended = tokio::select! {
             ended = step.ended(tell) => Some(ended),
@@ -64,9 +65,9 @@ impl SlurmStep {
     fn command(&self, orders: &Orders, hosts: Option<&NamedTempFile>) -> Command {
         let mut command = Command::new(SRUN);
         command.args(["--ntasks", &orders.pes.len().to_string()]);
-        // One that ends does not end the others, now or later.
+        // The end of one task does not end the others.
         command.args(["--kill-on-bad-exit=0", "--wait=0"]);
-        // Other steps of the job may have the same cores, as `flitcast map` on others would.
+        // Other steps of the job may use the same cores, such as those of `flitcast map`.
         command.args(["--overlap", "--input=none", "--label"]);
         if let Some(hosts) = hosts {
             command.arg("--distribution=arbitrary");
@@ -85,6 +86,8 @@ impl SlurmStep {
                 // The tasks begin in this folder, if their hosts have it.
                 let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
                 command.arg("--credentials").arg(folder);
+                // The tasks are this user's, and started by this command.
+                command.args(["--files", "/"]);
             }
             None => {
                 command.arg("--insecure");
@@ -97,7 +100,7 @@ impl SlurmStep {
     }
 }
 
-/// The host of each task in turn, if they were named.
+/// Writes the host of each task, if all hosts are named.
 fn hosts(orders: &Orders) -> io::Result<Option<NamedTempFile>> {
     let names = orders.pes.iter().map(|(_, place)| place.name.as_deref());
     let Some(names) = names.collect::<Option<Vec<_>>>() else {
@@ -111,14 +114,10 @@ fn hosts(orders: &Orders) -> io::Result<Option<NamedTempFile>> {
     Ok(Some(file))
 }
 
-/// A line of srun's: `3: text` is what task 3 has said.
-fn told(orders: &Orders, line: &str) -> String {
-    let said = line.split_once(": ");
-    let task = said.and_then(|(task, text)| Some((task.trim().parse::<usize>().ok()?, text)));
-    let pe = |task: usize| -> Option<PeId> { orders.pes.get(task).map(|(pe, _)| *pe) };
-    match task.and_then(|(task, text)| Some((pe(task)?, text))) {
-        Some((_, text)) if orders.logs.json => text.to_owned(),
-        Some((pe, text)) => format!("{pe}| {text}"),
-        None => line.to_owned(),
-    }
+/// Parses a line of srun's output: `3: text` is a line of task 3. Returns `None` if the line is
+/// srun's own.
+fn line_of_task<'a>(orders: &Orders, line: &'a str) -> Option<(PeId, &'a str)> {
+    let (task, text) = line.split_once(": ")?;
+    let (pe, _) = orders.pes.get(task.trim().parse::<usize>().ok()?)?;
+    Some((*pe, text))
 }

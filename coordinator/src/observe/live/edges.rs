@@ -1,4 +1,4 @@
-//! How much crosses an edge in a second, from what a PE has told of it.
+//! Transfer rates of an edge, computed from the counters that a PE reports.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,23 +8,23 @@ use flitcast_proto::wire::control::EdgeCounts;
 
 use super::picture::EdgePicture;
 
-/// Over which a rate is taken: long enough for two answers to pings.
+/// Time over which a rate is taken: long enough for two answers to pings.
 const OVER: Duration = Duration::from_secs(1);
 
-/// What a PE has told of its edges within the last second, the latest last.
+/// The edge counters that a PE reported within the last second, the latest last.
 #[derive(Debug, Default)]
 pub struct EdgeRates(VecDeque<(Instant, Vec<EdgeCounts>)>);
 
 impl EdgeRates {
-    /// It has told this.
+    /// Adds the counters of a report.
     pub fn told(&mut self, edges: &[EdgeCounts], at: Instant) {
-        // The second one is old enough already to begin with.
+        // The second entry is old enough to be the start of the interval.
         while let Some((second, _)) = self.0.get(1)
             && at.saturating_duration_since(*second) >= OVER
         {
             self.0.pop_front();
         }
-        // Rounds can be over faster than anybody looks: all within a moment are one.
+        // Rounds may follow each other faster than pings: reports within a short time are merged.
         if let Some((last, _)) = self.0.back()
             && self.0.len() > 1
             && at.saturating_duration_since(*last) < OVER / 4
@@ -34,7 +34,7 @@ impl EdgeRates {
         self.0.push_back((at, edges.to_vec()));
     }
 
-    /// The edge to the parent; `None` until anything was told of it.
+    /// Returns the edge to the parent, or `None` before the first report about the edge.
     pub fn edge(&self, parent: PeId) -> Option<EdgePicture> {
         let of = |edges: &[EdgeCounts]| edges.iter().find(|edge| edge.peer == parent).copied();
         let (last_at, last) = self.0.back()?;

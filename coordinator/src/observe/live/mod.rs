@@ -1,8 +1,8 @@
-//! What this process conducts at the moment, and what it has counted since it began: written
-//! by who conducts, read by the file that `flitcast watch` shows and by the metrics page.
+//! The current state of this process's cluster and its counters since the process started. The
+//! conducting code writes them; the file for `flitcast watch` and the metrics page read them.
 //!
-//! There is one for each process, [`NOW`], as there is one log: a process conducts one round
-//! at a time, and whoever looks at it from outside knows no more of it than its number.
+//! The state is global ([`NOW`]), like the log: a process conducts one round at a time, and
+//! observers outside identify it by its process id only.
 
 mod edges;
 pub mod picture;
@@ -27,7 +27,7 @@ use edges::EdgeRates;
 use picture::{PePicture, Picture};
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
-/// What this process conducts.
+/// The state of this process.
 pub static NOW: Live = Live {
     state: Mutex::new(LiveState {
         cluster: None,
@@ -35,11 +35,11 @@ pub static NOW: Live = Live {
     }),
 };
 
-/// A PE that has not told of itself for so long is shown as silent: it is asked every
-/// heartbeat, of which there are two a second unless `--timeouts` says otherwise.
+/// Time without an answer after which a PE is shown as silent. PEs are pinged every heartbeat,
+/// twice a second unless `--timeouts` changes that.
 const SILENT: Duration = Duration::from_millis(1500);
 
-/// What a process conducts.
+/// The state of a process that conducts rounds.
 #[derive(Debug)]
 pub struct Live {
     state: Mutex<LiveState>,
@@ -49,11 +49,11 @@ pub struct Live {
 struct LiveState {
     /// The present cluster; `None` before the first.
     cluster: Option<LiveCluster>,
-    /// Over all clusters, but for what the PEs of the present one have counted.
+    /// Totals over all clusters, without the counters of the PEs of the present cluster.
     totals: Totals,
 }
 
-/// A cluster and what is done on it.
+/// A cluster and its current activity.
 #[derive(Debug)]
 struct LiveCluster {
     kind: RoundKind,
@@ -75,7 +75,7 @@ struct RunningRound {
     predicted_ns: u64,
 }
 
-/// What a PE has told of itself.
+/// The latest state that a PE has reported.
 #[derive(Debug)]
 struct PeStatus {
     place: Place,
@@ -87,7 +87,7 @@ struct PeStatus {
 }
 
 impl Live {
-    /// Takes note of what happens.
+    /// Updates the state for an event.
     pub fn hear(&self, event: &Event<'_>) {
         match *event {
             Event::Launching(request) => self.launching(request),
@@ -181,7 +181,7 @@ impl Live {
         }
     }
 
-    /// What a PE is doing, and has counted.
+    /// Records the activity and the counters that a PE has reported.
     fn told(&self, pe: PeId, doing: Doing, counts: &Counts) {
         let at = Instant::now();
         self.with(|now| {
@@ -192,7 +192,7 @@ impl Live {
         });
     }
 
-    /// All that was counted.
+    /// Returns the totals, including the counters of the present cluster.
     pub fn totals(&self) -> Totals {
         let state = self.lock();
         let mut totals = state.totals.clone();
@@ -200,7 +200,7 @@ impl Live {
         totals
     }
 
-    /// How it looks; `None` before the first cluster.
+    /// Returns a snapshot; `None` before the first cluster.
     pub fn picture(&self) -> Option<Picture> {
         let state = self.lock();
         state.cluster.as_ref().map(LiveCluster::picture)
@@ -213,13 +213,14 @@ impl Live {
     }
 
     fn lock(&self) -> MutexGuard<'_, LiveState> {
-        // Numbers are as good as they were when somebody panicked.
+        // Counters stay usable if another thread panicked while it held the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl LiveState {
-    /// Another cluster counts from 0 again.
+    /// Moves the counters of the present cluster to the totals, because the next cluster counts
+    /// from 0.
     fn fold(&mut self) {
         if let Some(over) = self.cluster.take() {
             self.totals.add(over.counts());
@@ -247,7 +248,7 @@ impl LiveCluster {
             _ => 0,
         };
         let to_move = self.operation.moved_by_pe(&self.tree, &self.bytes);
-        // As the root tells what it has moved so far.
+        // The root reports its moved bytes; this is its total.
         let bytes = to_move[self.tree.root().index()];
         let elapsed = self.under_way.map(|round| round.began.elapsed());
         let predicted_ns = self.under_way.map(|round| round.predicted_ns);
@@ -277,11 +278,11 @@ impl LiveCluster {
         }
     }
 
-    /// Of a PE that is to move so many bytes in a round.
+    /// Returns the snapshot of a PE that has to move `bytes` bytes in a round.
     fn pe(&self, pe: PeId, seen: &PeStatus, bytes: u64) -> PePicture {
         let counts = &seen.counts;
         let heard = seen.heard.map(|heard| heard.elapsed());
-        // What a PE says of its latest round may be of the one before.
+        // A PE's report about its latest round may concern the previous round.
         let is_of_round = self.round.0 > 0 && counts.rounds_begun == self.round.0;
         let is_done = is_of_round && counts.rounds_done == self.round.0;
         let state = match heard {

@@ -1,86 +1,86 @@
-//! What a running command tells of itself, as it stands in its file: written by the command,
-//! read by `flitcast watch` and whoever else likes JSON.
+//! The state of a running command as JSON in its file. The command writes it; `flitcast watch` and
+//! other programs read it.
 
 use serde::{Deserialize, Serialize};
 
-/// A command that conducts rounds, at one moment.
+/// Snapshot of a command that conducts rounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// The command's process.
+    /// Process id of the command.
     pub pid: u32,
-    /// When that process started, in the kernel's ticks: another one with its number
-    /// started at another time.
+    /// Start time of that process in the kernel's ticks, which distinguishes it from a later
+    /// process with the same id.
     pub process_start: u64,
-    /// "scatter", "gather" or "broadcast".
+    /// "scatter", "gather", "broadcast", "gossip" or "exchange".
     pub operation: String,
-    /// Its algorithm.
+    /// Name of the algorithm.
     pub algorithm: String,
-    /// The tree as typed, or the cluster's name.
+    /// The tree as typed, or the name of the cluster.
     pub cluster: String,
-    /// "launch", "connect", "probe", "prepare", "round" or "report".
+    /// "launch", "connect", "probe", "predict", "prepare", "round" or "report".
     pub phase: String,
-    /// The phase, for eyes.
+    /// The phase as human-readable text.
     pub doing: String,
-    /// The round under way; 0 before the first.
+    /// Number of the round under way; 0 before the first.
     pub round: u64,
-    /// How many there are to be on this cluster.
+    /// Number of rounds planned on this cluster.
     pub rounds: u64,
-    /// Payload that P0 has sent or received in the round.
+    /// Payload bytes that P0 has sent or received in the round.
     pub moved_bytes: u64,
-    /// How much of it there is to be.
+    /// Payload bytes that P0 will have sent or received at the end of the round.
     pub bytes: u64,
-    /// Since the round began, in nanoseconds; absent between rounds.
+    /// Time since the round began, in nanoseconds; absent between rounds.
     pub elapsed_ns: Option<u64>,
-    /// What the round was predicted to take.
+    /// Predicted duration of the round.
     pub predicted_ns: Option<u64>,
-    /// What is left of it, by the prediction and by how far it is.
+    /// Estimated remaining time, from the prediction and the progress.
     pub left_ns: Option<u64>,
-    /// The PEs, by number.
+    /// The PEs in order of their numbers.
     pub pes: Vec<PePicture>,
 }
 
-/// One PE.
+/// Snapshot of one PE.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PePicture {
-    /// Its number.
+    /// Number of the PE.
     pub pe: u32,
-    /// Its parent's; P0 has none.
+    /// Number of the PE's parent; absent for P0.
     pub parent: Option<u32>,
-    /// Its host's name, in a cluster that has such.
+    /// Name of the host, if the cluster file names hosts.
     pub name: Option<String>,
-    /// Where its host is reached.
+    /// Address of the host.
     pub address: String,
-    /// Its process, once it has registered.
+    /// Process id, once the PE has registered.
     pub pid: Option<u32>,
-    /// What it does, in words.
+    /// Activity of the PE as human-readable text.
     pub state: String,
-    /// Whether its part of the round is over.
+    /// Whether the PE has completed its part of the round.
     pub is_done: bool,
-    /// Since it last told of itself, in milliseconds.
+    /// Time since the PE's last report, in milliseconds.
     pub heard_ms: Option<u64>,
-    /// Bytes of its message; of P0, of all messages.
+    /// Bytes of the PE's message; for P0, of all messages.
     pub bytes: u64,
-    /// How many of them this PE has sent or received in the round.
+    /// Bytes of them that this PE has sent or received in the round.
     pub moved_bytes: u64,
-    /// The edge to its parent.
+    /// The edge to the parent.
     pub edge: Option<EdgePicture>,
-    /// Flits of passing messages in its memory.
+    /// Number of flits of passing messages in the PE's memory.
     pub buffered_flits: u64,
-    /// Flits that waited for a busy port, since the cluster came up.
+    /// Number of flits that waited for a busy port since the cluster started.
     pub collisions: u64,
-    /// The process's memory.
+    /// Resident memory of the process.
     pub resident_bytes: u64,
 }
 
-/// The edge between a PE and its parent, as the PE sees it.
+/// The edge between a PE and its parent, as the PE counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EdgePicture {
-    /// Bytes of frames from the parent, since the cluster came up.
+    /// Bytes of frames from the parent since the cluster started.
     pub down_bytes: u64,
-    /// To the parent.
+    /// Bytes of frames to the parent since the cluster started.
     pub up_bytes: u64,
-    /// The same in a second, over the last one; absent until that is known.
+    /// Bytes per second from the parent over about the last second; absent until two reports exist.
     pub down_bytes_per_s: Option<u64>,
-    /// To the parent.
+    /// Bytes per second to the parent over about the last second.
     pub up_bytes_per_s: Option<u64>,
 }

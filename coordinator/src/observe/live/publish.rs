@@ -1,5 +1,5 @@
-//! The file in which a running command tells of itself, twice a second: `PID.json` in the
-//! user's [`runtime_dir`]. A command that cannot write it runs all the same.
+//! The file with the state of a running command, rewritten twice a second: `PID.json` in the user's
+//! [`runtime_dir`]. A command that cannot write it continues without it.
 
 use std::fs;
 use std::io;
@@ -11,27 +11,27 @@ use std::time::Duration;
 use super::NOW;
 use crate::files::runtime_dir::runtime_dir;
 
-/// From one picture to the next: PEs tell as often, unless `--timeouts` says otherwise.
+/// Time between two snapshots: the interval at which PEs report, unless `--timeouts` changes it.
 const EVERY: Duration = Duration::from_millis(500);
-/// Until the first one.
+/// Time before the first snapshot.
 const SOON: Duration = Duration::from_millis(50);
 
-/// For the file to be removed when the command ends: far longer than a disk takes that does not
-/// hang. What then still lies there is a dead process's, and shown to nobody.
+/// Maximum time to wait for the removal of the file when the command ends. A file that remains
+/// belongs to a dead process, and `flitcast watch` ignores it.
 const REMOVED: Duration = Duration::from_secs(2);
 
-/// While it lives, the file is written; then it is removed.
+/// A guard: while it exists, the file is written; dropping it removes the file.
 ///
-/// A thread of its own does that, so that a slow disk holds up nobody else.
+/// A separate thread writes, so that a slow disk delays nothing else.
 #[derive(Debug)]
 pub struct Published {
-    /// Dropped, it tells the writer that it is over.
+    /// Channel to the writer; dropping it stops the writer.
     going_on: Option<Sender<()>>,
-    /// Closed when the writer has ended.
+    /// Channel that is closed when the writer has ended.
     writing: Receiver<()>,
 }
 
-/// From now on, tells what this process conducts.
+/// Starts to publish the state of this process.
 pub fn publish() -> Published {
     let (going_on, until) = mpsc::channel();
     let (writes, writing) = mpsc::channel();
@@ -74,11 +74,11 @@ fn keep_writing(until: &Receiver<()>) -> Result<(), Box<dyn std::error::Error>> 
     Ok(())
 }
 
-/// The file; it goes with its writer.
+/// The file; dropping it removes the file.
 #[derive(Debug)]
 struct File {
     path: PathBuf,
-    /// Where it is written before it is shown.
+    /// Temporary path that is renamed to `path` after each write.
     part: PathBuf,
 }
 
@@ -105,7 +105,7 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         for path in [&self.part, &self.path] {
-            // One of them is not there, or both.
+            // Either file may be missing.
             let _ = fs::remove_file(path);
         }
     }

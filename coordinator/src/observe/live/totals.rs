@@ -1,4 +1,4 @@
-//! What a command has counted since it began, over all the clusters that it launched.
+//! Counters of a command since its start, over all clusters that it launched.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Counts;
 
-/// How a round ended, for who counts them.
+/// The end of a round, as a label of counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundEnd {
     /// Every message was delivered.
     Done,
-    /// It was given up.
+    /// The round failed.
     Failed,
-    /// Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
 }
 
 impl RoundEnd {
-    /// For programs.
+    /// Returns the machine-readable name.
     pub fn name(self) -> &'static str {
         match self {
             RoundEnd::Done => "done",
@@ -28,33 +28,33 @@ impl RoundEnd {
     }
 }
 
-/// Which rounds are counted together.
+/// The key by which rounds are counted: operation and algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RoundKind {
-    /// "scatter", "gather" or "broadcast".
+    /// "scatter", "gather", "broadcast", "gossip" or "exchange".
     pub operation: &'static str,
-    /// Its algorithm.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
 }
 
-/// Times, by the least of these bounds that they do not exceed.
+/// A histogram of times with the upper bounds [`BOUNDS_S`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// How many were within each bound and above the one before.
+    /// Number of times in each bucket: above the previous bound and at most this bound.
     pub within: [u64; BOUNDS_S.len()],
-    /// How many there were, those above the last bound too.
+    /// Number of all times, including those above the last bound.
     pub count: u64,
-    /// All of them.
+    /// Sum of all times.
     pub sum: Duration,
 }
 
-/// In seconds: from a round of a few messages on one machine to one of hours.
+/// Upper bounds in seconds: from a short round on one machine to a round of hours.
 pub const BOUNDS_S: [f64; 14] = [
     0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0,
 ];
 
 impl Histogram {
-    /// One more.
+    /// Adds a time.
     pub fn add(&mut self, time: Duration) {
         let seconds = time.as_secs_f64();
         if let Some(place) = BOUNDS_S.iter().position(|bound| seconds <= *bound) {
@@ -65,23 +65,23 @@ impl Histogram {
     }
 }
 
-/// All of it.
+/// All counters of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// What the PEs have counted.
+    /// Counters of each PE.
     pub pes: BTreeMap<PeId, Counts>,
-    /// Rounds.
+    /// Number of rounds by kind and end.
     pub rounds: BTreeMap<(RoundKind, RoundEnd), u64>,
-    /// What went wrong.
+    /// Number of failures by kind.
     pub errors: BTreeMap<&'static str, u64>,
-    /// What rounds that were done had been predicted to take.
+    /// Predicted durations of completed rounds.
     pub predicted: BTreeMap<RoundKind, Histogram>,
-    /// What they took.
+    /// Measured durations of completed rounds.
     pub measured: BTreeMap<RoundKind, Histogram>,
 }
 
 impl Totals {
-    /// Nothing was counted.
+    /// Returns empty totals.
     pub const fn new() -> Totals {
         Totals {
             pes: BTreeMap::new(),
@@ -92,7 +92,7 @@ impl Totals {
         }
     }
 
-    /// Takes in what the PEs of a cluster have counted.
+    /// Adds the counters of the PEs of a cluster.
     pub fn add<'a>(&mut self, counts: impl Iterator<Item = (PeId, &'a Counts)>) {
         for (pe, counts) in counts {
             self.pes.entry(pe).or_default().add(counts);

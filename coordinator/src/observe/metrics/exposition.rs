@@ -1,15 +1,15 @@
-//! The text format that Prometheus reads, version 0.0.4.
+//! The text format of Prometheus, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
-/// What kind of number it is.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Only goes up.
+    /// A value that only increases.
     Counter,
-    /// Goes up and down.
+    /// A value that increases and decreases.
     Gauge,
-    /// Counts of what is below each bound.
+    /// Numbers of values up to each bound.
     Histogram,
     /// A sum and a count.
     Summary,
@@ -23,7 +23,7 @@ pub struct Exposition(String);
 pub type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
 impl Exposition {
-    /// Begins a family; its samples follow.
+    /// Starts a metric family; its samples follow.
     pub fn family(&mut self, name: &'static str, kind: Type, help: &str) -> Family<'_> {
         let kind = match kind {
             Type::Counter => "counter",
@@ -37,13 +37,13 @@ impl Exposition {
         Family { page: self, name }
     }
 
-    /// The whole text.
+    /// Returns the whole page.
     pub fn text(self) -> String {
         self.0
     }
 }
 
-/// Metrics of one name.
+/// The metrics of one name.
 #[derive(Debug)]
 pub struct Family<'a> {
     page: &'a mut Exposition,
@@ -51,12 +51,12 @@ pub struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// One number.
+    /// Writes one sample.
     pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
         self.part("", labels, value);
     }
 
-    /// One number of a histogram or a summary, whose name ends like this.
+    /// Writes one sample of a histogram or a summary; `suffix` is appended to the metric's name.
     pub fn part(&mut self, suffix: &str, labels: Labels<'_>, value: impl Display) {
         let text = &mut self.page.0;
         let _ = write!(text, "{}{suffix}", self.name);

@@ -1,5 +1,5 @@
-//! Which metrics there are. A PE tells its own; a command tells what it has heard of all its
-//! PEs, under the same names, and what it has conducted.
+//! The metrics. A PE reports its own counters; a command reports the counters of all its PEs under
+//! the same names, and those of the rounds that it conducted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use flitcast_proto::wire::control::{Counts, EdgeCounts};
 use super::exposition::{Exposition, Type};
 use crate::observe::live::{BOUNDS_S, Histogram, RoundKind, Totals};
 
-/// What a command tells.
+/// Returns the metrics page of a command.
 pub fn coordinator(totals: &Totals) -> String {
     let mut page = Exposition::default();
     build_info(&mut page);
@@ -42,7 +42,7 @@ pub fn coordinator(totals: &Totals) -> String {
     page.text()
 }
 
-/// What a PE tells.
+/// Returns the metrics page of a PE.
 pub fn node(pe: PeId, tally: &Tally) -> String {
     let mut page = Exposition::default();
     build_info(&mut page);

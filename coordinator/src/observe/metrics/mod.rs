@@ -1,8 +1,7 @@
-//! `--metrics ADDR`: what a command or a PE has counted, as Prometheus scrapes it. What is
-//! told is `families`' business, how it is written `exposition`'s, and how it is asked for
-//! `server`'s.
+//! `--metrics ADDR`: counters of a command or a PE for Prometheus. `families` defines the metrics,
+//! `exposition` the text format, `server` the HTTP server.
 //!
-//! It is told in the clear and to anybody who reaches the address: numbers, and no messages.
+//! The page is served unencrypted and without authentication. It contains numbers, never messages.
 
 mod exposition;
 mod families;
@@ -16,12 +15,13 @@ use flitcast_proto::PeId;
 use thiserror::Error;
 
 use crate::observe::live;
+use crate::text::stderr;
 use families::{coordinator, node};
 use server::serve;
 
 pub use server::understood;
 
-/// Metrics cannot be had where they were asked for.
+/// The metrics address cannot be opened.
 #[derive(Debug, Error)]
 #[error("--metrics {address}: {source}")]
 pub struct MetricsError {
@@ -29,17 +29,17 @@ pub struct MetricsError {
     source: io::Error,
 }
 
-/// An address at which metrics will be told.
+/// A listener at which metrics will be served.
 #[derive(Debug)]
 pub struct Metrics(TcpListener);
 
 impl Metrics {
-    /// Takes the address, if one is asked for, and says on stderr where that is: its port
-    /// may be 0, for any.
+    /// Binds the address, if there is one, and prints the bound address on stderr, because the port
+    /// may be 0 for any free port.
     ///
     /// # Errors
     ///
-    /// It is in use, or none of this machine's.
+    /// Returns an error if the address is in use or does not belong to this machine.
     pub fn listen(address: Option<SocketAddr>) -> Result<Option<Metrics>, MetricsError> {
         let Some(address) = address else {
             return Ok(None);
@@ -48,17 +48,17 @@ impl Metrics {
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;
-        eprintln!("metrics at http://{at}/metrics");
+        stderr::note(format_args!("metrics at http://{at}/metrics"));
         Ok(Some(Metrics(listener)))
     }
 
-    /// Tells what this process conducts, from now on and as long as the runtime lives, within
-    /// which this is called.
+    /// Starts to serve the metrics of this process, until the runtime ends. Must be called within a
+    /// runtime.
     pub fn tell_conducted(self) {
         self.tell(|| coordinator(&live::NOW.totals()));
     }
 
-    /// Tells what a PE has counted.
+    /// Starts to serve the counters of a PE.
     pub fn tell_of_pe(self, pe: PeId, tally: Tally) {
         self.tell(move || node(pe, &tally));
     }

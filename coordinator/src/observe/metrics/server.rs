@@ -1,8 +1,8 @@
-//! As much of HTTP/1.1 as a scrape needs: `GET /metrics`, an answer, and the end of the
-//! connection. Whoever wants anything else is told so.
+//! A server for the part of HTTP/1.1 that a scrape needs: it answers `GET /metrics` and closes the
+//! connection. Any other request receives an error status.
 //!
-//! A PE answers on the thread that does its work, so how much of it whoever asks can have is
-//! bounded, however often they do: connections are taken one by one, with pauses between them.
+//! A PE serves on the thread that does its work, so the share of time for requests is bounded:
+//! connections are accepted one by one, with pauses between them.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,24 +13,25 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// Connections at a time: several Prometheus servers and a person. Others wait in the
-/// kernel.
+/// Maximum number of simultaneous connections, enough for several Prometheus servers and a user.
+/// Further connections wait in the kernel.
 const CONNECTIONS: usize = 16;
-/// A request with all its headers; Prometheus sends some 300 bytes.
+/// Maximum bytes of a request with all its headers; Prometheus sends about 300.
 const LONGEST_REQUEST: usize = 8 * 1024;
-/// For a request to come, and for the answer to be taken: a scrape gives up after 10 s.
+/// Maximum time to receive a request.
 const REQUEST: Duration = Duration::from_secs(2);
+/// Maximum time to send an answer; Prometheus gives up after 10 s.
 const ANSWER: Duration = Duration::from_secs(10);
-/// After a connection that was taken, and one that could not be: there are no descriptors left,
-/// say. So 20 are answered in a second, several times as many as servers and people ask for, ...
+/// Minimum pause after each accepted or failed connection, which limits the server to 20 answers
+/// per second.
 const PAUSE: Duration = Duration::from_millis(50);
-/// ... and fewer where the page is so long that writing it would take more than a hundredth of
-/// the time: then pauses are so many times as long as it took, ...
+/// The pause is at least this many times as long as the page took to write, so that writing takes
+/// at most a hundredth of the time.
 const SHARE: u32 = 100;
-/// ... but not longer than somebody has the patience to wait, whatever has kept it up.
+/// Maximum pause, so that a user never waits long for an answer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Answers whoever asks, for ever.
+/// Accepts and answers connections; never returns.
 pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Sync + 'static) {
     let took = Arc::new(Mutex::new(Duration::ZERO));
     let page = {
@@ -44,7 +45,7 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Syn
     };
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
-        // Nobody closes the semaphore.
+        // The semaphore is never closed.
         let Ok(place) = places.clone().acquire_owned().await else {
             return;
         };
@@ -94,7 +95,8 @@ async fn answer(mut stream: TcpStream, page: &(dyn Fn() -> String + Sync)) -> io
     timeout(ANSWER, said).await?
 }
 
-/// A request up to the end of its headers; shorter if it ended before, or is too long.
+/// Reads a request up to the end of its headers. The result is shorter if the connection ended
+/// before, and is cut if the request is too long.
 async fn request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
     let mut part = [0; 1024];
@@ -107,7 +109,7 @@ async fn request(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(request)
 }
 
-/// Whether it is one for metrics; else what is answered, and why.
+/// Checks that a request asks for metrics; otherwise returns the status and the text of the answer.
 pub fn understood(request: &[u8]) -> Result<(), (&'static str, &'static str)> {
     if !request.windows(4).any(|end| end == b"\r\n\r\n") {
         return Err(match request.len() {

@@ -1,6 +1,6 @@
-//! Spans on their way to a collector: in batches, by a thread of their own, over OTLP/HTTP in
-//! the clear. A collector that is not there, or does not answer, costs a command some time at
-//! its end, and a warning.
+//! Export of spans to a collector: in batches, on a separate thread, over unencrypted OTLP/HTTP. If
+//! the collector is not reachable or does not answer, the command ends a little later, with a
+//! warning.
 
 use std::env;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,33 +15,33 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider, Span};
 use ureq::Agent;
 
-use crate::text::printable::printable;
+use crate::text::stderr;
 
-/// Either of them names the collector.
+/// Environment variables that name the collector; either is enough.
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
 
-/// For a collector to take a batch while the command is busy otherwise: what OTLP says where
-/// nobody says anything else.
+/// Timeout of a batch while the command is running: OTLP's default.
 const BATCH: Duration = Duration::from_secs(10);
 
-/// For it to take what is left at the command's end, which everybody waits for.
+/// Timeout of the last batch, for which the end of the command waits.
 const REST: Duration = Duration::from_secs(2);
 
-/// Begins spans, and sends those that have ended.
+/// Creates spans and sends those that have ended.
 #[derive(Debug)]
 pub struct Export {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
     trouble: ExportFailure,
-    /// The wall's clock when this was made: whoever sets it later sets no span.
+    /// Wall-clock time when this was created. Later times are `wall` plus monotonic time, so that
+    /// setting the clock does not move spans.
     wall: SystemTime,
     made: Instant,
 }
 
-/// Why the latest batch that was not taken was not.
+/// Reason for the failure of the latest batch that failed.
 #[derive(Clone, Debug, Default)]
 struct ExportFailure(Arc<Mutex<Option<String>>>);
 
@@ -56,8 +56,8 @@ impl ExportFailure {
 }
 
 impl Export {
-    /// As the environment says; `None` where it names no collector, or none that can be
-    /// understood, which is said on stderr.
+    /// Creates an exporter as the environment defines. Returns `None` if the environment names no
+    /// collector; also, with a warning on stderr, if the address is invalid.
     pub fn new() -> Option<Export> {
         let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_disabled = || {
@@ -71,7 +71,7 @@ impl Export {
         let exporter = SpanExporter::builder()
             .with_http()
             .with_http_client(Client::new(trouble.clone()))
-            // At a command's end nobody waits for a second try.
+            // There is no time for a retry when the command ends.
             .with_retry_policy(RetryPolicy::disabled())
             .build();
         let exporter = match exporter {
@@ -94,12 +94,12 @@ impl Export {
         })
     }
 
-    /// What spans take for the time.
+    /// Returns the current time for spans.
     pub fn now(&self) -> SystemTime {
         self.wall + self.made.elapsed()
     }
 
-    /// Begins a span, below another if there is one.
+    /// Creates a span, as a child of `parent` if there is one.
     pub fn begin(
         &self,
         name: String,
@@ -117,10 +117,10 @@ impl Export {
         self.tracer.build_with_context(span, &below)
     }
 
-    /// Sends what is left, and says on stderr if not all that was traced could be sent.
+    /// Sends the remaining spans; prints a warning on stderr if spans were lost.
     pub fn finish(self) {
         let sent = self.provider.shutdown_with_timeout(REST);
-        // Who did not answer in time has not refused anything yet.
+        // After a timeout there may be no recorded failure.
         let late = || format!("the collector did not answer within {} s", REST.as_secs());
         if let Some(why) = self.trouble.take().or(sent.err().map(|_| late())) {
             warn(&why);
@@ -129,15 +129,15 @@ impl Export {
 }
 
 fn warn(why: &str) {
-    eprintln!("warning: traces are lost: {}", printable(why));
+    stderr::warning(format_args!("traces are lost: {why}"));
 }
 
-/// What all spans are told to come from.
+/// Returns the attributes of the source of all spans.
 fn resource() -> Resource {
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let named = Resource::builder().with_attribute(version.clone()).build();
     let name = named.get(&Key::new("service.name"));
-    // That is what the library says where the environment says nothing.
+    // The library's default if the environment sets no name.
     match name.is_none_or(|name| name.as_str().starts_with("unknown_service")) {
         true => Resource::builder()
             .with_attribute(version)
@@ -147,7 +147,7 @@ fn resource() -> Resource {
     }
 }
 
-/// Posts a batch, and waits for the answer. Only the exporter's thread does.
+/// An HTTP client that posts a batch and waits for the answer. Only the exporter's thread uses it.
 #[derive(Debug)]
 struct Client {
     agent: Agent,
@@ -158,9 +158,9 @@ impl Client {
     fn new(trouble: ExportFailure) -> Client {
         let config = Agent::config_builder()
             .timeout_global(Some(BATCH))
-            // A status is for the exporter to judge.
+            // The exporter handles error statuses itself.
             .http_status_as_error(false)
-            // A collector is named by its own address.
+            // The collector is contacted directly, without a proxy.
             .proxy(None)
             .build();
         Client {
@@ -180,7 +180,7 @@ impl Client {
 #[async_trait::async_trait]
 impl HttpClient for Client {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        // Without what else may stand in an address: a password.
+        // The address without other parts of the URI, which may contain a password.
         let host = request.uri().host().unwrap_or_default().to_owned();
         let port = request.uri().port_u16();
         let at = port.map_or(host.clone(), |port| format!("{host}:{port}"));

@@ -1,6 +1,6 @@
-//! Which spans there are, what they say, and which one is below which. Each is made when it is
-//! over, with the times that were noted; the command and its runs, which others are below, are
-//! made when they begin.
+//! The spans, their attributes and their nesting. A step's span is created when the step is over,
+//! with the recorded times; the spans of the command and its runs, which have children, are created
+//! when they begin.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -21,55 +21,55 @@ use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::options::names::pacing_name;
 
-/// What this process is told of what it does.
+/// The spans of this process.
 pub static NOW: Spans = Spans {
     state: Mutex::new(None),
 };
 
-/// Spans of rounds and messages in a run, at most, but for the first round's and a failed one's:
-/// half of what the exporter holds back, so that it need not choose which ones are lost.
+/// Maximum number of spans of rounds and messages in a run, apart from those of the first round and
+/// of a failed one: half of the exporter's queue, so that the exporter drops none.
 const MOST: usize = 1024;
 
-/// The spans of a command; none where it is not traced.
+/// The spans of a command; empty if the command is not traced.
 #[derive(Debug)]
 pub struct Spans {
     state: Mutex<Option<Traced>>,
 }
 
-/// A command that is traced.
+/// A traced command.
 #[derive(Debug)]
 struct Traced {
     export: Export,
     command: Span,
     run: Option<ClusterSpan>,
-    /// What failed last.
+    /// The latest failure.
     failed: Option<Failed>,
 }
 
-/// What is done on one cluster.
+/// The run on one cluster.
 #[derive(Debug)]
 struct ClusterSpan {
     span: Span,
     step: Option<StepSpan>,
-    /// Spans of rounds and messages until now.
+    /// Number of spans of rounds and messages so far.
     rounds: usize,
-    /// Rounds without a span.
+    /// Number of rounds without a span.
     left_out: i64,
-    /// Any two PEs may be the ends of a message.
+    /// Whether any two PEs may be the ends of a message.
     of_pairs: bool,
 }
 
-/// What is being done.
+/// The current step.
 #[derive(Debug)]
 struct StepSpan {
     name: &'static str,
     began: SystemTime,
-    /// Once it is over, and others still tell how it was.
+    /// End of the step, if it is over but reports about it are still expected.
     ended: Option<SystemTime>,
     attributes: Vec<KeyValue>,
 }
 
-/// What went wrong.
+/// A failure.
 #[derive(Clone, Debug)]
 struct Failed {
     kind: &'static str,
@@ -78,7 +78,7 @@ struct Failed {
 }
 
 impl Spans {
-    /// Takes note of what happens.
+    /// Updates the spans for an event.
     pub fn hear(&self, event: &Event<'_>) {
         match *event {
             Event::Begins { command } => self.begin(command),
@@ -119,14 +119,14 @@ impl Spans {
         });
     }
 
-    /// Waits until the collector has the spans, but not for long.
+    /// Ends the command's span and waits a limited time until the collector has received all spans.
     fn end(&self, went_well: bool) {
         let Some(mut traced) = self.lock().take() else {
             return;
         };
         traced.end_run();
         if !went_well {
-            // It may have failed before there was a cluster, or after.
+            // The failure may have happened before the cluster existed or after its end.
             match &traced.failed {
                 Some(failed) => failed.mark(&mut traced.command),
                 None => traced.command.set_status(Status::error("")),
@@ -162,7 +162,7 @@ impl Spans {
 
     fn enter(&self, phase: Phase) {
         self.with(|traced| match phase {
-            // It begins when it is triggered, and is over before it is told of.
+            // A round's step begins with its trigger and ends before the reports.
             Phase::Round { .. } | Phase::Report => {}
             _ => traced.step(phase.name(), Vec::new()),
         });
@@ -205,7 +205,7 @@ impl Spans {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Traced>> {
-        // What is known is as good as it was when somebody panicked.
+        // The spans stay usable if another thread panicked while it held the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -221,7 +221,7 @@ impl Failed {
 }
 
 impl Traced {
-    /// One step is over, and the next begins.
+    /// Ends the current step and begins the next.
     fn step(&mut self, name: &'static str, attributes: Vec<KeyValue>) {
         self.end_step();
         let began = self.export.now();
@@ -266,7 +266,7 @@ impl Traced {
         run.rounds += 1 + arrivals.len();
         let (began, ended) = (step.began, step.ended.unwrap_or(now));
         let mut round = step.begin(&self.export, run);
-        // The root's report alone says when the round began.
+        // Only the root's report contains the start of the round.
         let root = reports.iter().max_by_key(|report| report.started_ns);
         let started_ns = root.map_or(0, |report| report.started_ns);
         let is_root = |pe: PeId| {
@@ -275,7 +275,7 @@ impl Traced {
         };
         for (arrival, clock) in arrivals {
             let after = |at_ns, clock| Duration::from_nanos(since(started_ns, at_ns, clock));
-            // Where no schedule says when a message is to start, nobody has noted when it did.
+            // The start of a message is recorded only if a schedule defines it.
             let source = arrival.source.index();
             let start = reports.get(source).and_then(|report| report.own_start);
             let start = start.zip(clocks.get(source));
@@ -328,7 +328,7 @@ impl Traced {
 }
 
 impl StepSpan {
-    /// Its span, with the times that were noted.
+    /// Creates the span of the step with the recorded times.
     fn begin(self, export: &Export, run: &ClusterSpan) -> Span {
         let run: &SpanContext = run.span.span_context();
         export.begin(self.name.to_owned(), Some(run), self.began, self.attributes)

@@ -1,4 +1,4 @@
-//! Lengths against the MPI program, and all that is refused.
+//! Tests that lengths match the MPI program, and that invalid ones are refused.
 
 use proptest::prelude::*;
 

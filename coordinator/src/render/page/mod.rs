@@ -1,7 +1,4 @@
-//! The page of `--report`: one file, that needs nothing else and asks no network.
-//!
-//! The page's own code (`page.js`) draws; here is only what it is given, as JSON. Its
-//! contract is [`Page::data`]'s: `run` is what `--format json` prints.
+//! receives, 2 is files. An item is the number of a message or the name of a control item.
 
 use std::io::{self, Write};
 
@@ -15,7 +12,7 @@ use crate::job::fit::EdgeFit;
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");
-/// In this order they are one script.
+/// The scripts in the order in which the page includes them.
 const SCRIPTS: [&str; 7] = [
     include_str!("model.js"),
     include_str!("table.js"),
@@ -26,17 +23,17 @@ const SCRIPTS: [&str; 7] = [
     include_str!("page.js"),
 ];
 
-/// What a page shows.
+/// The content of a page.
 pub struct Page<'a> {
-    /// The command that made it.
+    /// The command line that made the page.
     pub command: String,
-    /// What `--format json` prints.
+    /// The value that `--format json` prints.
     pub run: Value,
-    /// What each round took.
+    /// Duration of each round.
     pub rounds_ns: &'a [u64],
-    /// One round, span by span.
+    /// One round, with its spans.
     pub scene: &'a Scene<'a>,
-    /// What the links were fitted from; may be empty.
+    /// The measurements that the links were fitted to; may be empty.
     pub fit: &'a [EdgeFit],
 }
 
@@ -55,7 +52,7 @@ impl Page<'_> {
                         out.write_all(script.as_bytes())?;
                     }
                 }
-                // A test knows all of the page's marks.
+                // A test replaces all marks of the page.
                 other => unreachable!("page.html asks for {other}"),
             }
             rest = after;
@@ -63,8 +60,8 @@ impl Page<'_> {
         out.write_all(rest.as_bytes())
     }
 
-    /// What the page's code reads. Times are in the units that their names say, and
-    /// count from the root's trigger.
+    /// Returns the data that the page's scripts read. Names of times contain their units; times are
+    /// relative to the trigger of the root.
     fn data(&self) -> Value {
         let Scene {
             measured,
@@ -92,8 +89,8 @@ impl Page<'_> {
     }
 }
 
-/// By PE index, each span a list as `span_columns` says: port 0 sends, 1 receives and 2 is of files,
-/// an item is a message's number or a control item's name.
+/// Returns the spans by PE index, each as a list with the columns of `span_columns`. Ports: 0
+/// sends,
 fn spans(by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
     let since = |ns: u64| (i128::from(ns) - i128::from(origin_ns)) as i64;
     let row = |span: &Span| {
@@ -113,8 +110,8 @@ fn spans(by_pe: &[Vec<Span>], origin_ns: u64) -> Value {
     by_pe.iter().map(rows).collect()
 }
 
-/// JSON in which nothing can be taken for markup: what stands for `<` in a string says
-/// the same, and outside of strings there is none.
+/// Returns JSON without `<`, so that it cannot contain markup. `<` occurs in strings only, where
+/// its escape sequence has the same meaning.
 fn unmarked(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }

@@ -72,7 +72,7 @@ fn written(page: &Page<'_>) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// What a browser takes for the data: up to the first thing that could end a script.
+/// Returns the data as a browser finds it: the text up to the first `<`.
 fn embedded(html: &str) -> &str {
     let begin = r#"<script type="application/json" id="data">"#;
     let (_, rest) = html.split_once(begin).unwrap();
@@ -136,7 +136,7 @@ fn the_page_is_whole_and_asks_for_nothing_else() {
             assert!(html.contains(part));
         }
         let addresses = ["http:", "https:", "url(", "src=", "@import", "fetch("];
-        // A name space is a name.
+        // A namespace is a name, not an address to load.
         let html = html.replace("http://www.w3.org/2000/svg", "");
         for address in addresses {
             assert!(!html.contains(address), "{address}");

@@ -1,5 +1,5 @@
-//! Pictures of a run, in the files that `--trace` and `--report` name. What they show is
-//! `trace`'s and `page`'s to say.
+//! Pictures of a run, in the files that `--trace` and `--report` name. `trace` and `page` define
+//! their content.
 
 mod scene;
 mod trace;
@@ -16,11 +16,11 @@ use crate::text::words::shell_word;
 
 pub use scene::{ItemName, Scene};
 
-/// Draws a run; the files that were written, for a line under the result.
+/// Draws a run and returns the files that were written.
 ///
 /// # Errors
 ///
-/// Says which file could not be written.
+/// Returns an error that names the file if it cannot be written.
 pub fn draw<'a>(
     pictures: &'a Pictures,
     request: &Request,
@@ -47,7 +47,7 @@ pub fn draw<'a>(
     }
     Ok(written)
 }
-/// A command line as it may be typed again.
+/// Returns the command line, quoted so that it can be typed again.
 fn command_line(args: impl Iterator<Item = String>) -> String {
     let mut words = vec!["flitcast".to_owned()];
     words.extend(args.skip(1).map(shell_word));

@@ -1,4 +1,4 @@
-//! What a picture shows: one round as it was measured and as it was predicted.
+//! The content of a picture: one round as measured and as predicted.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,20 +15,19 @@ use crate::rounds::outcome::Outcome;
 
 /// A round on a tree, measured and predicted.
 pub struct Scene<'a> {
-    /// The tree.
     pub tree: &'a Tree,
-    /// Bytes of the message that is named after each PE, by PE index; empty where a PE has several.
+    /// Bytes of the message named after each PE, by PE index; empty if a PE has several messages.
     pub bytes: Cow<'a, [u64]>,
-    /// How many rounds there were.
+    /// Number of rounds of the run.
     pub rounds: u64,
-    /// One of them.
+    /// The measured round that the picture shows.
     pub measured: &'a MeasuredRound,
-    /// By PE index, counted from the root's trigger.
+    /// Predicted spans by PE index, relative to the trigger of the root.
     pub predicted: &'a [Vec<Span>],
 }
 
 impl<'a> Scene<'a> {
-    /// Of a run that was recorded.
+    /// Returns the scene of a run, or `None` if no round was recorded.
     pub fn of(request: &'a Request, outcome: &'a Outcome) -> Option<Scene<'a>> {
         let operation = request.way.operation;
         let bytes = &outcome.rounds.bytes[..];
@@ -46,12 +45,12 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// The PEs as a tree is printed: each above its children's subtrees.
+    /// Returns the PEs in the order in which a tree is printed: each above its children's subtrees.
     pub fn rows(&self) -> Vec<PeId> {
         in_tree_order(self.tree)
     }
 
-    /// The ports that PEs have: that of files where there are some.
+    /// Returns the ports of the PEs; includes that of files if any span has it.
     pub fn ports(&self) -> &'static [Port] {
         let all = self.measured.spans.iter().chain(self.predicted).flatten();
         match all.into_iter().any(|span| span.port == Port::Files) {
@@ -60,14 +59,14 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// PEs that did more than they could keep.
+    /// Returns the PEs whose spans reached the limit, so that later spans are missing.
     pub fn cut(&self) -> Vec<PeId> {
         let pes = self.tree.pes();
         pes.filter(|pe| self.measured.spans[pe.index()].len() >= MAX_REPORT_SPANS)
             .collect()
     }
 
-    /// "round 3 of 5, the one nearest to the median".
+    /// Returns the position of the round, such as "round 3 of 5, the one nearest to the median".
     pub fn which(&self) -> String {
         match self.rounds {
             1 => "round 1 of 1".to_owned(),
@@ -79,7 +78,7 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// An item's name in pictures: `M5`, `token`.
+/// The name of an item in pictures: `M_5`, `token`.
 pub struct ItemName(pub SpanItem);
 
 impl fmt::Display for ItemName {
@@ -95,7 +94,7 @@ impl fmt::Display for ItemName {
     }
 }
 
-/// A port's name in pictures.
+/// Returns the name of a port in pictures.
 pub fn port_name(port: Port) -> &'static str {
     match port {
         Port::Send => "send",

@@ -13,7 +13,7 @@ use super::scene::{ItemName, Scene, port_name};
 const MEASURED: u32 = 1;
 const PREDICTED: u32 = 2;
 
-/// Writes the trace, an event a line.
+/// Writes the trace, one event per line.
 pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
     let cut: Vec<u32> = scene.cut().iter().map(|pe| pe.0).collect();
     let about = json!({
@@ -36,8 +36,8 @@ pub fn write(scene: &Scene<'_>, out: &mut dyn Write) -> io::Result<()> {
     events.out.write_all(b"\n]}\n")
 }
 
-/// Which track a PE's port has. One with its process's number would be taken for the
-/// main thread: there is none.
+/// Returns the track of a PE's port. Track numbers start at 10, because viewers take a track with
+/// the number of its process for the main thread.
 fn track(pe: PeId, port: Port, ports: &[Port]) -> u32 {
     10 + ports.len() as u32 * pe.0 + port as u32
 }

@@ -1,8 +1,8 @@
-//! The record of a round that failed, in TOML: all that `flitcast resume` needs to go on
-//! with it, on its own. Written here; `read` reads it.
+//! The record of a round that has begun or failed, in TOML: all that `flitcast resume` needs to
+//! continue the round. This module writes records, and `read` reads them.
 //!
 //! ```toml
-//! version = 2
+//! version = 3
 //! undertaking = "5d0c9a5b17f3e2a4"
 //! operation = "scatter"
 //! algorithm = "fdf"
@@ -11,12 +11,14 @@
 //! output = "/data/out"
 //! bytes = [10, 20, 30]
 //! delivered = [3]
+//! versions = ["3 30 8f14e45fceea167a 5d41402abc4b2a76b9719d911017c592"]
 //! [[dead]]
 //! pe = 1
 //! why = "killed by signal 9 (SIGKILL)"
 //! ```
 
 mod read;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,14 +27,15 @@ use std::path::{Path, PathBuf};
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::Layout;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{Payload, Version};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
 use crate::files::toml_file::quoted;
 use crate::files::user_file::{self, FileError, FileKind};
 use crate::job::request::Request;
 use crate::options::link_spec::EdgeSpec;
-use crate::options::names::pacing_name;
+use crate::options::names::{pacing_name, typed};
+use crate::options::order::MessageOrder;
 use crate::options::timeouts;
 use crate::site::reach::Reach;
 use crate::site::slurm::Slurm;
@@ -43,53 +46,56 @@ pub use read::parse;
 
 const FILE: FileKind = FileKind {
     name: "record of a round",
-    // 36 bytes for each of the deliveries that there can be: the length and the name.
-    max_bytes: 36 * (crate::options::pes::MAX_LOCAL_PES as u64).pow(2),
+    // 144 bytes for each possible delivery: the length, the name and the version.
+    max_bytes: 144 * (crate::options::pes::MAX_LOCAL_PES as u64).pow(2),
 };
 
-/// The records that this flitcast writes and reads.
-const VERSION: u32 = 2;
+/// Version of the records that this program writes and reads.
+const VERSION: u32 = 3;
 
-/// What a record says.
+/// Content of a record.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Names what was undertaken, in the receipts of what was delivered.
+    /// Id of the job in the names of its receipts.
     pub undertaking: u64,
-    /// What the round does, and how.
+    /// The operation and its algorithm.
     pub way: Way,
-    /// The whole tree's name.
+    /// Name of the whole tree.
     pub tree_name: String,
-    /// The whole tree: the dead have their places in it.
+    /// The whole tree, dead PEs included.
     pub tree: Tree,
-    /// The network that it spans, `None` if it is the cluster file's, and the node that each PE stands on.
+    /// The network that the tree spans (`None` if it is the cluster file's), and the node of each
+    /// PE.
     pub network: Option<(Option<NetworkSpec>, Vec<u32>)>,
     /// The cluster file.
     pub cluster: Option<PathBuf>,
-    /// How that names the PEs; empty if there is none, or it names no one.
+    /// Names of the PEs in the cluster file; empty without a file or without names.
     pub pes: Vec<String>,
-    /// The folder with the PEs' certificates, if they were to use it.
+    /// The folder with the certificates of the PEs, if they use one.
     pub credentials: Option<PathBuf>,
-    /// How long to wait for what.
+    /// The timeouts.
     pub timeouts: Timeouts,
-    /// Where the messages lie.
+    /// Path of the messages at their sources.
     pub input: PathBuf,
-    /// Whether they are dealt.
+    /// Whether the files of the input are dealt.
     pub spread: bool,
-    /// Where they arrive.
+    /// Path of the messages at their destinations.
     pub output: PathBuf,
-    /// What stood there was to be replaced.
+    /// Whether existing entries are replaced.
     pub replace: bool,
-    /// Each PE has files of its own, without its name.
+    /// Whether PEs have separate files, whose paths do not contain their names.
     pub apart: bool,
-    /// Lengths by delivery.
+    /// Lengths in bytes, by delivery.
     pub bytes: Vec<u64>,
-    /// What arrived.
+    /// The complete deliveries.
     pub delivered: BTreeSet<DeliveryId>,
-    /// What the links to their parents are to be like, by PE index.
+    /// The measured version of each message, by message.
+    pub versions: Vec<Version>,
+    /// Properties of the links to the parents, by PE index.
     pub links: Vec<Option<EdgeSpec>>,
-    /// Whether each PE has a link of its own to each neighbour.
+    /// Whether each PE has a separate link to each neighbour.
     pub own_links: bool,
-    /// Who is left out, and why.
+    /// The excluded PEs, each with a reason.
     pub dead: BTreeMap<PeId, String>,
 }
 
@@ -97,12 +103,12 @@ pub struct Record {
 ///
 /// # Errors
 ///
-/// That the file cannot be read, or all that is wrong in it.
+/// Returns an error if the file cannot be read, or all errors in its text.
 pub fn load(path: &Path) -> Result<Record, FileError> {
     user_file::load(FILE, path, parse)
 }
 
-/// A path that means the same from anywhere, in a text.
+/// Makes a path absolute; it must be UTF-8.
 fn absolute(path: &Path) -> Result<PathBuf, String> {
     let shown = path.display();
     let path = std::path::absolute(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -113,11 +119,11 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 }
 
 impl Record {
-    /// Of a request that moves files.
+    /// Returns the record of a request that moves files.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written down.
+    /// Returns the reason why there is no record.
     pub fn of(
         request: &Request,
         dead: &BTreeMap<PeId, String>,
@@ -170,18 +176,19 @@ impl Record {
             apart: *apart,
             bytes: request.messages.bytes.clone(),
             delivered: delivered.clone(),
+            versions: request.messages.versions.clone(),
             links: request.site.links.clone(),
             own_links: request.site.own_links,
             dead: dead.clone(),
         })
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         let mut out = String::from(
-            "# A round that failed, and how far it came. `flitcast resume FILE` goes on with it.\n",
+            "# A round that was cut off, and how far it came. `flitcast resume FILE` goes on with it.\n",
         );
-        // Nothing that is written to a String fails.
+        // Writing to a `String` does not fail.
         let _ = self.write(&mut out);
         out
     }
@@ -244,8 +251,8 @@ impl Record {
         if let Some(packets) = self.way.packets {
             writeln!(out, "packets = {}", quoted(&packets.to_string()))?;
         }
-        if self.way.searches_order {
-            writeln!(out, "order_search = true")?;
+        if self.way.order != MessageOrder::Tail {
+            writeln!(out, "order = {}", quoted(&typed(&self.way.order)))?;
         }
         if self.way.covers {
             writeln!(out, "cover = true")?;
@@ -285,6 +292,14 @@ impl Record {
         let mut delivered: Vec<DeliveryName> = delivered.collect();
         delivered.sort_unstable();
         writeln!(out, "delivered = {}", deliveries::values(&delivered))?;
+        writeln!(
+            out,
+            "versions = [ # of each message: its number, bytes, state, and digest once delivered"
+        )?;
+        for version in &self.versions {
+            writeln!(out, "  {},", quoted(&versions::written(version)))?;
+        }
+        writeln!(out, "]")?;
         for (pe, link) in self.links.iter().enumerate() {
             if let Some(EdgeSpec { down, up }) = link {
                 writeln!(out, "\n[[link]] # to its parent\npe = {pe}")?;

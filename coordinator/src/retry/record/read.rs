@@ -1,26 +1,29 @@
-//! A record from its text: each value is what it should be, or a fault with its line.
+//! Parsing of records: each invalid value is reported with its line.
 
+use clap::ValueEnum;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use flitcast_node::payload::Others;
 use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
 use flitcast_proto::ops::Operation;
+use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
-use super::{Record, VERSION};
+use super::{Record, VERSION, versions};
 use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::SpotFault;
 use crate::options::link_spec::{EdgeSpec, LinkFault, LinkSpec};
 use crate::options::names::pacing_named;
+use crate::options::order::MessageOrder;
 use crate::options::timeouts;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
 use crate::ways::candidates::{self, check_fits};
 use crate::ways::way::{Way, operation_by};
 
-/// Reads the record in `text`; otherwise, at least one fault, in the order of the file.
+/// Parses a record; on failure returns at least one error, in the order of the file.
 pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
     toml_file::parse(text, |_, top| {
         match top.is_version(VERSION, "record of a round", "") {
@@ -59,7 +62,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let cluster = top.optional("cluster");
     let network = read_network(network, nodes, cluster.is_some(), others.pes);
     let cluster = cluster.and_then(|field| {
-        // A file, or the job of Slurm that the command runs in.
+        // A file, or the job of Slurm in which the command runs.
         let job = field.value().as_str();
         match job.filter(|job| Slurm::asked(job).is_some()) {
             Some(job) => Some(PathBuf::from(job)),
@@ -79,11 +82,16 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         let fault = |fault| [format!("packets: {fault}")];
         field.parse(|text| text.parse().map_err(fault))
     });
-    let searches_order = top.flag("order_search");
+    let order = top.optional("order").and_then(|field| {
+        field.parse(|text| {
+            MessageOrder::from_str(text, false)
+                .map_err(|_| [format!("order: no order is called {text}")])
+        })
+    });
     let covers = top.flag("cover");
     let own_links = top.flag("own_links");
     let way = read_way(name, algorithm, sync, tree.as_ref());
-    // Of another way, messages are as those of a scatter, if it is not known.
+    // If the operation is unknown, the messages are read as those of a scatter.
     let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
     let timeouts = top.required("timeouts").and_then(|field| {
         let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("timeouts: {fault}"));
@@ -93,7 +101,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let [spread, replace, apart] = ["spread", "replace", "apart"].map(|key| top.flag(key));
     let bytes = top.required("bytes").and_then(|field| {
         let bytes = field.each(|one| one.count())?;
-        // Without a tree, nobody knows how many there are to be.
+        // Without a tree, the number of lengths is unknown.
         let tree = tree.as_ref()?;
         let expected = operation.lengths_given(tree);
         check_count(&field, "bytes", bytes.len(), expected);
@@ -102,6 +110,8 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let delivered = top.required("delivered");
     let delivered =
         delivered.and_then(|field| read_delivered(&field, operation, some_tree, others));
+    let versions = top.required("versions");
+    let versions = versions.and_then(|field| read_versions(&field, operation, some_tree));
     let links = read_links(top, others);
     let dead = by_pe(top, "dead", others, |table| table.text("why"));
     top.refuse_others();
@@ -111,7 +121,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             pacing,
             flit_bytes,
             packets,
-            searches_order,
+            order: order.unwrap_or(MessageOrder::Tail),
             covers,
             ..way?
         },
@@ -129,13 +139,14 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
         replace,
         bytes: bytes?,
         delivered: delivered?,
+        versions: versions?,
         links,
         own_links,
         dead,
     })
 }
 
-/// As it stands in the names of receipts: sixteen hexadecimal digits.
+/// Parses an id in the form that receipts use: sixteen hexadecimal digits.
 fn parse_undertaking(text: &str) -> Result<u64, [String; 1]> {
     let id = u64::from_str_radix(text, 16).ok();
     let id = id.filter(|id| format!("{id:016x}") == text);
@@ -153,7 +164,7 @@ fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
 fn read_path(field: &Field<'_, '_>, key: &'static str) -> Option<PathBuf> {
     field.parse(|text| {
         let path = PathBuf::from(text);
-        // A zero byte would end it for the system.
+        // A zero byte would end the path in system calls.
         match path.is_absolute() && !text.contains('\0') {
             true => Ok(path),
             false => Err([format!("{key} must be an absolute path")]),
@@ -173,7 +184,7 @@ fn read_flit_bytes(field: &Field<'_, '_>) -> Option<u32> {
     fits
 }
 
-/// That a list has as many values as there are PEs.
+/// Checks the number of values in a list.
 fn check_count(field: &Field<'_, '_>, key: &'static str, found: usize, expected: usize) {
     if found != expected {
         field.fault(format!(
@@ -191,7 +202,7 @@ fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
     parents.insert(root.index().min(parents.len()), None);
     let tree = match root {
         PeId::ROOT => Tree::from_parents(parents),
-        // Nobody is absent: each parent was written.
+        // No PE is absent, since each has a parent in the file.
         root => Tree::with_absent(root, parents),
     };
     let tree = tree.map_err(|faults| {
@@ -201,7 +212,7 @@ fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
     tree.ok()
 }
 
-/// What the round does, by the names that the file gives it; neither pacing nor flits.
+/// Reads the operation and its algorithm by their names; pacing and flit size are not read here.
 fn read_way(
     name: Option<&str>,
     algorithm: Option<Field<'_, '_>>,
@@ -210,7 +221,7 @@ fn read_way(
 ) -> Option<Way> {
     let sync = sync.map(|field| field.text());
     let given = algorithm.as_ref().and_then(|field| field.text());
-    // One that is no text was reported.
+    // A value that is not a text has been reported.
     let sync = match sync {
         Some(text) => Some(text?),
         None => None,
@@ -218,14 +229,14 @@ fn read_way(
     let (name, field, given) = (name?, algorithm?, given?);
     let known = candidates::all(name);
     let ways = known.iter().map(|candidate| candidate.way(None));
-    // What nobody is offered can be typed all the same.
+    // An algorithm that is not offered can still be typed.
     let others = operation_by(name, &given).map(|operation| Way {
         operation,
         baseline: None,
         pacing: None,
         flit_bytes: None,
         packets: None,
-        searches_order: false,
+        order: MessageOrder::Tail,
         covers: false,
     });
     let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
@@ -242,8 +253,8 @@ fn read_way(
     Some(found)
 }
 
-/// The network that the tree spans, if it spans one, and the nodes that the PEs stand on. The
-/// network may be that of a cluster file.
+/// Reads the network that the tree spans, if there is one, and the nodes of the PEs. The network
+/// may be that of a cluster file.
 fn read_network(
     network: Option<Field<'_, '_>>,
     nodes: Option<Field<'_, '_>>,
@@ -272,12 +283,12 @@ fn read_network(
     Some((spec.flatten(), nodes))
 }
 
-/// That one key goes with another, which is not there.
+/// Returns the error that a key requires another one, which is missing.
 fn alone(key: &str, other: &str) -> String {
     format!("`{key}` goes with `{other}`, which is not there")
 }
 
-/// Somebody with a message, by the index that stands there.
+/// Reads the index of a PE with a message.
 fn read_pe(field: &Field<'_, '_>, what: &'static str, others: Others) -> Option<PeId> {
     let pe = field.count()?;
     let index = u32::try_from(pe).ok();
@@ -330,7 +341,30 @@ fn read_delivered(
     Some(delivered)
 }
 
-/// What `read` makes of each table of a list of such, by the PE that the table names.
+/// Reads the versions of messages, which must be in increasing order.
+fn read_versions(field: &Field<'_, '_>, operation: Operation, tree: &Tree) -> Option<Vec<Version>> {
+    let expected = "a list of texts like \"3 30 8f14e45fceea167a\"";
+    let mut all: Vec<Version> = Vec::new();
+    for one in field.list_of(expected)? {
+        let version = one.parse(|text| {
+            let version = versions::parse(text).filter(|version| {
+                let last = all.last().map(|last| last.message);
+                operation.address(tree, version.message).is_some()
+                    && last.is_none_or(|last| last < version.message)
+            });
+            let none = || {
+                [format!(
+                    "versions: `{text}` is not the next message's number, bytes, state and digest"
+                )]
+            };
+            version.ok_or_else(none)
+        });
+        all.extend(version);
+    }
+    Some(all)
+}
+
+/// Reads each table of a list with `read`; returns the results by the PEs that the tables name.
 fn by_pe<T>(
     top: &Table<'_, '_>,
     what: &'static str,
@@ -353,7 +387,7 @@ fn by_pe<T>(
     all
 }
 
-/// The links to their parents, by PE index.
+/// Reads the links of the PEs to their parents, by PE index.
 fn read_links(top: &Table<'_, '_>, others: Others) -> Vec<Option<EdgeSpec>> {
     let direction = |table: &Table<'_, '_>, direction| {
         let fault = |fault: LinkFault| format!("{direction}: {fault}");

@@ -1,14 +1,14 @@
-//! What is written is read, and what is wrong is told with its line.
+//! Tests of records: written text can be read again, and errors have their lines.
 
 use super::*;
 
 fn record() -> Record {
-    let text = "version = 2\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
+    let text = "version = 3\nundertaking = \"00000000000000ab\"\noperation = \"gather\"\nalgorithm = \"certification\"\n\
         sync = \"pipelined\"\npacing = \"turns\"\ntree = \"mesh:2x2 root 0 bfs\"\n\
         parents = [0, 0, 1]\nnetwork = \"mesh:2x2\"\nnodes = [0, 1, 2, 3]\n\
-        cluster = \"/c.toml\"\npes = [\"a\", \"b \\\"\", \"c\", \"d\"]\ncredentials = \"/ca\"\nflit_bytes = 4096\npackets = \"65536B\"\norder_search = true\ntimeouts = \"silence=5s\"\n\
+        cluster = \"/c.toml\"\npes = [\"a\", \"b \\\"\", \"c\", \"d\"]\ncredentials = \"/ca\"\nflit_bytes = 4096\npackets = \"65536B\"\norder = \"search\"\ntimeouts = \"silence=5s\"\n\
         input = \"/in put/\\u007f\\n\\\"\"\noutput = \"/out\"\nspread = true\nreplace = true\n\
-        bytes = [10, 0, 18446744073709551615]\ndelivered = [3]\n\
+        bytes = [10, 0, 18446744073709551615]\ndelivered = [3]\nversions = [\"2 0 00000000000000cd\", \"3 18446744073709551615 0000000000000007 000000000000000000000000000000ef\"]\n\
         [[link]]\npe = 2\ndown = \"rate=50mbit,latency=0.5us\"\nup = \"rate=unlimited\"\n\
         [[dead]]\npe = 1\nwhy = \"killed by `signal` 9\"\n";
     parse(text).expect("it is one")
@@ -25,7 +25,7 @@ fn what_is_written_is_read() {
     assert_eq!(format!("{again:?}"), format!("{record:?}"));
 }
 
-/// Of messages between any two PEs, who has got whose.
+/// Deliveries between pairs of PEs are listed by destination and source.
 #[test]
 fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
     let of = |operation: &str, bytes: &str, delivered: &str| {
@@ -35,7 +35,7 @@ fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {
         let text = format!("{}{operation}\n{}", &text[..from], &text[to..]);
         let from = 1 + text.find("\nbytes = ").expect("it says so");
         let to = text.find("\n[[link]]").expect("it says so");
-        let lists = format!("bytes = {bytes}\ndelivered = {delivered}\n");
+        let lists = format!("bytes = {bytes}\ndelivered = {delivered}\nversions = []\n");
         format!("{}{lists}{}", &text[..from], &text[to..])
     };
     let gossip = "operation = \"gossip\"\nalgorithm = \"flood\"";
@@ -87,8 +87,15 @@ fn the_longest_record_fits_its_bound() {
     ));
     record.bytes = vec![u64::MAX; pes];
     record.delivered = (1..pes as u32).map(DeliveryId).collect();
+    let version = |id: u64| Version {
+        message: flitcast_proto::MessageId(id),
+        bytes: u64::MAX,
+        state: u64::MAX,
+        digest: Some([0xff; 16]),
+    };
+    record.versions = (1..pes as u64).map(version).collect();
     let others = (1..pes as u32).map(PeId);
-    // A control character is six in the file.
+    // A control character takes six in the file.
     let why = "\u{1}".repeat(crate::rounds::outcome::WHY_CHARS);
     record.dead = others.map(|pe| (pe, why.clone())).collect();
     record.links = vec![record.links[2]; pes];
@@ -109,7 +116,7 @@ fn refused(text: &str) -> Vec<String> {
 #[test]
 fn all_that_is_wrong_is_told_with_its_line() {
     let told = refused(
-        "version = 2\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
+        "version = 3\noperation = \"scatter\"\nalgorithm = \"shoulder-tap\"\nsync = 3\n\
          tree = \"x\"\nparents = [0, 7, 3]\nnodes = [1]\nflit_bytes = 1\n\
          timeouts = \"patience=1s\"\ninput = \"here\"\noutput = 5\nspread = \"yes\"\n\
          bytes = [1, -2]\ndelivered = [0, 3, 3]\nwhat = 1\n[[dead]]\npe = 9\nwhy = \"\"\n\
@@ -143,16 +150,16 @@ fn what_does_not_go_together_is_told() {
     let whole = record().text();
     for (from, to, expected) in [
         (
-            "version = 2",
+            "version = 3",
             "version = 1",
-            "2: version `1`: this flitcast reads version 2",
+            "2: version `1`: this flitcast reads version 3",
         ),
         (
             "\"00000000000000ab\"",
             "\"+0000000000000ab\"",
             "3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits",
         ),
-        ("version = 2\n", "", "there is no version"),
+        ("version = 3\n", "", "there is no version"),
         ("\"gather\"", "\"gassip\"", "operation: `gassip` is"),
         (
             "\"pipelined\"",
@@ -180,6 +187,13 @@ fn what_does_not_go_together_is_told() {
             "delivered = [3, 3]",
             "delivered: P3 is named twice",
         ),
+        (
+            "\"2 0 ",
+            "\"4 0 ",
+            "versions: `4 0 00000000000000cd` is not",
+        ),
+        ("\"2 0 ", "\"3 0 ", "versions: `3 18446744073709551615 "),
+        ("00000000000000cd", "cd", "versions: `2 0 cd` is not"),
         ("rate=50mbit", "rate=50", "down: rate: "),
         ("input =", "# input =", "`input` is missing"),
         (

@@ -1,23 +1,23 @@
-//! Every PE is told its place, and tells what it has found where its messages lie and where they
-//! are to arrive.
+//! The assignments of all PEs, and their reports on the inputs and outputs of their messages.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_node::payload::delivered_at;
-use flitcast_proto::wire::control::{Assignment, FromPe, Lane, Peer};
+use flitcast_proto::wire::control::{Assignment, FromPe, Lane, Peer, Version};
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::negotiate;
-use flitcast_proto::{DeliveryId, PeId, Tree};
+use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
 use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
 use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::observe::phase::Phase;
-use crate::rounds::conductor::{Trouble, Update, out_of_turn};
+use crate::rounds::conductor::{Trouble, Update, has_part_in, out_of_turn};
+use crate::text::printable::in_one_line;
 
 impl Driver<'_> {
-    /// Tells every PE its place and what to do; what they have found.
+    /// Sends every PE its assignment; returns what the PEs have found.
     pub async fn assign(&mut self) -> Result<Found, Halt> {
         self.enter(Phase::Connect);
         let request = self.request;
@@ -44,9 +44,11 @@ impl Driver<'_> {
                 recorded: request.messages.recorded,
                 later_output: request.messages.later_output.clone(),
                 own_links: request.site.own_links,
+                versions: self.versions_for(pe),
+                dry_run: request.is_dry_run(),
             };
             self.conductor.assign(self.now(), pe, assignment);
-            // One at a time: it may be long.
+            // One at a time, because assignments may be long.
             self.say_words().await;
         }
         let operation = request.way.operation;
@@ -54,44 +56,66 @@ impl Driver<'_> {
         while let Some(answer) = self.next_answer().await? {
             if let Update::Ready(pe, ready) = answer {
                 let taken = inventory.take(pe, ready);
-                taken.map_err(|ready| out_of_turn(pe, &FromPe::Ready(ready)))?;
+                taken.map_err(|ready| out_of_turn(pe, &FromPe::Ready(*ready)))?;
             }
         }
         let found = inventory.found();
         self.bytes = found.bytes.clone();
         self.found = found.delivered.clone();
+        self.seen = found.seen.clone();
         match found.standing.is_empty() {
             true => Ok(found),
-            false => Err(self.output_stands(&found.standing).into()),
+            false => Err(self.in_the_way(&found).into()),
         }
     }
 
-    /// Each entry that stands where a message was to arrive, and at whom.
-    fn output_stands(&self, standing: &[(DeliveryId, PeId)]) -> Trouble {
+    /// Returns the error for existing entries at destinations: the list of those that differ from
+    /// the messages, or else of those to be compared with them.
+    fn in_the_way(&self, found: &Found) -> Trouble {
         let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
-        let place = |&(of, at): &(DeliveryId, PeId)| {
-            // Who tells of what does not end there means the output of the gather that follows.
-            let ends_there = operation
-                .delivered(tree, of)
-                .is_some_and(|(_, end)| end == at);
-            let output = match ends_there {
-                true => self.request.messages.payload.output(),
-                false => self.request.messages.later_output.as_deref(),
-            };
-            let path = delivered_at(
-                output.unwrap_or(Path::new("")),
-                operation.delivery_name(tree, of),
-                self.request.messages.payload.is_apart(),
-            );
-            let host = self.request.site.placement.places[at.index()].name.as_ref();
-            let host = host.map_or(String::new(), |host| format!(" on {host}"));
-            format!("{} at {at}{host}", path.display())
+        let version = |of: &DeliveryId| {
+            let (message, _) = operation.delivered(tree, *of)?;
+            let (bytes, digest) = *found.held.get(of)?;
+            (bytes == found.bytes[of.index()]).then_some(Version {
+                message: message.id,
+                bytes,
+                state: 0,
+                digest: Some(digest),
+            })
         };
-        Trouble::OutputStands(standing.iter().map(place).collect())
+        // One digest for each message: the known one, or that of all copies.
+        let mut digests: BTreeMap<MessageId, BTreeSet<Option<Digest>>> = BTreeMap::new();
+        let standing = found.standing.iter().filter_map(|(of, _)| version(of));
+        let known = self.request.messages.versions.iter().copied();
+        for version in known.filter(|known| known.digest.is_some()).chain(standing) {
+            let all = digests.entry(version.message).or_default();
+            all.insert(version.digest);
+        }
+        let is_one = |version: &Version| digests[&version.message].len() == 1;
+        let (mut held, mut others) = (Vec::new(), Vec::new());
+        for (of, at) in &found.standing {
+            match version(of).filter(is_one) {
+                Some(version) => held.push((*of, version)),
+                None => others.push(self.request.place_of(*of, *at)),
+            }
+        }
+        match others.is_empty() {
+            true => Trouble::Holds(held),
+            false => Trouble::OutputStands(others),
+        }
     }
 
-    /// Where a PE reaches its parent in a tree: at the address that the placement gives, on one of
-    /// its rails, and the port that the parent has got.
+    /// Returns the known versions of the messages that a PE sends or receives.
+    fn versions_for(&self, pe: PeId) -> Vec<Version> {
+        let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+        let known = self.request.messages.versions.iter().copied();
+        known
+            .filter(|version| has_part_in(operation, tree, pe, version.message))
+            .collect()
+    }
+
+    /// Returns the address at which a PE connects to its parent in a tree: the placement's address,
+    /// on one of its rails, with the parent's port.
     fn parent_listen(&self, tree: &Tree, pe: PeId, rail: usize) -> Result<Option<String>, Trouble> {
         let Some(parent) = tree.parent(pe) else {
             return Ok(None);
@@ -100,7 +124,7 @@ impl Driver<'_> {
         self.listens_at(parent, address)
     }
 
-    /// A PE's place in the further trees: one for each further rail, where there are such.
+    /// Returns a PE's assignment in the additional trees, which use the rails in turn.
     fn lanes_of(&self, pe: PeId) -> Result<Vec<Lane>, Trouble> {
         let site = &self.request.site;
         let rails = site.placement.rails();
@@ -114,20 +138,23 @@ impl Driver<'_> {
         (1..).zip(&self.lanes.further).map(lane).collect()
     }
 
-    /// Where somebody is reached at this address, and the port that it has got.
+    /// Returns a PE's listening address: this IP address with the registered port.
     fn listens_at(&self, pe: PeId, address: IpAddr) -> Result<Option<String>, Trouble> {
         let Some(register) = self.cluster.register(pe) else {
             return Ok(None);
         };
-        let listen: SocketAddr = register
-            .listen
-            .parse()
-            .map_err(|_| Trouble::NoPort(pe, register.listen.chars().take(100).collect()))?;
+        let listen: SocketAddr = register.listen.parse().map_err(|_| {
+            Trouble::NoPort(
+                pe,
+                in_one_line(&register.listen).chars().take(100).collect(),
+            )
+        })?;
         let address = or_joined_from(self.cluster, address, pe);
         Ok(Some(SocketAddr::new(address, listen.port()).to_string()))
     }
 
-    /// With whom a PE is connected beside the tree: it calls those of lower numbers.
+    /// Returns the PEs to which a PE connects outside the tree: it connects to those with lower
+    /// numbers, which have addresses.
     fn peers(&self, pe: PeId) -> Result<Vec<Peer>, Trouble> {
         let site = &self.request.site;
         let peers = self.request.way.operation.peers(&site.tree, pe);

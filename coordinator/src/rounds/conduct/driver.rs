@@ -1,14 +1,15 @@
-//! Drives the conductor on a cluster: says what it wants said, tells it what is heard and when,
-//! and shows what it tells. What is to be done is the conductor's business.
+//! Drives the controller on a cluster: sends its messages, passes on the PEs' messages and the
+//! time, and displays its events.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use flitcast_node::channel::ChannelError;
 use flitcast_node::lively::Lifeless;
-use flitcast_proto::wire::control::Payload;
+use flitcast_proto::wire::control::{Payload, Report};
 use flitcast_proto::{DeliveryId, PeId, Time};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::lanes::lanes_of;
 use crate::job::lanes::Lanes;
@@ -20,12 +21,14 @@ use crate::observe::phase::Phase;
 use crate::observe::tell::tell;
 use crate::rounds::conductor::{Conductor, GaveUp, Lost, Plan, Setting, Trouble, Update};
 use crate::rounds::outcome::{Aftermath, Failure, Whereabouts};
+use crate::rounds::versions::SeenVersions;
+use crate::text::printable::in_one_line;
 
-/// Why nothing more can be done on a cluster.
+/// A reason to stop the work on a cluster.
 pub enum Halt {
-    /// Something was found here that the conductor is still to be told of.
+    /// An error of the driver, which the controller does not have yet.
     Trouble(Trouble),
-    /// The conductor has given up.
+    /// The result of rounds that the controller has given up.
     GaveUp(GaveUp),
 }
 
@@ -35,26 +38,76 @@ impl From<Trouble> for Halt {
     }
 }
 
-/// A conductor, and the cluster that it conducts.
+/// Maximum time between two checks of the clock.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// A clock that stops while this process does not run: stopped by a signal or a debugger, or
+/// without a processor. PEs cannot answer a coordinator that sends no requests.
+struct RunningClock {
+    origin: Instant,
+    looked: Instant,
+}
+
+impl RunningClock {
+    fn new() -> RunningClock {
+        let now = Instant::now();
+        RunningClock {
+            origin: now,
+            looked: now,
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(self.origin.elapsed().as_nanos() as u64)
+    }
+
+    /// Returns when the clock will show a time, if this process runs all the time.
+    fn at(&self, time: Time) -> Instant {
+        self.origin + Duration::from_nanos(time.0)
+    }
+
+    /// Records that this process runs, as it does at least every [`LOOK`].
+    fn look(&mut self) {
+        let since = self.looked.elapsed();
+        if since > 2 * LOOK {
+            self.origin += since - LOOK;
+        }
+        self.looked = Instant::now();
+    }
+}
+
+/// A controller with its cluster.
 pub struct Driver<'a> {
     pub cluster: &'a mut Cluster,
     pub request: &'a Request,
     pub console: &'a Console,
+    /// Token that a signal cancels to end the command; `None` once the controller has been
+    /// notified.
+    ends: Option<&'a CancellationToken>,
     pub conductor: Conductor,
-    /// The trees that messages may go on at once.
+    /// The trees over which messages may be split.
     pub lanes: Lanes,
-    /// Lengths by delivery, once the PEs have told.
+    /// Lengths by delivery, once the PEs have reported them.
     pub bytes: Vec<u64>,
-    /// Whose messages were there before, with a receipt of this undertaking.
+    /// The lengths by delivery of what the rounds send: without prefixes that are there.
+    pub sent: Vec<u64>,
+    /// Deliveries that existed before, with a receipt of this job.
     pub found: Vec<DeliveryId>,
-    /// What a round is expected to take.
+    /// The versions of messages that sources and destinations have reported.
+    pub seen: SeenVersions,
+    /// The predicted time of a round.
     predicted_ns: u64,
-    /// From when the conductor's time is counted.
-    origin: Instant,
+    /// The time for the controller.
+    clock: RunningClock,
 }
 
 impl<'a> Driver<'a> {
-    pub fn new(cluster: &'a mut Cluster, request: &'a Request, console: &'a Console) -> Self {
+    pub fn new(
+        cluster: &'a mut Cluster,
+        request: &'a Request,
+        console: &'a Console,
+        ends: &'a CancellationToken,
+    ) -> Self {
         let tree = &request.site.tree;
         let joined = tree.pes().filter(|pe| cluster.joined_from(*pe).is_some());
         let setting = Setting {
@@ -68,34 +121,55 @@ impl<'a> Driver<'a> {
             cluster,
             request,
             console,
+            ends: Some(ends),
             lanes: lanes_of(request),
             conductor: Conductor::new(Time(0), setting),
             bytes: Vec::new(),
+            sent: Vec::new(),
             found: Vec::new(),
+            seen: SeenVersions::default(),
             predicted_ns: 0,
-            origin: Instant::now(),
+            clock: RunningClock::new(),
         }
     }
 
     pub fn now(&self) -> Time {
-        Time(self.origin.elapsed().as_nanos() as u64)
+        self.clock.now()
     }
 
-    /// Something else is being done from now on. Nothing is awaited meanwhile, so no answer is lost.
+    /// Starts a new phase. No answer is expected meanwhile, so none is lost.
     pub fn enter(&mut self, phase: Phase) {
         self.conductor.enter(phase);
+        self.show_all();
+    }
+
+    fn show_all(&mut self) {
         while let Some(update) = self.conductor.poll_update() {
             self.show(update);
         }
     }
 
-    /// Has all rounds conducted.
+    /// Displays events and sends messages while no answer is expected.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the controller has given up.
+    pub async fn catch_up(&mut self) -> Result<(), Halt> {
+        self.show_all();
+        self.say_words().await;
+        match self.conductor.gave_up() {
+            Some(gave_up) => Err(Halt::GaveUp(gave_up)),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts all rounds.
     pub fn conduct(&mut self, plan: Plan) {
         self.predicted_ns = plan.predicted_ns;
         self.conductor.conduct(self.now(), plan);
     }
 
-    /// The next answer to what was asked for; `None` if nothing more is awaited.
+    /// Returns the next answer to a request; `None` if no more are expected.
     pub async fn next_answer(&mut self) -> Result<Option<Update>, Halt> {
         loop {
             while let Some(update) = self.conductor.poll_update() {
@@ -107,28 +181,52 @@ impl<'a> Driver<'a> {
             if let Some(gave_up) = self.conductor.gave_up() {
                 return Err(Halt::GaveUp(gave_up));
             }
-            let Some(timeout) = self.conductor.poll_timeout() else {
+            if self.conductor.is_idle() {
                 return Ok(None);
-            };
-            self.hear(timeout).await;
+            }
+            self.hear().await;
             self.cluster.look(self.conductor.wants_look());
         }
     }
 
-    /// Says what is to be said.
+    /// Sends all pending messages.
     pub async fn say_words(&mut self) {
         while let Some((pe, word)) = self.conductor.poll_word() {
             self.cluster.say(pe, word).await;
         }
     }
 
-    async fn hear(&mut self, timeout: Time) {
-        let deadline = self.origin + Duration::from_nanos(timeout.0);
-        let heard = self.cluster.hear(deadline).await;
+    /// Passes the next event of a PE, or the expiry of a deadline, to the controller.
+    pub async fn hear(&mut self) {
+        let deadline = Instant::now() + LOOK;
+        let timeout = self.conductor.poll_timeout();
+        let timeout = timeout.map(|time| (time, self.clock.at(time)));
+        let until = timeout.map_or(deadline, |(_, at)| at.min(deadline));
+        let asked_to_end = async {
+            match self.ends {
+                Some(ends) => ends.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let heard = tokio::select! {
+            biased;
+            () = asked_to_end => {
+                self.ends = None;
+                self.conductor.fail(self.clock.now(), Trouble::Interrupted);
+                return;
+            }
+            heard = self.cluster.hear(until) => heard,
+        };
+        self.clock.look();
         let now = self.now();
         match heard {
-            // Where nothing can be heard any more, nothing is waited for.
-            None => self.conductor.handle_timeout(now.max(timeout)),
+            None => match timeout {
+                Some((time, _)) if now >= time || Instant::now() < until => {
+                    // If no event can come any more, the deadline expires at once.
+                    self.conductor.handle_timeout(now.max(time));
+                }
+                _ => {}
+            },
             Some((pe, Heard::Word(word))) => self.conductor.handle_word(now, pe, word),
             Some((pe, Heard::ChannelEnded(end))) => {
                 self.conductor.handle_lost(now, pe, why_ended(end));
@@ -141,7 +239,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Shows what has happened, unless it is an answer.
+    /// Displays an event, or returns it if it is an answer.
     fn show(&mut self, update: Update) -> Option<Update> {
         match update {
             Update::Enters(phase) => tell(Event::Enters(phase)),
@@ -149,11 +247,11 @@ impl<'a> Driver<'a> {
             Update::Reported(pe, counts) => tell(Event::Reported(pe, &counts)),
             Update::RoundBegins(round) => {
                 let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
-                let total = operation.total(tree, &self.bytes);
+                let total = operation.total(tree, &self.sent);
                 self.console.begin(self.name(round.0), total);
                 tell(Event::RoundBegins {
                     round,
-                    bytes: &self.bytes,
+                    bytes: &self.sent,
                     predicted_ns: self.predicted_ns,
                 });
                 tracing::info!(%round, "triggered");
@@ -169,7 +267,7 @@ impl<'a> Driver<'a> {
             Update::RoundDone => tell(Event::RoundDone),
             Update::GivesUpOn(pe) => self.cluster.give_up_on(pe),
             Update::Failed { kind, pe, cause } => {
-                tracing::info!(%cause, "giving up");
+                tracing::info!(cause = in_one_line(&cause), "giving up");
                 let cause = &cause;
                 tell(Event::Failed { kind, pe, cause });
             }
@@ -177,12 +275,13 @@ impl<'a> Driver<'a> {
             | Update::Probed(..)
             | Update::FilesMeasured(..)
             | Update::HostMeasured(..)
+            | Update::PrefixesChecked(..)
             | Update::RoundReported(_) => return Some(update),
         }
         None
     }
 
-    /// A round's name on the console.
+    /// Returns a round's name on the console.
     fn name(&self, round: u64) -> String {
         let what = self.request.way.operation.name();
         match self.request.rounds {
@@ -194,14 +293,44 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Ends what is under way, where that is still to be done, and tells what came of it.
+    /// Stores the digests in the reports on a round.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a message has several versions now.
+    pub fn check_versions(&mut self, reports: &[Report]) -> Result<(), Trouble> {
+        let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+        self.seen.learn(operation, tree, reports);
+        let known = &self.request.messages.versions;
+        let Some(conflict) = self.seen.conflict(operation, tree, known) else {
+            return Ok(());
+        };
+        let input = match &self.request.messages.payload {
+            Payload::Files { input, .. } => input.display().to_string(),
+            Payload::Synthetic { .. } => "the input".to_owned(),
+        };
+        let text = conflict.text(operation, tree, &input);
+        Err(Trouble::Versions(conflict.message, text))
+    }
+
+    /// Returns the state of the messages before the first round.
+    pub fn known(&self) -> Aftermath {
+        Aftermath {
+            bytes: self.bytes.clone(),
+            found: self.found.clone(),
+            seen: self.seen.clone(),
+            ..Aftermath::default()
+        }
+    }
+
+    /// Ends the rounds if they are not over, and returns the failure with its results.
     pub async fn failure(mut self, mut halt: Halt) -> Failure {
         loop {
             match halt {
                 Halt::GaveUp(gave_up) => return self.told(gave_up),
                 Halt::Trouble(trouble) => self.conductor.fail(self.now(), trouble),
             }
-            // Answers are of no more use.
+            // Answers are not needed any more.
             halt = loop {
                 if let Err(halt) = self.next_answer().await {
                     break halt;
@@ -212,9 +341,16 @@ impl<'a> Driver<'a> {
 
     fn told(self, gave_up: GaveUp) -> Failure {
         let Driver {
-            cluster, request, ..
+            cluster,
+            request,
+            mut seen,
+            ..
         } = self;
         let tree = &request.site.tree;
+        seen.digests.extend(gave_up.digests);
+        let operation = request.way.operation;
+        let changed = gave_up.trouble.other_versions().into_iter();
+        let changed = changed.map(|id| operation.whole(tree, id).0).collect();
         let at = gave_up.trouble.pe().map(|pe| Whereabouts {
             pe,
             address: address(cluster, request, pe),
@@ -239,9 +375,16 @@ impl<'a> Driver<'a> {
             keeps_files: matches!(request.messages.payload, Payload::Files { .. }),
             refused: matches!(gave_up.trouble, Trouble::OutputStands(_)),
             culprits: gave_up.trouble.culprits(),
+            culprit_lives: gave_up.trouble.culprit_lives(),
+            changed,
+            holds: match gave_up.trouble {
+                Trouble::Holds(holds) => holds,
+                _ => Vec::new(),
+            },
             aftermath: Aftermath {
                 bytes: self.bytes,
                 found: self.found,
+                seen,
                 delivered: gave_up.delivered,
                 lacking: gave_up.lacking,
             },
@@ -249,7 +392,7 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Why a channel has ended.
+/// Returns the reason for the end of a channel.
 fn why_ended(end: Option<ChannelError>) -> Lost {
     let Some(error) = end else {
         return Lost::Closed;
@@ -261,7 +404,7 @@ fn why_ended(end: Option<ChannelError>) -> Lost {
     lifeless.map_or_else(|| Lost::Broken(error.to_string()), Lost::Lifeless)
 }
 
-/// A PE's address; where nobody said which, the one that it has joined from.
+/// Returns a PE's address, or the one that it has joined from if none is configured.
 pub fn or_joined_from(cluster: &Cluster, address: IpAddr, pe: PeId) -> IpAddr {
     match cluster.joined_from(pe) {
         Some(from) if address.is_unspecified() => from.ip(),
@@ -269,7 +412,7 @@ pub fn or_joined_from(cluster: &Cluster, address: IpAddr, pe: PeId) -> IpAddr {
     }
 }
 
-/// Where a PE is reached, as far as is known.
+/// Returns the address at which a PE listens, if it is known.
 fn address(cluster: &Cluster, request: &Request, pe: PeId) -> Option<String> {
     let place = request.site.placement.places.get(pe.index())?;
     let listen: SocketAddr = cluster.register(pe)?.listen.parse().ok()?;

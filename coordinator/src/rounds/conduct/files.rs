@@ -1,5 +1,4 @@
-//! What files cost the PEs of a round: kept from before, or measured now by one PE of each
-//! file system.
+//! The costs of files for the PEs of a round: cached, or measured by one PE of each file system.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +15,7 @@ use crate::job::host_costs::{CostSource, is_here};
 use crate::rounds::conductor::Update;
 
 impl Driver<'_> {
-    /// Completes a model with what files cost, if the messages are made of some; and says
-    /// where that is known from.
+    /// Completes a model with the costs of files and their source, if messages are made of files.
     pub async fn know_files(
         &mut self,
         found: &Found,
@@ -40,7 +38,7 @@ impl Driver<'_> {
                 known.insert(file_system, (kept, source));
                 continue;
             }
-            // Rather one that writes: what reading costs is found there as well.
+            // A PE that writes is preferred, because it measures the costs of reads as well.
             let writes = |pe: &&PeId| self.writes(**pe);
             if let Some(pe) = users.iter().find(writes).or(users.first()) {
                 self.conductor.measure_files(self.now(), *pe);
@@ -100,7 +98,7 @@ impl Driver<'_> {
         }))
     }
 
-    /// Whether messages become files at a PE.
+    /// Returns whether a PE writes messages to files.
     fn writes(&self, pe: PeId) -> bool {
         let (operation, root) = (self.request.way.operation, self.request.site.tree.root());
         match operation.direction() {
@@ -110,8 +108,8 @@ impl Driver<'_> {
         }
     }
 
-    /// The one that a PE's files are on, of this number among those of its host. Hosts that do
-    /// not tell which they are have their own.
+    /// Returns the file system of a PE's files, which has this number on its host. A PE whose host
+    /// is unknown has its own file systems.
     fn file_system(&self, pe: PeId, number: u64) -> FileSystem {
         let clock = self
             .cluster

@@ -1,12 +1,12 @@
-//! What processes cost on each machine of a cluster: kept from before, or measured now by one PE
-//! of each, side by side.
+//! The costs of processes on each machine of a cluster: cached, or measured by one PE of each
+//! machine at the same time.
 
 use super::driver::{Driver, Halt};
 use crate::job::host_costs::{self, HostCosts, Key};
 use crate::rounds::conductor::Update;
 
 impl Driver<'_> {
-    /// What all machines cost. Where nobody can measure one, that is assumed.
+    /// Returns the costs on all machines; costs that no PE can measure are assumed.
     pub async fn know_hosts(&mut self) -> Result<HostCosts, Halt> {
         let site = &self.request.site;
         let encrypted = site.guard.is_encrypted();
@@ -31,13 +31,13 @@ impl Driver<'_> {
         Ok(HostCosts::of(&keys, &site.tree, encrypted))
     }
 
-    /// By PE index, the machine that a PE is on, if it tells.
+    /// Returns for each PE index the key of the PE's machine, if it is known.
     fn keys(&self, encrypted: bool) -> Vec<Option<Key>> {
         let key = |pe| Key::of_pe(self.cluster.register(pe)?, encrypted);
         self.request.site.tree.ids().map(key).collect()
     }
 
-    /// Cores that all PEs share, if they are on one machine.
+    /// Returns the number of cores that all PEs share, if they are on one machine.
     pub fn shared_cores(&self) -> Option<u32> {
         let keys = self.keys(false);
         let mut pes = self.request.site.tree.pes();

@@ -1,40 +1,49 @@
-//! What the PEs have found where their messages lie and where they are to arrive, put together.
+//! The combined reports of the PEs on the inputs and outputs of their messages.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::rounds::versions::SeenVersions;
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::Address;
 use flitcast_proto::ops::Operation;
-use flitcast_proto::wire::control::Ready;
+use flitcast_proto::wire::control::{Ready, Version};
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
-/// What all PEs have found.
+/// The combined reports of all PEs.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Lengths by delivery: of those that are owed.
+    /// Lengths by delivery, of deliveries that are to be made.
     pub bytes: Vec<u64>,
-    /// What messages are made of, by id.
+    /// Files of each message, by id.
     pub made_of: Vec<MadeOf>,
-    /// The file system of P_i, by PE index.
+    /// The file system of each PE, by PE index.
     pub file_systems: Vec<u64>,
-    /// What is there, with a receipt of the undertaking.
+    /// Deliveries that exist with a receipt of the job.
     pub delivered: Vec<DeliveryId>,
-    /// In place of which something else stands, and at whom.
+    /// Deliveries whose place is taken by another entry, with the PE that reported it.
     pub standing: Vec<(DeliveryId, PeId)>,
+    /// The length and the digest of each entry of `standing` that can be a message.
+    pub held: BTreeMap<DeliveryId, (u64, Digest)>,
+    /// The deliveries of which an earlier run has left a prefix, and the length of each in bytes.
+    pub prefixes: BTreeMap<DeliveryId, u64>,
+    /// The versions of messages made of files, from measurements and from receipts.
+    pub seen: SeenVersions,
 }
 
-/// Takes what one PE after the other tells.
+/// Combines the reports of the PEs.
 #[derive(Debug)]
 pub struct Inventory {
     tree: Arc<Tree>,
     operation: Operation,
-    /// Deliveries that are left out, in increasing order.
+    /// Excluded deliveries, in increasing order.
     left_out: Vec<DeliveryId>,
     found: Found,
 }
 
 impl Inventory {
-    /// Of an operation on a tree; those of `left_out`, which are in increasing order, are not owed.
+    /// Creates an empty inventory; `left_out` are the excluded deliveries in increasing order.
     pub fn new(tree: &Arc<Tree>, operation: Operation, left_out: &[DeliveryId]) -> Inventory {
         let ids = operation
             .messages(tree)
@@ -52,39 +61,50 @@ impl Inventory {
         }
     }
 
-    /// Whether a delivery is left out.
     fn leaves_out(&self, delivery: DeliveryId) -> bool {
         !self.operation.can_deliver(&self.tree, delivery)
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
-    /// The deliveries of a message that are owed.
+    /// Returns the deliveries of a message that are not excluded.
     fn owed(&self, message: Address) -> Vec<DeliveryId> {
         let all = message.ends(&self.tree);
         let all = all.map(|at| self.operation.delivery(&self.tree, message.id, at));
         all.filter(|delivery| !self.leaves_out(*delivery)).collect()
     }
 
-    /// Takes what a PE tells.
+    /// Adds the report of a PE.
     ///
     /// # Errors
     ///
-    /// What it tells, which cannot be.
-    pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Ready> {
-        let mut told = ready.delivered.iter().chain(&ready.standing);
+    /// Returns the report if it is invalid.
+    pub fn take(&mut self, pe: PeId, ready: Ready) -> Result<(), Box<Ready>> {
+        let prefixes = ready.prefixes.iter().map(|(of, _)| of);
+        let mut told = ready
+            .delivered
+            .iter()
+            .chain(&ready.standing)
+            .chain(prefixes);
         if !told.all(|it| self.operation.delivered(&self.tree, *it).is_some()) {
-            return Err(ready);
+            return Err(Box::new(ready));
         }
         let lengths = &ready.message_bytes;
         let sent = self.operation.messages(&self.tree);
         let sent: Vec<Address> = sent.filter(|message| message.source == pe).collect();
-        if !lengths.is_empty() && lengths.len() != sent.len() {
-            return Err(ready);
+        let states = &ready.states;
+        let are_as_many = |list: usize, of: usize| list == 0 || list == of;
+        if !are_as_many(lengths.len(), sent.len())
+            || !are_as_many(states.len(), lengths.len())
+            || !are_as_many(ready.delivered_digests.len(), ready.delivered.len())
+            || !are_as_many(ready.standing_bytes.len(), ready.standing.len())
+            || ready.standing_digests.len() != ready.standing_bytes.len()
+        {
+            return Err(Box::new(ready));
         }
         let owed: Vec<Vec<DeliveryId>> = sent.iter().map(|message| self.owed(*message)).collect();
         let is_null = |(owed, bytes): (&Vec<DeliveryId>, &u64)| owed.is_empty() && *bytes > 0;
         if owed.iter().zip(lengths).any(is_null) {
-            return Err(ready);
+            return Err(Box::new(ready));
         }
         let found = &mut self.found;
         found.file_systems[pe.index()] = ready.file_system;
@@ -92,20 +112,34 @@ impl Inventory {
             for delivery in &owed[i] {
                 found.bytes[delivery.index()] = *bytes;
             }
+            if let Some(&state) = states.get(i).filter(|_| *bytes > 0) {
+                found.seen.measured.push(Version {
+                    message: sent[i].id,
+                    bytes: *bytes,
+                    state,
+                    digest: None,
+                });
+            }
             let made_of = ready.made_of.get(i).copied().unwrap_or_default();
-            // No entry is without a byte, whatever a PE says.
+            // Every entry has at least one byte; PEs are not trusted on this.
             found.made_of[sent[i].id.index()] = MadeOf {
                 entries: made_of.entries.min(*bytes),
                 cold_bytes: made_of.cold_bytes.min(*bytes),
             };
         }
+        let with_digests = ready.delivered.iter().copied().zip(ready.delivered_digests);
+        found.seen.digests.extend(with_digests);
         found.delivered.extend(ready.delivered);
+        let versions = ready.standing_bytes.into_iter().zip(ready.standing_digests);
+        let held = ready.standing.iter().copied().zip(versions);
+        found.held.extend(held.filter(|(_, (bytes, _))| *bytes > 0));
+        found.prefixes.extend(ready.prefixes);
         let standing = ready.standing.into_iter();
         found.standing.extend(standing.map(|of| (of, pe)));
         Ok(())
     }
 
-    /// What all have told.
+    /// Returns the combined reports.
     pub fn found(self) -> Found {
         let mut found = self.found;
         found.delivered.sort_unstable();
@@ -113,7 +147,7 @@ impl Inventory {
         for delivery in &found.delivered {
             found.bytes[delivery.index()] = 0;
         }
-        // Where no message arrives, anything may stand.
+        // Entries may exist where no message arrives.
         found.standing.retain(|(of, _)| found.bytes[of.index()] > 0);
         found.standing.sort_unstable();
         found
@@ -154,7 +188,7 @@ mod tests {
         assert_eq!(gather.found().bytes, [0, 1, 0, 3]);
     }
 
-    /// P3's message is left out at P1, and what P2 has for P3 is there.
+    /// P3's message is excluded at P1, and P3 already has P2's message.
     #[test]
     fn each_pe_may_have_messages_and_places_for_them() {
         let left_out = [3 * 4 + 1];
@@ -186,7 +220,7 @@ mod tests {
     fn what_cannot_be_is_given_back() {
         let cannot = |operation, left_out: &[u32], pe, told: Ready| {
             let mut inventory = inventory(operation, left_out);
-            assert_eq!(inventory.take(PeId(pe), told.clone()), Err(told));
+            assert_eq!(inventory.take(PeId(pe), told.clone()), Err(Box::new(told)));
             assert_eq!(inventory.found().bytes, [0; 4]);
         };
         cannot(Operation::Scatter, &[], 0, ready(&[5, 6]));
@@ -203,7 +237,7 @@ mod tests {
                     standing: vec![DeliveryId(none)],
                     ..ready(&[])
                 };
-                assert_eq!(inventory.take(PeId(2), told.clone()), Err(told));
+                assert_eq!(inventory.take(PeId(2), told.clone()), Err(Box::new(told)));
             }
         }
         // These were delivered before.

@@ -1,4 +1,4 @@
-//! On which trees at once the messages of a request may go.
+//! The trees over which the messages of a request may be split.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::job::lanes::{Lanes, has_parts};
 use crate::job::request::{Request, Site};
+use crate::options::order::MessageOrder;
 use crate::site::reach::Reach;
 
-/// Those that the messages of a request may go on.
+/// Returns the trees over which the messages of a request may be split.
 pub fn lanes_of(request: &Request) -> Lanes {
     let (site, way) = (&request.site, &request.way);
     let rails = site.placement.rails();
@@ -23,7 +24,7 @@ pub fn lanes_of(request: &Request) -> Lanes {
     if !expected || way.baseline.is_some() || !has_parts(way.operation) {
         return none("this is played on one tree");
     }
-    if way.packets.is_some() || way.searches_order {
+    if way.packets.is_some() || way.order != MessageOrder::Tail {
         return none("packets and orders are worked out for one tree");
     }
     if site.tree.count() < site.tree.len() {
@@ -47,7 +48,7 @@ pub fn lanes_of(request: &Request) -> Lanes {
     }
 }
 
-/// The trees of a cover of the site's network.
+/// Returns the trees of a cover of the site's network.
 fn covering(site: &Site) -> Result<Vec<Arc<Tree>>, &'static str> {
     let (Reach::Network(spanned), Some(nodes)) = (&site.reach, &site.nodes) else {
         return Err("nothing says which network there is");

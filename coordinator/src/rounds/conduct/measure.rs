@@ -1,4 +1,4 @@
-//! The measurement before the rounds: edges, and clocks.
+//! Measurements of edges and clocks before the rounds.
 
 use std::time::Duration;
 
@@ -13,33 +13,32 @@ use crate::job::fit::{EdgeFit, FitPoint};
 use crate::job::model::{Alike, Measurement};
 use crate::rounds::conductor::{Trouble, Update};
 
-/// An interval of a rate that is no wider than this, as a part of the rate, is good
-/// enough.
+/// Maximum width of a rate's confidence interval, relative to the rate, that is good enough.
 const SURE: f64 = 0.2;
 
-/// Over a network, all edges that are measured whole take about so long; then those follow that
-/// are to be like none of them.
+/// Approximate time for complete measurements over a network. After that only edges unlike all
+/// measured ones are measured completely.
 const ENOUGH: Duration = Duration::from_secs(1);
-/// On one machine, so many edges of a kind are measured, since all are sockets of one kernel:
-/// the middling one of three is not the one that something disturbed, ...
+/// Number of edges of a kind that are measured on one machine. All are sockets of one kernel, and
+/// the median of three is not affected by one disturbance.
 const SAMPLES: usize = 3;
-/// ... and all that takes about so long.
+/// Approximate time for all complete measurements on one machine.
 const ENOUGH_HERE: Duration = Duration::from_millis(100);
-/// Points of a direction that a picture shows, at most: more would be a blot.
+/// Maximum number of points of a direction in a chart.
 const SHOWN: usize = 300;
 
 /// The edges that are being measured, and those that were.
 #[derive(Default)]
 struct Survey {
     asked: Vec<BusyEdge>,
-    /// Those that were measured whole.
+    /// Edges with complete measurements.
     known: Vec<PeId>,
 }
 
 /// An edge that is being measured.
 struct BusyEdge {
     pe: PeId,
-    /// What nobody else may use meanwhile.
+    /// Hosts and machines that no other measurement may use meanwhile.
     ends: Vec<String>,
 }
 
@@ -50,7 +49,7 @@ impl Survey {
     }
 }
 
-/// How wide the interval of the less sure direction's rate is.
+/// Returns the width of the less certain direction's interval, relative to its rate.
 fn doubt(edge: &MeasuredEdge) -> f64 {
     let doubts = [edge.down, edge.up].map(|link| {
         let rate = link.ns_per_byte;
@@ -59,7 +58,7 @@ fn doubt(edge: &MeasuredEdge) -> f64 {
     doubts[0].max(doubts[1])
 }
 
-/// A fit and its points, as a picture shows them.
+/// Returns a fit and its points for a chart.
 fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeFit {
     let each = points.len().div_ceil(SHOWN).max(1);
     let points = points.iter().zip(&fit.used).step_by(each);
@@ -77,9 +76,9 @@ fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeF
 }
 
 impl Driver<'_> {
-    /// Measures all clocks and edges, each with `budget`: side by side where no host and no
-    /// machine has a part in two of them, so that none disturbs another. Unless `thorough`,
-    /// edges that are to be like others are spared (see [`Survey::spared`]).
+    /// Measures all clocks and edges, each with `budget`, at the same time if they share no host
+    /// and no machine, so that none disturbs another. Unless `thorough`, some edges are assumed to
+    /// equal others (see `spared`).
     pub async fn measure(&mut self, budget: Duration, thorough: bool) -> Result<Measurement, Halt> {
         let began = Instant::now();
         let all = self.first_children_first().into_iter();
@@ -141,9 +140,9 @@ impl Driver<'_> {
         Ok(measured)
     }
 
-    /// Whether an edge is taken to be like one that was measured: on one machine in all, when a
-    /// few of its kind are known; over a network all but its latencies, when measuring has taken
-    /// long enough.
+    /// Returns the measured edge to which an edge is assumed to be equal: on one machine in all
+    /// respects, once a few of its kind are measured; over a network except for its latencies, once
+    /// measurements have taken long enough.
     fn spared(
         &self,
         pe: PeId,
@@ -165,14 +164,14 @@ impl Driver<'_> {
         })
     }
 
-    /// Whether two edges are shaped alike, if they are.
+    /// Returns whether two edges are shaped equally.
     fn is_of_a_kind(&self, one: PeId, other: PeId) -> bool {
         let links = &self.request.site.links;
         links[one.index()] == links[other.index()]
     }
 
-    /// What an edge's measurement needs for itself: both its hosts, by address, and the machines
-    /// that they are on, by the clocks that their PEs read.
+    /// Returns the resources that a measurement of an edge needs exclusively: both hosts, by
+    /// address, and their machines, by the clocks that the PEs read.
     fn ends(&self, pe: PeId) -> Vec<String> {
         let parent = self.request.site.tree.parent(pe);
         let ends = [Some(pe), parent].into_iter().flatten();
@@ -185,8 +184,8 @@ impl Driver<'_> {
         .collect()
     }
 
-    /// All but the root, so that each parent's first edge comes before any one's second: if not all
-    /// are measured, it is of edges everywhere in the tree.
+    /// Returns all PEs but the root, each parent's first child before any second child, so that a
+    /// partial measurement covers the whole tree.
     fn first_children_first(&self) -> Vec<PeId> {
         let tree = &self.request.site.tree;
         let place = |pe: &PeId| {
@@ -198,8 +197,8 @@ impl Driver<'_> {
         all
     }
 
-    /// Of the edges that are known, the one that the edge to `pe` is taken to be like: shaped
-    /// alike, and of the same parent, if there are such; of several the one of middling rate.
+    /// Returns the measured edge to which the edge of `pe` is assumed to be equal: one that is
+    /// shaped equally, of the same parent if possible, and with the median rate of several.
     fn alike(&self, pe: PeId, known: &[PeId], edges: &[MeasuredEdge]) -> Option<PeId> {
         let tree = &self.request.site.tree;
         let is_meant = |other: &PeId| self.is_of_a_kind(pe, *other);
@@ -215,8 +214,8 @@ impl Driver<'_> {
         among.get(among.len() / 2).copied()
     }
 
-    /// All edges, and once more each of whose rate that was not sure: something else may have
-    /// had the machine just then.
+    /// Measures all edges, and those with uncertain rates again, because another process may have
+    /// used the machine.
     pub async fn measure_well(&mut self, budget: Duration) -> Result<Measurement, Halt> {
         let mut measured = self.measure(budget, true).await?;
         for pe in self.request.site.tree.clone().below_root() {
@@ -251,7 +250,7 @@ impl Driver<'_> {
         Ok((edge, points))
     }
 
-    /// Compares the clocks of those that do not read the root's.
+    /// Compares the clocks of the PEs that do not read the root's.
     pub async fn clocks(&mut self) -> Result<Vec<ClockOffset>, Halt> {
         let tree = &self.request.site.tree;
         let root = self.clock(tree.root());
@@ -267,7 +266,7 @@ impl Driver<'_> {
         Ok(self.offsets(&exchanges)?)
     }
 
-    /// The name of the clock that a PE reads.
+    /// Returns the name of the clock that a PE reads.
     fn clock(&self, pe: PeId) -> String {
         let register = self.cluster.register(pe);
         register.map_or_else(String::new, |register| register.clock.clone())
@@ -288,8 +287,8 @@ impl Driver<'_> {
             .map_err(Trouble::ClockNotComparable)
     }
 
-    /// Has the edge between a PE and its parent measured: what was exchanged. With a budget
-    /// of 0 that is little, and tells of the clocks and latencies alone.
+    /// Measures the edge between a PE and its parent and returns the exchanges. With a budget of 0
+    /// these are few, and suffice only for clocks and latencies.
     async fn probe(&mut self, edge: PeId, budget: Duration) -> Result<Vec<Exchange>, Halt> {
         let mut survey = Survey::default();
         self.ask(edge, budget, Vec::new(), &mut survey);
@@ -297,13 +296,13 @@ impl Driver<'_> {
         Ok(answer.map_or_else(Vec::new, |(_, exchanges)| exchanges))
     }
 
-    /// Asks for the edge between a PE and its parent to be measured.
+    /// Requests a measurement of the edge between a PE and its parent.
     fn ask(&mut self, pe: PeId, budget: Duration, ends: Vec<String>, survey: &mut Survey) {
         self.conductor.probe(self.now(), pe, budget);
         survey.asked.push(BusyEdge { pe, ends });
     }
 
-    /// The next answer to what was asked; `None` if nothing is.
+    /// Returns the next measured edge; `None` if none is requested.
     async fn answer(&mut self, survey: &mut Survey) -> Result<Option<(PeId, Vec<Exchange>)>, Halt> {
         while let Some(answer) = self.next_answer().await? {
             if let Update::Probed(pe, exchanges) = answer {

@@ -1,4 +1,4 @@
-//! The PEs that were asked for something and have not answered, and how long they may take.
+//! The PEs that have not answered a request yet, and the limits of these waits.
 
 use std::time::Duration;
 
@@ -9,37 +9,39 @@ use super::Update;
 use super::clock::after;
 use super::trouble::{Trouble, out_of_turn};
 
-/// For a word to go to a PE and back.
+/// Limit for a message to a PE and its answer.
 pub const ANSWER: Duration = Duration::from_secs(10);
-/// For one edge to be measured, beyond its budget and what the PE itself allows.
+/// Limit for the measurement of one edge beyond its budget and the PE's own limit.
 const PROBE: Duration = Duration::from_secs(30);
 
-/// What a PE is asked for.
+/// An expected answer of a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// To be connected, with its files looked at, within this time.
+    /// The PE is connected and has examined its files, within this time.
     Ready(Duration),
-    /// To have measured the edge to this child, for about so long.
+    /// The PE has measured the edge to this child, for about this time.
     Probe { child: PeId, budget: Duration },
-    /// To have found out what files cost.
+    /// The PE has measured the costs of files.
     FilesMeasured,
-    /// To have found out what processes cost.
+    /// The PE has measured the costs of processes.
     HostMeasured,
-    /// To be prepared for rounds.
+    /// The PE has read this many prefixes. Each block is read within this time.
+    PrefixesChecked(usize, Duration),
+    /// The PE is prepared for rounds.
     Prepared,
 }
 
 impl Answer {
-    /// How long a PE may take, as it is told.
+    /// Returns the time limit for error messages.
     fn limit(self) -> Duration {
         match self {
-            Answer::Ready(limit) => limit,
+            Answer::Ready(limit) | Answer::PrefixesChecked(_, limit) => limit,
             Answer::Probe { .. } => PROBE,
             Answer::FilesMeasured | Answer::HostMeasured | Answer::Prepared => ANSWER,
         }
     }
 
-    /// How long it may take.
+    /// Returns the time limit of the wait.
     fn patience(self) -> Duration {
         match self {
             Answer::Probe { budget, .. } => PROBE + budget,
@@ -47,23 +49,27 @@ impl Answer {
         }
     }
 
-    /// What the PE is doing meanwhile.
+    /// Returns the activity of the PE meanwhile, for error messages.
     fn doing(self) -> &'static str {
         match self {
             Answer::Ready(_) => "reading the input and connecting",
             Answer::Probe { .. } => "measuring its edges",
             Answer::FilesMeasured => "measuring what files cost",
             Answer::HostMeasured => "measuring what processes cost",
+            Answer::PrefixesChecked(..) => "reading what earlier runs have left",
             Answer::Prepared => "preparing the rounds",
         }
     }
 
-    /// Whether who looks through a million files may take longer, file by file.
+    /// Returns whether each processed file extends the limit.
     fn waits_for_files(self) -> bool {
-        matches!(self, Answer::Ready(_) | Answer::Prepared)
+        matches!(
+            self,
+            Answer::Ready(_) | Answer::PrefixesChecked(..) | Answer::Prepared
+        )
     }
 
-    /// Whether a word answers it.
+    /// Returns whether a message is this answer.
     fn is(self, word: &FromPe) -> bool {
         match (self, word) {
             (Answer::Probe { child, .. }, FromPe::ProbeResult { child: of, .. }) => child == *of,
@@ -71,6 +77,9 @@ impl Answer {
             | (Answer::FilesMeasured, FromPe::FilesMeasured(_))
             | (Answer::HostMeasured, FromPe::HostMeasured { .. })
             | (Answer::Prepared, FromPe::Prepared) => true,
+            (Answer::PrefixesChecked(count, _), FromPe::PrefixesChecked { digests }) => {
+                digests.len() == count
+            }
             _ => false,
         }
     }
@@ -83,11 +92,11 @@ struct Asked {
     deadline: Time,
 }
 
-/// All answers that are awaited.
+/// All expected answers.
 #[derive(Debug)]
 pub struct Awaited {
     asked: Vec<Asked>,
-    /// When any PE last got done with a file.
+    /// When any PE last finished work on a file.
     worked_at: Time,
 }
 
@@ -103,7 +112,7 @@ impl Awaited {
         self.asked.is_empty()
     }
 
-    /// A PE is asked for something.
+    /// Adds an expected answer.
     pub fn ask(&mut self, now: Time, pe: PeId, answer: Answer) {
         let deadline = after(now, answer.patience());
         self.asked.push(Asked {
@@ -113,16 +122,16 @@ impl Awaited {
         });
     }
 
-    /// A PE got done with a file.
+    /// Records that a PE finished work on a file.
     pub fn works(&mut self, at: Option<Time>) {
         self.worked_at = self.worked_at.max(at.unwrap_or_default());
     }
 
-    /// Takes an answer, and what it tells.
+    /// Removes an expected answer and returns its event, if it has one.
     ///
     /// # Errors
     ///
-    /// The word answers nothing.
+    /// Returns an error if no such answer is expected.
     pub fn take(&mut self, pe: PeId, word: FromPe) -> Result<Option<Update>, Trouble> {
         let is_it = |asked: &Asked| asked.pe == pe && asked.answer.is(&word);
         let Some(place) = self.asked.iter().position(is_it) else {
@@ -134,6 +143,7 @@ impl Awaited {
             FromPe::ProbeResult { child, exchanges } => Some(Update::Probed(child, exchanges)),
             FromPe::FilesMeasured(costs) => Some(Update::FilesMeasured(pe, costs)),
             FromPe::HostMeasured { found } => Some(Update::HostMeasured(pe, found)),
+            FromPe::PrefixesChecked { digests } => Some(Update::PrefixesChecked(pe, digests)),
             _ => None,
         })
     }
@@ -147,12 +157,12 @@ impl Awaited {
         }
     }
 
-    /// When the first answer is late.
+    /// Returns the first deadline.
     pub fn deadline(&self) -> Option<Time> {
         self.asked.iter().map(|asked| self.deadline_of(asked)).min()
     }
 
-    /// Those who have not answered in time, if there are any.
+    /// Returns an error with the PEs whose answers are late, if there are any.
     pub fn late(&self, now: Time) -> Option<Trouble> {
         let is_late = |asked: &&Asked| self.deadline_of(asked) <= now;
         let mut late: Vec<&Asked> = self.asked.iter().filter(is_late).collect();

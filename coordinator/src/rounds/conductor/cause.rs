@@ -1,5 +1,6 @@
-//! What failed first. A neighbour often notices a death before the operating system tells of it,
-//! or that somebody gives up before that one has said why: a moment is waited for a better cause.
+//! The choice of the first error. A neighbour often notices a death before the operating system
+//! reports it, or the end of a connection before the other PE has reported the reason, so the
+//! controller waits a moment for an event that explains an error.
 
 use flitcast_proto::{PeId, Time};
 
@@ -9,7 +10,7 @@ use super::{Conductor, Lost, State, Trouble};
 use crate::launch::cluster::DEATH_NOTICE;
 
 impl Conductor {
-    /// A PE is lost while nothing was wrong yet.
+    /// Handles the loss of a PE without a previous error.
     pub(super) fn lose(&mut self, now: Time, pe: PeId, lost: Lost) {
         match lost {
             Lost::Exited { how, last_words } => self.fail(now, died(pe, how, &last_words)),
@@ -26,8 +27,8 @@ impl Conductor {
         }
     }
 
-    /// Something is wrong. Who is suspected may turn out to be dead, or to know better why; where
-    /// nobody is, there is no better cause than this.
+    /// Handles an error. A suspected PE may turn out to be dead, or may report the reason; without
+    /// a suspect, there is no better explanation.
     pub(super) fn suspect(&mut self, now: Time, suspect: Option<PeId>, seen: Trouble) {
         match (suspect, &mut self.state) {
             (None, _) => self.fail(now, seen),
@@ -40,8 +41,8 @@ impl Conductor {
         }
     }
 
-    /// A loss while a better cause is sought: a death is one, and of who has joined the end of
-    /// its channel.
+    /// Handles a loss during the wait for an explanation: the death of a process is one, and so is
+    /// the end of a joined PE's channel.
     pub(super) fn seek_in_loss(&mut self, now: Time, pe: PeId, lost: Lost) {
         match lost {
             Lost::Exited { how, last_words } => self.fail(now, died(pe, how, &last_words)),
@@ -50,7 +51,7 @@ impl Conductor {
         }
     }
 
-    /// There is no better cause.
+    /// Ends the wait for an explanation.
     pub(super) fn cease_seeking(&mut self, now: Time) {
         if let State::Seeking(seen, _) = std::mem::replace(&mut self.state, State::Asking) {
             self.fail(now, seen);
@@ -58,8 +59,8 @@ impl Conductor {
     }
 }
 
-/// Whether a later suspicion explains the first, which otherwise counts: who ended a connection
-/// says why, and that is not that the one who noticed it had ended it before.
+/// Returns whether a later error replaces the first one as its explanation: the PE that ended a
+/// connection reports the reason, unless it says that the other PE had ended the connection before.
 fn explains(first: &Trouble, later: &Trouble) -> bool {
     match (first, later) {
         (

@@ -1,5 +1,4 @@
-//! Arithmetic with points in time and spans of it. What would be before the origin, or beyond the
-//! end of counting, is neither.
+//! Saturating arithmetic with points in time and durations.
 
 use std::time::Duration;
 
@@ -9,17 +8,17 @@ fn ns(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// So long after a point in time.
+/// Returns the time `span` after a point in time.
 pub fn after(time: Time, span: Duration) -> Time {
     Time(time.0.saturating_add(ns(span)))
 }
 
-/// So long before a point in time; `None` before the origin.
+/// Returns the time `span` before a point in time; `None` before the origin.
 pub fn before(time: Time, span: Duration) -> Option<Time> {
     time.0.checked_sub(ns(span)).map(Time)
 }
 
-/// From one point in time to a later one; nothing if it is not later.
+/// Returns the duration between two points in time; 0 if the second is not later.
 pub fn between(earlier: Time, later: Time) -> Duration {
     Duration::from_nanos(later.0.saturating_sub(earlier.0))
 }

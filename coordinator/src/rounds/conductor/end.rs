@@ -1,9 +1,10 @@
-//! When something has failed: it is ended everywhere, and it is found out what came of the
-//! messages.
+//! The end of rounds after an error: all PEs are stopped, and the deliveries are determined.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use flitcast_proto::wire::control::ToPe;
+use flitcast_proto::wire::control::{Arrival, ToPe};
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Time};
 
 use super::clock::after;
@@ -11,39 +12,42 @@ use super::{Conductor, State, Trouble, Update};
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::Lacking;
 
-/// After a failure, for the survivors to undo what is half done and tell what
-/// arrived.
+/// Time after an error for the remaining PEs to remove incomplete messages and report deliveries.
 pub const LAST_REPORTS: Duration = Duration::from_secs(2);
 
-/// Rounds that were given up.
+/// The results of rounds that were given up.
 #[derive(Debug)]
 pub struct GaveUp {
-    /// What failed first.
+    /// The first error.
     pub trouble: Trouble,
-    /// What was being done.
+    /// The phase of the error.
     pub phase: Phase,
-    /// In which round; `None` before the first.
+    /// The round of the error; `None` before the first.
     pub round: Option<RoundId>,
-    /// What was delivered in it, in increasing order.
+    /// Deliveries that were made in the round, in increasing order.
     pub delivered: Vec<DeliveryId>,
-    /// What was not, of what is not null.
+    /// Known digests of these deliveries.
+    pub digests: BTreeMap<DeliveryId, Digest>,
+    /// Deliveries of nonnull messages that were not made.
     pub lacking: Vec<Lacking>,
 }
 
 impl Conductor {
-    /// Something has failed: ends the round everywhere and finds out what arrived. Of two
-    /// failures the first counts.
+    /// Handles an error: ends the round in all PEs and requests their last reports. Only the first
+    /// error counts.
     pub fn fail(&mut self, now: Time, trouble: Trouble) {
         if matches!(self.state, State::GivingUp(..) | State::Over) {
             return;
         }
         let reason = trouble.to_string();
-        self.updates.push_back(Update::Failed {
-            kind: trouble.kind(),
-            pe: trouble.pe(),
-            cause: reason.clone(),
-        });
-        // Whoever lives tells what arrived; nobody waits for one that may be stopped.
+        if trouble.is_failure() {
+            self.updates.push_back(Update::Failed {
+                kind: trouble.kind(),
+                pe: trouble.pe(),
+                cause: reason.clone(),
+            });
+        }
+        // All PEs that still run report deliveries; a PE that may be stopped is not awaited.
         if let Trouble::Lifeless(pe, _) | Trouble::Stalled(Some(pe), _) = &trouble {
             self.give_up_on(*pe);
         }
@@ -56,7 +60,7 @@ impl Conductor {
         self.end_if_all_told();
     }
 
-    /// Expects nothing more of a PE.
+    /// Stops waiting for a PE.
     pub(super) fn give_up_on(&mut self, pe: PeId) {
         self.gone.insert(pe);
         self.updates.push_back(Update::GivesUpOn(pe));
@@ -66,7 +70,7 @@ impl Conductor {
         self.round > RoundId(0)
     }
 
-    /// Ends it as soon as nobody is left who can tell what arrived, and has not.
+    /// Ends the wait as soon as all PEs that can report deliveries have done so.
     pub(super) fn end_if_all_told(&mut self) {
         let is_waited_for = |pe: PeId| self.is_alive(pe) && self.last_reports[pe.index()].is_none();
         let is_any_waited_for = self.setting.tree.pes().any(is_waited_for);
@@ -75,22 +79,30 @@ impl Conductor {
         }
     }
 
-    /// Works out what came of the messages.
+    /// Determines the state of all deliveries.
     pub(super) fn end(&mut self) {
         let State::GivingUp(trouble, _) = std::mem::replace(&mut self.state, State::Over) else {
             return;
         };
         let (mut delivered, mut lacking) = (Vec::new(), Vec::new());
+        let mut digests = BTreeMap::new();
         let plan = self.plan.as_ref().filter(|_| self.has_begun());
         let deliveries =
             plan.map(|plan| plan.deliveries(&self.setting.tree, self.setting.operation));
         for (delivery, (at, message)) in deliveries.unwrap_or_default() {
             match self.arrival_of(message.id, at) {
-                Some((_, true)) => delivered.push(delivery),
+                Some(Arrival {
+                    delivered: true,
+                    digest,
+                    ..
+                }) => {
+                    delivered.push(delivery);
+                    digests.extend(digest.map(|digest| (delivery, digest)));
+                }
                 arrival => lacking.push(Lacking {
                     delivery,
                     bytes: message.bytes,
-                    received: arrival.map(|(received, _)| received),
+                    received: arrival.map(|arrival| arrival.bytes_received),
                 }),
             }
         }
@@ -99,16 +111,15 @@ impl Conductor {
             phase: self.phase,
             round: self.has_begun().then_some(self.round),
             delivered,
+            digests,
             lacking,
         });
     }
 
-    /// Bytes of a message that came to a PE, and whether it was delivered there; `None` if nobody
-    /// can tell any more.
-    fn arrival_of(&self, message: MessageId, at: PeId) -> Option<(u64, bool)> {
+    /// Returns the state of a message at a PE; `None` if the PE has not reported it.
+    fn arrival_of(&self, message: MessageId, at: PeId) -> Option<Arrival> {
         let report = self.last_reports[at.index()].as_ref()?;
         let mut arrivals = report.arrivals.iter();
-        let arrival = arrivals.find(|arrival| arrival.message == message)?;
-        Some((arrival.bytes_received, arrival.delivered))
+        arrivals.find(|arrival| arrival.message == message).copied()
     }
 }

@@ -1,19 +1,19 @@
-//! The conductor of rounds, without sockets, processes or a clock: what the coordinator says to
-//! the PEs and when, and what it makes of what they say and of their ends. Whoever drives it
-//! passes the time in, says what it wants said, and tells it what is heard. The coordinator does
-//! so on real connections (`rounds/conduct`), the storm on simulated ones.
+//! The controller of rounds, without sockets, processes or a clock: it decides which messages the
+//! coordinator sends to the PEs, and evaluates their answers and their ends. A driver passes in the
+//! time and the events, and sends the messages: `rounds/conduct` does so on real connections, the
+//! storm on simulated ones.
 //!
 //! | in | out |
 //! | --- | --- |
-//! | `assign`, `probe`, `measure_files`, `measure_host`: one PE is asked for something | `poll_update`: what has happened, for whoever waits for it or shows it |
-//! | `conduct`: all rounds | `poll_word`: what is to be said to a PE |
-//! | `handle_word`, `handle_lost`: what is heard of a PE | `poll_timeout`: when to call `handle_timeout` |
-//! | `fail`: whoever drives it has found trouble | `gave_up`: that all is over, and what came of it |
+//! | `assign`, `probe`, `measure_files`, `measure_host`: a request to one PE | `poll_update`: events, for display or as answers |
+//! | `conduct`: all rounds | `poll_word`: messages to PEs |
+//! | `handle_word`, `handle_lost`: messages and ends of PEs | `poll_timeout`: when to call `handle_timeout` |
+//! | `fail`: an error of the driver | `gave_up`: the end of all rounds after an error, with the results |
 //!
-//! All rules about trouble are here: who is waited for and for how long (`awaited`), when a round
-//! stands still (`watch`), what failed first (`cause`), and how a round is given up (`end`).
-//! Who pings PEs, and finds out that one is silent, is whoever keeps the connections:
-//! [`Conductor::wants_look`] is what a ping asks.
+//! This module contains all rules about errors: which PEs are awaited and for how long (`awaited`),
+//! when a round has stalled (`watch`), which error was first (`cause`), and how a round is given up
+//! (`end`). The owner of the connections pings PEs and detects silent ones;
+//! [`Conductor::wants_look`] is a parameter of its pings.
 
 mod awaited;
 mod cause;
@@ -32,7 +32,11 @@ use flitcast_node::limits::Timeouts;
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::FileCosts;
 use flitcast_proto::ops::Operation;
-use flitcast_proto::wire::control::{Assignment, Counts, FromPe, Pong, Ready, Report, ToPe};
+use flitcast_proto::wire::WireError;
+use flitcast_proto::wire::control::{
+    Assignment, Counts, FromPe, Pong, Prefix, Ready, Report, ToPe,
+};
+use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{PeId, RoundId, Time, Tree};
 
 use crate::observe::phase::Phase;
@@ -40,96 +44,98 @@ use awaited::{Answer, Awaited};
 use round::{Reporting, UnderWay};
 
 pub use end::GaveUp;
-pub use plan::Plan;
-pub use trouble::{Lost, Trouble, out_of_turn};
+pub use plan::{Plan, has_part_in};
+pub use trouble::{LEFT, Lost, Trouble, out_of_turn};
 pub use watch::{Stall, Watch};
 
-/// What the conductor knows of the cluster before the first round.
+/// The properties of a cluster before the first round.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The PEs.
+    /// The tree of PEs.
     pub tree: Arc<Tree>,
-    /// What its rounds do.
+    /// The algorithm of the rounds.
     pub operation: Operation,
-    /// How long is waited for what.
+    /// Limits of all waits.
     pub timeouts: Timeouts,
-    /// Those that have joined: when such a process ends, only the end of its channel is heard.
+    /// PEs that have joined. The end of such a process is only visible as the end of its channel.
     pub joined: BTreeSet<PeId>,
-    /// Where each PE listens, by its index, as messages tell it; `None`, or no element, where
-    /// nobody knows.
+    /// Address at which each PE listens, by PE index, for error messages; `None`, or no element, if
+    /// it is unknown.
     pub addresses: Vec<Option<String>>,
 }
 
-/// What has happened.
+/// An event that the driver receives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
-    /// A PE has connected to its neighbours and looked at its files.
+    /// A PE has connected to its neighbours and examined its files.
     Ready(PeId, Ready),
     /// The edge between this PE and its parent was measured.
     Probed(PeId, Vec<Exchange>),
-    /// A PE has found out what files cost, if that can be measured.
+    /// A PE has measured the costs of files, if that is possible.
     FilesMeasured(PeId, Option<FileCosts>),
-    /// A PE has found out what processes cost where it runs, as it says.
+    /// A PE has measured the costs of processes on its machine; the text is its result.
     HostMeasured(PeId, String),
-    /// Something else is being done.
+    /// A PE has read prefixes, and these are their digests.
+    PrefixesChecked(PeId, Vec<Digest>),
+    /// A new phase begins.
     Enters(Phase),
     /// A PE has answered a ping.
     Heard(PeId, Pong),
-    /// P0 is told to begin a round.
+    /// P0 gets the trigger of a round.
     RoundBegins(RoundId),
-    /// So many bytes of the round have moved at P0.
+    /// P0 has sent or received bytes of the round.
     Progress {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
-        /// Since the round began.
+        /// Time since the round began.
         elapsed: Duration,
     },
     /// A round takes much longer than predicted.
     Slow {
-        /// Which.
+        /// The round.
         round: RoundId,
-        /// How many times longer.
+        /// Ratio of the elapsed to the predicted time.
         times: f64,
-        /// What is being done.
+        /// The phase.
         phase: Phase,
     },
-    /// P0 is done with the round.
+    /// P0 has finished the round.
     RoundDone,
-    /// A PE has reported the round, with what it has counted.
+    /// A PE has reported the round, with its counters.
     Reported(PeId, Box<Counts>),
-    /// All PEs have reported a round: their reports, by PE index, those of who is absent blank.
+    /// All PEs have reported a round: reports by PE index, blank for absent PEs.
     RoundReported(Vec<Report>),
-    /// Nothing more is expected of a PE, which may be stopped: its process is to be killed.
+    /// No answer of a PE, which may be stopped, is expected any more: its process is to be killed.
     GivesUpOn(PeId),
-    /// Something has failed; all that follows is its aftermath.
+    /// An error has occurred; all following events are its consequences.
     Failed {
-        /// What kind of trouble it is.
+        /// The kind of the error.
         kind: &'static str,
-        /// With whom.
+        /// The PE at fault.
         pe: Option<PeId>,
-        /// What failed first.
+        /// The first error.
         cause: String,
     },
 }
 
-/// What is being waited for.
+/// The current wait.
 #[derive(Debug)]
 enum State {
-    /// The PEs that were asked for something, if any.
+    /// For answers of PEs, if any were requested.
     Asking,
-    /// P0, which plays a round.
+    /// For P0, which runs a round.
     Round(UnderWay),
-    /// The other PEs' reports on a round.
+    /// For the other PEs' reports on a round.
     Reporting(Reporting),
-    /// A better cause than this trouble, until then.
+    /// For an event that explains this error, until this time.
     Seeking(Trouble, Time),
-    /// What arrived, as the survivors tell it, until then.
+    /// For the last reports of the remaining PEs, until this time.
     GivingUp(Trouble, Time),
-    /// Nothing any more.
+    /// For nothing.
     Over,
 }
 
-/// Conducts rounds on a cluster.
+/// A controller of rounds on a cluster.
 #[derive(Debug)]
 pub struct Conductor {
     setting: Setting,
@@ -137,12 +143,12 @@ pub struct Conductor {
     awaited: Awaited,
     /// The rounds, once they are known.
     plan: Option<Plan>,
-    /// The round under way, or the last; 0 before the first.
+    /// The current or last round; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
     last_reports: Vec<Option<Report>>,
     phase: Phase,
-    /// Those whose processes have ended, and those of whom nothing more is expected.
+    /// PEs whose processes have ended, or from which no answer is expected any more.
     gone: BTreeSet<PeId>,
     wants_look: bool,
     words: VecDeque<(PeId, ToPe)>,
@@ -151,7 +157,7 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// The conductor of a cluster that has just come up.
+    /// Creates the controller of a cluster that was just launched.
     pub fn new(now: Time, setting: Setting) -> Conductor {
         Conductor {
             state: State::Asking,
@@ -169,20 +175,20 @@ impl Conductor {
         }
     }
 
-    /// Something else is being done from now on.
+    /// Starts a new phase.
     pub fn enter(&mut self, phase: Phase) {
         self.phase = phase;
         self.updates.push_back(Update::Enters(phase));
     }
 
-    /// Tells a PE its place; it answers with [`Update::Ready`].
+    /// Sends a PE its assignment; the answer is [`Update::Ready`].
     pub fn assign(&mut self, now: Time, pe: PeId, assignment: Assignment) {
         let limit = self.setting.timeouts.disk;
         self.ask(now, pe, ToPe::Assignment(assignment), Answer::Ready(limit));
     }
 
-    /// Has the edge between a PE and its parent measured, for about `budget`; the answer is
-    /// [`Update::Probed`]. P0 has no such edge.
+    /// Requests a measurement of the edge between a PE and its parent, for about `budget`; the
+    /// answer is [`Update::Probed`]. P0 has no such edge.
     pub fn probe(&mut self, now: Time, child: PeId, budget: Duration) {
         if let Some(parent) = self.setting.tree.parent(child) {
             let budget_ns = budget.as_nanos() as u64;
@@ -191,20 +197,26 @@ impl Conductor {
         }
     }
 
-    /// Has a PE find out what files cost; it answers with [`Update::FilesMeasured`].
+    /// Requests a measurement of the costs of files; the answer is [`Update::FilesMeasured`].
     pub fn measure_files(&mut self, now: Time, pe: PeId) {
         self.ask(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
     }
 
-    /// Has a PE find out what processes cost where it runs, which have encrypted connections or
-    /// plain ones; it answers with [`Update::HostMeasured`].
+    /// Requests a measurement of the costs of processes with encrypted or unencrypted connections;
+    /// the answer is [`Update::HostMeasured`].
     pub fn measure_host(&mut self, now: Time, pe: PeId, encrypted: bool) {
         let word = ToPe::MeasureHost { encrypted };
         self.ask(now, pe, word, Answer::HostMeasured);
     }
 
-    /// Prepares all PEs for rounds, and has P0 begin each as soon as the last is reported; the
-    /// answers are [`Update::RoundReported`], as many as there are rounds.
+    /// Requests the digests of prefixes from a PE, which answers with [`Update::PrefixesChecked`].
+    pub fn check_prefixes(&mut self, now: Time, pe: PeId, prefixes: Vec<Prefix>) {
+        let answer = Answer::PrefixesChecked(prefixes.len(), self.setting.timeouts.disk);
+        self.ask(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
+    }
+
+    /// Prepares all PEs for rounds, and triggers each round as soon as the last one is reported;
+    /// the answers are [`Update::RoundReported`], one for each round.
     pub fn conduct(&mut self, now: Time, plan: Plan) {
         self.enter(Phase::Prepare);
         for (pe, prepare) in plan.prepares(&self.setting) {
@@ -214,17 +226,30 @@ impl Conductor {
     }
 
     fn ask(&mut self, now: Time, pe: PeId, word: ToPe, answer: Answer) {
-        if matches!(self.state, State::Asking) {
-            self.say(pe, word);
-            self.awaited.ask(now, pe, answer);
+        if !matches!(self.state, State::Asking) {
+            return;
         }
+        if let Err(WireError::TooLong { length, limit }) = word.check_length() {
+            let what = word.kind();
+            return self.fail(
+                now,
+                Trouble::TooLong {
+                    pe,
+                    what,
+                    length,
+                    limit,
+                },
+            );
+        }
+        self.say(pe, word);
+        self.awaited.ask(now, pe, answer);
     }
 
     fn say(&mut self, pe: PeId, word: ToPe) {
         self.words.push_back((pe, word));
     }
 
-    /// A PE has said something.
+    /// Handles a message from a PE.
     pub fn handle_word(&mut self, now: Time, pe: PeId, word: FromPe) {
         if !self.setting.tree.contains(pe) {
             return;
@@ -243,6 +268,7 @@ impl Conductor {
                     bad_input,
                     output_stands,
                     hung_up,
+                    changed,
                     ..
                 },
             ) => {
@@ -253,6 +279,7 @@ impl Conductor {
                     bad_input,
                     output_stands,
                     hung_up,
+                    changed,
                 };
                 self.suspect(now, peer, fault);
             }
@@ -270,7 +297,7 @@ impl Conductor {
         }
     }
 
-    /// A PE has answered a ping.
+    /// Handles the answer to a ping.
     fn heard(&mut self, now: Time, pe: PeId, pong: Pong) {
         let files_quiet = Duration::from_millis(pong.files_quiet_ms);
         self.awaited.works(clock::before(now, files_quiet));
@@ -281,12 +308,12 @@ impl Conductor {
         self.look_after_round(now);
     }
 
-    /// The process of a PE has ended, or its channel.
+    /// Handles the end of a PE's process or channel.
     pub fn handle_lost(&mut self, now: Time, pe: PeId, lost: Lost) {
         if !self.setting.tree.contains(pe) {
             return;
         }
-        // Nothing else will be heard of a process that has joined.
+        // A process that has joined sends no further event.
         let is_last = matches!(lost, Lost::Exited { .. }) || self.setting.joined.contains(&pe);
         if is_last {
             self.gone.insert(pe);
@@ -294,7 +321,7 @@ impl Conductor {
         match self.state {
             State::Seeking(..) => self.seek_in_loss(now, pe, lost),
             State::GivingUp(..) => {
-                // Whoever cannot be heard any more tells nothing.
+                // No report can come over a broken channel.
                 if matches!(lost, Lost::Lifeless(_) | Lost::Broken(_)) {
                     self.give_up_on(pe);
                 }
@@ -305,7 +332,7 @@ impl Conductor {
         }
     }
 
-    /// The time is come that [`Conductor::poll_timeout`] has told.
+    /// Handles the expiry of the deadline that [`Conductor::poll_timeout`] returned.
     pub fn handle_timeout(&mut self, now: Time) {
         match &self.state {
             State::Asking => {
@@ -321,8 +348,8 @@ impl Conductor {
         }
     }
 
-    /// When [`Conductor::handle_timeout`] is to be called, unless something is heard before;
-    /// `None` if nothing is waited for.
+    /// Returns when [`Conductor::handle_timeout`] is to be called unless an event occurs before;
+    /// `None` if nothing is awaited.
     pub fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
             State::Asking => self.awaited.deadline(),
@@ -333,39 +360,39 @@ impl Conductor {
         }
     }
 
-    /// What is to be said next, and to whom.
+    /// Returns the next message to a PE.
     pub fn poll_word(&mut self) -> Option<(PeId, ToPe)> {
         self.words.pop_front()
     }
 
-    /// What has happened next.
+    /// Returns the next event.
     pub fn poll_update(&mut self) -> Option<Update> {
         self.updates.pop_front()
     }
 
-    /// Whether pings are to ask the PEs to look for neighbours that cannot be reached: nothing has
+    /// Returns whether pings are to ask the PEs for unreachable neighbours, because nothing has
     /// moved for a while.
     pub fn wants_look(&self) -> bool {
         self.wants_look
     }
 
-    /// Whether nothing is waited for: all that was asked for is answered, and all rounds are
-    /// reported; or it gave up.
+    /// Returns whether nothing is awaited: all requests are answered and all rounds reported, or
+    /// the rounds were given up.
     pub fn is_idle(&self) -> bool {
         self.poll_timeout().is_none()
     }
 
-    /// That it gave up, and what came of the messages, once that is known.
+    /// Returns the results of rounds that were given up, once they are known.
     pub fn gave_up(&mut self) -> Option<GaveUp> {
         self.gave_up.take()
     }
 
-    /// Whether a PE's process still runs, as far as is known, and can be heard.
+    /// Returns whether a PE's process is assumed to run and to be reachable.
     fn is_alive(&self, pe: PeId) -> bool {
         !self.gone.contains(&pe)
     }
 
-    /// Takes note of a report on the round under way.
+    /// Stores a report on the current round.
     fn note(&mut self, pe: PeId, report: &Report) {
         let is_over = matches!(self.state, State::Over);
         if report.round != self.round || is_over {
@@ -374,7 +401,7 @@ impl Conductor {
         let counts = report.counts.clone();
         self.updates.push_back(Update::Reported(pe, counts));
         self.last_reports[pe.index()] = Some(Report {
-            // Of thousands of rounds, the last is enough.
+            // Only the last of several rounds is used.
             counts: Box::default(),
             ..report.clone()
         });

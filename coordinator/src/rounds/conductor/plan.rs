@@ -1,32 +1,35 @@
-//! The rounds that are to be conducted, and what each PE is told of them beforehand.
+//! The rounds to run, and the schedules that the PEs receive before them.
 
 use std::collections::BTreeMap;
 
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::{Brief, Operation};
-use flitcast_proto::wire::control::Prepare;
-use flitcast_proto::{DeliveryId, PeId, Tree};
+use flitcast_proto::wire::control::{Prefix, Prepare};
+use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
 use super::Setting;
 
-/// Rounds that are to be conducted, each like the others.
+/// A number of equal rounds.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Lengths by delivery.
     pub bytes: Vec<u64>,
-    /// What each PE is told, by PE index: the very briefs that were predicted with.
+    /// The schedule of each PE, by PE index, as used in the prediction.
     pub briefs: Vec<Brief>,
-    /// By tree, what each PE is told instead where messages go on several trees at once, in parts;
-    /// else empty.
+    /// For each tree, the schedules of the PEs if messages are split over several trees; else
+    /// empty.
     pub lanes: Vec<Vec<Brief>>,
-    /// How many.
+    /// The prefixes of messages that are not sent again.
+    pub prefixes: Vec<Prefix>,
+    /// The number of rounds.
     pub rounds: u64,
-    /// What one is expected to take.
+    /// The predicted time of a round.
     pub predicted_ns: u64,
 }
 
 impl Plan {
-    /// What is owed: which messages to whom, those of `operation` that are not null.
+    /// Returns the deliveries to be made: the destination and the message of each nonnull one of
+    /// `operation`.
     pub fn deliveries(
         &self,
         tree: &Tree,
@@ -37,7 +40,7 @@ impl Plan {
         takes
             .map(|(pe, it)| {
                 let delivery = operation.delivery(tree, it.id, pe);
-                // Of parts, the whole.
+                // A part counts as its whole message.
                 let (id, _) = operation.whole(tree, it.id);
                 let bytes = self.bytes[delivery.index()];
                 (delivery, (pe, Message { id, bytes, ..it }))
@@ -45,7 +48,14 @@ impl Plan {
             .collect()
     }
 
-    /// What each PE is told.
+    fn prefixes_for(&self, pe: PeId, setting: &Setting) -> Vec<Prefix> {
+        let (operation, tree) = (setting.operation, &setting.tree);
+        let all = self.prefixes.iter().copied();
+        all.filter(|prefix| has_part_in(operation, tree, pe, prefix.message))
+            .collect()
+    }
+
+    /// Returns the message that prepares each PE.
     pub(super) fn prepares(&self, setting: &Setting) -> Vec<(PeId, Prepare)> {
         let prepare = |(pe, whole): (PeId, &Brief)| {
             let mut told = self.lanes.iter().map(|lane| lane[pe.index()].clone());
@@ -53,6 +63,7 @@ impl Plan {
                 brief: told.next().unwrap_or_else(|| whole.clone()),
                 rounds: self.rounds,
                 lanes: told.collect(),
+                prefixes: self.prefixes_for(pe, setting),
             };
             (pe, prepare)
         };
@@ -63,4 +74,10 @@ impl Plan {
             .map(prepare)
             .collect()
     }
+}
+
+/// Returns whether a PE sends or takes a message.
+pub fn has_part_in(operation: Operation, tree: &Tree, pe: PeId, message: MessageId) -> bool {
+    let message = operation.address(tree, message);
+    message.is_some_and(|message| message.source == pe || message.is_for(pe))
 }

@@ -1,4 +1,4 @@
-//! A round: triggered, watched, and reported by all.
+//! A round: its trigger, its supervision and its reports.
 
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
@@ -10,25 +10,25 @@ use super::{Conductor, Stall, State, Trouble, Update, Watch};
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::slowdown;
 
-/// A round that P0 has begun and not ended.
+/// A round that P0 has begun and not finished.
 #[derive(Debug)]
 pub struct UnderWay {
     pub watch: Watch,
     began: Time,
-    /// How many times longer than predicted it takes, as was said last.
+    /// The last reported ratio of the elapsed to the predicted time.
     slow: f64,
-    /// When to look after it, should nobody answer a ping before.
+    /// When to check the round if no PE answers a ping before.
     pub next_look: Time,
 }
 
-/// A round that P0 is done with.
+/// A round that P0 has finished.
 #[derive(Debug)]
 pub struct Reporting {
     pub deadline: Time,
 }
 
 impl Conductor {
-    /// Begins the next round, if all is answered that was asked for and there is one.
+    /// Begins the next round if all requests are answered and a round is left.
     pub(super) fn go_on(&mut self, now: Time) {
         let rounds = self.plan.as_ref().map_or(0, |plan| plan.rounds);
         if self.awaited.is_empty() && self.round.0 < rounds {
@@ -44,8 +44,8 @@ impl Conductor {
         self.enter(Phase::Round { moved: 0, of });
         self.updates.push_back(Update::RoundBegins(round));
         self.say(self.setting.tree.root(), ToPe::Trigger { round });
-        // A round has no deadline of its own: it takes what its links take. It is watched
-        // instead, and given up when nothing moves any more.
+        // A round has no deadline, because its links determine its time. It is monitored instead,
+        // and given up when nothing moves any more.
         let timeouts = self.setting.timeouts;
         self.state = State::Round(UnderWay {
             watch: Watch::new(timeouts, self.setting.tree.len(), now),
@@ -63,7 +63,7 @@ impl Conductor {
         plan.map_or(0, moved)
     }
 
-    /// A word while the root plays a round.
+    /// Handles a message while P0 runs a round.
     pub(super) fn hear_in_round(&mut self, now: Time, pe: PeId, word: FromPe) {
         let State::Round(under_way) = &self.state else {
             return;
@@ -98,7 +98,7 @@ impl Conductor {
         self.end_round_if_reported(now);
     }
 
-    /// A word while reports are collected.
+    /// Handles a message while reports are collected.
     pub(super) fn hear_in_reporting(&mut self, now: Time, pe: PeId, word: FromPe) {
         match word {
             FromPe::Report(_) => {
@@ -121,7 +121,7 @@ impl Conductor {
         if self.unreported().next().is_some() {
             return;
         }
-        // Who is absent has nothing to tell.
+        // Absent PEs get blank reports.
         let nothing = || Report::blank(self.round, Vec::new());
         let reports = self.last_reports.iter().cloned();
         let reports = reports.map(|report| report.unwrap_or_else(nothing));
@@ -131,7 +131,7 @@ impl Conductor {
         self.go_on(now);
     }
 
-    /// Some have not reported in time.
+    /// Handles the expiry of the deadline for reports.
     pub(super) fn miss_reports(&mut self, now: Time) {
         let silent = Trouble::Silent {
             silent: self.unreported().collect(),
@@ -141,13 +141,13 @@ impl Conductor {
         self.fail(now, silent);
     }
 
-    /// Says that a round is slow, and gives it up when it stands still.
+    /// Checks a round: reports it if it is slow, and gives it up if it has stalled.
     pub(super) fn look_after_round(&mut self, now: Time) {
         let State::Round(under_way) = &mut self.state else {
             return;
         };
         under_way.next_look = after(now, self.setting.timeouts.heartbeat);
-        // Said once, and again each time that it has doubled.
+        // Reported once, and again each time that the ratio has doubled.
         let predicted_ns = self.plan.as_ref().map_or(0, |plan| plan.predicted_ns);
         let slower = slowdown(between(under_way.began, now), predicted_ns);
         if let Some(times) = slower.filter(|times| *times >= 2.0 * under_way.slow) {

@@ -1,87 +1,124 @@
-//! What can go wrong while rounds are conducted, and with whom.
+//! The errors of rounds, and the PEs at fault.
 
 use std::time::Duration;
 
 use flitcast_node::lively::Lifeless;
-use flitcast_proto::PeId;
 use flitcast_proto::calibration::fit::FitError;
 use flitcast_proto::wire::WireError;
-use flitcast_proto::wire::control::FromPe;
+use flitcast_proto::wire::control::{FromPe, Version};
+use flitcast_proto::{DeliveryId, MessageId, PeId};
 use thiserror::Error;
 
 use crate::text::words::names;
 
-/// What went wrong first, and with whom.
+/// The first error of a run.
 #[derive(Debug, Error)]
 pub enum Trouble {
-    /// The process of a PE has ended so, having said this last.
+    /// A signal ended the command.
+    #[error("interrupted")]
+    Interrupted,
+    /// The process of a PE has ended: its exit, and its last lines on stderr.
     #[error("{0} {1}{2}")]
     Died(PeId, String, String),
-    /// A PE cannot go on.
+    /// A PE has reported an error.
     #[error("{witness}: {reason}")]
     Fault {
-        /// Who says so.
+        /// The PE that reported it.
         witness: PeId,
-        /// The neighbour that it blames.
+        /// The neighbour at fault according to the PE.
         blamed: Option<PeId>,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Its input cannot be read.
+        /// Whether the PE's input cannot be read.
         bad_input: bool,
-        /// Something has come to stand where a message was to.
+        /// Whether an entry was created at the destination of a message.
         output_stands: bool,
-        /// Whom it blames has ended the connection, and may know better why.
+        /// Whether the neighbour at fault has closed the connection, and so may report a better
+        /// reason.
         hung_up: bool,
+        /// Messages, or parts of them, of which the PE has another version than at the start of the
+        /// run.
+        changed: Vec<MessageId>,
     },
-    /// These stand where messages are to arrive, and are not to be replaced.
+    /// The destinations of a message have several versions of it, which the text lists.
+    #[error("{1}")]
+    Versions(MessageId, String),
+    /// Deliveries that may be complete: their destinations have these versions, which the sources
+    /// are yet to be compared with.
+    #[error("what is in the output is compared with what is sent")]
+    Holds(Vec<(DeliveryId, Version)>),
+    /// Existing entries at destinations of messages that are not to be replaced.
     #[error(
-        "--output: these are there already; move them away, or replace them with --force:\n    {}",
+        "--output: these are there already, and differ from what is sent or from each other; move them away, or replace them with --force:\n    {}",
         .0.join("\n    ")
     )]
     OutputStands(Vec<String>),
-    /// A PE is not heard any more, and nobody knows more than that.
+    /// A PE does not answer any more, for an unknown reason.
     #[error("{0} {1}")]
     Vanished(PeId, String),
-    /// Some have not answered in time.
+    /// PEs did not answer in time.
     #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
     Silent {
-        /// Who.
+        /// The PEs.
         silent: Vec<PeId>,
-        /// How long they could have.
+        /// The time limit.
         limit: Duration,
-        /// What they were doing.
+        /// The activity of these PEs.
         doing: &'static str,
     },
-    /// The channel of a PE shows no life.
+    /// The channel of a PE has timed out.
     #[error("{0} has been {1}")]
     Lifeless(PeId, Lifeless),
-    /// The round stands still, by whose fault may be known.
+    /// The round has stalled; the PE at fault may be known.
     #[error("{1}")]
     Stalled(Option<PeId>, String),
-    /// A PE speaks no version of the protocol that is spoken here.
+    /// A PE supports no common version of the protocol.
     #[error("{0}: {1}")]
     Incompatible(PeId, WireError),
     /// A state machine refuses the schedule.
     #[error("the schedule contradicts itself: {0}")]
     Schedule(#[from] flitcast_proto::round::RoundFault),
-    /// A PE has said what it was not asked for.
-    #[error("{0} said {1} out of turn")]
-    OutOfTurn(PeId, String),
-    /// A PE listens nowhere.
+    /// The schedule of a PE does not fit into a message.
+    #[error(
+        "the {what} message for {pe} would have {length} bytes, the limit is {limit}: the schedule \
+         has too many crossings there. Use fewer PEs, a tree in which {pe} has fewer neighbours, or \
+         another --algorithm"
+    )]
+    TooLong {
+        /// The PE.
+        pe: PeId,
+        /// The kind of message.
+        what: &'static str,
+        /// The length in bytes.
+        length: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A PE has sent a message of a kind that is not expected now.
+    #[error("{0}: unexpected message: {1}")]
+    OutOfTurn(PeId, &'static str),
+    /// A PE has registered an invalid address.
     #[error("{0} says it listens on `{1}`, which is no address and port")]
     NoPort(PeId, String),
-    /// What was exchanged over an edge fits no link.
+    /// The measurements of an edge fit no link.
     #[error("the edge to {0} could not be measured: {1}")]
     Unmeasured(PeId, FitError),
-    /// What was exchanged tells nothing of how far two clocks are apart.
+    /// The measurements of an edge do not determine the offset of two clocks.
     #[error("the clock of {0} could not be compared with its parent's")]
     ClockNotComparable(PeId),
 }
 
 impl Trouble {
-    /// Which kind it is, for who counts them.
+    /// Returns whether this is an error, not an intended end.
+    pub fn is_failure(&self) -> bool {
+        !matches!(self, Trouble::Interrupted | Trouble::Holds(_))
+    }
+
+    /// Returns the kind of the error for counters.
     pub fn kind(&self) -> &'static str {
         match self {
+            Trouble::Interrupted => "interrupted",
+            Trouble::Holds(_) => "compared",
             Trouble::Died(..) => "died",
             Trouble::Fault {
                 bad_input: true, ..
@@ -92,16 +129,17 @@ impl Trouble {
             }
             | Trouble::OutputStands(_) => "output",
             Trouble::Fault { .. } => "fault",
+            Trouble::Versions(..) => "input",
             Trouble::Vanished(..) => "vanished",
             Trouble::Silent { .. } | Trouble::Lifeless(..) => "silent",
             Trouble::Stalled(..) => "stalled",
             Trouble::Incompatible(..) | Trouble::OutOfTurn(..) | Trouble::NoPort(..) => "protocol",
-            Trouble::Schedule(_) => "schedule",
+            Trouble::Schedule(_) | Trouble::TooLong { .. } => "schedule",
             Trouble::Unmeasured(..) | Trouble::ClockNotComparable(_) => "measurement",
         }
     }
 
-    /// Who is to blame, where somebody is.
+    /// Returns the PE at fault, if there is one.
     pub fn pe(&self) -> Option<PeId> {
         match self {
             Trouble::Died(pe, ..)
@@ -117,15 +155,36 @@ impl Trouble {
             } => Some(blamed.unwrap_or(*witness)),
             Trouble::Silent { silent, .. } => silent.first().copied(),
             Trouble::Stalled(pe, _) => *pe,
-            Trouble::Schedule(_) | Trouble::OutputStands(_) => None,
+            Trouble::Interrupted
+            | Trouble::Holds(_)
+            | Trouble::Schedule(_)
+            | Trouble::TooLong { .. }
+            | Trouble::OutputStands(_)
+            | Trouble::Versions(..) => None,
+        }
+    }
+
+    /// Returns the messages, or parts of them, that have another version than the run began with.
+    pub fn other_versions(&self) -> Vec<MessageId> {
+        match self {
+            Trouble::Fault { changed, .. } => changed.clone(),
+            Trouble::Versions(message, _) => vec![*message],
+            _ => Vec::new(),
         }
     }
 }
 
 impl Trouble {
-    /// Whom the round could have gone on without, with the messages that are their own
-    /// left out. Nobody where that would not help: input that cannot be read, an output that
-    /// is not to be replaced, an edge that cannot be measured.
+    /// Returns whether the PE at fault still runs, because it reported an error itself, such as a
+    /// full disk.
+    pub fn culprit_lives(&self) -> bool {
+        let is_own = matches!(self, Trouble::Fault { blamed: None, .. });
+        is_own && !self.culprits().is_empty()
+    }
+
+    /// Returns the PEs without which the round could have continued, apart from their messages.
+    /// There are none for errors that this would not avoid: an unreadable input, an existing
+    /// output, an edge that cannot be measured.
     pub fn culprits(&self) -> Vec<PeId> {
         match self {
             Trouble::Fault {
@@ -142,33 +201,37 @@ impl Trouble {
             | Trouble::Incompatible(..)
             | Trouble::OutOfTurn(..)
             | Trouble::NoPort(..) => self.pe().into_iter().collect(),
-            Trouble::OutputStands(_)
+            Trouble::Interrupted
+            | Trouble::Holds(_)
+            | Trouble::OutputStands(_)
+            | Trouble::Versions(..)
             | Trouble::Schedule(_)
+            | Trouble::TooLong { .. }
             | Trouble::Unmeasured(..)
             | Trouble::ClockNotComparable(_) => Vec::new(),
         }
     }
 }
 
-/// How a PE is lost, or its channel.
+/// The loss of a PE or its channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// Its process has ended.
+    /// The process has ended.
     Exited {
-        /// How, as it is said of the PE.
+        /// The exit, as a predicate of the PE.
         how: String,
-        /// What it said on stderr last.
+        /// The last lines on stderr.
         last_words: Vec<String>,
     },
-    /// Its channel has shown no life for too long.
+    /// The channel has timed out.
     Lifeless(Lifeless),
-    /// Its channel has broken, for this reason.
+    /// The channel has broken, for this reason.
     Broken(String),
-    /// Its channel was closed without a word.
+    /// The channel was closed without a message.
     Closed,
 }
 
-/// The process of a PE has ended, having said this last.
+/// Creates the error for a process that has ended, with its last lines on stderr.
 pub fn died(pe: PeId, how: String, last_words: &[String]) -> Trouble {
     let said = match last_words.is_empty() {
         true => String::new(),
@@ -177,20 +240,23 @@ pub fn died(pe: PeId, how: String, last_words: &[String]) -> Trouble {
     Trouble::Died(pe, how, said)
 }
 
-/// The channel of a PE that has joined has ended: more is not heard of its death.
+/// The reason for a closed channel of a PE that has joined.
+pub const LEFT: &str =
+    "its process has ended, or was told to leave by a signal or by `flitcast down`";
+
+/// Creates the error for the end of the channel of a PE that has joined, the only sign of its
+/// death.
 pub fn gone(pe: PeId, lost: Lost) -> Trouble {
     let broke = |why: String| format!("is gone: its channel broke: {why}");
     match lost {
         Lost::Exited { how, last_words } => died(pe, how, &last_words),
         Lost::Lifeless(lifeless) => Trouble::Vanished(pe, broke(lifeless.to_string())),
         Lost::Broken(why) => Trouble::Vanished(pe, broke(why)),
-        Lost::Closed => {
-            Trouble::Vanished(pe, "is gone: its channel ended without a word".to_owned())
-        }
+        Lost::Closed => Trouble::Vanished(pe, format!("is gone: {LEFT}")),
     }
 }
 
-/// A word that has no place now.
+/// Creates the error for a message that is not expected now.
 pub fn out_of_turn(pe: PeId, word: &FromPe) -> Trouble {
-    Trouble::OutOfTurn(pe, format!("{word:?}").chars().take(100).collect())
+    Trouble::OutOfTurn(pe, word.kind())
 }

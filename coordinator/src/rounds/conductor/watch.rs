@@ -1,11 +1,9 @@
-//! Watches a round: whether anything moves, and if nothing does any more, who is to
-//! blame. It works on what the PEs answer to pings; a PE that does not answer at all is
-//! found by the silence on its channel.
+//! Detects a stalled round and the PE at fault, from the PEs' answers to pings. A PE that does not
+//! answer at all is detected by the timeout of its channel.
 //!
-//! A false alarm is worse than a late one. Waiting for a neighbour is no fault, however
-//! long: streams wait for their turn. So nobody is blamed while any byte moves anywhere,
-//! nor while somebody is at work, and a stalled neighbour's host is distinguished from
-//! a stalled neighbour.
+//! A false alarm is worse than a late one. A long wait for a neighbour is not an error, because
+//! streams wait for their turn. So no PE is at fault while any byte moves anywhere or any PE works
+//! on files, and an unreachable host is distinguished from a stalled process.
 
 use std::time::Duration;
 
@@ -15,43 +13,41 @@ use flitcast_proto::{PeId, Time};
 
 use super::clock::{before, between};
 
-/// Why a round does not come to an end.
+/// A reason why a round does not end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// Its host does not acknowledge what a neighbour sends.
+    /// A PE's host does not acknowledge data from a neighbour.
     Unreached {
-        /// Who.
+        /// The PE.
         pe: PeId,
         /// The neighbour.
         from: PeId,
     },
-    /// It takes nothing of what a neighbour sends, and waits for nobody that could be to
-    /// blame.
+    /// A PE does not receive from a neighbour, and waits for no other PE that could be at fault.
     TakesNothing {
-        /// Who.
+        /// The PE.
         pe: PeId,
         /// The neighbour.
         from: PeId,
     },
-    /// It owes a neighbour the rest of a message, and waits for nobody that could be to
-    /// blame.
+    /// A PE has not sent the rest of a message, and waits for no other PE that could be at fault.
     SendsNothing {
-        /// Who.
+        /// The PE.
         pe: PeId,
         /// The neighbour.
         to: PeId,
     },
-    /// Its disk, or whatever it is busy with, takes too long.
+    /// A PE's work on files takes too long.
     Busy {
-        /// Who.
+        /// The PE.
         pe: PeId,
     },
-    /// Everybody waits for somebody else.
+    /// Every PE waits for another one.
     StandsStill,
 }
 
 impl Stall {
-    /// Who is to blame, if that can be said.
+    /// Returns the PE at fault, if it can be determined.
     pub fn pe(&self) -> Option<PeId> {
         match *self {
             Stall::Unreached { pe, .. }
@@ -63,29 +59,29 @@ impl Stall {
     }
 }
 
-/// What is known of the PEs of a round.
+/// The state of the PEs of a round.
 #[derive(Debug)]
 pub struct Watch {
     timeouts: Timeouts,
     seen: Vec<Seen>,
     /// When a byte last moved, or the round began.
     moved_at: Time,
-    /// When somebody was last at work, or a byte moved.
+    /// When a PE last worked on files, or a byte moved.
     active_at: Time,
 }
 
-/// What a PE has said last.
+/// The last answer of a PE.
 #[derive(Clone, Debug)]
 struct Seen {
     doing: Doing,
-    /// When it last got done with a file, or the round began.
+    /// When it last finished work on a file, or the round began.
     worked_at: Time,
-    /// Neighbours whose hosts do not answer, and since when they do not.
+    /// Neighbours whose hosts do not answer, and since when.
     unreached: Vec<(PeId, Time)>,
 }
 
 impl Watch {
-    /// Watches a round that begins, of so many PEs.
+    /// Creates the state of `pes` PEs at the begin of a round.
     pub fn new(timeouts: Timeouts, pes: usize, now: Time) -> Watch {
         let idle = Seen {
             doing: Doing::Idle,
@@ -100,7 +96,7 @@ impl Watch {
         }
     }
 
-    /// A PE has answered.
+    /// Handles a PE's answer to a ping.
     pub fn heard(&mut self, pe: PeId, pong: &Pong, now: Time) {
         let moved_at = before(now, Duration::from_millis(pong.quiet_ms));
         self.moved_at = self.moved_at.max(moved_at.unwrap_or(self.moved_at));
@@ -121,17 +117,17 @@ impl Watch {
         seen.unreached = pong.unreached.iter().map(since).collect();
     }
 
-    /// For how long nothing has moved.
+    /// Returns for how long nothing has moved.
     pub fn quiet(&self, now: Time) -> Duration {
         between(self.moved_at, now)
     }
 
-    /// Whether the PEs should look for neighbours that cannot be reached.
+    /// Returns whether pings are to ask the PEs for unreachable neighbours.
     pub fn wants_look(&self, now: Time) -> bool {
         self.quiet(now) >= self.timeouts.silence / 3
     }
 
-    /// Whether the round is to be given up.
+    /// Returns the reason if the round has stalled.
     pub fn check(&self, now: Time) -> Option<Stall> {
         let quiet = self.quiet(now);
         if quiet >= self.timeouts.silence
@@ -143,7 +139,7 @@ impl Watch {
         if idle >= self.timeouts.within(self.timeouts.write) {
             return Some(self.culprit());
         }
-        // A message may have a million files, and each of them may take its time.
+        // A message may have a million files, each with its own time limit.
         let disk = self.timeouts.disk;
         let is_busy = |seen: &Seen| {
             let stands = between(seen.worked_at, now);
@@ -158,8 +154,8 @@ impl Watch {
         Some(PeId(place as u32))
     }
 
-    /// Of the neighbours that cannot be reached, the one that was lost first. A segment
-    /// that is lost now and then is sent again and answered before that.
+    /// Returns the neighbour that became unreachable first. A single lost segment is retransmitted
+    /// and acknowledged before the limit.
     fn unreached(&self, now: Time) -> Option<Stall> {
         let long = self.timeouts.silence / 2;
         let all = (0..).map(PeId).zip(&self.seen);
@@ -169,14 +165,15 @@ impl Watch {
         Some(Stall::Unreached { pe: *pe, from })
     }
 
-    /// Nobody moves, and nobody is at work: follows who waits for whom to the end.
+    /// Returns the PE at the end of the chain of waits, when nothing moves and no PE works on
+    /// files.
     fn culprit(&self) -> Stall {
         let waits = |seen: &Seen| matches!(seen.doing, Doing::Sending(_) | Doing::Receiving(_));
         let Some(mut pe) = self.first(waits) else {
             return Stall::StandsStill;
         };
         let mut blame = Stall::StandsStill;
-        // Twice the same means a circle; it is no longer than there are PEs.
+        // A longer chain is a cycle.
         for _ in 0..self.seen.len() {
             let Some(seen) = self.seen.get(pe.index()) else {
                 break;
@@ -200,8 +197,7 @@ mod tests {
     const P2: PeId = PeId(2);
     const P3: PeId = PeId(3);
 
-    /// A round of four PEs that began at second 100, and what they say at times in
-    /// seconds.
+    /// A round of four PEs that began at second 100, with answers at times in seconds.
     struct Told(Watch);
 
     impl Told {
@@ -218,7 +214,8 @@ mod tests {
             self.says_of_files(at, pe, [quiet, quiet], doing, unreached);
         }
 
-        /// Since when nothing has moved, and no file got done.
+        /// Adds an answer; `quiet` has the seconds since anything moved, and since a file was
+        /// finished.
         fn says_of_files(
             &mut self,
             at: f64,
@@ -279,7 +276,7 @@ mod tests {
             told.says_of_files(at, P1, quiet, Doing::Working, &[]);
             assert_eq!(told.stall(at), None, "at {at}");
         }
-        // Another one's files are no excuse.
+        // Another PE's files do not count.
         for (pe, files) in [(P1, 3.0), (P2, 900.0)] {
             told.says_of_files(1000.0, pe, [900.0, files], Doing::Working, &[]);
         }
@@ -363,7 +360,7 @@ mod tests {
         assert_eq!(told.stall(103.5), Some(lost));
     }
 
-    /// A lost segment is sent again; that takes a moment, and is no news.
+    /// A lost segment is retransmitted after a moment.
     #[test]
     fn a_host_that_acknowledges_late_is_not_lost() {
         let mut told = Told::new();

@@ -1,16 +1,18 @@
-//! A run that failed: what was being done, with whom it went wrong, and who was left without.
+//! A failed run: its phase, the PEs at fault, and the missing deliveries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flitcast_proto::ops::{Direction, Operation};
-use flitcast_proto::{DeliveryId, DeliveryName, PeId, RoundId, Tree};
+use flitcast_proto::wire::control::Version;
+use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Tree};
 
 use crate::job::request::Request;
 use crate::launch::cluster::LaunchError;
 use crate::observe::phase::Phase;
+use crate::rounds::versions::SeenVersions;
 use crate::site::guard::Guard;
 use crate::text::deliveries;
 use crate::text::units::Bytes;
@@ -19,84 +21,108 @@ use crate::text::words::{counted, names};
 /// A message that did not arrive.
 #[derive(Clone, Debug)]
 pub struct Lacking {
-    /// Which delivery.
+    /// The delivery.
     pub delivery: DeliveryId,
-    /// Its length.
+    /// The length of the message.
     pub bytes: u64,
-    /// How much of it came; `None` if nobody can tell.
+    /// Number of bytes that arrived; `None` if it is unknown.
     pub received: Option<u64>,
 }
 
-/// How the cause of a failed launch begins.
+/// Prefix of the cause of a failed launch.
 const LAUNCHING: &str = "the cluster did not come up: ";
 
-/// What came of the messages of a run that failed.
+/// The state of the messages after a failed run.
 #[derive(Clone, Debug, Default)]
 pub struct Aftermath {
-    /// Lengths by delivery; empty if nobody has said.
+    /// Lengths by delivery; empty if they are unknown.
     pub bytes: Vec<u64>,
-    /// What was there before, with a receipt of the undertaking.
+    /// Deliveries that existed before, with a receipt of the job.
     pub found: Vec<DeliveryId>,
-    /// What was delivered.
+    /// The versions of messages made of files.
+    pub seen: SeenVersions,
+    /// Deliveries that were made.
     pub delivered: Vec<DeliveryId>,
-    /// What was not.
+    /// Deliveries that were not made.
     pub lacking: Vec<Lacking>,
 }
 
-/// Where a PE runs, and where it stands in the tree.
+impl Aftermath {
+    /// Marks deliveries as complete, regardless of the PEs' reports.
+    pub fn learn_delivered(&mut self, complete: &BTreeSet<DeliveryId>) {
+        let is_complete = |lacking: &Lacking| complete.contains(&lacking.delivery);
+        let (more, lacking) = std::mem::take(&mut self.lacking)
+            .into_iter()
+            .partition::<Vec<_>, _>(is_complete);
+        self.lacking = lacking;
+        let more = more.into_iter().map(|lacking| lacking.delivery);
+        self.delivered.extend(more);
+        self.delivered.sort_unstable();
+    }
+}
+
+/// The location of a PE and its position in the tree.
 #[derive(Clone, Debug)]
 pub struct Whereabouts {
-    /// Which.
+    /// The PE.
     pub pe: PeId,
-    /// Where it listens, as far as is known.
+    /// The address at which it listens, if it is known.
     pub address: Option<String>,
-    /// Its process, if it was started here.
+    /// The process, if it was started here.
     pub pid: Option<u32>,
-    /// From where it has joined, if it has.
+    /// The address that it has joined from, if it has.
     pub joined_from: Option<SocketAddr>,
-    /// Its host's name, in a cluster that has such.
+    /// The name of its host, if hosts have names.
     pub host: Option<String>,
-    /// Its parent in the tree.
+    /// The parent in the tree.
     pub parent: Option<PeId>,
-    /// Who stands below it, and so was cut off.
+    /// The PEs below it, which were cut off.
     pub below: Vec<PeId>,
 }
 
-/// A run that failed.
+/// A failed run.
 #[derive(Debug)]
 pub struct Failure {
-    /// What failed first.
+    /// The first error.
     pub cause: String,
-    /// Who failed besides, and how: of a launch, since all its hosts are called at once.
+    /// Further failed PEs with their errors. Only launches have several, because they start all
+    /// hosts at once.
     pub others: Vec<(PeId, String)>,
-    /// What was being done.
+    /// The phase of the failure.
     pub phase: Phase,
-    /// With whom.
+    /// The location of the PE at fault.
     pub at: Option<Whereabouts>,
-    /// How connections were guarded.
+    /// The protection of connections.
     pub guard: Guard,
-    /// In which round; `None` before the first.
+    /// The round; `None` before the first.
     pub round: Option<RoundId>,
-    /// What was being done with the messages, and on which tree.
+    /// The algorithm.
     pub operation: Operation,
-    /// The tree, which may lack PEs.
+    /// The tree, from which PEs may be absent.
     pub tree: Arc<Tree>,
-    /// Whether what was delivered is there to be seen.
+    /// Whether delivered messages are kept as files.
     pub keeps_files: bool,
-    /// What came of the messages.
+    /// The state of the messages.
     pub aftermath: Aftermath,
-    /// Whether it was no fault but a request that could not be met, which shows once all PEs
-    /// have looked at their files.
+    /// Whether the request could not be met because of existing files, which is not an error of a
+    /// PE.
     pub refused: bool,
-    /// Whom it could go on without.
+    /// The PEs without which the run could continue.
     pub culprits: Vec<PeId>,
+    /// Whether the PE at fault still ran.
+    pub culprit_lives: bool,
+    /// The messages whose sources have another version than at the start of the run.
+    pub changed: Vec<MessageId>,
+    /// Deliveries that may be complete, each with the version at its destination: the run is
+    /// repeated and compares the sources with these versions.
+    pub holds: Vec<(DeliveryId, Version)>,
 }
 
-/// Of why a PE is left out, so much is kept.
+/// Maximum number of characters of the reason for excluding a PE.
 pub const WHY_CHARS: usize = 300;
 
 impl Failure {
-    /// Of a cluster that did not come up.
+    /// Creates the failure of a launch.
     pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
         let others = error.others().iter();
         let at = error.pe().map(|pe| Whereabouts {
@@ -121,10 +147,13 @@ impl Failure {
             aftermath: Aftermath::default(),
             refused: false,
             culprits: error.pes(),
+            culprit_lives: false,
+            changed: Vec::new(),
+            holds: Vec::new(),
         }
     }
 
-    /// Why a PE is left out, to be put behind its name.
+    /// Returns the reason for excluding a PE, to be printed after the PE's name.
     pub fn why(&self, pe: PeId) -> String {
         let why = self.cause_of(pe);
         let why = why.strip_prefix(LAUNCHING).unwrap_or(why);
@@ -135,13 +164,13 @@ impl Failure {
         why.chars().take(WHY_CHARS).collect()
     }
 
-    /// What failed as far as this PE goes.
+    /// Returns the error of a PE.
     pub fn cause_of(&self, pe: PeId) -> &str {
         let other = self.others.iter().find(|(other, _)| *other == pe);
         other.map_or(&self.cause, |(_, cause)| cause)
     }
 
-    /// What users call deliveries, in the order of their rows.
+    /// Returns the names of deliveries, in the order of their rows.
     pub fn names_of(&self, deliveries: impl Iterator<Item = DeliveryId>) -> Vec<DeliveryName> {
         let name = |it| self.operation.delivery_name(&self.tree, it);
         let mut names: Vec<DeliveryName> = deliveries.map(name).collect();
@@ -149,7 +178,7 @@ impl Failure {
         names
     }
 
-    /// What came of the messages, each line behind the one before.
+    /// Writes the state of the messages, each line after a line break.
     fn write_aftermath(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Aftermath {
             delivered, lacking, ..
@@ -200,7 +229,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// A line for each PE that lacks messages: there may be many pairs.
+    /// Writes one line for each PE that lacks messages, because there may be many pairs.
     fn write_lacking_by_pe(&self, f: &mut fmt::Formatter<'_>, which: &str) -> fmt::Result {
         let mut by_pe: BTreeMap<PeId, Vec<&Lacking>> = BTreeMap::new();
         for lacking in &self.aftermath.lacking {
@@ -222,7 +251,7 @@ impl Failure {
     }
 }
 
-/// Where it is, if that is known; each line behind the one before.
+/// Writes the location if it is known, each line after a line break.
 impl fmt::Display for Whereabouts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pid.is_none() && self.address.is_none() {
@@ -248,6 +277,19 @@ impl fmt::Display for Whereabouts {
             write!(f, "\n  cut off with it: {}", names(&self.below))?;
         }
         Ok(())
+    }
+}
+
+/// Formats the state of the messages of a run, one line for each kind; nothing before the first
+/// round.
+pub struct AftermathOf<'a>(pub &'a Failure);
+
+impl fmt::Display for AftermathOf<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.round {
+            Some(_) => self.0.write_aftermath(f),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whom certificates let in, and what who is not let in hears.
+//! Connections that certificates permit, and the errors of those that they reject.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ const P1: Name = Name::Pe(PeId(1));
 const P2: Name = Name::Pe(PeId(2));
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// An authority and its certificate.
+/// Creates an authority and its certificate.
 fn founded() -> (Authority, Vec<u8>) {
     let (authority, own) = Authority::found(Validity::of(HOUR)).expect("it can be");
     (authority, own.certificate)
 }
 
-/// What `authority` has issued for `name`, who believes `believed`.
+/// Issues credentials from `authority` for `name`, with `believed` as the trusted authority.
 fn issued(authority: &Authority, name: Name, believed: &[u8]) -> IssuedCredentials {
     let issued = authority.issue(name, Validity::of(HOUR));
     issued.expect("it can be").believing(believed)
@@ -33,7 +33,7 @@ fn guarded(authority: &(Authority, Vec<u8>), name: Name) -> Security {
     Security::Tls(Identity::issued(&issued, name).expect("it is good"))
 }
 
-/// Both ends of a TCP connection.
+/// Returns both ends of a TCP connection.
 async fn connection() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("it can");
     let calling = TcpStream::connect(listener.local_addr().expect("it has one"));
@@ -41,12 +41,12 @@ async fn connection() -> (TcpStream, TcpStream) {
     (calling.expect("it can"), answering.expect("it can").0)
 }
 
-/// Nobody else comes.
+/// Returns a lease without competing connections.
 fn lease() -> Lease {
     Lease::new(Duration::ZERO)
 }
 
-/// What either end makes of it when `caller` calls `to`, and says a word.
+/// Connects `caller` to `to`, exchanges a byte, and returns the results of both ends.
 async fn meeting(
     caller: &Security,
     to: Name,
@@ -58,7 +58,7 @@ async fn meeting(
         let said = transport.write_all(b"x").await;
         said.map_err(|e| e.to_string())?;
         transport.flush().await.map_err(|e| e.to_string())?;
-        // An answer, or what was wrong with the certificate that was shown.
+        // The answer, or the error about the certificate that was shown.
         let heard = transport.read_u8().await;
         heard.map_err(|e| e.to_string())?;
         Ok(transport)
@@ -130,7 +130,7 @@ async fn nothing_of_what_is_said_can_be_read_on_the_way() {
                 }
             }
         };
-        // The answerer takes no leave: its end is the end of the copy.
+        // The answering end closes its connection first, which ends the copy.
         let _ = tokio::join!(up, down);
         seen
     };
@@ -146,7 +146,7 @@ async fn another_authority_is_not_believed() {
     let (p1, stranger) = (guarded(&ours, P1), guarded(&theirs, P2));
     let (calling, _) = meeting(&stranger, P1, &p1).await;
     refuses(calling, "the certificate was issued by another authority");
-    // A stranger that would take anybody's word is refused all the same.
+    // A client that accepts any server certificate is rejected, too.
     let mut roots = RootCertStore::empty();
     let root = CertificateDer::from(ours.1.clone());
     roots.add(root).expect("it is one");
@@ -258,7 +258,7 @@ fn nothing_is_issued_for_longer_than_the_authority_lasts() {
     assert!(issued(HOUR / 2).until < own.until);
 }
 
-/// A process that stays may be there when its authority ends.
+/// A process that stays may outlive the validity of its authority.
 #[tokio::test]
 async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
     let soon = Validity::of(Duration::from_secs(2));
@@ -268,7 +268,7 @@ async fn when_an_authority_ends_its_processes_meet_nobody_any_more() {
     let deadline = SystemTime::now() + 10 * Duration::from_secs(2);
     let told = "of the authority in ca.pem, the certificate expired on ";
     loop {
-        // It may end between one end's look and the other's.
+        // The certificate may expire between the checks of the two ends.
         let (calling, _) = meeting(&p2, P1, &p1).await;
         if calling.is_err_and(|why| why.contains(told)) {
             break;

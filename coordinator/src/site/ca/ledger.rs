@@ -1,5 +1,5 @@
-//! Which certificates an authority has issued, a line for each. Somebody may have had several:
-//! to revoke only the one whose file is there now would leave the others good.
+//! The ledger of an authority: a line for each issued certificate. A PE may have had several
+//! certificates, and revoking its name has to revoke all of them.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -8,20 +8,21 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use flitcast_node::security::Name;
+use flitcast_node::system::regular;
 
 use super::{CaError, name};
 
-/// The ledger, in the folder of an authority.
+/// Name of the ledger in the folder of an authority.
 const LEDGER_FILE: &str = "issued.txt";
 
-/// A line of it.
+/// A line of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// For whom.
+    /// Name in the certificate.
     pub name: Name,
-    /// The certificate's number.
+    /// Serial number of the certificate.
     pub serial: Vec<u8>,
-    /// How long it is good.
+    /// End of its validity.
     pub until: SystemTime,
 }
 
@@ -52,7 +53,10 @@ impl Entry {
     }
 }
 
-/// Notes what is about to be issued.
+/// Longest ledger that is read: a million certificates, a line of some 60 bytes each.
+const MAX_LEDGER_BYTES: u64 = 64 << 20;
+
+/// Records a certificate that is about to be issued.
 pub fn note(folder: &Path, entry: &Entry) -> Result<(), CaError> {
     let path = folder.join(LEDGER_FILE);
     let mut options = OpenOptions::new();
@@ -64,10 +68,10 @@ pub fn note(folder: &Path, entry: &Entry) -> Result<(), CaError> {
     noted.map_err(|source| CaError::Write { path, source })
 }
 
-/// What was issued, oldest first; nothing by an authority that is older than its ledger.
+/// Returns the issued certificates, oldest first; none if the authority has no ledger.
 pub fn read(folder: &Path) -> Result<Vec<Entry>, CaError> {
     let path = folder.join(LEDGER_FILE);
-    let text = match std::fs::read_to_string(&path) {
+    let text = match regular::read_text(&path, MAX_LEDGER_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(source) => return Err(CaError::Read { path, source }),

@@ -1,5 +1,5 @@
-//! `tree = "kary:2:8"`: the PEs of a cluster that others start, without a `[[pe]]` for each.
-//! They have no names, and are reached where they join from.
+//! `tree = "kary:2:8"`: a cluster whose PEs are started by others, without a `[[pe]]` for each. The
+//! PEs have no names; each has the address that it joins from.
 //!
 //! ```toml
 //! coordinator = "0.0.0.0:7117"
@@ -17,7 +17,7 @@ use crate::files::user_file::Spot;
 use crate::options::link_spec::Links;
 use crate::site::placement::{Launch, Placement};
 
-/// The cluster of PEs that join, on the tree that is named.
+/// Returns the cluster of PEs that join, on the named tree.
 pub fn cluster(
     reader: &Reader<'_>,
     tree: &Field<'_, '_>,

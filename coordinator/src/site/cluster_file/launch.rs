@@ -1,4 +1,4 @@
-//! Of a cluster file: who starts the processes, and where the coordinator listens for them.
+//! Part of a cluster file: the starter of the processes, and the coordinator's listen address.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -10,18 +10,18 @@ use crate::site::placement::Launch;
 use crate::site::settings::NamedFile;
 use crate::text::units::parse_time;
 
-/// For all to join, unless the file says otherwise: containers are up in seconds, and who
-/// starts them by hand has a minute.
+/// Default time for all PEs to join: containers start in seconds, and a user who starts PEs by hand
+/// has a minute.
 const WAIT: Duration = Duration::from_secs(60);
-/// Below this, a PE's own pauses between two tries would look like its absence.
+/// Minimum time to join: it exceeds a PE's pause between two attempts to connect.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Above this, nobody is waiting any more.
+/// Maximum time to join.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// `[launch]`, as far as it can be read.
+/// The valid parts of `[launch]`.
 pub struct LaunchTable {
     spot: Spot,
-    /// `None` if what stands there is none.
+    /// Kind of the launch; `None` if the value is invalid.
     kind: Option<LaunchKind>,
     wait: Option<At<Duration>>,
     ssh: ssh::SshKeys,
@@ -38,7 +38,7 @@ enum LaunchKind {
 }
 
 impl LaunchKind {
-    /// All, as the file names them.
+    /// All kinds, with their names in the file.
     const ALL: [(&'static str, LaunchKind); 5] = [
         ("local", LaunchKind::Local),
         ("join", LaunchKind::Join),
@@ -47,7 +47,7 @@ impl LaunchKind {
         ("compose", LaunchKind::Compose),
     ];
 
-    /// The one of this name.
+    /// Returns the kind of this name.
     fn named(name: &str) -> Option<LaunchKind> {
         let found = LaunchKind::ALL
             .into_iter()
@@ -62,7 +62,7 @@ impl LaunchKind {
 }
 
 impl LaunchTable {
-    /// One that says nothing else.
+    /// Creates a table that contains only the kind.
     fn of(kind: LaunchKind) -> LaunchTable {
         LaunchTable {
             spot: Spot::default(),
@@ -74,20 +74,20 @@ impl LaunchTable {
     }
 }
 
-/// Who starts the processes.
+/// The starter of the processes.
 pub struct Launched {
-    /// Where the coordinator listens for them.
+    /// Address where the coordinator listens for them.
     pub coordinator: IpAddr,
-    /// Who.
+    /// Starter of the processes.
     pub launch: Launch,
-    /// The files that this needs.
+    /// Files that the starter needs.
     pub files: Vec<NamedFile>,
 }
 
-/// An address, and a port if one is given.
+/// An address with an optional port.
 pub type Endpoint = (IpAddr, Option<u16>);
 
-/// `[launch]`; `None` if it is no table.
+/// Reads `[launch]`; returns `None` if it is not a table.
 pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
     let table = field.table_of("a table, [launch]")?;
     let mut section = LaunchTable {
@@ -115,11 +115,11 @@ pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
     Some(section)
 }
 
-/// Where the coordinator listens: an address, and perhaps a port.
+/// Reads the coordinator's listen address, with an optional port.
 pub fn endpoint(field: &Field<'_, '_>) -> Option<Endpoint> {
     let text = field.value().as_str().unwrap_or_default();
     match text.parse::<SocketAddr>() {
-        // Where others join, all that this host has may be meant: 0.0.0.0.
+        // If PEs join, the address 0.0.0.0 means all addresses of this host.
         Ok(both) if !both.ip().is_multicast() && both.port() > 0 => {
             Some((both.ip(), Some(both.port())))
         }
@@ -127,8 +127,8 @@ pub fn endpoint(field: &Field<'_, '_>) -> Option<Endpoint> {
     }
 }
 
-/// Who starts the processes, and where the coordinator listens for them; nothing once a
-/// fault was reported.
+/// Returns the starter of the processes and the coordinator's listen address; `None` if a fault was
+/// reported.
 pub fn launched(
     reader: &Reader<'_>,
     section: Option<LaunchTable>,
@@ -138,7 +138,7 @@ pub fn launched(
     let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
     let said = coordinator.map_or(Some(loopback), |at| at.said);
     let section = section.unwrap_or_else(|| LaunchTable::of(LaunchKind::Local));
-    // Of a kind that there is not, nothing else is useless.
+    // For an unknown kind, other keys are not reported as useless.
     let kind = section.kind?;
     if kind != LaunchKind::Ssh {
         ssh::without(reader, &section.ssh, entries);
@@ -173,7 +173,7 @@ pub fn launched(
     })
 }
 
-/// Others start the processes, which then join.
+/// Returns the launch of processes that others start and that join.
 fn joining(
     reader: &Reader<'_>,
     kind: LaunchKind,

@@ -1,4 +1,4 @@
-//! `[network]`: who can reach whom, where that is more than a tree's edges.
+//! `[network]`: the connections between PEs, if they are more than a tree's edges.
 //!
 //! ```toml
 //! [network]
@@ -6,10 +6,9 @@
 //! kind = "ring:3"
 //! ```
 //!
-//! An edge may stand there twice, or in both directions. `kind` says which network that is, whose
-//! nodes are the PEs in the order of the file: by that, algorithms for it are known, and of the two
-//! one is enough. Which tree spans it is
-//! `--spanning` and `--root`'s business; that one does is made sure of here.
+//! An edge may occur twice, or in both directions. `kind` names a known network whose nodes are the
+//! PEs in the order of the file; some algorithms need to know it. One of the two keys is enough.
+//! `--spanning` and `--root` select the spanning tree; this module checks that one exists.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +18,7 @@ use flitcast_proto::network::{Network, NetworkSpec, SpanningError, bfs};
 use super::{Field, PeEntry, Reader, ids};
 use crate::site::reach::Spanned;
 
-/// The network, connected; what is wrong with it is noted.
+/// Reads the network and reports its faults; a valid one is connected.
 pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
     let table = field.table_of("a table, [network]")?;
     let before = reader.fault_count();
@@ -55,7 +54,7 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
     let pairs: Vec<_> = list
         .filter_map(|pair| edge(&pair.called("an edge"), &ids, &mut strangers))
         .collect();
-    // Who was misnamed is connected to nobody: that is one mistake.
+    // An end with an unknown name is one mistake; the missing edge is not reported as well.
     if reader.fault_count() > before || entries.iter().any(|entry| entry.called().is_none()) {
         return None;
     }
@@ -102,7 +101,7 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
     }
 }
 
-/// The network of that name, which has a node for each PE.
+/// Returns the network of this kind, which must have a node for each PE.
 fn of_kind(kind: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
     let like = "a network by its name, like \"torus:3x3\"";
     let spec: NetworkSpec =
@@ -128,7 +127,8 @@ fn of_kind(kind: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {
     })
 }
 
-/// The two ends of an edge. Who is none of the PEs is told once: `strangers` were.
+/// Returns the two ends of an edge. An unknown name is reported once; `strangers` has those
+/// reported.
 fn edge(
     pair: &Field<'_, '_>,
     ids: &HashMap<&str, PeId>,

@@ -1,5 +1,5 @@
-//! What a cluster file says of the cluster as a whole, as if it were typed: an option on
-//! the command line overrides it.
+//! The settings of a cluster file for the cluster as a whole. Each corresponds to an option of the
+//! command line, which overrides it.
 //!
 //! ```toml
 //! link = "rate=200mbit,latency=1ms"   # --link, if all PEs are processes of one host
@@ -11,7 +11,7 @@
 //! link = "rate=50mbit"                # of the edge to its parent
 //! ```
 //!
-//! `--insecure` is not among them: who sends in the clear has to say so each time.
+//! `--insecure` has no key: it must be typed each time.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts;
 use crate::site::settings::Credentials;
 
-/// `[security]`
+/// Reads `[security]`.
 pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
     let table = field.table_of("a table, [security]")?;
     let credentials = table.optional("credentials").and_then(|field| {
@@ -40,7 +40,7 @@ pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
     credentials
 }
 
-/// `[timeouts]`
+/// Reads `[timeouts]`.
 pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     let mut said = Timeouts::default();
     let Some(table) = field.table_of("a table, [timeouts]") else {
@@ -56,7 +56,7 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
         }
     }
     is_good &= table.refuse_others();
-    // Where nothing else is wrong, so that one mistake is one fault.
+    // Checked only if no other fault was found, so that one mistake is one fault.
     if is_good && let Err(fault) = timeouts::check(&said) {
         let told = ["silence", "heartbeat"];
         let told = told.iter().find_map(|key| table.optional(key));
@@ -65,15 +65,15 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     said
 }
 
-/// A link, as it is typed behind `--link`.
+/// Reads a link in the format of `--link`.
 pub fn link(field: &Field<'_, '_>) -> Option<LinkSpec> {
     let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
     let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
     field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
 }
 
-/// The links to the parents of single PEs; and that links can be shaped here, if any
-/// is to be.
+/// Returns the links of single PEs to their parents. Reports a fault if links are shaped across
+/// hosts.
 pub fn links(
     reader: &Reader<'_>,
     entries: &[PeEntry],
@@ -81,8 +81,8 @@ pub fn links(
     in_network: bool,
 ) -> Links {
     let first = &entries[0];
-    // Whoever else has none is no tree's, which is told; in a network any PE may be
-    // the root.
+    // A PE other than the first without a parent makes the tree invalid, which is reported
+    // elsewhere. In a network any PE may be the root.
     if let (Some(link), None, false) = (&first.link, &first.parent, in_network) {
         let name = first.name();
         reader.fault(link.spot, format!("{name} has a link and no parent"));
@@ -102,7 +102,7 @@ pub fn links(
     links.collect()
 }
 
-/// Why a link is not shaped, for messages about it.
+/// Returns the reason why a link cannot be shaped, for messages.
 pub fn across_hosts(name: Option<&str>, address: &IpAddr) -> String {
     let who = name.unwrap_or("a PE");
     let why = match address.is_unspecified() {

@@ -1,4 +1,4 @@
-//! Of a cluster file: how ssh reaches the hosts, and what is put there.
+//! Part of a cluster file: settings of ssh and of the program on the hosts.
 //!
 //! ```toml
 //! coordinator = "10.0.0.9"            # where the hosts reach this machine
@@ -23,7 +23,7 @@ use crate::files::user_file::Spot;
 use crate::site::settings::NamedFile;
 use crate::site::ssh::{Ssh, is_destination};
 
-/// What may stand in `[launch]` for ssh alone.
+/// Keys of `[launch]` that only ssh uses.
 const KEYS: [&str; 6] = [
     "user",
     "port",
@@ -33,22 +33,22 @@ const KEYS: [&str; 6] = [
     "binary",
 ];
 
-/// What `[launch]` says of ssh.
+/// The keys of `[launch]` for ssh.
 #[derive(Default)]
 pub struct SshKeys {
     ssh: Ssh,
-    /// One of its keys, and where.
+    /// One of the keys, with its position.
     first: Option<(Spot, &'static str)>,
     files: Vec<NamedFile>,
 }
 
-/// Reads the keys of `[launch]` that are for ssh.
+/// Reads the keys of `[launch]` for ssh.
 pub fn keys(table: &Table<'_, '_>) -> SshKeys {
     let mut ssh = Ssh::default();
     let fields = KEYS.map(|key| table.optional(key));
     let there = KEYS.into_iter().zip(&fields);
     let there = there.filter_map(|(key, field)| Some((field.as_ref()?.spot(), key)));
-    // Where several are of no use one is told, whatever their order.
+    // If several keys are useless, only the alphabetically first is reported.
     let first = there.min_by_key(|(_, key)| *key);
     let [user, port, config, directory, environment, binary] = fields;
     ssh.user = user.and_then(|field| {
@@ -85,7 +85,7 @@ pub fn keys(table: &Table<'_, '_>) -> SshKeys {
     }
 }
 
-/// The path of a file.
+/// Reads the path of a file.
 pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
     Some(NamedFile {
         key,
@@ -94,13 +94,13 @@ pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile>
     })
 }
 
-/// What a `[[pe]]` says that ssh is to be given.
+/// Reads a destination of ssh in a `[[pe]]`.
 pub fn destination(field: &Field<'_, '_>) -> Option<String> {
     let expected = "what ssh is given to reach its host, like \"me@a.example\"";
     field.text_where(expected, is_destination)
 }
 
-/// That nothing is said of an ssh that is not used.
+/// Reports a fault if ssh is configured but not used.
 pub fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
     if let Some((spot, key)) = section.first {
         reader.fault(spot, useless(key));
@@ -110,7 +110,7 @@ pub fn without(reader: &Reader<'_>, section: &SshKeys, entries: &[PeEntry]) {
     }
 }
 
-/// How the hosts are reached, and the files that are named for it.
+/// Returns the settings of ssh and the files that they name.
 pub fn over(
     reader: &Reader<'_>,
     section: SshKeys,
@@ -139,7 +139,7 @@ fn useless(key: &str) -> String {
     format!("{key} is for hosts that ssh reaches: leave it out, or say kind = \"ssh\" in [launch]")
 }
 
-/// Whether a shell takes it for the name of a variable.
+/// Returns whether a shell accepts the text as the name of a variable.
 fn is_variable(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(is_part) && !name.starts_with(|c: char| c.is_ascii_digit())

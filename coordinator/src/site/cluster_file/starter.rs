@@ -1,4 +1,4 @@
-//! Of a cluster file: what has the PEs started that join, in `[launch]`.
+//! Part of a cluster file: the starter of PEs that join, in `[launch]`.
 //!
 //! ```toml
 //! coordinator = "0.0.0.0:7117"      # where the PEs call
@@ -23,14 +23,14 @@ use crate::files::user_file::Spot;
 use crate::site::settings::NamedFile;
 use crate::site::starter::{Compose, SlurmStep, Starter};
 
-/// What `[launch]` says for them.
+/// The keys of `[launch]` for starters.
 #[derive(Default)]
 pub struct StarterKeys {
     file: Option<At<NamedFile>>,
     options: Option<At<Vec<String>>>,
 }
 
-/// Reads the keys of `[launch]` that are for these alone.
+/// Reads the keys of `[launch]` that only starters use.
 pub fn keys(table: &Table<'_, '_>) -> StarterKeys {
     StarterKeys {
         file: At::key(table, "file", |field| named_file("file", field)),
@@ -38,7 +38,7 @@ pub fn keys(table: &Table<'_, '_>) -> StarterKeys {
     }
 }
 
-/// The tasks of a step of Slurm.
+/// Returns the starter by a Slurm step.
 pub fn step(reader: &Reader<'_>, section: StarterKeys) -> Starter {
     if let Some(At {
         said: Some(named), ..
@@ -52,7 +52,7 @@ pub fn step(reader: &Reader<'_>, section: StarterKeys) -> Starter {
     })
 }
 
-/// The services of a compose file, which is at `kind` if nothing says where.
+/// Returns the starter by a compose file; a missing file is reported at the position `kind`.
 pub fn services(
     reader: &Reader<'_>,
     section: StarterKeys,
@@ -74,7 +74,7 @@ pub fn services(
     Some((starter, file))
 }
 
-/// That nothing is said of what is not used.
+/// Reports a fault if starters are configured but not used.
 pub fn without(reader: &Reader<'_>, section: &StarterKeys) {
     if let Some(At {
         said: Some(named), ..

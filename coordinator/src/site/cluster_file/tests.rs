@@ -1,4 +1,4 @@
-//! A good file, and files in which every fault must be found at once.
+//! A valid file, and files in which all faults must be found at once.
 
 use super::*;
 use crate::site::starter::SlurmStep;
@@ -45,7 +45,7 @@ fn hosts_on_one_network() {
     assert_eq!(placement.coordinator, ip("10.0.0.254"));
     assert_eq!(placement.places[0].run, ["nice", "-n", "5"]);
     assert_eq!(placement.places[1].name.as_deref(), Some("c"));
-    // Everybody listens where it is reached, and nowhere else.
+    // Each PE listens only on the address at which it is reached.
     let listen: Vec<IpAddr> = placement.places.iter().map(|place| place.listen).collect();
     assert_eq!(listen, [ip("10.0.0.1"), ip("10.0.0.3"), ip("10.0.0.2")]);
     assert_eq!(placement.address_for(PeId(2), PeId(1), 0), ip("10.0.0.2"));
@@ -74,7 +74,7 @@ fn neighbours_with_links_of_their_own() {
          [[pe]]\nname = 'b'\naddress = '10.0.0.2'\nreached_by = [['a', '10.0.1.2']]\n\
          [[pe]]\nname = 'c'\naddress = '10.0.0.3'\n",
     );
-    // P0 is to stand on the second node, so that all have other numbers.
+    // P0 is placed on the second node, so that other PEs have other numbers.
     let placement = cluster.placement.renumbered(&[1, 0, 2]);
     let [b, a, c] = [0, 1, 2].map(PeId);
     assert_eq!(placement.address_for(a, b, 0), ip("10.0.1.1"));
@@ -122,7 +122,7 @@ fn an_address_for_each_edge() {
         [ip("10.0.1.1"), ip("10.0.2.1"), ip("10.0.3.1")]
     );
     assert_eq!(placement.places[0].listen, ip("0.0.0.0"));
-    // Its only child reaches it there.
+    // Its only child uses this address.
     assert_eq!(placement.places[1].listen, ip("10.0.3.1"));
     assert!(!placement.has_any_edge());
     assert_eq!(placement.coordinator, ip("127.0.0.1"));
@@ -161,7 +161,7 @@ address = '10.0.0.5'
         text,
         &[
             "t:1:1: unknown key `colour`; known here: name, coordinator, launch, network, security, timeouts, link, tree, pe",
-            &format!("t:2:15: coordinator {address} `'here'`"),
+            "t:2:15: coordinator must be the IP address of one host, in quotes (`getent hosts here` prints it), not `'here'`",
             "t:4:8: kind must be \"local\", \"join\", \"ssh\", \"slurm\" or \"compose\", not `'pigeon'`",
             &format!("t:7:11: address {address} `'0.0.0.0'`"),
             "t:8:18: a has a parent_address and no parent",
@@ -280,7 +280,7 @@ fn what_is_no_cluster() {
     assert_eq!(faults[0].spot.map(|spot| spot.line), Some(2));
 }
 
-/// Three PEs of one host, the second and third without an edge to anybody.
+/// Three PEs of one host; the second and third have no edges.
 const THREE: &str = "[[pe]]\nname = 'a'\naddress = '127.0.0.1'\n\
                      [[pe]]\nname = 'b'\naddress = '127.0.0.2'\n\
                      [[pe]]\nname = 'c'\naddress = '127.0.0.3'\n";
@@ -458,7 +458,7 @@ link = 3
     );
 }
 
-/// Shaped links are for processes that read one clock.
+/// Shaped links are for processes that read the same clock.
 #[test]
 fn links_between_hosts_are_nobodys_to_shape() {
     let hosts = THREE.replace("127", "10").replace(

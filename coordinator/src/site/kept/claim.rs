@@ -1,6 +1,6 @@
-//! Who may make or remove the folder of a cluster. Two commands may be about to at the same
-//! moment: one that brings a cluster up claims its folder until the cluster is up or the
-//! folder gone again, and folders are made and removed by one process at a time.
+//! Exclusive creation and removal of the folders of running clusters. A command that starts a
+//! cluster claims its folder until the cluster is up or the folder is removed, and only one process
+//! at a time creates or removes folders.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
@@ -13,15 +13,15 @@ use flitcast_node::system::lock::{Lock, try_lock};
 use super::{Kept, KeptError, at, is_kept, taken};
 use crate::files::runtime_dir::runtime_dir;
 
-/// What a claim locks in the folder; in it stands who claims.
+/// Lock file of a claim in the folder; it contains the id of the claiming process.
 const CLAIM: &str = "claim";
-/// For another process to make or remove a folder of a few small files.
+/// Time for another process to create or remove a folder of a few small files.
 const OTHERS: Duration = Duration::from_secs(10);
-/// Between two looks whether it has.
+/// Time between two attempts to lock.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A new folder for a cluster, which nobody else touches; it goes with this, unless the
-/// cluster is up.
+/// A new folder for a cluster that no other process touches. Dropping it removes the folder, unless
+/// the cluster is up.
 #[derive(Debug)]
 pub struct Claim {
     folder: PathBuf,
@@ -29,25 +29,26 @@ pub struct Claim {
     lock: File,
 }
 
-/// What becomes of one who wants to bring a cluster up.
+/// The result of a claim.
 #[derive(Debug)]
 pub enum Claimed {
-    /// It may.
+    /// The folder is claimed.
     Here(Claim),
-    /// The cluster is up already.
+    /// The cluster is already up.
     Up(Kept),
-    /// Another process is bringing it up.
+    /// Another process is starting the cluster.
     Elsewhere {
-        /// Which.
+        /// Id of that process.
         process: String,
     },
 }
 
-/// Claims a folder, and makes it anew.
+/// Claims a folder and creates it.
 ///
 /// # Errors
 ///
-/// It cannot be made, or what is known of a cluster that is up cannot be read.
+/// Returns an error if the folder cannot be created, or if the state of a running cluster cannot be
+/// read.
 pub fn claim(folder: PathBuf) -> Result<Claimed, KeptError> {
     let _alone = alone()?;
     if is_claimed(&folder)? {
@@ -58,7 +59,7 @@ pub fn claim(folder: PathBuf) -> Result<Claimed, KeptError> {
     if let Some(kept) = Kept::read(folder.clone())? {
         return Ok(Claimed::Up(kept));
     }
-    // Of a keeper that was killed, and could not tidy up.
+    // A daemon that was killed may have left it.
     let _ = fs::remove_dir_all(&folder);
     match made(&folder) {
         Ok(lock) => Ok(Claimed::Here(Claim {
@@ -73,7 +74,7 @@ pub fn claim(folder: PathBuf) -> Result<Claimed, KeptError> {
     }
 }
 
-/// Makes a folder, and the claim in it, which stays locked.
+/// Creates a folder with a claim that stays locked.
 fn made(folder: &Path) -> Result<File, KeptError> {
     let made = DirBuilder::new().mode(0o700).create(folder);
     made.map_err(at(folder))?;
@@ -86,18 +87,18 @@ fn made(folder: &Path) -> Result<File, KeptError> {
 }
 
 impl Claim {
-    /// The folder.
+    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Leaves the folder to the keeper.
+    /// Hands the folder over to the daemon.
     pub fn leave_to_keeper(mut self) {
         self.is_up = true;
     }
 
-    /// Removes the folder, if it is this one's: its keeper, which has been told to end, may
-    /// have done so, and another command be bringing the cluster up by now.
+    /// Removes the folder if it still belongs to this claim. Its daemon may have removed it, and
+    /// another command may have claimed it again.
     fn give_up(&self) -> Result<(), KeptError> {
         let _alone = alone()?;
         let own = self.lock.metadata().map_err(at(&self.folder))?;
@@ -118,21 +119,21 @@ impl Drop for Claim {
     }
 }
 
-/// Removes the folder of a cluster, for its keeper.
+/// Removes the folder of a cluster, for its daemon.
 ///
 /// # Errors
 ///
-/// It cannot be removed.
+/// Returns an error if the folder cannot be removed.
 pub fn remove(folder: &Path) -> Result<(), KeptError> {
     let _alone = alone()?;
     gone(folder)
 }
 
-/// Removes a folder that nobody has, if it is one.
+/// Removes a folder, if it exists and is neither claimed nor used by a daemon.
 ///
 /// # Errors
 ///
-/// It cannot be removed.
+/// Returns an error if the folder cannot be removed.
 pub fn remove_forsaken(folder: &Path) -> Result<(), KeptError> {
     let _alone = alone()?;
     match is_claimed(folder)? || is_kept(folder).map_err(at(folder))? {
@@ -159,8 +160,8 @@ fn is_claimed(folder: &Path) -> Result<bool, KeptError> {
     }
 }
 
-/// Waits until no other process of this user makes or removes a folder; none does as long as
-/// this is held.
+/// Waits until no other process of this user creates or removes a folder, and prevents that until
+/// the result is dropped.
 fn alone() -> Result<File, KeptError> {
     let dir = runtime_dir()?;
     let lock = File::open(&dir).map_err(at(&dir))?;

@@ -1,19 +1,19 @@
-//! Clusters that `flitcast up` keeps: a keeper starts their PEs, starts them again when they
-//! end, and stops them; each command that works on such a cluster has them join it, as those
-//! that others start do. So nothing but processes lives between two commands, and a command
-//! that dies leaves nothing behind.
+//! Running clusters that `flitcast up` started: a daemon starts their PEs, restarts them when they
+//! end, and stops them. The PEs join each command that works on the cluster, like PEs that others
+//! start. So only processes exist between two commands, and a command that dies leaves nothing
+//! behind.
 //!
-//! What is known of such a cluster is in a folder of its user's own, and goes with it:
+//! The state of a running cluster is in a folder of its user, which is removed with the cluster:
 //!
 //! ```text
-//! cluster.json   written once: the file, where commands listen, how connections are guarded
-//! pes.json       written by the keeper when something has changed: processes, starts, ends
+//! cluster.json   written once: the file, where commands listen, how connections are secured
+//! pes.json       written by the daemon after each change: processes, starts, ends
 //! rounds.jsonl   a line for each command that has ended
 //! credentials/   certificates that were made for it, if any were
-//! claim          held by `flitcast up` until the cluster is up
-//! lock           held by the keeper as long as it lives
-//! use            held by the command that uses it
-//! log            what the PEs and the keeper say
+//! claim          locked by `flitcast up` until the cluster is up
+//! lock           locked by the daemon while it lives
+//! use            locked by the command that uses the cluster
+//! log            lines of the PEs and the daemon
 //! ```
 
 pub mod claim;
@@ -39,77 +39,78 @@ use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
 use crate::system::process::{Process, Signal};
 
-/// For a kept PE to join a command: it is told when to, and asks twice a second besides; and one
-/// that has just died is started again within this.
+/// Time for a running PE to join a command. The PE is notified and also tries twice a second; a PE
+/// that has just died is restarted within this time.
 pub const JOIN: Duration = Duration::from_secs(10);
 
-/// A cluster that is up.
+/// A running cluster.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Where that is known of it.
+    /// Folder with its state.
     pub folder: PathBuf,
-    /// What was settled when it was brought up.
+    /// Settings that were fixed when it was started.
     pub said: Said,
 }
 
-/// What is wrong with a cluster that is up, or should be.
+/// An error of a running cluster.
 #[derive(Debug, Error)]
 pub enum KeptError {
-    /// There is no place for what is known of it.
+    /// There is no directory for the state.
     #[error(transparent)]
     RuntimeDir(#[from] RuntimeDirError),
-    /// A file of ours cannot be read or written.
+    /// A file of the state cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Cause.
         source: io::Error,
     },
-    /// It is not what `flitcast up` has written.
+    /// A file of the state is invalid.
     #[error("{}: {why}; `flitcast down` takes it away", path.display())]
     Malformed {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         why: String,
     },
-    /// The file is another one by now.
+    /// The cluster file has changed.
     #[error(
         "{} has changed since `flitcast up`: take the cluster down (flitcast down {}) and up again",
         .0.display(),
         .0.display()
     )]
     Changed(PathBuf),
-    /// Another command is using it.
+    /// Another command uses the cluster.
     #[error("{name} is in use: {holder}")]
     InUse {
-        /// The cluster.
+        /// Name of the cluster.
         name: String,
-        /// What uses it.
+        /// Command that uses it.
         holder: String,
     },
-    /// Another root than its PEs are numbered from.
+    /// The requested root or spanning tree differs from that of the running cluster.
     #[error(
         "{option}: this cluster is up with {option} {up}, and its PEs are numbered by that: leave it out, or take the cluster down"
     )]
     Otherwise {
-        /// Which option.
+        /// Option.
         option: &'static str,
-        /// What it was up with.
+        /// Value in the running cluster.
         up: String,
     },
 }
 
-/// A command's right to use a cluster, as long as it lives.
+/// Exclusive use of a running cluster by a command, until dropped.
 #[derive(Debug)]
 pub struct Use(#[expect(dead_code, reason = "its end is what matters")] File);
 
-/// Takes a cluster that is up for a command that does `what` on it.
+/// Reserves the running cluster of a file, if there is one, for a command; `what` describes the
+/// command.
 ///
 /// # Errors
 ///
-/// Another one has it.
+/// Returns an error if another command uses the cluster.
 pub fn take(file: &Path, what: &str) -> Result<Option<Use>, KeptError> {
     match find(file)? {
         Some(kept) => kept.take(what).map(Some),
@@ -117,19 +118,19 @@ pub fn take(file: &Path, what: &str) -> Result<Option<Use>, KeptError> {
     }
 }
 
-/// An error with the path that it came from.
+/// Adds the path to an error.
 pub fn at(path: &Path) -> impl FnOnce(io::Error) -> KeptError {
     let path = path.to_owned();
     move |source| KeptError::Io { path, source }
 }
 
-/// The cluster of this file, if it is up.
+/// Returns the running cluster of this file, if there is one.
 ///
 /// # Errors
 ///
-/// What is known of it cannot be read.
+/// Returns an error if its state cannot be read.
 pub fn find(file: &Path) -> Result<Option<Kept>, KeptError> {
-    // A file that is gone may still have a cluster.
+    // A file that was removed may still have a running cluster.
     let file = file.canonicalize().or_else(|_| std::path::absolute(file));
     let Ok(file) = file else {
         return Ok(None);
@@ -144,11 +145,11 @@ pub fn find(file: &Path) -> Result<Option<Kept>, KeptError> {
     Kept::read(folder)
 }
 
-/// All that are up, by the names of their files.
+/// Returns all running clusters, sorted by their files.
 ///
 /// # Errors
 ///
-/// What is known of one cannot be read.
+/// Returns an error if the state of one cannot be read.
 pub fn all() -> Result<Vec<Kept>, KeptError> {
     let dir = runtime_dir()?;
     let mut all = Vec::new();
@@ -163,12 +164,12 @@ pub fn all() -> Result<Vec<Kept>, KeptError> {
     Ok(all)
 }
 
-/// What has a keeper tell its PEs that somebody listens. By default it does nothing, so it does no
-/// harm to a keeper that is older than this.
+/// Signal to the daemon that a command listens for the PEs. Its default action is to be ignored, so
+/// it does not harm a daemon of an older version.
 pub const CALL: Signal = Signal::URG;
 
-/// Has the PEs of a cluster join at once. If they cannot be told, they come a little later, by
-/// themselves.
+/// Notifies the PEs of a cluster that a command listens. PEs that miss the notification
+/// join a little later.
 pub fn call(folder: &Path) {
     if let Ok(Some(pes)) = Pes::read(folder)
         && let Some(keeper) = Process::numbered(pes.keeper)
@@ -177,35 +178,35 @@ pub fn call(folder: &Path) {
     }
 }
 
-/// What a keeper locks.
+/// Name of the daemon's lock file.
 const LOCK: &str = "lock";
 
-/// How the folders' names begin, ahead of what stands for the cluster file's path.
+/// Prefix of the folders' names; a hash of the cluster file's path follows.
 const FOLDER: &str = "up-";
 
-/// The folder of the cluster of a file, by its canonical path.
+/// Returns the folder for a cluster file, by its canonical path.
 pub fn folder_of(file: &Path) -> Result<PathBuf, RuntimeDirError> {
     let path = xxhash_rust::xxh3::xxh3_128(file.as_os_str().as_encoded_bytes());
     Ok(runtime_dir()?.join(format!("{FOLDER}{path:032x}")))
 }
 
-/// Whether a keeper lives that has its lock there.
+/// Returns whether a daemon holds its lock in the folder.
 pub fn is_kept(folder: &Path) -> io::Result<bool> {
-    // Shared: who only looks is in nobody's way but a keeper's that begins.
+    // A shared lock conflicts only with a daemon that is starting.
     match taken(&folder.join(LOCK), Lock::Shared) {
         Ok(taken) => Ok(taken.is_none()),
-        // It is being taken away.
+        // The folder is being removed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Takes the lock of a keeper; `None` while a keeper has it.
+/// Takes the lock of a daemon; returns `None` if a daemon holds it.
 pub fn lock(folder: &Path) -> io::Result<Option<File>> {
     taken(&folder.join(LOCK), Lock::Exclusive)
 }
 
-/// Takes a lock, if nobody has one against it.
+/// Takes a lock; returns `None` if a conflicting lock is held.
 fn taken(path: &Path, lock: Lock) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     let file = options
@@ -222,7 +223,7 @@ fn taken(path: &Path, lock: Lock) -> io::Result<Option<File>> {
 }
 
 impl Kept {
-    /// What a folder says of a cluster that a keeper keeps.
+    /// Reads the state of a cluster; returns `None` if no daemon runs it.
     fn read(folder: PathBuf) -> Result<Option<Kept>, KeptError> {
         if !folder.join(said::FILE).is_file() || !is_kept(&folder).map_err(at(&folder))? {
             return Ok(None);
@@ -231,11 +232,11 @@ impl Kept {
         Ok(Some(Kept { folder, said }))
     }
 
-    /// The arguments with which it was brought up, where nothing else was typed.
+    /// Returns the arguments with which the cluster was started.
     ///
     /// # Errors
     ///
-    /// Something else was typed, or the file has changed.
+    /// Returns an error if the typed arguments differ or the file has changed.
     pub fn arguments(&self, typed: &TreeArgs) -> Result<TreeArgs, KeptError> {
         if said::digest(&self.said.file)? != self.said.digest {
             return Err(KeptError::Changed(self.said.file.clone()));
@@ -257,7 +258,7 @@ impl Kept {
         })
     }
 
-    /// Its PEs join within this time, wherever the file would have had them started.
+    /// Makes the PEs join within `wait`, instead of the launch in the file.
     pub fn adopt(&self, placement: &mut Placement, wait: Duration) {
         let elsewhere = placement.is_elsewhere();
         placement.coordinator = self.said.coordinator.ip();
@@ -273,7 +274,7 @@ impl Kept {
         });
     }
 
-    /// Takes it for a command.
+    /// Reserves the cluster for a command; `what` describes the command.
     pub fn take(&self, what: &str) -> Result<Use, KeptError> {
         let path = self.folder.join("use");
         let Some(mut file) = taken(&path, Lock::Exclusive).map_err(at(&path))? else {

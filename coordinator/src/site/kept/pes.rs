@@ -1,4 +1,4 @@
-//! The processes of a cluster that is up: `pes.json`, written by the keeper, read by who asks.
+//! The processes of a running cluster: `pes.json`, written by the daemon and read by commands.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -14,38 +14,38 @@ const FILE: &str = "pes.json";
 /// The process of one PE.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptPe {
-    /// Whom it plays.
+    /// PE of the process.
     #[serde(with = "PeNumber")]
     pub pe: PeId,
-    /// Its process, while there is one.
+    /// Process id, while the process runs.
     pub process: Option<u32>,
-    /// Since when it runs, or does not.
+    /// Time of the last start or end.
     #[serde(rename = "since_s", with = "since")]
     pub since: SystemTime,
-    /// How often it was started.
+    /// Number of starts.
     pub starts: u32,
-    /// How often it has ended, or could not be started.
+    /// Number of ends, including failed starts.
     pub ends: u32,
-    /// How it did so last, and what it said last.
+    /// Description of the last end, with the last line of output.
     pub end: Option<String>,
 }
 
-/// All of them, and who keeps them.
+/// All processes of a running cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pes {
-    /// The keeper's process.
+    /// Process id of the daemon.
     pub keeper: u32,
-    /// The PEs, by their numbers.
+    /// The PEs in order of their numbers.
     pub pes: Vec<KeptPe>,
 }
 
 impl Pes {
-    /// Writes them, whole or not at all.
+    /// Writes the file as a whole or not at all.
     pub fn write(&self, folder: &Path) -> Result<(), KeptError> {
         state::write(&folder.join(FILE), self)
     }
 
-    /// Reads them; `None` before the keeper has written any.
+    /// Reads the file; returns `None` if the daemon has not written it yet.
     pub fn read(folder: &Path) -> Result<Option<Pes>, KeptError> {
         let path = folder.join(FILE);
         path.exists().then(|| state::read(&path)).transpose()
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(Pes::read(dir.path()).unwrap(), Some(pes));
         for wrong in [
             "[]",
-            // A time that no clock shows.
+            // A time outside the range of clocks.
             r#"{"keeper": 1, "pes": [{"pe": 0, "since_s": 18446744073709551615, "starts": 1, "ends": 0}]}"#,
         ] {
             std::fs::write(dir.path().join(FILE), wrong).unwrap();

@@ -1,5 +1,4 @@
-//! What was done on a cluster that is up: `rounds.jsonl`, a line for each command that has
-//! ended.
+//! The history of a running cluster: `rounds.jsonl`, a line for each command that has ended.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -11,25 +10,25 @@ use serde::{Deserialize, Serialize};
 use super::state::since;
 
 const FILE: &str = "rounds.jsonl";
-/// Beyond this the older half goes: some thousand lines.
+/// Maximum bytes, some thousand lines; the older half is removed beyond that.
 const LONGEST: u64 = 256 * 1024;
 
-/// What a command has done.
+/// A command that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// When it ended.
+    /// Time of its end.
     #[serde(rename = "at_s", with = "since")]
     pub at: SystemTime,
-    /// `scatter by fdf`.
+    /// Description, such as `scatter by fdf`.
     pub what: String,
-    /// How many rounds.
+    /// Number of rounds.
     pub rounds: u64,
-    /// `done`, or what went wrong.
+    /// `done`, or the failure.
     pub outcome: String,
 }
 
-/// Notes that a command has ended on the cluster of this file, if that is up. It is not
-/// worth an error that it cannot be noted.
+/// Records the end of a command on the running cluster of this file, if there is one. A failure to
+/// record is only logged.
 pub fn note(file: &Path, round: &Round) {
     if let Ok(Some(kept)) = super::find(file)
         && let Err(error) = append(&kept.folder, round)
@@ -44,7 +43,7 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
         let text = fs::read_to_string(&path)?;
         let half = text.len() / 2;
         let next = text.bytes().skip(half).position(|byte| byte == b'\n');
-        // A line's end is the end of a character.
+        // A newline is never inside a character.
         fs::write(&path, &text[half + next.map_or(0, |next| next + 1)..])?;
     }
     let line = serde_json::to_string(round)?;
@@ -52,18 +51,18 @@ fn append(folder: &Path, round: &Round) -> std::io::Result<()> {
     let before = file.metadata()?.len();
     let noted = file.write_all(format!("{line}\n").as_bytes());
     if noted.is_err() {
-        // Half a line would spoil the next one as well.
+        // A partial line would also damage the next one.
         file.set_len(before)?;
     }
     noted
 }
 
-/// All that are known, in order.
+/// Returns all recorded commands in order.
 pub fn read(folder: &Path) -> Vec<Round> {
     parse(&fs::read_to_string(folder.join(FILE)).unwrap_or_default())
 }
 
-/// The lines that this flitcast may have written.
+/// Parses the file and ignores invalid lines.
 pub fn parse(text: &str) -> Vec<Round> {
     let of = |line| serde_json::from_str(line).ok();
     text.lines().filter_map(of).collect()

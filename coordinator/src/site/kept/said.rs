@@ -1,4 +1,4 @@
-//! What `flitcast up` writes of a cluster, once: `cluster.json`.
+//! The settings that `flitcast up` fixes for a running cluster: `cluster.json`.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,47 +13,47 @@ use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
 
 pub const FILE: &str = "cluster.json";
-/// The certificates that were made for a cluster.
+/// Folder of the certificates that were created for a cluster.
 pub const CREDENTIALS: &str = "credentials";
 
-/// What is settled for as long as a cluster is up.
+/// The fixed settings of a running cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// What the cluster file calls it.
+    /// Name in the cluster file.
     pub name: String,
-    /// The cluster file, by its canonical path.
+    /// Canonical path of the cluster file.
     pub file: PathBuf,
-    /// What stood in it.
+    /// Hash of the cluster file's content.
     pub digest: String,
-    /// `--root`, if it was typed.
+    /// Value of `--root`, if it was typed.
     pub root: Option<String>,
-    /// Of a network: how the tree spans it.
+    /// Kind of the spanning tree of a network.
     pub spanning: Option<SpanningArg>,
-    /// How many PEs.
+    /// Number of PEs.
     pub pes: usize,
-    /// Where commands listen for the PEs.
+    /// Address where commands listen for the PEs.
     pub coordinator: SocketAddr,
-    /// How connections are guarded.
+    /// Security of connections.
     #[serde(flatten)]
     pub guard: Guard,
-    /// Since when it is up.
+    /// Time of the start.
     #[serde(rename = "since_s", with = "since")]
     pub since: SystemTime,
 }
 
-/// What stands for the contents of a file.
+/// Returns a hash of a file's content.
 pub fn digest(file: &Path) -> Result<String, KeptError> {
     let contents = fs::read(file).map_err(at(file))?;
     Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&contents)))
 }
 
 impl Said {
-    /// Writes it.
+    /// Writes the file.
     pub fn write(&self, folder: &Path) -> Result<(), KeptError> {
         state::write(&folder.join(FILE), self)
     }
 
-    /// Reads what was written.
+    /// Reads the file.
     pub fn read(folder: &Path) -> Result<Said, KeptError> {
         state::read(&folder.join(FILE))
     }

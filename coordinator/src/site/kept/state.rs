@@ -1,4 +1,4 @@
-//! Files about a cluster that is up, in JSON: written and read by Flitcast alone.
+//! JSON files of a running cluster, written and read only by Flitcast.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,11 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{KeptError, at};
 
-/// The longest file that is read: some hundred bytes and two paths, and a few hundred bytes for
-/// each PE.
+/// Maximum bytes of a file: some hundred bytes and two paths, and a few hundred bytes for each PE.
 const LONGEST: u64 = 64 * 1024 + 4096 * crate::options::pes::MAX_LOCAL_PES as u64;
 
-/// Writes a file, whole or not at all.
+/// Writes a file as a whole or not at all.
 pub fn write(path: &Path, state: &impl Serialize) -> Result<(), KeptError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
@@ -25,7 +24,7 @@ pub fn write(path: &Path, state: &impl Serialize) -> Result<(), KeptError> {
     written.map(drop).map_err(at(path))
 }
 
-/// Reads what was written.
+/// Reads a file that [`write`] has written.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, KeptError> {
     let malformed = |why: String| KeptError::Malformed {
         path: path.to_owned(),
@@ -40,36 +39,36 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, KeptError> {
         .map_err(|error| malformed(format!("this flitcast has not written it: {error}")))
 }
 
-/// A PE by its number.
+/// A PE, serialized as its number.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "PeId")]
 pub struct PeNumber(pub u32);
 
-/// A time in seconds since 1970.
+/// Serialization of a time as seconds since 1970.
 pub mod since {
     use std::time::{Duration, SystemTime};
 
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    /// The year 10000 begins, which no clock shows and no text tells.
+    /// The start of the year 10000, beyond all dates that can be formatted.
     const END: u64 = 253_402_300_800;
 
-    /// As a number.
+    /// Serializes a time as a number.
     ///
     /// # Errors
     ///
-    /// What the serializer says.
+    /// Returns an error if the serializer does.
     pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         let since = time.duration_since(SystemTime::UNIX_EPOCH);
         serializer.serialize_u64(since.unwrap_or_default().as_secs())
     }
 
-    /// From a number.
+    /// Deserializes a time from a number.
     ///
     /// # Errors
     ///
-    /// It is none, or no clock shows it.
+    /// Returns an error if the value is not an integer or is too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
         match u64::deserialize(from)? {
             seconds if seconds < END => Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),

@@ -1,5 +1,5 @@
-//! What `--cluster` asks for: the file's tree, or one that spans its network from the PE
-//! that `--root` names. The file itself is `cluster_file`'s business.
+//! Trees for `--cluster`: the tree of the file, or one that spans its network from the PE that
+//! `--root` names. `cluster_file` reads the file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::site::placement::Placement;
 use flitcast_proto::PeId;
 
 impl TreeArgs {
-    /// The tree of the cluster in the file at `path`; of a network one of each kind, or of
-    /// the kind that `--spanning` says.
+    /// Returns the tree of a cluster file; for a network, one of each kind, or the kind of
+    /// `--spanning`.
     ///
     /// # Errors
     ///
-    /// All that is wrong.
+    /// Returns all faults.
     pub(super) fn cluster(
         &self,
         path: &Path,
@@ -36,11 +36,11 @@ impl TreeArgs {
         Ok(trees)
     }
 
-    /// The same of a file that was read.
+    /// Returns the trees of a cluster file that has been read.
     ///
     /// # Errors
     ///
-    /// All that is wrong.
+    /// Returns all faults.
     pub fn of_cluster(
         &self,
         path: &Path,
@@ -102,7 +102,7 @@ impl TreeArgs {
     }
 }
 
-/// The PE that is called so, or has that number in the file.
+/// Returns the PE with this name, or with this number in the file.
 fn root_of(text: &str, path: &Path, placement: &Placement) -> Result<u32, TopologyError> {
     let places = &placement.places;
     let named = places
@@ -121,7 +121,7 @@ fn root_of(text: &str, path: &Path, placement: &Placement) -> Result<u32, Topolo
     })
 }
 
-/// Links of PEs by other numbers: P_i is whom the file counts as `nodes[i]`.
+/// Renumbers links: P_i is number `nodes[i]` in the file.
 fn renumbered(links: &Links, nodes: &[u32]) -> Links {
     let all = (0..).map(PeId).zip(nodes);
     all.filter_map(|(pe, node)| Some((pe, *links.get(&PeId(*node))?)))

@@ -1,16 +1,15 @@
-//! What `--cluster slurm` asks for: the tasks of this job of Slurm, on a star, which no tree
-//! beats where all reach all, or on the `--tree` that is typed. What the environment says of
-//! the job is `slurm`'s business.
+//! Trees for `--cluster slurm`: the tasks of this Slurm job, on a star, which is the best tree for
+//! a complete network, or on the `--tree` that was typed. `slurm` reads the environment of the job.
 
 use super::{Topology, TopologyError, tree_of};
 use crate::site::cluster_file::across_hosts;
 use crate::site::slurm::{Slurm, environment};
 
-/// The tree over the tasks of this job.
+/// Returns the tree over the tasks of this job.
 ///
 /// # Errors
 ///
-/// This is no job, or the tree is none.
+/// Returns an error if this is not a Slurm job or the tree is invalid.
 pub fn of_job(slurm: Slurm, tree: Option<&str>) -> Result<Vec<Topology>, TopologyError> {
     let spec = match tree {
         Some(spec) => spec.to_owned(),

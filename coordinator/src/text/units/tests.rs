@@ -1,4 +1,4 @@
-//! What people write, read exactly or refused; and what is printed for them.
+//! Tests of parsing and formatting of sizes, rates and times.
 
 use proptest::prelude::*;
 
@@ -174,7 +174,7 @@ proptest! {
         let text = Bytes(bytes).to_string();
         let digits = text.bytes().filter(u8::is_ascii_digit).count();
         prop_assert!(digits <= 4, "{}", text);
-        // A rounded size need not be whole bytes, nor fit (16 EiB).
+        // A rounded size may not be a whole number of bytes, or may not fit (16 EiB).
         if let Ok(back) = parse_bytes(&text) {
             prop_assert!(back.abs_diff(bytes) <= bytes / 1000, "{}", text);
         }

@@ -1,5 +1,4 @@
-//! The lower supervisor: it starts the command, passes on what that says, and says how it
-//! ended.
+//! The lower supervisor: it starts the command, forwards its stderr, and reports its end.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -8,95 +7,107 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, Run};
 
 use super::super::folders::Folders;
 use super::super::lock::{locked, within};
-use super::{Events, NAME, end_children, order, parse, tell};
+use super::{Events, NAME, Over, end_children, order, parse, tell};
 use crate::limits::{DYING, GRACE_OF_COMMANDS};
 use crate::system::children::{Ending, PROGRAM, Started};
 use crate::system::descriptors;
 use crate::system::processes::{FileId, MARK, Process, named};
 
-/// Why a command cannot be run, or ended.
+/// The reason why a command cannot be run, or ended.
 type Why = String;
 
-/// A supervisor that was told what to run.
+/// A supervisor with its order.
 pub struct Lower {
     folders: Folders,
     pe: PeId,
     run: Run,
 }
 
-/// The command, which runs.
 struct Running {
     leader: Started,
-    /// Says why it could not begin.
+    /// The output of the stage, with the reason if the command could not start.
     stage: Option<ChildStdout>,
     copying: Copying,
 }
 
-/// What passes on what the command says on stderr.
+/// The thread that forwards the command's stderr.
 struct Copying {
-    /// The pipe that it is said into.
+    /// The pipe to which the command writes.
     pipe: Option<FileId>,
-    /// When nobody can say anything any more: whether all of it is in the file.
+    /// The result when all writers have ended: whether all of the output is in the file.
     done: mpsc::Receiver<Result<(), Why>>,
 }
 
 impl Lower {
-    /// One that is told on standard input.
+    /// Creates a supervisor with the order on standard input.
     ///
     /// # Errors
     ///
-    /// Who started it is gone, or says nonsense.
+    /// Returns an error if the launcher is gone, or sends an invalid order.
     pub fn told(pe: PeId) -> io::Result<Lower> {
         let run = parse(&order()?)?;
         let folders = Folders::of(&run.work, pe).map_err(io::Error::other)?;
         Ok(Lower { folders, pe, run })
     }
 
-    /// Runs the command, and says on standard output how it ended. When this returns, nothing
-    /// of it is left, or what is left is named.
+    /// Runs the command, and reports on standard output how it ended. When this returns, none of
+    /// its processes is left, or those that are left are named.
     ///
     /// # Errors
     ///
-    /// The operating system refuses something basic.
+    /// Returns an error if the operating system refuses a basic request.
     pub async fn hold(&self) -> io::Result<()> {
         let mut events = Events::listen()?;
         let lock = match locked(&self.folders.task) {
             Ok(lock) => lock,
             Err(why) => return tell(&End::Failed(why)),
         };
-        // All of the command has it open, and so holds it.
+        // All processes of the command have the file open, and so hold the lock.
         descriptors::hand_down(&lock)?;
         let running = match self.start() {
             Ok(running) => running,
             Err(why) => return tell(&End::Failed(why)),
         };
-        let status = match events.until_ended(running.leader).await {
-            true => running.leader.reap()?,
-            false => None,
+        let limit = self.time_limit();
+        let over = events.until_ended(running.leader, limit).await;
+        let status = match over {
+            Over::Ended => running.leader.reap()?,
+            Over::Told | Over::Late => None,
         };
         let left = end_all(running.leader);
-        let end = running.end(status, &left);
-        match status {
-            Some(_) => tell(&end),
-            None => {
-                // The PE is gone, if nobody else has told us.
+        let why_ended = match (over, limit) {
+            (Over::Late, Some(limit)) => format!("was killed: it ran longer than {limit:?}"),
+            _ => "was told to end".to_owned(),
+        };
+        let end = running.end(status, &why_ended, &left);
+        match over {
+            Over::Ended | Over::Late => tell(&end),
+            Over::Told => {
+                // A failure means that the PE is gone.
                 let _ = tell(&end);
                 Ok(())
             }
         }
     }
 
-    /// Starts the command in a process group of its own, and a thread that passes on what it
-    /// says on stderr.
+    /// Returns how long the command may run.
+    fn time_limit(&self) -> Option<Duration> {
+        let limit = self.run.time_limit_ns;
+        (limit > 0).then(|| Duration::from_nanos(limit))
+    }
+
+    /// Starts the command in a separate process group, and a thread that forwards its stderr.
     fn start(&self) -> Result<Running, Why> {
         let folders = &self.folders;
         let is_file = !folders.shard.is_dir();
+        let directory = folders.directory(is_file);
         let mut stage = Command::new(PROGRAM);
         stage
             .arg0(NAME)
@@ -110,7 +121,9 @@ impl Lower {
         let mut child = stage
             .arg("--")
             .args(&self.run.words)
-            .current_dir(folders.directory(is_file))
+            .current_dir(&directory)
+            .env("PWD", &directory)
+            .env_remove("OLDPWD")
             .env("FLITCAST_PE", self.pe.0.to_string())
             .env("FLITCAST_PES", self.run.pes.to_string())
             .env(MARK, &folders.task)
@@ -130,10 +143,11 @@ impl Lower {
 }
 
 impl Running {
-    /// How it ended, as far as that is known, when all has been done to end it.
-    fn end(mut self, status: Option<Ending>, left: &[Process]) -> End {
+    /// Returns how the command ended, as far as that is known, after all attempts to end it;
+    /// `why_ended` if it did not end by itself.
+    fn end(mut self, status: Option<Ending>, why_ended: &str, left: &[Process]) -> End {
         let heard = self.copying.end();
-        // Who is left may be the stage itself, of which nothing more is heard.
+        // A remaining process may be the stage itself, whose output must not be waited for.
         let unstarted = left.is_empty().then(|| self.why_not_started()).flatten();
         let how = status.map(|status| (status.exit_status, status.signal));
         let (end, told) = match (unstarted, how) {
@@ -145,14 +159,11 @@ impl Running {
                 End::Signalled(signal),
                 format!("was killed by signal {signal}"),
             ),
-            (None, _) => (
-                End::Failed("it was told to end".to_owned()),
-                "was told to end".to_owned(),
-            ),
+            (None, _) => (End::Failed(format!("it {why_ended}")), why_ended.to_owned()),
         };
         match (left, heard) {
             ([], Ok(())) => end,
-            // It has failed anyway, by a cause that came before.
+            // The command has failed already, for an earlier reason.
             ([], Err(_)) if end != End::Exited(0) => end,
             ([], Err(why)) => End::Failed(format!("it {told}, but {why}")),
             (left, _) => End::Failed(format!(
@@ -162,30 +173,30 @@ impl Running {
         }
     }
 
-    /// What the stage has said, if that did not become the command.
+    /// Returns the output of the stage, if that could not start the command.
     fn why_not_started(&mut self) -> Option<String> {
         let mut said = Vec::new();
-        // It has ended, and nobody else has ever had the other end.
+        // The stage has ended, and no other process has ever had the other end.
         self.stage.take()?.read_to_end(&mut said).ok()?;
         (!said.is_empty()).then(|| String::from_utf8_lossy(&said).into_owned())
     }
 }
 
 impl Copying {
-    /// Passes on what is said to the PE, as long as that listens, and into a file.
+    /// Forwards the output to the PE, as long as that reads it, and into a file.
     fn begin(words: Option<ChildStderr>, file: &Path) -> Copying {
         let (say, done) = mpsc::channel();
         let pipe = words.as_ref().and_then(FileId::of);
         let file = file.to_owned();
         thread::spawn(move || {
             let copied = words.map_or(Ok(()), |words| copy(words, file));
-            // Nobody waits any more when it took too long.
+            // The receiver is gone if it took too long.
             let _ = say.send(copied);
         });
         Copying { pipe, done }
     }
 
-    /// Waits for the end of it, which is there when all have ended who could say something.
+    /// Waits for the end of the output, which comes when all processes that could write have ended.
     fn end(&self) -> Result<(), Why> {
         if let Ok(copied) = self.done.recv_timeout(DYING) {
             return copied;
@@ -212,7 +223,7 @@ fn copy(mut words: ChildStderr, path: PathBuf) -> Result<(), Why> {
     let mut listens = true;
     while let Ok(length @ 1..) = words.read(&mut block) {
         listens = listens && io::stderr().write_all(&block[..length]).is_ok();
-        // On a full disk it can still be heard.
+        // On a full disk the output still reaches the PE.
         if let Ok(open) = &mut file
             && let Err(error) = open.write_all(&block[..length])
         {
@@ -222,8 +233,8 @@ fn copy(mut words: ChildStderr, path: PathBuf) -> Result<(), Why> {
     file.map(drop)
 }
 
-/// Ends the group of the command, and whoever of its descendants has left that; who is left
-/// all the same.
+/// Ends the process group of the command, and its descendants that have left the group. Returns
+/// those that are left.
 fn end_all(leader: Started) -> Vec<Process> {
     if leader.has_group_left() {
         leader.end_group();
@@ -231,6 +242,6 @@ fn end_all(leader: Started) -> Vec<Process> {
             leader.kill_group();
         }
     }
-    // When one dies, those that it has started become ours.
+    // When one dies, its children become those of this process.
     end_children()
 }

@@ -1,5 +1,5 @@
-//! What becomes the command: a process that asks to be killed when its parent, the lower
-//! supervisor, dies, and then is replaced by the command, which keeps that.
+//! The process that becomes the command: it asks to be killed when its parent, the lower supervisor,
+//! dies, and is then replaced by the command, for which that setting remains.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -11,31 +11,31 @@ use std::process::{Command, Stdio};
 
 use crate::system::children;
 
-/// Of why a command cannot be started: nobody reads it before this process has ended, so it
-/// has to fit a pipe.
+/// Maximum length of the reason why a command cannot be started: it is only read after the end of this
+/// process, so it has to fit into a pipe.
 const LONGEST_WHY: usize = 4000;
 
-/// What is run, and with what. The current directory and standard error are those of this
+/// The command with its input and output. The current directory and standard error are those of this
 /// process already.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// The supervisor.
+    /// The process number of the supervisor.
     pub parent: i32,
-    /// Standard input; `None`: empty.
+    /// Standard input; `None` for an empty one.
     pub stdin: Option<PathBuf>,
-    /// Where standard output goes.
+    /// The file for standard output.
     pub stdout: PathBuf,
     /// The program and its arguments.
     pub words: Vec<OsString>,
 }
 
 impl Stage {
-    /// Becomes the command; if it cannot, says on standard output why. While that is open, it
-    /// has not.
+    /// Becomes the command; if that fails, writes the reason to standard output. While that is open,
+    /// the command has not started.
     ///
     /// # Errors
     ///
-    /// Not even that can be said.
+    /// Returns an error if the reason cannot be written either.
     pub fn enter(&self) -> io::Result<()> {
         // The command does not inherit it.
         let mut told = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -43,7 +43,7 @@ impl Stage {
         told.write_all(&why.as_bytes()[..why.len().min(LONGEST_WHY)])
     }
 
-    /// Why it cannot.
+    /// Becomes the command, or returns the reason why it cannot.
     fn become_it(&self) -> String {
         if let Err(error) = children::be_killed_with_parent() {
             return format!("cannot ask to be ended with the supervisor: {error}");
@@ -73,7 +73,7 @@ impl Stage {
 
 fn not_started(program: &Path, error: &io::Error) -> String {
     let why = format!("`{}` cannot be started: {error}", program.display());
-    // With a slash in it, it is no name to be looked up in PATH.
+    // With a slash in it, the program is not searched in PATH.
     let is_near = program.is_relative() && program.components().count() > 1;
     match is_near && error.kind() == io::ErrorKind::NotFound {
         true => format!("{why}; it counts from the shard: give its path from the root"),

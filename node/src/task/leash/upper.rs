@@ -1,5 +1,5 @@
-//! The upper supervisor: it starts the lower one and hands it what it was told. If that one is
-//! killed, it ends what is left of the command.
+//! The upper supervisor: it starts the lower one and passes the order on. If the lower one is killed,
+//! it ends the remaining processes of the command.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -9,16 +9,18 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::End;
 
 use super::super::lock::within;
-use super::{Events, NAME, arguments, end_children, ended_with, order, tell};
+use super::{
+    Events, NAME, STOOD_STILL, arguments, end_children, ended_with, order, stands_still, tell,
+};
 use crate::limits::ENDING_OF_COMMANDS;
 use crate::system::children::{PROGRAM, Started};
 use crate::system::processes::named;
 
-/// Has a command run by a supervisor below this one. When this returns, nothing of it is left.
+/// Runs a command by a supervisor below this one. When this returns, none of its processes is left.
 ///
 /// # Errors
 ///
-/// The operating system refuses something basic.
+/// Returns an error if the operating system refuses a basic request.
 pub async fn hold(pe: PeId) -> io::Result<()> {
     let order = order()?;
     let mut events = Events::listen()?;
@@ -27,28 +29,37 @@ pub async fn hold(pe: PeId) -> io::Result<()> {
         .args(arguments(pe))
         .arg("--lower")
         .stdin(Stdio::piped())
-        // What is sent to a whole group, one of the two survives.
+        // One of the two survives a signal to a whole group.
         .process_group(0)
         .spawn()?;
     let started = Started::of(&lower);
     let mut leash = lower.stdin.take();
     if let Some(leash) = &mut leash {
-        // Who has ended already is heard of just below.
+        // If it has ended already, the wait below finds that.
         let _ = leash.write_all(&order);
     }
-    events.until_ended(started).await;
+    let stood_still = tokio::select! {
+        _ = events.until_ended(started, None) => false,
+        () = stands_still(Some(started)) => true,
+    };
     drop(leash);
+    if stood_still {
+        started.kill();
+    }
     if !within(ENDING_OF_COMMANDS, || started.has_ended()) {
-        // It was stopped, say.
+        // It was stopped, for example.
         started.kill();
     }
     let status = lower.wait()?;
     let left = end_children();
     if status.success() {
-        // It has told all.
+        // It has written its report.
         return Ok(());
     }
-    let mut why = ended_with(status);
+    let mut why = match stood_still {
+        true => STOOD_STILL.to_owned(),
+        false => ended_with(status),
+    };
     if !left.is_empty() {
         why += &format!(", but for {}, which survives SIGKILL", named(&left));
     }

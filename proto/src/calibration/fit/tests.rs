@@ -1,18 +1,17 @@
-//! Links with known parameters, measured in all weathers.
+//! Fits of links with known parameters, measured with noise and outliers.
 
 use super::*;
 
-/// A link and how it is measured.
+/// A link and the conditions of its measurement.
 #[derive(Clone, Copy, Debug)]
 struct Weather {
     link: Link,
-    /// Times of each size.
     repeats: usize,
-    /// The noise of every time, relative to it, at most.
+    /// Maximum noise of every time, relative to it.
     noise: f64,
-    /// And of every time in nanoseconds, at most.
+    /// Maximum noise of every time in nanoseconds.
     jitter_ns: f64,
-    /// Of 100 times, how many are wild.
+    /// Number of outliers among 100 times.
     wild_pct: u64,
 }
 
@@ -20,8 +19,8 @@ fn uniform(random: &mut SplitMix64) -> f64 {
     random.below(1 << 53) as f64 / (1u64 << 53) as f64
 }
 
-/// Noise as sums of three uniform numbers: a bell without far tails. A wild time is
-/// 1.2 to 20 times too long, one in ten of them too short.
+/// Measures a link. Noise is the sum of three uniform numbers: bell-shaped without long tails. An
+/// outlier is 1.2 to 20 times too long; one in ten outliers is too short.
 fn measure(weather: Weather, random: &mut SplitMix64) -> Vec<Point> {
     let Weather { link, .. } = weather;
     let sizes = std::iter::once(24).chain((0..11).map(|k| 1024u64 << k));
@@ -55,7 +54,7 @@ fn link(latency_ns: f64, ns_per_byte: f64, burst_bytes: f64) -> Link {
     }
 }
 
-/// From loopback to a slow line, without and with a token bucket.
+/// Links from loopback to a slow line, without and with a token bucket.
 const LINKS: [(f64, f64, f64); 6] = [
     (15_000.0, 0.3, 0.0),
     (60_000.0, 8.0, 0.0),
@@ -77,7 +76,7 @@ fn weathers(wild_pct: u64) -> impl Iterator<Item = Weather> {
         })
 }
 
-/// The values beside the truth.
+/// Returns the fitted values with the true ones.
 fn against_truth(fit: MeasuredLink, link: Link) -> [(Estimate, f64); 3] {
     [
         (fit.latency_ns, link.latency_ns),
@@ -104,8 +103,8 @@ fn without_noise_the_fit_is_exact() {
     }
 }
 
-/// A fast line behind a bucket: until that is empty, bytes go as fast as the software
-/// can, and that shows.
+/// A fast line behind a token bucket: until the bucket is empty, bytes move at the pace of the
+/// software.
 #[test]
 fn a_burst_at_the_softwares_pace_is_no_rate() {
     let sizes = (0..11).map(|k| 1024u64 << k);
@@ -122,8 +121,8 @@ fn a_burst_at_the_softwares_pace_is_no_rate() {
     assert!((found.latency_ns - 12_000.0).abs() < 100.0, "{found:?}");
 }
 
-/// With up to three of ten times wild: the latency within 5 %, the rate within 2 %, the
-/// burst within 4 KiB, in at least 95 of 100 cases.
+/// With up to three of ten times outliers, the latency is within 5 %, the rate within 2 %, and the
+/// burst within 4 KiB in at least 95 of 100 cases.
 #[test]
 fn parameters_are_recovered_from_noise_and_outliers() {
     const CASES: u64 = 20;
@@ -148,8 +147,8 @@ fn parameters_are_recovered_from_noise_and_outliers() {
     }
 }
 
-/// And they say something: a rate is known to 3 % from nine times of each size, one in
-/// ten of them wild.
+/// The intervals are also narrow: a rate is known to 3 % from nine times of each size, one in ten
+/// of them an outlier.
 #[test]
 fn the_intervals_hold_the_truth_in_nine_of_ten_cases() {
     const CASES: u64 = 20;
@@ -195,8 +194,7 @@ fn wild_points_are_not_used_and_good_ones_are() {
     assert!(good * 10 >= points.len() * 6, "{good} of {}", points.len());
 }
 
-/// Nothing is known of the spread where each size was timed once, but how far the
-/// times are off the line is.
+/// A size that was timed once shows no variation, but its deviation from the line is known.
 #[test]
 fn single_times_still_give_an_interval() {
     let times = [100.0, 210.0, 290.0, 420.0, 805.0];

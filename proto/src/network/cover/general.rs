@@ -1,16 +1,16 @@
-//! Covers of any network: Lovász's proof of Edmonds' theorem (1976), carried out.
+//! Covers of any network by Lovász's proof of Edmonds' theorem (1976).
 
 use super::{CoverError, Parents};
 use crate::network::Network;
 
-/// Edges of a network that is searched in a few seconds.
+/// Maximum number of edges of a network that is searched in a few seconds.
 const MOST_EDGES: usize = 1_000;
 
-/// The arcs of a network, which may be taken.
+/// The arcs of a network, some of which are taken.
 struct Arcs {
-    /// Sender and receiver of each, by sender, then by receiver.
+    /// Sender and receiver of each arc, sorted.
     ends: Vec<[u32; 2]>,
-    /// The arcs from a node are `first[node]..first[node + 1]`.
+    /// Index of each node's first arc: the arcs from a node are `first[node]..first[node + 1]`.
     first: Vec<usize>,
     reversed: Vec<usize>,
     is_taken: Vec<bool>,
@@ -41,16 +41,16 @@ impl Arcs {
         self.first[node as usize]..self.first[node as usize + 1]
     }
 
-    /// How many ways lead from any of these nodes to another that share no arc and take none that is
-    /// taken, counted up to `most` (Ford and Fulkerson).
+    /// Returns the number of arc-disjoint paths from the nodes `from` to `to` without taken arcs,
+    /// counted up to `most` (Ford and Fulkerson).
     fn ways(&self, from: &[u32], to: u32, most: usize) -> usize {
         let mut is_used = vec![false; self.ends.len()];
         let is_free = |is_used: &[bool], arc: usize| {
-            // On an arc that is used the other way, two ways are exchanged.
+            // On an arc that is used in the opposite direction, two paths are exchanged.
             !is_used[arc] && !self.is_taken[arc] || is_used[self.reversed[arc]]
         };
         for found in 0..most {
-            // By node, the arc over which it was reached first.
+            // The arc over which each node was reached first, by node.
             let mut reached: Vec<Option<usize>> = vec![None; self.first.len() - 1];
             let mut waiting = from.to_vec();
             let mut next = 0;
@@ -81,7 +81,7 @@ impl Arcs {
     }
 }
 
-/// By node, how many ways lead there from the root that share no arc; 0 for the root itself.
+/// Returns the number of arc-disjoint paths from the root to each node; 0 for the root itself.
 pub fn ways_to_all(network: &Network, root: u32) -> Vec<usize> {
     let arcs = Arcs::of(network);
     let nodes = 0..network.len() as u32;
@@ -92,8 +92,8 @@ pub fn ways_to_all(network: &Network, root: u32) -> Vec<usize> {
     ways.collect()
 }
 
-/// As many trees as there can be. Each is grown arc by arc, so that there remain ways enough to its
-/// newest node for all trees that are yet to be grown; such an arc exists always.
+/// Returns the parents in the maximum number of trees. Each tree grows arc by arc such that enough
+/// paths to its newest node remain for all trees that follow; such an arc always exists.
 pub(super) fn parents(network: &Network, root: u32) -> Result<Parents, CoverError> {
     let edges = network.edges();
     if edges > MOST_EDGES {
@@ -109,7 +109,8 @@ pub(super) fn parents(network: &Network, root: u32) -> Result<Parents, CoverErro
         let mut parents: Vec<Option<u32>> = vec![None; network.len()];
         let mut joined = vec![root];
         let mut next = 0;
-        // An arc that is refused once stays so for this tree, as there are ever fewer ways.
+        // An arc that is refused once stays refused for this tree, because the number of paths only
+        // decreases.
         while let Some(&tail) = joined.get(next) {
             next += 1;
             for arc in arcs.out_of(tail) {

@@ -1,10 +1,10 @@
-//! Covers: many trees at once that span a network from one root, so that no arc is in two of them
+//! Covers: several trees that span a network from one root such that no arc is in two of them
 //! (paper 000, section IV). Links are full duplex, so an edge is two arcs.
 //!
-//! There can be as many trees as arc-disjoint ways lead from the root to whoever has the fewest
-//! (Edmonds). Hypercubes have theirs by a rule of Johnsson and Ho; the rules for tori, meshes and de
-//! Bruijn networks are ours ([`rules`]). For all others, Lovász's proof of Edmonds' theorem is
-//! carried out ([`general`]).
+//! The maximum number of trees is the minimum, over all nodes, of the number of arc-disjoint paths
+//! from the root (Edmonds). For hypercubes the trees follow a rule of Johnsson and Ho; the rules
+//! for tori, meshes and de Bruijn networks are new ([`rules`]). For other networks the trees follow
+//! from Lovász's proof of Edmonds' theorem ([`general`]).
 
 mod general;
 mod rules;
@@ -19,41 +19,41 @@ pub use general::ways_to_all;
 /// Trees that share no arc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cover {
-    /// The trees, at least one. They have the same PEs.
+    /// Trees, at least one, with the same PEs.
     pub trees: Vec<Tree>,
-    /// The node that each PE stands on, by PE index: P0 on the root, the other PEs on the other
-    /// nodes in increasing order.
+    /// Network node of each PE, by PE index: P0 is on the root, the other PEs on the other nodes in
+    /// increasing order.
     pub nodes: Vec<u32>,
 }
 
-/// Why there is no cover.
+/// The reason why there is no cover.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CoverError {
-    /// No tree spans the network from there.
+    /// No tree spans the network from this root.
     #[error(transparent)]
     Spanning(#[from] SpanningError),
-    /// Too much to work out.
+    /// The search would take too long.
     #[error(
         "a cover of a network without a rule of its own is worked out for at most {most} edges, \
          and this one has {edges}"
     )]
     TooLarge {
-        /// How many edges the network has.
+        /// Number of edges of the network.
         edges: usize,
-        /// How many it may have.
+        /// Maximum number of edges.
         most: usize,
     },
 }
 
-/// The parent of each node in each tree; of the root, itself.
+/// The parent of each node in each tree; the root is its own parent.
 type Parents = Vec<Vec<u32>>;
 
-/// The most trees that a rule gives for a network that is known by name, or all that there can be.
+/// Computes a cover: by the rule of a named network, otherwise with the maximum number of trees.
 ///
 /// # Errors
 ///
-/// That there is no such root, nodes that cannot be reached from it, or a network too large to
-/// search.
+/// Returns an error if the root does not exist, if nodes cannot be reached from it, or if the
+/// network is too large to search.
 pub fn cover(
     network: &Network,
     spec: Option<&NetworkSpec>,
@@ -64,7 +64,7 @@ pub fn cover(
         Some(parents) => parents,
         None => general::parents(network, root)?,
     };
-    // Every cover is checked before somebody goes by it: another one would be a bug of ours.
+    // Every cover is checked; a violation would be a bug of this module.
     assert!(
         is_cover(network, root, &parents),
         "the trees of a cover share an arc, or have one that is none of the network's"
@@ -78,7 +78,8 @@ pub fn cover(
     })
 }
 
-/// Whether the trees use arcs of the network, and none twice. That they span it, making them shows.
+/// Returns whether the trees use only arcs of the network, and none twice. Creating the trees
+/// checks that they span the network.
 fn is_cover(network: &Network, root: u32, trees: &Parents) -> bool {
     let arcs = trees.iter().flat_map(|tree| {
         let nodes = (0..tree.len() as u32).filter(|node| *node != root);

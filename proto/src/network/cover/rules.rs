@@ -1,12 +1,11 @@
-//! Covers of networks that have a rule: who is whose parent follows from coordinates relative to the
-//! root.
+//! Covers of networks with a rule: parents follow from coordinates relative to the root.
 
 use std::collections::VecDeque;
 
 use super::Parents;
 use crate::network::NetworkSpec;
 
-/// The trees by the network's rule, if it has one.
+/// Returns the trees by the network's rule, if it has one.
 pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
     match spec {
         NetworkSpec::Ring { nodes } if *nodes > 2 => Some(torus(&[*nodes], root)),
@@ -17,13 +16,13 @@ pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
         NetworkSpec::Hypercube { dimensions } if *dimensions > 0 => {
             Some(hypercube(*dimensions, root))
         }
-        // Of a larger base there are more trees than two, which the search finds.
+        // With a larger base there are more than two trees, which the search finds.
         NetworkSpec::DeBruijn { base: 2, digits } if *digits > 1 => Some(de_bruijn(*digits, root)),
         _ => None,
     }
 }
 
-/// Places in a grid, dimension 0 the slowest to change.
+/// Coordinates in a grid; dimension 0 changes slowest.
 struct Grid<'a> {
     sides: &'a [u32],
     root: Vec<u32>,
@@ -43,7 +42,7 @@ impl<'a> Grid<'a> {
         self.sides.iter().product()
     }
 
-    /// The dimensions in which there are neighbours.
+    /// Returns the dimensions in which nodes have neighbours.
     fn dimensions(&self) -> Vec<usize> {
         let all = 0..self.sides.len();
         all.filter(|dimension| self.sides[*dimension] > 1).collect()
@@ -58,7 +57,7 @@ impl<'a> Grid<'a> {
         place
     }
 
-    /// The node a step away, around the ends.
+    /// Returns the node at a distance of one step, with wrap-around.
     fn beside(&self, place: &[u32], dimension: usize, step: i64) -> u32 {
         let mut node = 0;
         for (at, side) in self.sides.iter().enumerate() {
@@ -70,8 +69,8 @@ impl<'a> Grid<'a> {
     }
 }
 
-/// The last dimension before `dimensions[j]`, around, in which the node is not level with the root;
-/// `dimensions[j]` itself comes last.
+/// Returns the last dimension before `dimensions[j]`, cyclically, in which the node differs from
+/// the root; `dimensions[j]` itself is checked last.
 fn before(dimensions: &[usize], j: usize, is_off: impl Fn(usize) -> bool) -> usize {
     let count = dimensions.len();
     let back = (1..=count).map(|back| dimensions[(j + count - back) % count]);
@@ -79,8 +78,9 @@ fn before(dimensions: &[usize], j: usize, is_off: impl Fn(usize) -> bool) -> usi
     off.next().unwrap_or(dimensions[j])
 }
 
-/// Two trees for each dimension, one for each way around it (ours): off the root's level in the
-/// dimension, then down to it in all others, then back.
+/// Returns two trees for each dimension, one for each direction around it (a new rule). On the path
+/// from a node to the root, the first step leaves the root's level in the dimension; then the path
+/// returns to that level in all other dimensions, and last in the dimension itself.
 fn torus(sides: &[u32], root: u32) -> Parents {
     let grid = Grid::of(sides, root);
     let dimensions = grid.dimensions();
@@ -102,7 +102,8 @@ fn torus(sides: &[u32], root: u32) -> Parents {
     trees.map(tree).collect()
 }
 
-/// A tree for each dimension (ours), which leaves the root by both of its ports there.
+/// Returns a tree for each dimension (a new rule), which leaves the root by both of its ports in
+/// that dimension.
 fn mesh(sides: &[u32], root: u32) -> Parents {
     let grid = Grid::of(sides, root);
     let dimensions = grid.dimensions();
@@ -134,7 +135,7 @@ fn mesh(sides: &[u32], root: u32) -> Parents {
     (0..dimensions.len()).map(tree).collect()
 }
 
-/// A tree for each dimension (Johnsson and Ho, 1989), dimension 0 being the highest bit.
+/// Returns a tree for each dimension (Johnsson and Ho, 1989); dimension 0 is the highest bit.
 fn hypercube(dimensions: u32, root: u32) -> Parents {
     let all: Vec<usize> = (0..dimensions as usize).collect();
     let bit = |dimension: usize| 1u32 << (all.len() - 1 - dimension);
@@ -154,8 +155,9 @@ fn hypercube(dimensions: u32, root: u32) -> Parents {
     all.iter().copied().map(tree).collect()
 }
 
-/// Two trees on the words of so many binary digits, breadth first: by digits appended, and by digits put
-/// in front, without the first one's arcs (ours; paper 000 has both shifts, and not that they can meet).
+/// Returns two breadth-first trees on the words of `digits` binary digits: one appends digits, the
+/// other puts digits in front, without the first one's arcs (a new rule; paper 000 uses both
+/// shifts, and does not mention that they can share arcs).
 fn de_bruijn(digits: u32, root: u32) -> Parents {
     let nodes = 1u32 << digits;
     let append = |node: u32| [0, 1].map(|digit| node * 2 % nodes + digit);
@@ -167,7 +169,7 @@ fn de_bruijn(digits: u32, root: u32) -> Parents {
     vec![appended, in_front]
 }
 
-/// The tree over the arcs that are allowed. Its nodes are all of them.
+/// Returns the breadth-first tree over the allowed arcs, which contains all nodes.
 fn breadth_first(
     nodes: u32,
     root: u32,

@@ -15,7 +15,7 @@ fn covered(spec: &str, root: u32) -> Cover {
     });
     let parents = parents.collect();
     assert!(is_cover(&network, root, &parents), "{spec} from {root}");
-    // Edmonds' theorem, but for two trees of a de Bruijn network.
+    // The number of trees is that of Edmonds' theorem; a de Bruijn network has two.
     let ways = ways_to_all(&network, root)
         .into_iter()
         .filter(|ways| *ways > 0);

@@ -22,7 +22,7 @@ fn case(spec: &str, root: u32) -> Case {
 }
 
 impl Case {
-    /// The bound, and the steps for each deal.
+    /// Returns the bound and the steps for each distribution.
     fn scatters(&self, flits: &[u64]) -> [u64; 4] {
         let [whole, striped, levelled] = Deal::ALL.map(|how| {
             let dealt = deal(&self.cover, flits, how);
@@ -37,8 +37,8 @@ impl Case {
     }
 }
 
-/// Degree, trees and depth; bound and scatters by each deal of 8 flits for each PE, and of one long
-/// message; the gather of the striped 8; the broadcast of 60.
+/// Degree, trees and depth; bound and scatters by each distribution of 8 flits for each PE, and of
+/// one long message; the gather of the striped 8; the broadcast of 60.
 #[test]
 fn covers_take_what_the_table_says() {
     for (spec, root, shape, eights, big, others) in [
@@ -150,7 +150,7 @@ fn covers_take_what_the_table_says() {
     }
 }
 
-/// The spec's cases, worked out by hand there.
+/// The cases of the spec, computed by hand there.
 #[test]
 fn a_port_for_each_child_of_p0_gathers_as_the_spec_says() {
     let tree = |spec: &str| {

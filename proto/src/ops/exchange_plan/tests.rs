@@ -12,7 +12,8 @@ fn each(pes: usize, length: u64) -> Vec<Vec<u64>> {
     (0..pes).map(|from| row(from).collect()).collect()
 }
 
-/// Many ports and single ports: one flit each on complete binary trees.
+/// One flit for each pair on complete binary trees, with a port for each neighbour and with one
+/// port.
 #[test]
 fn one_flit_each_takes_what_the_table_says() {
     for (pes, expected) in [
@@ -33,7 +34,7 @@ fn one_flit_each_takes_what_the_table_says() {
         let [many, single] = plans.map(|plan| plan.time_steps);
         assert_eq!(many, expected[0], "{pes} PEs");
         match pes {
-            // Of 63 PEs the table has the bound only.
+            // The table has only the bound for 63 PEs.
             63 => assert!(single * 100 <= expected[1] * 102, "{single} steps"),
             _ => assert_eq!(single, expected[1], "{pes} PEs"),
         }

@@ -7,13 +7,14 @@ fn tree(spec: &str) -> Tree {
     spec.build().unwrap()
 }
 
-/// The shorter of the two plans by single ports, and the bound.
+/// Returns the steps of the shorter of the two plans with one port, and the bound.
 fn by_one_port(tree: &Tree, flits: &[u64]) -> [u64; 2] {
     let plans = [Order::Hungry, Order::Needy].map(|order| one_port(tree, flits, order).time_steps);
     [plans[0].min(plans[1]), least_steps(tree, flits)]
 }
 
-/// Many ports, single ports, ring emulation: one flit each on complete binary trees.
+/// One flit for each PE on complete binary trees, with a port for each neighbour, with one port,
+/// and by ring emulation.
 #[test]
 fn one_flit_each_takes_what_the_table_says() {
     for (pes, expected) in [
@@ -34,7 +35,7 @@ fn one_flit_each_takes_what_the_table_says() {
     }
 }
 
-/// `n + ceil(n / 2) - 1` by single ports, on the bound.
+/// Plans with one port take `n + ceil(n / 2) - 1` steps, which is the bound.
 #[test]
 fn paths_take_half_as_long_again() {
     for pes in 3..40 {
@@ -63,7 +64,7 @@ fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
     }
 }
 
-/// On 60 trees 1.017 times the bound on average, on it in 47, and at worst 1.28 times it.
+/// On 60 trees, plans take 1.017 times the bound on average and 1.28 times at worst; 47 meet it.
 #[test]
 fn single_ports_come_near_the_bound() {
     let mut random = SplitMix64::new(5);

@@ -10,7 +10,6 @@ use crate::tree::TreeSpec;
 const FLIT: u64 = 100;
 const BLOCK: u64 = 400;
 
-/// Nothing costs anything.
 const FREE: FileCosts = FileCosts {
     open_ns: 0.0,
     read_ns_per_byte: 0.0,
@@ -26,7 +25,7 @@ const FREE: FileCosts = FileCosts {
     memory_bytes: f64::INFINITY,
 };
 
-/// A scatter over links of a byte a nanosecond to PEs that share one disk.
+/// Predicts a scatter over links of a byte a nanosecond to PEs that share one disk.
 fn scatter(tree: &str, bytes: u64, made_of: MadeOf, disk: FileCosts) -> Prediction {
     let spec: TreeSpec = tree.parse().unwrap();
     let tree = Arc::new(spec.build().unwrap());
@@ -146,17 +145,16 @@ fn what_is_not_in_memory_is_waited_for_at_its_source() {
     };
     let warm = predicted(&tree, &[0, bytes], files(entries(1)));
     assert_eq!((warm.round_ns(), warm.disk_ns()), (bytes, 0));
-    // The first block was read before the round; the network takes the last one's time.
+    // The first block was read before the round; the network takes the time of the last one.
     let got = predicted(&tree, &[0, bytes], files(cold));
     assert_eq!(got.round_ns(), 9 * BLOCK * 5 + BLOCK);
-    // Each block but the first was waited for when the last flit ahead of it had gone.
+    // Each block but the first was waited for after the last flit before it.
     assert_eq!(got.files_ns, vec![9 * (BLOCK * 5 - (BLOCK - FLIT)), 0]);
 }
 
-/// One receiver, its disk and its page cache, simulated from the rules alone, a byte at a
-/// time: the network fills a block while another one is written to memory, at so many
-/// ticks a byte; what is beyond the memory goes to the disk before the writer goes on;
-/// at the end of each file all that is in memory of it goes to the disk.
+/// Simulates one receiver, its disk and its page cache byte by byte, from the rules alone: the
+/// network fills a block while another one is written to memory; data beyond the memory goes to the
+/// disk first; the end of a file syncs it. `write` and `flush` are ticks per byte.
 fn byte_by_byte(bytes: u64, file: u64, write: u64, flush: u64, memory: u64) -> (u64, u64) {
     let (mut now, mut filled, mut sent) = (0u64, 0u64, 0u64);
     let (mut writer_free, mut written, mut dirty) = (0u64, 0u64, 0u64);
@@ -179,7 +177,7 @@ fn byte_by_byte(bytes: u64, file: u64, write: u64, flush: u64, memory: u64) -> (
     while sent < bytes {
         let flit = FLIT.min(bytes - sent);
         sent += flit;
-        // The network never stands still: what was not taken is there.
+        // The network never idles: data that was not accepted waits at the receiver.
         now = now.max(sent);
         if filled + flit > BLOCK {
             now = now.max(writer_free);
@@ -208,8 +206,8 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
         };
         let got = scatter("star:2", files * file, entries(files), disk);
         let (arrived, visible) = byte_by_byte(files * file, file, write, flush, memory);
-        // What waits for a block in the network goes on flit by flit, so a port that was
-        // held up catches up: the last byte is there at most a block's time earlier.
+        // Data that waits for a block in the network is sent flit by flit, so a delayed port
+        // catches up: the last byte arrives at most a block's time earlier.
         let told = (got.round_ns(), got.round_ns() + got.commit_ns());
         let case = format!("case {case}: {files} files of {file}, {write}, {flush}, {memory}");
         assert!(
@@ -223,7 +221,7 @@ fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
     }
 }
 
-/// What a PE says of its files is not believed to be small.
+/// Costs that a PE reports may be of any size.
 #[test]
 fn files_without_number_that_take_for_ever_are_predicted_all_the_same() {
     let worst = FileCosts::from_array([1e10; crate::cost::FILE_COSTS]);

@@ -1,4 +1,4 @@
-//! What a PE is told of the rounds, to and from protobuf.
+//! The schedule of a PE for the rounds, to and from protobuf.
 
 use super::pace::{parse_pace, put_pace};
 use crate::items::Leg;
@@ -57,7 +57,7 @@ pub(super) fn parse_flit_bytes(flit_bytes: u32) -> Result<u32, WireError> {
     }
 }
 
-/// A size for each message, or none at all; neighbours have room for the largest flit.
+/// Checks that there is a size for each message, or none; no packet exceeds a flit.
 fn parse_packet_bytes(
     packet_bytes: Vec<u32>,
     sends: usize,

@@ -1,56 +1,56 @@
-//! What a PE has counted, to and from protobuf.
+//! The counts of a PE, to and from protobuf.
 
 use crate::PeId;
 use crate::wire::{MAX_COUNTED_EDGES, WireError, pb};
 
-/// What a PE has counted in the rounds of its assignment: nothing goes down, but for what
-/// is so now and what is of the latest round.
+/// Counts of a PE in the rounds of its assignment. They do not decrease, except for current values
+/// and those of the latest round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// By neighbour, the parent first; [`MAX_COUNTED_EDGES`] at most.
+    /// Counts of each neighbour, the parent first; at most [`MAX_COUNTED_EDGES`].
     pub edges: Vec<EdgeCounts>,
-    /// Rounds.
+    /// Number of rounds begun.
     pub rounds_begun: u64,
-    /// Rounds in which its part was played to the end.
+    /// Number of rounds in which the PE has completed its part.
     pub rounds_done: u64,
-    /// Flits that had to wait for a busy port.
+    /// Number of flits that had to wait for a busy port.
     pub collisions: u64,
-    /// Frames of earlier rounds, which were dropped.
+    /// Number of frames of earlier rounds, which were dropped.
     pub late_frames: u64,
-    /// Frames that had come before on the same edge, which were dropped.
+    /// Number of frames received before on the same edge, which were dropped.
     pub repeated_frames: u64,
-    /// Flits of messages not its own, in user memory, now.
+    /// Current number of flits of other PEs' messages in user memory.
     pub buffered_flits: u64,
-    /// The most of them so far.
+    /// Maximum of `buffered_flits` so far.
     pub peak_buffered_flits: u64,
-    /// Payload bytes in the latest round: of the PE's own messages that were sent, and of
-    /// messages for it that were delivered.
+    /// Payload bytes in the latest round: of the PE's own messages that were sent, and of messages
+    /// for it that were delivered.
     pub moved_bytes: u64,
-    /// Own messages that a schedule gave a moment to begin at.
+    /// Number of own messages with a scheduled start.
     pub slips: u64,
-    /// By how much they began behind it, in nanoseconds and in all.
+    /// Sum of the delays of those starts, in nanoseconds.
     pub slip_ns: u64,
-    /// The process's resident set, in bytes, now.
+    /// Current resident set of the process in bytes.
     pub resident_bytes: u64,
 }
 
-/// Frames on an edge, as the PE at one end saw them: all but those that measure the edge.
+/// Numbers of frames on an edge at one end, except for those that measure the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeCounts {
-    /// Who is at the other end.
+    /// The PE at the other end.
     pub peer: PeId,
-    /// Bytes of frames that came, with their lengths and seals.
+    /// Bytes of received frames, with their lengths and seals.
     pub received_bytes: u64,
-    /// Bytes of frames that went.
+    /// Bytes of sent frames, with their lengths and seals.
     pub sent_bytes: u64,
-    /// Flits that came.
+    /// Number of received flits.
     pub received_flits: u64,
-    /// Flits that went.
+    /// Number of sent flits.
     pub sent_flits: u64,
 }
 
 impl Counts {
-    /// Takes in what was counted behind this, from 0 again: in another cluster, say.
+    /// Adds counts that began at 0 behind these, for example in a later cluster.
     pub fn add(&mut self, later: &Counts) {
         for edge in &later.edges {
             match self.edges.iter_mut().find(|known| known.peer == edge.peer) {
@@ -81,7 +81,7 @@ impl EdgeCounts {
     }
 }
 
-/// Of who has counted nothing, nothing is said.
+/// Encodes counts; `None` if all are 0.
 pub(super) fn put_counts(counts: Counts) -> Option<pb::Counts> {
     if counts == Counts::default() {
         return None;

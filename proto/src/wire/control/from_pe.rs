@@ -1,10 +1,11 @@
-//! What a PE says, to and from protobuf.
+//! Messages from a PE, to and from protobuf.
 
-use prost::Message as _;
+use bytes::Bytes;
 
 use super::counts::{parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
-use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Ready, Register, Report, missing};
+use super::version::{parse_digests, put_digests};
+use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Ready, Register, Report, decode};
 use crate::calibration::Exchange;
 use crate::cost::{FileCosts, MadeOf};
 use crate::wire::pb::{self, control::Kind};
@@ -12,7 +13,7 @@ use crate::wire::{Secret, WireError, put_frame};
 use crate::{DeliveryId, MessageId, PeId, RoundId};
 
 impl FromPe {
-    /// Appends the frame, length prefix and all.
+    /// Appends the frame with its length prefix.
     pub fn put(&self, out: &mut Vec<u8>) {
         let kind = match self.clone() {
             FromPe::Join(join) => Kind::Join(join.put()),
@@ -34,6 +35,12 @@ impl FromPe {
                 standing: ready.standing.into_iter().map(|it| it.0).collect(),
                 made_of: ready.made_of.iter().map(put_made_of).collect(),
                 file_system: ready.file_system,
+                states: ready.states,
+                delivered_digests: put_digests(ready.delivered_digests.iter()),
+                standing_bytes: ready.standing_bytes,
+                standing_digests: put_digests(ready.standing_digests.iter()),
+                prefixes: ready.prefixes.iter().map(|(of, _)| of.0).collect(),
+                prefix_bytes: ready.prefixes.iter().map(|(_, bytes)| *bytes).collect(),
             }),
             FromPe::ProbeResult { child, exchanges } => Kind::ProbeResult(pb::ProbeResult {
                 child: child.0,
@@ -56,6 +63,7 @@ impl FromPe {
                 repeated_frames: report.repeated_frames,
                 files_ns: report.files_ns,
                 retransmitted_packets: report.retransmitted_packets,
+                digests: put_arrival_digests(&report.arrivals),
                 spans: put_spans(&report.spans),
                 counts: put_counts(*report.counts),
             }),
@@ -70,6 +78,7 @@ impl FromPe {
                 bad_input,
                 output_stands,
                 hung_up,
+                changed,
             } => Kind::Fault(pb::Fault {
                 round: round.0,
                 peer: peer.map(|pe| pe.0),
@@ -77,6 +86,7 @@ impl FromPe {
                 bad_input,
                 output_stands,
                 hung_up,
+                changed: changed.into_iter().map(|id| id.0).collect(),
             }),
             FromPe::Pong(pong) => Kind::Pong(put_pong(pong)),
             FromPe::Line(text) => Kind::Line(pb::Line { text }),
@@ -86,16 +96,16 @@ impl FromPe {
                 costs: costs.map_or(Vec::new(), |costs| costs.to_array().to_vec()),
             }),
             FromPe::HostMeasured { found } => Kind::HostMeasured(pb::HostMeasured { found }),
+            FromPe::PrefixesChecked { digests } => Kind::PrefixesChecked(pb::PrefixesChecked {
+                digests: put_digests(digests.iter()),
+            }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
 
-    /// Reads a frame's body.
+    /// Parses the body of a frame.
     pub fn parse(body: &[u8]) -> Result<FromPe, WireError> {
-        let kind = pb::Control::decode(body)?
-            .kind
-            .ok_or_else(|| missing("a control message"))?;
-        Ok(match kind {
+        Ok(match decode(body)? {
             Kind::Join(join) => FromPe::Join(Join::parse(join)),
             Kind::Register(register) => FromPe::Register(Register {
                 cluster: register.cluster,
@@ -115,6 +125,11 @@ impl FromPe {
                 standing: ready.standing.into_iter().map(DeliveryId).collect(),
                 made_of: ready.made_of.iter().map(parse_made_of).collect(),
                 file_system: ready.file_system,
+                states: ready.states,
+                delivered_digests: parse_digests(&ready.delivered_digests)?,
+                standing_bytes: ready.standing_bytes,
+                standing_digests: parse_digests(&ready.standing_digests)?,
+                prefixes: parse_kept(&ready.prefixes, &ready.prefix_bytes)?,
             }),
             Kind::ProbeResult(result) => FromPe::ProbeResult {
                 child: PeId(result.child),
@@ -125,7 +140,7 @@ impl FromPe {
                 round: RoundId(report.round),
                 complete: report.complete,
                 started_ns: report.started_ns,
-                arrivals: report.arrivals.iter().map(parse_arrival).collect(),
+                arrivals: parse_arrivals(&report)?,
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
                 peak_resident_bytes: report.peak_resident_bytes,
@@ -151,6 +166,7 @@ impl FromPe {
                 bad_input: fault.bad_input,
                 output_stands: fault.output_stands,
                 hung_up: fault.hung_up,
+                changed: fault.changed.into_iter().map(MessageId).collect(),
             },
             Kind::Pong(pong) => FromPe::Pong(parse_pong(pong)?),
             Kind::Line(pb::Line { text }) => FromPe::Line(text),
@@ -160,9 +176,20 @@ impl FromPe {
                 FromPe::FilesMeasured(parse_file_costs(&costs)?)
             }
             Kind::HostMeasured(pb::HostMeasured { found }) => FromPe::HostMeasured { found },
+            Kind::PrefixesChecked(checked) => FromPe::PrefixesChecked {
+                digests: parse_digests(&checked.digests)?,
+            },
             _ => return Err(WireError::malformed("a coordinator's message from a PE")),
         })
     }
+}
+
+fn parse_kept(deliveries: &[u32], bytes: &[u64]) -> Result<Vec<(DeliveryId, u64)>, WireError> {
+    if deliveries.len() != bytes.len() {
+        return Err(WireError::malformed("not one length for each prefix"));
+    }
+    let pairs = deliveries.iter().zip(bytes);
+    Ok(pairs.map(|(of, bytes)| (DeliveryId(*of), *bytes)).collect())
 }
 
 fn put_exchange(exchange: &Exchange) -> pb::Exchange {
@@ -278,5 +305,26 @@ fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
         delivered: arrival.delivered,
         at_ns: arrival.at_ns,
         delivered_ns: arrival.delivered_ns,
+        digest: None,
     }
+}
+
+fn parse_arrivals(report: &pb::Report) -> Result<Vec<Arrival>, WireError> {
+    let mut arrivals: Vec<Arrival> = report.arrivals.iter().map(parse_arrival).collect();
+    let digests = parse_digests(&report.digests)?;
+    if !digests.is_empty() && digests.len() != arrivals.len() {
+        return Err(WireError::malformed("not one digest for each arrival"));
+    }
+    for (arrival, digest) in arrivals.iter_mut().zip(digests) {
+        arrival.digest = (digest != [0; 16]).then_some(digest);
+    }
+    Ok(arrivals)
+}
+
+fn put_arrival_digests(arrivals: &[Arrival]) -> Bytes {
+    if arrivals.iter().all(|arrival| arrival.digest.is_none()) {
+        return Bytes::new();
+    }
+    let digests = arrivals.iter().map(|arrival| arrival.digest.as_ref());
+    put_digests(digests.map(|digest| digest.unwrap_or(&[0; 16])))
 }

@@ -1,50 +1,50 @@
-//! What is said when a PE joins that nobody has started for this launch.
+//! Messages with which a PE that was not started for this launch joins, to and from protobuf.
 
 use super::missing;
 use crate::PeId;
 use crate::wire::{Secret, WireError, pb};
 
-/// A day: above this, nobody is waiting any more.
+/// Longest permitted timeout: one day.
 const LONGEST_NS: u64 = 24 * 3600 * 1_000_000_000;
 
-/// Who wants to join.
+/// Request of a PE to join a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
-    /// Which PE it plays.
+    /// The PE.
     pub pe: PeId,
-    /// Whether it joins the next cluster when this one is over.
+    /// Whether the process joins the next cluster when this one has ended.
     pub stays: bool,
-    /// Whether it runs commands.
+    /// Whether the process runs commands.
     pub commands: bool,
 }
 
-/// What makes it one of the cluster: what who starts a PE would have told it.
+/// The data of a cluster for a PE that joins it; other PEs receive them when they are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Names the cluster.
+    /// Id of the cluster.
     pub cluster: u64,
-    /// Drawn for this launch.
+    /// Random secret of this launch.
     pub secret: Secret,
-    /// The address that its children reach it at.
+    /// The address at which the PE listens for its children.
     pub listen: String,
-    /// How long the processes of this cluster wait for what.
+    /// The timeouts of the cluster's processes.
     pub timeouts: TimeoutsNs,
 }
 
-/// How long the processes of a cluster wait for what, each from 1 ns to a day.
+/// Timeouts of the processes of a cluster, each from 1 ns to a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeoutsNs {
-    /// From one ping to the next.
+    /// Time from one ping to the next.
     pub heartbeat_ns: u64,
-    /// Without a byte from the other end.
+    /// Time without a byte from the other end.
     pub silence_ns: u64,
-    /// For a new connection to say who it is.
+    /// Time for a new connection to authenticate.
     pub handshake_ns: u64,
-    /// For a connection to be made.
+    /// Time for making a connection.
     pub connect_ns: u64,
-    /// Without a byte taken.
+    /// Time without a byte accepted by the other end.
     pub write_ns: u64,
-    /// Without a byte moved while files are read or written.
+    /// Time without a byte moved by any PE while a PE reads or writes files.
     pub disk_ns: u64,
 }
 

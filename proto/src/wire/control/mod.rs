@@ -1,19 +1,26 @@
-//! The channel between the coordinator and a PE. What comes in is checked here,
-//! once: a tree is a tree, a flit size is in its range, an id is a PE's.
+//! Messages between the coordinator and a PE. Parsing checks each value once: trees are valid, flit
+//! sizes are in their range, and ids belong to PEs.
 
 mod brief;
 mod counts;
+mod footprint;
 mod from_pe;
 mod join;
+mod kind;
 mod pace;
+mod prefix;
 mod span;
 mod task;
 mod to_pe;
+mod version;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use prost::Message as _;
+
+use super::flit::Digest;
 use super::{Secret, WireError, pb};
 use crate::calibration::Exchange;
 use crate::cost::{Edge, FileCosts, Link, MadeOf};
@@ -24,318 +31,347 @@ use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
 pub use join::{Join, TimeoutsNs, Welcome};
+pub use prefix::Prefix;
 pub use task::{End, Ran, Run};
+pub use version::Version;
 
-/// What a PE says to the coordinator.
+/// Message from a PE to the coordinator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromPe {
-    /// The first word of a PE that was not started for this launch.
+    /// First message of a PE that was not started for this launch.
     Join(Join),
-    /// The first word, or the second of one that joins.
+    /// First message of a PE, or the second one of a PE that joins.
     Register(Register),
-    /// Connected to its neighbours, with its files looked at.
+    /// The PE is connected to its neighbours and has examined its files.
     Ready(Ready),
-    /// An edge is measured.
+    /// The result of measuring an edge.
     ProbeResult {
-        /// The edge's lower end.
+        /// The lower end of the edge.
         child: PeId,
-        /// What was exchanged over it, and when.
+        /// The bytes sent over the edge, with their times.
         exchanges: Vec<Exchange>,
     },
-    /// Ready for the first round.
+    /// The PE is ready for the first round.
     Prepared,
-    /// A round, seen from this PE.
+    /// The result of a round at this PE.
     Report(Report),
-    /// Bytes that P0 has sent or received so far.
+    /// Number of bytes that P0 has sent or received so far.
     Progress {
         /// The round.
         round: RoundId,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// The PE cannot go on.
+    /// The PE cannot continue.
     Fault {
         /// The round; 0 before the first.
         round: RoundId,
-        /// The neighbour at fault, where there is one.
+        /// The neighbour at fault, if there is one.
         peer: Option<PeId>,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// A message cannot be read at its source: whoever is left out, that stays as it
-        /// is.
+        /// Whether a message cannot be read at its source, so that excluding a PE does not help.
         bad_input: bool,
-        /// A message cannot become visible, since something stands in its place.
+        /// Whether a message cannot become visible, since its destination exists.
         output_stands: bool,
-        /// The neighbour at fault has ended the connection, and may know better why.
+        /// Whether the neighbour at fault has closed the connection; it may report a better reason.
         hung_up: bool,
+        /// Messages, or parts of them, whose source is not the version that was measured or
+        /// delivered.
+        changed: Vec<MessageId>,
     },
     /// The answer to a [`ToPe::Ping`].
     Pong(Pong),
-    /// What a command says on stderr, a line or a part of a long one.
+    /// A line from the standard error of a command, or a part of a long line.
     Line(String),
     /// The answer to a [`ToPe::Run`].
     Ran(Ran),
     /// The answer to a [`ToPe::Clear`].
     Cleared {
-        /// What could not be removed, and why; empty if all is gone.
+        /// The paths that could not be removed, with the reasons; empty if nothing is left.
         left: String,
     },
-    /// The answer to a [`ToPe::MeasureFiles`]; `None` where that cannot be measured.
+    /// The answer to a [`ToPe::MeasureFiles`]; `None` if the costs cannot be measured.
     FilesMeasured(Option<FileCosts>),
     /// The answer to a [`ToPe::MeasureHost`].
     HostMeasured {
-        /// What `flitcast calibrate --host --format json` says; empty where it cannot tell.
+        /// The output of `flitcast calibrate --host --format json`; empty if it fails.
         found: String,
+    },
+    /// The answer to a [`ToPe::CheckPrefixes`].
+    PrefixesChecked {
+        /// The XXH3-128 of each prefix, in the order of the request; zeros for a prefix that cannot
+        /// be read.
+        digests: Vec<Digest>,
     },
 }
 
-/// What the coordinator says to a PE.
+/// Message from the coordinator to a PE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToPe {
     /// The answer to a [`FromPe::Join`].
     Welcome(Welcome),
-    /// The other answer: why not.
+    /// The negative answer to a [`FromPe::Join`].
     Refusal {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Where the PE stands and what it will do.
+    /// The position of the PE in the cluster, and its task.
     Assignment(Assignment),
-    /// Measure the edge to a child.
+    /// Request to measure the edge to a child.
     ProbeEdge {
-        /// The edge's lower end.
+        /// The lower end of the edge.
         child: PeId,
-        /// What it should take; 0: only as long as the two clocks need.
+        /// Time for the measurement; 0 for the minimum that comparing the two clocks takes.
         budget_ns: u64,
     },
-    /// Find out what files cost on the PE's file system.
+    /// Request to measure the costs of files on the PE's file system.
     MeasureFiles,
-    /// Find out what processes cost where the PE runs.
+    /// Request to measure the costs of processes on the PE's host.
     MeasureHost {
-        /// With encrypted connections.
+        /// Whether connections are encrypted.
         encrypted: bool,
     },
-    /// What the rounds need to know.
+    /// Request for the digests of prefixes of messages that the PE sends or receives.
+    CheckPrefixes {
+        /// The prefixes.
+        prefixes: Vec<Prefix>,
+    },
+    /// The schedule of the rounds.
     Prepare(Prepare),
-    /// P0 begins a round.
+    /// Request to P0 to begin a round.
     Trigger {
         /// The round.
         round: RoundId,
     },
-    /// Report a round when it is over.
+    /// Request to report a round when it has ended.
     Collect {
         /// The round.
         round: RoundId,
     },
-    /// Leave.
+    /// Request to leave the cluster.
     Stop {
-        /// The undertaking is over: remove its receipts before.
+        /// Whether the job has ended, so that the PE removes its receipts first.
         over: bool,
     },
-    /// Give the round up, undo what is half done, and report what arrived.
+    /// Request to give a round up, to remove partial messages and to report those that arrived.
     Abort {
         /// The round.
         round: RoundId,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Say at once that you live, and what you are doing.
+    /// Request for an immediate [`FromPe::Pong`].
     Ping {
-        /// Nothing has moved for a while: look whether the neighbours can be reached.
+        /// Whether to check if the neighbours can be reached, since no byte has moved for a while.
         look: bool,
     },
-    /// Instead of an assignment: run a command.
+    /// Request to run a command; replaces an assignment.
     Run(Run),
-    /// Instead of an assignment: remove this PE's part of a working folder.
+    /// Request to remove this PE's part of a working folder; replaces an assignment.
     Clear {
-        /// An absolute path.
+        /// The absolute path of the working folder.
         work: PathBuf,
     },
 }
 
-/// That a PE lives, and what it is doing.
+/// Sign of life of a PE, with its current activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pong {
-    /// Since it last read a byte from an edge, or wrote one to it.
+    /// Time since the PE last read a byte from an edge or wrote one to it.
     pub quiet_ms: u64,
-    /// Since it last finished a file, directory or symlink of a message on its disk, or
-    /// found one there to be sent.
+    /// Time since the PE last finished an entry of a message on its disk, or found one there to
+    /// send.
     pub files_quiet_ms: u64,
-    /// What it is doing.
+    /// Current activity.
     pub doing: Doing,
-    /// Neighbours whose hosts do not acknowledge what was sent, and sent again; empty
-    /// if nobody asked.
+    /// Neighbours whose hosts do not acknowledge retransmitted data; empty unless requested.
     pub unreached: Vec<PeId>,
-    /// What it has counted until now.
+    /// The counts so far.
     pub counts: Counts,
 }
 
-/// What a PE is doing, as far as others can have to do with it.
+/// Activity of a PE, as far as it concerns other PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Nothing: no round, or its part in one is over.
+    /// There is no round, or the PE's part of it has ended.
     Idle,
-    /// At work, or waiting for its disk or the clock.
+    /// The PE is working, or waits for its disk or for a time.
     Working,
-    /// Waiting until this neighbour takes bytes.
+    /// The PE waits until this neighbour accepts bytes.
     Sending(PeId),
-    /// Waiting for the rest of a message of this neighbour.
+    /// The PE waits for the rest of a message from this neighbour.
     Receiving(PeId),
-    /// Between messages, waiting for whoever is next.
+    /// The PE waits for the next message of any neighbour.
     Listening,
 }
 
-/// A PE's first word.
+/// First message of a PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// Names the cluster.
+    /// Id of the cluster.
     pub cluster: u64,
-    /// Who is speaking.
+    /// The PE that sends the message.
     pub pe: PeId,
-    /// The oldest protocol version offered.
+    /// Oldest protocol version offered.
     pub min_version: u32,
-    /// The newest protocol version offered.
+    /// Newest protocol version offered.
     pub max_version: u32,
-    /// Where the PE's children reach it: "address:port".
+    /// Address for connections of the PE's children: "address:port".
     pub listen: String,
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// Names the monotonic clock that the PE reads: equal names are one clock. Empty
-    /// where the system does not tell.
+    /// Name of the PE's monotonic clock: equal names are one clock. Empty if unknown.
     pub clock: String,
-    /// The processor, as the kernel names it; empty where it does not tell.
+    /// Name of the processor by the kernel; empty if unknown.
     pub processor: String,
-    /// The cores that the PE may run on; 0 where the system does not tell.
+    /// Number of cores that the PE may run on; 0 if unknown.
     pub cores: u32,
-    /// That it is of this launch.
+    /// Proof that the PE belongs to this launch.
     pub secret: Secret,
 }
 
-/// What a PE has found where its messages lie, and where they are to arrive.
+/// Entries that a PE has found at the places of its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// Bytes of the messages it is the source of, by id: M_1..M_n from P0 in a scatter, its own
-    /// from another PE in a gather.
+    /// Lengths in bytes of the messages sent by this PE, by id: M_1..M_n from P0 in a scatter, its
+    /// own message from another PE in a gather.
     pub message_bytes: Vec<u64>,
-    /// Of the messages it is the destination of, those that are there with a receipt of this
-    /// undertaking.
+    /// Deliveries to this PE that exist and have a receipt of this job.
     pub delivered: Vec<DeliveryId>,
-    /// Those whose place is taken by something else, which is not to be replaced.
+    /// Deliveries to this PE whose places have another entry, which must not be replaced.
     pub standing: Vec<DeliveryId>,
-    /// Of messages made of files, what each is made of, as in `message_bytes`.
+    /// Number of entries and of cold bytes of each message of files, in the order of
+    /// `message_bytes`.
     pub made_of: Vec<MadeOf>,
-    /// Names the file system that it writes messages to, or reads its own from, among those
-    /// of its host; 0 where there are no files.
+    /// Number of the file system that the PE writes messages to, or reads its own from, among those
+    /// of its host; 0 without files.
     pub file_system: u64,
+    /// States of the sources of messages made of files, in the order of `message_bytes`.
+    pub states: Vec<u64>,
+    /// Digests in the receipts of `delivered`, in the same order.
+    pub delivered_digests: Vec<Digest>,
+    /// Lengths in bytes of the entries at `standing`, read as messages, in the same order; 0 if an
+    /// entry cannot be a message.
+    pub standing_bytes: Vec<u64>,
+    /// Digests of the entries at `standing`, in the same order.
+    pub standing_digests: Vec<Digest>,
+    /// Deliveries to this PE of which an earlier run of the job left a prefix, with its length in
+    /// bytes.
+    pub prefixes: Vec<(DeliveryId, u64)>,
 }
 
-/// Where a PE stands and what it will do.
+/// The position of a PE in the cluster, and its task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// The protocol version chosen.
     pub version: u32,
     /// The whole tree.
     pub tree: Arc<Tree>,
-    /// Where the PE's parent listens; `None` for P0.
+    /// Address of the PE's parent; `None` for P0.
     pub parent_listen: Option<String>,
-    /// With whom the PE is connected that is no neighbour in the tree, by index.
+    /// PEs that are connected to the PE but not neighbours in the tree, by index.
     pub peers: Vec<Peer>,
-    /// What the rounds do.
+    /// The algorithm of the rounds.
     pub operation: Operation,
-    /// Payload bytes of a full flit while edges are measured; those of the rounds the brief says.
+    /// Payload bytes of a full flit while edges are measured; the brief has those of the rounds.
     pub flit_bytes: u32,
-    /// What the messages are made of.
+    /// The payload of the messages.
     pub payload: Payload,
-    /// What those of its edges are to be like that are shaped, by their lower ends.
+    /// Properties of the PE's shaped edges, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
     /// Whether reports hold spans.
     pub record_spans: bool,
-    /// Deliveries that are null whatever the payload says, in increasing order: they were made
-    /// before.
+    /// Deliveries that are null whatever the payload is, since they were made before; in increasing
+    /// order.
     pub left_out: Vec<DeliveryId>,
-    /// Names the undertaking that the cluster is a part of, in the names of its receipts.
+    /// Id of the job that the cluster is a part of, used in the names of its receipts.
     pub undertaking: u64,
-    /// Whether a record of it is on a disk, so that somebody may go on with it should the
-    /// coordinator die.
+    /// Whether a record of the job is on a disk, so that it can be resumed if the coordinator dies.
     pub recorded: bool,
-    /// P0 in a scatter: where a gather will deliver that follows.
+    /// For P0 in a scatter, the output of a gather that follows.
     pub later_output: Option<PathBuf>,
-    /// The further trees, where messages go on several at once.
+    /// The other trees, if messages use several at once.
     pub lanes: Vec<Lane>,
-    /// The PE has a link of its own to each neighbour: shaped ones share nothing.
+    /// Whether the PE has a separate link to each neighbour: shaped links share no rate.
     pub own_links: bool,
+    /// Versions, known from earlier runs of the job, of the messages of files that the PE sends or
+    /// receives.
+    pub versions: Vec<Version>,
+    /// Whether no round follows, so that nothing in an output may change.
+    pub dry_run: bool,
 }
 
-/// A further tree of the same PEs from the same root, on which a part of the messages goes, over
-/// connections of its own.
+/// Another tree of the same PEs from the same root, which carries a part of each message over
+/// separate connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lane {
     /// The whole tree.
     pub tree: Arc<Tree>,
-    /// Where the PE's parent in it listens; `None` for P0.
+    /// Address of the PE's parent in this tree; `None` for P0.
     pub parent_listen: Option<String>,
-    /// What those of its edges are to be like that are shaped, by their lower ends.
+    /// Properties of the PE's shaped edges, by their lower ends.
     pub links: Vec<(PeId, Edge)>,
 }
 
-/// Somebody with whom a PE is connected beside the tree.
+/// A PE that is connected to this one outside of the tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
-    /// Who.
+    /// The other PE.
     pub pe: PeId,
-    /// Where it listens, if the PE is to call it; else it will call.
+    /// Address of the other PE if this PE makes the connection; `None` if the other one does.
     pub listen: Option<String>,
-    /// If the link is to be shaped: what it is like away from the PE, and towards it.
+    /// Properties of a shaped link from this PE, and of the one to it.
     pub link: Option<[Link; 2]>,
 }
 
 impl Assignment {
-    /// Whether nothing is owed in this delivery, whatever the payload says: it was made before,
-    /// or one of its ends is absent.
+    /// Returns whether a delivery is null whatever the payload is: it was made before, or one of
+    /// its ends is absent.
     pub fn leaves_out(&self, delivery: DeliveryId) -> bool {
         !self.operation.can_deliver(&self.tree, delivery)
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
-    /// Whether a message is owed to a PE.
+    /// Returns whether a PE must receive a message.
     pub fn owes(&self, message: MessageId, to: PeId) -> bool {
         !self.leaves_out(self.operation.delivery(&self.tree, message, to))
     }
 
-    /// Whether a message is owed to anybody.
+    /// Returns whether any PE must receive a message.
     pub fn owes_anybody(&self, message: Address) -> bool {
         let mut ends = message.ends(&self.tree);
         ends.any(|pe| self.owes(message.id, pe))
     }
 }
 
-/// What the messages are made of.
+/// Payload of the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// Bytes that every receiver can check.
+    /// Synthetic bytes, which receivers check.
     Synthetic {
-        /// Bytes of each that may be there, by id: where the root is an end of every message, of
-        /// M_1..M_n, and in a broadcast, too, one for each PE that is not the root.
+        /// Lengths in bytes: one for each message id or, if the root is an end of every message and
+        /// in a broadcast, one for each other PE.
         lengths: Vec<u64>,
     },
     /// Files.
     Files {
-        /// Read by P0 in a scatter, by every other PE in a gather.
+        /// Path that P0 reads in a scatter, and every other PE in a gather.
         input: PathBuf,
-        /// Scatter only: deal all files below `input`.
+        /// Whether all files below `input` are dealt; for a scatter only.
         spread: bool,
-        /// Written by every other PE in a scatter, by P0 in a gather.
+        /// Path that every other PE writes to in a scatter, and P0 in a gather.
         output: PathBuf,
-        /// An entry that stands at the destination already is replaced.
+        /// Whether an existing entry at a destination is replaced.
         replace: bool,
-        /// Each PE has files of its own: `input` is what it has itself, and `output` all that it
-        /// gets, where these would else be entries named after it.
+        /// Whether PEs have separate files: `input` is the PE's own entry, and `output` all that it
+        /// receives. Otherwise these are entries named after the PE.
         apart: bool,
     },
 }
 
 impl Payload {
-    /// Where messages made of files arrive.
+    /// Returns the output of messages made of files.
     pub fn output(&self) -> Option<&Path> {
         match self {
             Payload::Files { output, .. } => Some(output),
@@ -343,62 +379,64 @@ impl Payload {
         }
     }
 
-    /// Whether each PE has files of its own, without its name.
+    /// Returns whether PEs have separate files, whose paths do not contain their names.
     pub fn is_apart(&self) -> bool {
         matches!(self, Payload::Files { apart: true, .. })
     }
 }
 
-/// What the rounds need to know.
+/// Schedule of the rounds for one PE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
-    /// What the PE's state machine is told.
+    /// Input of the PE's state machine.
     pub brief: Brief,
-    /// How many rounds there will be, counted from 1.
+    /// Number of rounds, counted from 1.
     pub rounds: u64,
-    /// What it is told for each further tree ([`crate::ops::parts`]).
+    /// Input of its state machine on each further tree ([`crate::ops::parts`]).
     pub lanes: Vec<Brief>,
+    /// Prefixes that the source and all destinations have in common, of messages that this PE sends
+    /// or receives. Only the rests are sent; the briefs have the lengths of the rests.
+    pub prefixes: Vec<Prefix>,
 }
 
-/// A round, seen from one PE.
+/// Result of a round at one PE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The round.
     pub round: RoundId,
-    /// False where the round was given up.
+    /// Whether the round was completed; false if it was given up.
     pub complete: bool,
-    /// When P0 took the trigger, on this host's monotonic clock.
+    /// Time at which P0 received the trigger, on this host's monotonic clock.
     pub started_ns: u64,
-    /// The messages that this PE is the destination of.
+    /// The messages with this PE as destination.
     pub arrivals: Vec<Arrival>,
-    /// Flits that had to wait for a busy port.
+    /// Number of flits that had to wait for a busy port.
     pub collisions: u64,
-    /// Flits of messages not its own, in user memory, high-water mark.
+    /// Maximum number of flits of other PEs' messages in user memory.
     pub peak_buffered_flits: u64,
-    /// The process's high-water mark.
+    /// Maximum resident set of the process in bytes.
     pub peak_resident_bytes: u64,
-    /// When the PE's own message started; `None` where no schedule says when it is to,
-    /// and before it has.
+    /// Start of the PE's own message; `None` if no schedule defines it, or before it.
     pub own_start: Option<OwnStart>,
-    /// Frames of earlier rounds, which were dropped.
+    /// Number of frames of earlier rounds, which were dropped.
     pub late_frames: u64,
-    /// Frames that had come before on the same edge, since the last report; dropped.
+    /// Number of frames received before on the same edge, since the last report; they were dropped.
     pub repeated_frames: u64,
-    /// For how long the PE has waited for its files, with messages to send or to take.
+    /// Time that the PE has waited for its files with messages to send or to receive.
     pub files_ns: u64,
-    /// Packets that TCP has sent again on the PE's edges, since the last report: those that this
-    /// end had sent. 0 where the kernel cannot be asked.
+    /// Number of packets sent by this PE that TCP has retransmitted since the last report; 0 if the
+    /// kernel does not report it.
     pub retransmitted_packets: u64,
-    /// What its ports did, if the assignment asks for it: the first
-    /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS).
+    /// Activity of the PE's ports, if the assignment requests it: the first
+    /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS) spans.
     pub spans: Vec<Span>,
-    /// What it had counted when the round was over.
+    /// The counts at the end of the round.
     pub counts: Box<Counts>,
 }
 
 impl Report {
-    /// One of the parts that a PE has in a round, which are played on several trees at once: the
-    /// arrival of a message is that of its parts.
+    /// Adds the report of another part of the round, which runs on another tree at the same time.
+    /// The arrivals of a message's parts are combined.
     #[must_use]
     pub fn with_part(mut self, part: Report) -> Report {
         self.arrivals = Arrival::joined(self.arrivals.into_iter().chain(part.arrivals));
@@ -414,7 +452,7 @@ impl Report {
         self
     }
 
-    /// Of a round in which nothing has happened but that these messages are expected.
+    /// Returns the report of a round in which these messages are expected and nothing has happened.
     pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
         Report {
             round,
@@ -438,35 +476,37 @@ impl Report {
 /// The start of a PE's own message in a gather, on its host's monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnStart {
-    /// When it was due, by the order or the wakeup call.
+    /// Time defined by the order or the wakeup call.
     pub due_ns: u64,
-    /// When its first flit was handed to the socket.
+    /// Time at which its first flit was passed to the socket.
     pub began_ns: u64,
 }
 
 /// A message at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Which it is.
+    /// The message.
     pub message: MessageId,
-    /// Where it comes from.
+    /// The PE that sends it.
     pub source: PeId,
-    /// Where it is.
+    /// The PE that receives it.
     pub destination: PeId,
-    /// Bytes that have come.
+    /// Number of bytes that have arrived.
     pub bytes_received: u64,
-    /// Bytes that it has.
+    /// Length of the message in bytes.
     pub bytes_total: u64,
-    /// Whole, its digest verified, and visible.
+    /// Whether the message is complete, verified and visible.
     pub delivered: bool,
-    /// When its last byte was taken from the link, on this host's monotonic clock.
+    /// Time at which its last byte was read from the link, on this host's monotonic clock.
     pub at_ns: u64,
-    /// When it was delivered, on the same clock; 0 if it is not.
+    /// Time of delivery on the same clock; 0 if it was not delivered.
     pub delivered_ns: u64,
+    /// XXH3-128 of the files written for a delivered message.
+    pub digest: Option<Digest>,
 }
 
 impl Arrival {
-    /// Those of whole messages, by id, where several are of parts of one.
+    /// Combines the arrivals of the parts of each message; returns those of whole messages, by id.
     pub fn joined(parts: impl IntoIterator<Item = Arrival>) -> Vec<Arrival> {
         let mut joined: BTreeMap<MessageId, Arrival> = BTreeMap::new();
         for part in parts {
@@ -476,7 +516,7 @@ impl Arrival {
         joined.into_values().collect()
     }
 
-    /// Another part of the message arrives as this one says.
+    /// Adds the arrival of another part of the message.
     fn add_part(&mut self, part: &Arrival) {
         self.bytes_received += part.bytes_received;
         self.bytes_total += part.bytes_total;
@@ -486,9 +526,10 @@ impl Arrival {
             true => self.delivered_ns.max(part.delivered_ns),
             false => 0,
         };
+        self.digest = self.digest.or(part.digest);
     }
 
-    /// Of a message that is to come to a PE.
+    /// Returns the arrival of a message at a PE, before its first byte.
     pub fn of(message: &Message, at: PeId) -> Arrival {
         Arrival {
             message: message.id,
@@ -499,8 +540,16 @@ impl Arrival {
             delivered: false,
             at_ns: 0,
             delivered_ns: 0,
+            digest: None,
         }
     }
+}
+
+/// Decodes a control frame, unless its lists would take more memory than its bytes allow.
+fn decode(body: &[u8]) -> Result<pb::control::Kind, WireError> {
+    footprint::check(body)?;
+    let kind = pb::Control::decode(body)?.kind;
+    kind.ok_or_else(|| missing("a control message"))
 }
 
 fn missing(what: &str) -> WireError {

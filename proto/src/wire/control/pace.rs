@@ -1,4 +1,4 @@
-//! What a PE knows of time on its edges, to and from protobuf.
+//! The times on a PE's edges, to and from protobuf.
 
 use super::missing;
 use crate::schedule::pace::{Below, Pace, Pacing, Passage};

@@ -1,5 +1,5 @@
-//! What a PE's ports did, to and from protobuf. Begins are told by how far they are
-//! from the one before, so that a span takes some 20 bytes.
+//! Spans of activity of a PE's ports, to and from protobuf. Each begin is encoded as the distance
+//! from the previous one, so that a span takes some 20 bytes.
 
 use crate::PeId;
 use crate::spans::{Port, Span, SpanItem};
@@ -83,7 +83,7 @@ mod tests {
     use crate::wire::control::{FromPe, Report};
     use crate::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME};
 
-    /// As many bytes as spans can take: all numbers great, and times that jump.
+    /// Returns spans with the longest encoding: large numbers, and times far apart.
     fn longest(n: usize) -> Vec<Span> {
         let span = |i| Span {
             port: Port::Receive,

@@ -1,4 +1,4 @@
-//! What is said when a PE runs a command: what to run, what it says, how it ended.
+//! The messages for running a command at a PE: the command, its output and its result.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,42 +8,47 @@ use bytes::Bytes;
 
 use super::missing;
 use super::to_pe::{parse_path, path_bytes};
-use crate::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, WireError, pb};
+use crate::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN, WireError, pb};
 
-/// A command, and where what it works on lies.
+/// A command, and the folder that it works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The program and its arguments; at least the former.
+    /// The program and its arguments; not empty.
     pub words: Vec<OsString>,
-    /// The working folder, an absolute path: P3's shard is `in/p3` below it, and what comes
-    /// of it is to be `out/p3`.
+    /// The working folder, an absolute path: the input of P3 is `in/p3` below it, and the result
+    /// `out/p3`.
     pub work: PathBuf,
-    /// How many PEs there are, P0 included.
+    /// Number of PEs, P0 included.
     pub pes: u32,
+    /// Time after which the command is killed, in nanoseconds; 0 for no limit.
+    pub time_limit_ns: u64,
 }
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// How.
+    /// The way in which it ended.
     pub end: End,
-    /// How long it ran, in nanoseconds.
+    /// Time that it ran, in nanoseconds.
     pub took_ns: u64,
     /// Bytes of the files that it wrote and that can be sent; 0 if it failed.
     pub wrote_bytes: u64,
-    /// What it said last on stderr: [`MAX_LAST_LINES`] at most, each of [`MAX_LINE_CHARS`]
-    /// at most.
+    /// Last lines on standard error: at most [`MAX_LAST_LINES`], each of at most
+    /// [`MAX_LINE_CHARS`].
     pub last_lines: Vec<String>,
+    /// Entries that the command wrote and that are not in its result, with reasons: at most
+    /// [`MAX_NOT_TAKEN`] lines, each of at most [`MAX_LINE_CHARS`].
+    pub not_taken: Vec<String>,
 }
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With this exit status.
+    /// The command exited with this status.
     Exited(i32),
-    /// By this signal.
+    /// This signal killed the command.
     Signalled(i32),
-    /// Why it was not run, or why what it wrote cannot be sent.
+    /// The command was not run, or its files cannot be sent, for this reason.
     Failed(String),
 }
 
@@ -56,6 +61,7 @@ impl Run {
                 .collect(),
             work: path_bytes(&self.work),
             pes: self.pes,
+            time_limit_ns: self.time_limit_ns,
         }
     }
 
@@ -72,11 +78,12 @@ impl Run {
             words,
             work: parse_work(run.work)?,
             pes: run.pes,
+            time_limit_ns: run.time_limit_ns,
         })
     }
 }
 
-/// A working folder: the same from wherever somebody looks.
+/// Parses the path of a working folder, which must be absolute.
 pub(super) fn parse_work(bytes: Bytes) -> Result<PathBuf, WireError> {
     let work = parse_path(bytes);
     match work.is_absolute() && !work.as_os_str().as_bytes().contains(&0) {
@@ -94,6 +101,7 @@ impl Ran {
             took_ns: self.took_ns,
             wrote_bytes: self.wrote_bytes,
             last_lines: self.last_lines,
+            not_taken: self.not_taken,
             end: Some(match self.end {
                 End::Exited(code) => Put::Code(code),
                 End::Signalled(signal) => Put::Signal(signal),
@@ -108,10 +116,16 @@ impl Ran {
         if ran.last_lines.len() > MAX_LAST_LINES || ran.last_lines.iter().any(is_long) {
             return Err(WireError::malformed("more last lines than there can be"));
         }
+        if ran.not_taken.len() > MAX_NOT_TAKEN || ran.not_taken.iter().any(is_long) {
+            return Err(WireError::malformed(
+                "more entries that are not taken than there can be",
+            ));
+        }
         Ok(Ran {
             took_ns: ran.took_ns,
             wrote_bytes: ran.wrote_bytes,
             last_lines: ran.last_lines,
+            not_taken: ran.not_taken,
             end: match ran.end.ok_or_else(|| missing("how a command ended"))? {
                 Put::Code(code) => End::Exited(code),
                 Put::Signal(signal) => End::Signalled(signal),

@@ -1,4 +1,4 @@
-//! What the coordinator says, to and from protobuf.
+//! Messages from the coordinator, to and from protobuf.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,19 +9,42 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
+use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
 use super::{
-    Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Welcome, missing, parse_link, put_link,
+    Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome, decode, missing,
+    parse_link, put_link,
 };
 use crate::cost::{Edge, Link};
 use crate::shape;
+use crate::tree::{MAX_PES, TreeFault};
 use crate::wire::pb::{self, control::Kind};
-use crate::wire::{MAX_DELIVERIES, MAX_LANES, WireError, put_frame};
+use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, put_frame};
 use crate::{DeliveryId, PeId, RoundId, Tree};
 
 impl ToPe {
-    /// Appends the frame, length prefix and all.
+    /// Appends the frame with its length prefix.
     pub fn put(&self, out: &mut Vec<u8>) {
+        put_frame(&self.message(), out);
+    }
+
+    /// Checks that the message fits into a frame, since a PE refuses a longer one.
+    ///
+    /// # Errors
+    ///
+    /// Returns the length if it exceeds [`MAX_CONTROL_FRAME`].
+    pub fn check_length(&self) -> Result<(), WireError> {
+        let (length, limit) = (self.message().encoded_len(), MAX_CONTROL_FRAME);
+        match length > limit {
+            true => Err(WireError::TooLong {
+                length: length as u64,
+                limit: limit as u64,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn message(&self) -> pb::Control {
         let kind = match self.clone() {
             ToPe::Welcome(welcome) => Kind::Welcome(welcome.put()),
             ToPe::Refusal { reason } => Kind::Refusal(pb::Refusal { reason }),
@@ -32,15 +55,20 @@ impl ToPe {
             }),
             ToPe::MeasureFiles => Kind::MeasureFiles(pb::MeasureFiles {}),
             ToPe::MeasureHost { encrypted } => Kind::MeasureHost(pb::MeasureHost { encrypted }),
-            ToPe::Prepare(Prepare {
-                brief,
-                rounds,
-                lanes,
-            }) => Kind::Prepare(pb::Prepare {
-                brief: Some(put_brief(&brief)),
-                rounds,
-                lanes: lanes.iter().map(put_brief).collect(),
-            }),
+            ToPe::CheckPrefixes { prefixes } => {
+                let (messages, bytes) = put_prefixes(&prefixes);
+                Kind::CheckPrefixes(pb::CheckPrefixes { messages, bytes })
+            }
+            ToPe::Prepare(prepare) => {
+                let (prefixes, prefix_bytes) = put_prefixes(&prepare.prefixes);
+                Kind::Prepare(pb::Prepare {
+                    brief: Some(put_brief(&prepare.brief)),
+                    rounds: prepare.rounds,
+                    lanes: prepare.lanes.iter().map(put_brief).collect(),
+                    prefixes,
+                    prefix_bytes,
+                })
+            }
             ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
             ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
             ToPe::Stop { over } => Kind::Stop(pb::Stop { over }),
@@ -54,15 +82,12 @@ impl ToPe {
                 work: path_bytes(&work),
             }),
         };
-        put_frame(&pb::Control { kind: Some(kind) }, out);
+        pb::Control { kind: Some(kind) }
     }
 
-    /// Reads a frame's body.
+    /// Parses the body of a frame.
     pub fn parse(body: &[u8]) -> Result<ToPe, WireError> {
-        let kind = pb::Control::decode(body)?
-            .kind
-            .ok_or_else(|| missing("a control message"))?;
-        Ok(match kind {
+        Ok(match decode(body)? {
             Kind::Welcome(welcome) => ToPe::Welcome(Welcome::parse(welcome)?),
             Kind::Refusal(pb::Refusal { reason }) => ToPe::Refusal { reason },
             Kind::Assignment(assignment) => ToPe::Assignment(parse_assignment(assignment)?),
@@ -72,10 +97,15 @@ impl ToPe {
             },
             Kind::MeasureFiles(pb::MeasureFiles {}) => ToPe::MeasureFiles,
             Kind::MeasureHost(pb::MeasureHost { encrypted }) => ToPe::MeasureHost { encrypted },
+            Kind::CheckPrefixes(pb::CheckPrefixes { messages, bytes }) => ToPe::CheckPrefixes {
+                prefixes: parse_prefixes(&messages, &bytes)?,
+            },
             Kind::Prepare(pb::Prepare {
                 brief,
                 rounds,
                 lanes,
+                prefixes,
+                prefix_bytes,
             }) => ToPe::Prepare(Prepare {
                 brief: parse_brief(brief.ok_or_else(|| missing("the brief"))?)?,
                 rounds,
@@ -83,6 +113,7 @@ impl ToPe {
                     .into_iter()
                     .map(parse_brief)
                     .collect::<Result<_, _>>()?,
+                prefixes: parse_prefixes(&prefixes, &prefix_bytes)?,
             }),
             Kind::Trigger(trigger) => ToPe::Trigger {
                 round: RoundId(trigger.round),
@@ -129,12 +160,14 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         record_spans: assignment.record_spans,
         undertaking: assignment.undertaking,
         recorded: assignment.recorded,
+        dry_run: assignment.dry_run,
         later_output: assignment
             .later_output
             .map(|path| path_bytes(&path))
             .unwrap_or_default(),
         lanes: assignment.lanes.into_iter().map(put_lane).collect(),
         own_links: assignment.own_links,
+        versions: assignment.versions.into_iter().map(Version::put).collect(),
         payload: Some(match assignment.payload {
             Payload::Synthetic { lengths } => {
                 pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
@@ -205,6 +238,9 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         parent_listen: Some(assignment.parent_listen).filter(|listen| !listen.is_empty()),
         lanes,
         own_links: assignment.own_links,
+        versions: (assignment.versions.iter())
+            .map(Version::parse)
+            .collect::<Result<_, _>>()?,
         operation,
         flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,
@@ -212,24 +248,31 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         left_out,
         undertaking: assignment.undertaking,
         recorded: assignment.recorded,
+        dry_run: assignment.dry_run,
         later_output: Some(assignment.later_output)
             .filter(|path| !path.is_empty())
             .map(parse_path),
     })
 }
 
-/// The parents of all but the root; its own index is what an absent PE has for one.
+/// Returns the parents of all PEs but the root; for an absent PE its own index.
 fn put_parents(tree: &Tree) -> Vec<u32> {
     let others = tree.ids().filter(|pe| *pe != tree.root());
     others.map(|pe| tree.parent(pe).unwrap_or(pe).0).collect()
 }
 
 fn parse_tree(root: u32, parents: Vec<u32>) -> Result<Tree, WireError> {
+    if parents.len() >= MAX_PES {
+        return Err(WireError::malformed(TreeFault::TooManyPes {
+            len: parents.len() + 1,
+        }));
+    }
     let others = (0..).filter(|pe| *pe != root).zip(parents);
     let parents = others.map(|(pe, parent)| (parent != pe).then_some(PeId(parent)));
     let mut parents: Vec<Option<PeId>> = parents.collect();
     parents.insert(parents.len().min(root as usize), None);
-    Tree::with_absent(PeId(root), parents).map_err(WireError::malformed)
+    // There may be a million errors, of which only the first is reported.
+    Tree::with_absent(PeId(root), parents).map_err(|faults| WireError::malformed(&faults.0[0]))
 }
 
 fn put_lane(lane: Lane) -> pb::Lane {
@@ -240,11 +283,15 @@ fn put_lane(lane: Lane) -> pb::Lane {
     }
 }
 
-/// One of the further trees, which have the PEs of the first.
+/// Parses a further tree, which must have the PEs of the first one.
 fn parse_lane(lane: pb::Lane, first: &Tree) -> Result<Lane, WireError> {
+    let differs = || WireError::malformed("trees of different PEs at once");
+    if lane.parents.len() + 1 != first.len() {
+        return Err(differs());
+    }
     let tree = parse_tree(first.root().0, lane.parents)?;
     if !tree.pes().eq(first.pes()) {
-        return Err(WireError::malformed("trees of different PEs at once"));
+        return Err(differs());
     }
     Ok(Lane {
         links: parse_links(lane.links, &tree)?,
@@ -279,7 +326,7 @@ fn parse_peer(peer: pb::Peer) -> Result<Peer, WireError> {
     })
 }
 
-/// What a link to a PE is to be like in one direction.
+/// Parses the link to a PE in one direction, and checks that it can be shaped.
 fn parse_shaped(link: Option<pb::Link>, pe: PeId) -> Result<Link, WireError> {
     let link = parse_link(link)?;
     let fault = |fault| WireError::malformed(format!("the edge to {pe}: {fault}"));

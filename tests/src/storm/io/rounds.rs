@@ -1,4 +1,4 @@
-//! From one round of a PE to the next: what it begins with, what it leaves, what it reports.
+//! The rounds of a simulated PE: their begin, their end and their reports.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,22 +24,24 @@ impl RoundsIo for StormIo {
             world,
             scenario,
             pe,
+            lane,
             ..
         } = &self.process;
         self.round = id;
         self.idle_turns = 0;
         self.forwards = None;
         self.under_way.clear();
-        (self.sends, self.stored, self.parts) = Default::default();
-        self.held.clear();
+        (self.sends, self.stored, self.sinks) = Default::default();
+        self.held.forget_all();
+        self.wholes.forget();
         let late = Late(world.clone());
-        let brief = scenario.briefs[pe.index()].clone();
-        let tree = scenario.tree.clone();
+        let brief = self.brief.clone();
+        let tree = scenario.lanes[*lane].tree.clone();
         let mut round = Round::observed(id, tree, *pe, brief, late);
         if *pe == scenario.tree.root() {
             let now = self.process.now();
             self.started = now;
-            self.process.world.borrow_mut().rounds_ns[id.0 as usize] = (now.0, now.0);
+            self.process.world.borrow_mut().begin(id);
             round.handle_trigger(now);
         }
         round
@@ -51,8 +53,9 @@ impl RoundsIo for StormIo {
     }
 
     async fn settle(&mut self, round: &mut Round<Late>) {
-        while let Some(message) = self.next_commit().await {
-            round.handle_committed(self.now(), message);
+        self.wholes.parts.give_up().await;
+        while let Some(committed) = self.next_commit().await {
+            round.handle_committed(self.now(), committed.message, committed.digest);
         }
     }
 
@@ -62,7 +65,7 @@ impl RoundsIo for StormIo {
             arrivals.iter_mut().for_each(|a| a.delivered = false);
         }
         let world = &mut self.process.world.borrow_mut();
-        if complete {
+        if complete && self.process.lane == 0 {
             world.finish(self.process.pe, self.round.0);
         }
         Report {
@@ -83,7 +86,7 @@ impl Observer for Late {
     }
 }
 
-/// While it lives, the PE is at work.
+/// A guard during which the PE counts as working.
 pub(super) struct Work(Process);
 
 impl Drop for Work {

@@ -1,98 +1,112 @@
-//! What can go wrong in a scenario, when, and for how long.
+//! The faults of a scenario, with their times and durations.
 
 use flitcast_proto::PeId;
 
 use super::HARMLESS_NS;
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// When, counted from the trigger of the first round.
+    /// The time after the trigger of the first round.
     pub at_ns: u64,
-    /// What.
+    /// The kind.
     pub kind: Kind,
 }
 
-/// One direction of an edge.
+/// One direction of an edge of one of the trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Way {
-    /// Who sends.
+    /// Index of the tree in [`super::Scenario::lanes`].
+    pub lane: usize,
+    /// The sender.
     pub from: PeId,
-    /// Who receives.
+    /// The receiver.
     pub to: PeId,
 }
 
 impl Way {
-    /// The other direction.
+    /// Returns the other direction.
     pub fn back(self) -> Way {
-        let Way { from, to } = self;
-        Way { from: to, to: from }
+        let Way { lane, from, to } = self;
+        Way {
+            lane,
+            from: to,
+            to: from,
+        }
     }
 }
 
-/// The ways in which something goes wrong.
+/// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A process is killed; its host closes its connections.
     Kill(PeId),
-    /// A host is gone without a word.
+    /// A host vanishes without closing its connections.
     Vanish(PeId),
-    /// A host is gone, and back after a while: it knows nothing of the connections that
-    /// it had, and says so to whoever still uses them.
+    /// A host vanishes and restarts later; then it resets its old connections when they are used.
     Restart {
-        /// Whose.
+        /// The PE of the host.
         pe: PeId,
-        /// When it is back.
+        /// The time until the restart.
         after_ns: u64,
     },
-    /// A process is stopped and goes on later.
+    /// A process is stopped and continued later.
     Stop {
-        /// Whose.
+        /// The PE.
         pe: PeId,
-        /// For how long.
+        /// The duration.
         for_ns: u64,
     },
-    /// A connection breaks, with a part of what is on it.
+    /// A connection breaks and loses a part of the data on it.
     Cut(Way),
-    /// A way carries nothing for a while; what was sent comes later.
+    /// A direction transfers nothing for a while; the data arrives later.
     Block {
-        /// Which.
+        /// The direction.
         way: Way,
-        /// For how long.
+        /// The duration.
         for_ns: u64,
     },
     /// Frames take longer for a while.
     Delay {
-        /// On which way.
+        /// The direction.
         way: Way,
-        /// How much longer.
+        /// The additional latency.
         by_ns: u64,
-        /// For how long.
+        /// The duration.
         for_ns: u64,
     },
-    /// Frames are doubled.
+    /// Frames are duplicated.
     Duplicate {
-        /// On which way.
+        /// The direction.
         way: Way,
-        /// How many of a hundred.
+        /// The percentage of frames.
         percent: u64,
     },
     /// Bits of one frame flip.
     Corrupt {
-        /// On which way.
+        /// The direction.
         way: Way,
-        /// So many frames later.
+        /// Number of frames before that one.
         skip: u64,
-        /// How many bits.
+        /// Number of bits.
         bits: u64,
     },
-    /// A frame of an earlier round comes ahead of the next item.
+    /// A frame of an earlier round precedes the next item.
     Late(Way),
+    /// Bits of the payload of one flit flip.
+    Damage {
+        /// The direction.
+        way: Way,
+        /// Number of flits that cross unharmed before it.
+        skip: u64,
+        /// Number of bits.
+        bits: u64,
+    },
 }
 
 impl Kind {
-    /// All kinds' names, as the table has them.
-    pub const NAMES: [&'static str; 10] = [
+    /// The names of all kinds, as in the table.
+    pub const NAMES: [&'static str; 11] = [
         "killed processes",
         "vanished hosts",
         "restarted hosts",
@@ -103,9 +117,10 @@ impl Kind {
         "directions with duplicates",
         "corrupted frames",
         "late frames",
+        "damaged payloads",
     ];
 
-    /// The place in [`Kind::NAMES`].
+    /// Returns the index in [`Kind::NAMES`].
     pub fn place(&self) -> usize {
         match self {
             Kind::Kill(_) => 0,
@@ -118,10 +133,11 @@ impl Kind {
             Kind::Duplicate { .. } => 7,
             Kind::Corrupt { .. } => 8,
             Kind::Late(_) => 9,
+            Kind::Damage { .. } => 10,
         }
     }
 
-    /// Whether every round must end well all the same.
+    /// Returns whether every round must be successful despite the fault.
     pub fn is_harmless(&self) -> bool {
         match self {
             Kind::Delay { .. } | Kind::Duplicate { .. } | Kind::Late(_) => true,
@@ -130,7 +146,7 @@ impl Kind {
         }
     }
 
-    /// The PE at fault.
+    /// Returns the PE at fault.
     pub fn pe(&self) -> Option<PeId> {
         match self {
             Kind::Kill(pe)
@@ -141,20 +157,31 @@ impl Kind {
         }
     }
 
-    /// The edge at fault, in the direction of the fault.
+    /// Returns whether bits flip in transit.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Kind::Corrupt { .. } | Kind::Damage { .. })
+    }
+
+    /// Returns the edge at fault, in the direction of the fault.
     pub fn way(&self) -> Option<Way> {
+        self.clone().way_mut().copied()
+    }
+
+    /// Returns the edge at fault, to replace it.
+    pub(super) fn way_mut(&mut self) -> Option<&mut Way> {
         match self {
             Kind::Cut(way)
             | Kind::Late(way)
             | Kind::Block { way, .. }
             | Kind::Delay { way, .. }
             | Kind::Duplicate { way, .. }
-            | Kind::Corrupt { way, .. } => Some(*way),
+            | Kind::Corrupt { way, .. }
+            | Kind::Damage { way, .. } => Some(way),
             _ => None,
         }
     }
 
-    /// For how long it holds things up beyond what the network always takes.
+    /// Returns the delay that the fault may cause.
     pub fn lasts_ns(&self) -> u64 {
         match self {
             Kind::Stop { for_ns, .. } | Kind::Block { for_ns, .. } if *for_ns < u64::MAX => *for_ns,

@@ -1,15 +1,15 @@
-//! The channels between the coordinator and the PEs: words on their way, pings and what is answered.
+//! The channels between the coordinator and the PEs: messages in transit, pings and answers.
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Pong, ToPe};
 
 use super::super::Plant;
 use super::super::office::{Ends as _, Lost};
-use super::super::scenario::{HEARTBEAT_NS, SILENCE_NS, Way};
+use super::super::scenario::{HEARTBEAT_NS, SILENCE_NS};
 use super::{Event, World};
 
 impl World {
-    /// Says what the coordinator wants said, and when it is to look again.
+    /// Sends the coordinator's messages and schedules its next check.
     pub(super) fn go_on(&mut self) {
         while let Some((pe, word)) = self.office.next_word() {
             let forgotten = matches!(word, ToPe::Abort { .. } | ToPe::Stop { .. })
@@ -47,11 +47,10 @@ impl World {
     pub(super) fn answer(&mut self, pe: PeId, look: bool) {
         let now = self.now;
         let mut unreached = Vec::new();
-        for to in self.neighbours(pe) {
-            let way = Way { from: pe, to };
+        for way in self.scenario.ways_from(pe) {
             let [there, back] = [way, way.back()].map(|way| &self.wires[&way]);
             if look && there.is_unacknowledged(now, back) {
-                unreached.push(to);
+                unreached.push(way.to);
             }
         }
         let pulse = self.pulses[pe.index()];
@@ -66,19 +65,19 @@ impl World {
         self.say(pe, FromPe::Pong(pong));
     }
 
-    /// The next word for a PE.
+    /// Returns the next message for a PE.
     pub(in super::super) fn next_word(&mut self, pe: PeId) -> Option<ToPe> {
         self.words[pe.index()].pop_front()
     }
 
-    /// A PE says something to the coordinator.
+    /// Sends a message of a PE to the coordinator.
     pub(in super::super) fn say(&mut self, pe: PeId, word: FromPe) {
         let at = self.now + self.scenario.control_ns[pe.index()];
         self.cause(at, Event::Heard(pe, word));
     }
 }
 
-/// A word without what would fill a screen.
+/// Formats the begin of a message for the trace.
 pub(super) fn short(word: &FromPe) -> String {
     format!("{word:?}").chars().take(60).collect()
 }

@@ -1,9 +1,9 @@
-//! How what goes wrong in a scenario happens to processes and wires.
+//! The effects of a scenario's faults on processes and wires.
 
 use flitcast_proto::PeId;
 
 use super::super::office::{Ends as _, Lost};
-use super::super::scenario::{Kind, Way};
+use super::super::scenario::Kind;
 use super::{Event, Process, World, wire};
 
 impl World {
@@ -41,8 +41,8 @@ impl World {
                     self.cause(until(for_ns), Event::Continue(pe));
                 }
             }
-            Kind::Cut(Way { from, to }) => {
-                for way in [Way { from, to }, Way { from: to, to: from }] {
+            Kind::Cut(way) => {
+                for way in [way, way.back()] {
                     let World { wires, chance, .. } = self;
                     wire(wires, way).cut(now, chance);
                     self.expect(way);
@@ -53,13 +53,14 @@ impl World {
             Kind::Duplicate { way, percent } => self.wire(way).duplicate(percent),
             Kind::Corrupt { way, skip, bits } => self.wire(way).corrupt(skip, bits),
             Kind::Late(way) => self.wire(way).owe_late_frame(),
+            Kind::Damage { way, skip, bits } => self.wire(way).damage(skip, bits),
         }
     }
 
     fn vanish(&mut self, pe: PeId) {
         self.processes[pe.index()] = Process::Gone;
-        for to in self.neighbours(pe) {
-            self.wire(Way { from: pe, to }).fall_silent();
+        for way in self.scenario.clone().ways_from(pe) {
+            self.wire(way).fall_silent();
         }
     }
 }

@@ -90,11 +90,11 @@ fn nothing_is_cut_off_and_no_text_is_on_another() {
     }
 }
 
-/// What a picture shows, by its own rows and axis.
+/// The content of a picture, by its own rows and axis.
 struct Shown {
-    /// Bars: in whose row, from when to when.
+    /// Bars: row, begin and end.
     bars: Vec<(u64, [f64; 2])>,
-    /// Between two steps or times.
+    /// Distance of two steps or times.
     unit: f64,
 }
 
@@ -149,7 +149,7 @@ impl Shown {
     }
 }
 
-/// Every flit that the plan has crossing is in a bar at its receiver, in the column of its step.
+/// Every crossing flit of the plan is in a bar at its receiver, in the column of its step.
 #[test]
 fn bars_are_where_the_plan_says() {
     for line in IN_STEPS {
@@ -207,7 +207,7 @@ fn packets_end_where_the_plan_says() {
     }
 }
 
-/// What comes to each PE of a gossip on a network, in all of its steps, is in its row.
+/// Everything that each PE receives in all steps of a gossip on a network is in its row.
 #[test]
 fn bars_have_all_that_a_gossip_brings() {
     for line in [IN_TIME[5], IN_TIME[6], IN_TIME[7], IN_TIME[9], IN_TIME[10]] {

@@ -1,9 +1,9 @@
-//! SVG text: numbers, escaping, and the few elements that the picture is made of.
-//! What the picture shows, and where, is not decided here.
+//! SVG text: numbers, escaping, and the few elements of the picture. The callers decide the content and
+//! the positions.
 
 use std::fmt::{self, Write as _};
 
-/// A coordinate: at most two decimals, and no zeros that say nothing.
+/// A coordinate with at most two decimals, and without trailing zeros.
 #[derive(Clone, Copy)]
 pub struct Num(pub f64);
 
@@ -15,7 +15,7 @@ impl fmt::Display for Num {
     }
 }
 
-/// A text with what XML would take for markup, or not take at all, replaced.
+/// A text in which characters that are markup or invalid in XML are replaced.
 pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -36,14 +36,14 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Which point of a text its place names.
+/// The point of a text that its position defines.
 #[derive(Clone, Copy)]
 pub enum Anchor {
-    /// Where it begins.
+    /// The beginning.
     Start,
-    /// Its middle.
+    /// The middle.
     Middle,
-    /// Where it ends.
+    /// The end.
     End,
 }
 
@@ -57,13 +57,13 @@ impl Anchor {
     }
 }
 
-/// The document as it grows.
+/// The growing document.
 pub struct Canvas {
     out: String,
 }
 
 impl Canvas {
-    /// A white sheet with a title that viewers show.
+    /// Creates a white sheet with a title that viewers show.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let mut canvas = Canvas { out: String::new() };
         let (w, h) = (Num(width), Num(height));
@@ -77,7 +77,7 @@ impl Canvas {
         canvas
     }
 
-    /// Anything, as it is.
+    /// Appends a text unchanged.
     pub fn put(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = self.out.write_fmt(text);
@@ -93,7 +93,7 @@ impl Canvas {
         self.out.push_str("</g>\n");
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64)) {
         self.put(format_args!(
             "<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n",
@@ -104,7 +104,7 @@ impl Canvas {
         ));
     }
 
-    /// A text whose baseline is at `at`; its size is the group's.
+    /// Draws a text whose baseline is at `at`; its size is the group's.
     pub fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
         self.put(format_args!(
             "<text x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>\n",
@@ -115,32 +115,32 @@ impl Canvas {
         ));
     }
 
-    /// The document.
+    /// Returns the document.
     pub fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out
     }
 }
 
-/// Rather more than the width of a text: which font a viewer takes is not known,
-/// and DejaVu Sans is the widest of the usual ones.
+/// Returns an upper estimate of the width of a text: the viewer's font is unknown, and DejaVu Sans is
+/// the widest of the usual ones.
 pub fn text_width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.63
 }
 
-/// The places of texts and marks, so that none is put on another.
+/// The areas of texts and marks, so that none covers another.
 #[derive(Default)]
 pub struct Taken {
     boxes: Vec<[f64; 4]>,
 }
 
 impl Taken {
-    /// Takes the rectangle of this centre and size, whatever is there.
+    /// Occupies the rectangle of this centre and size, even if it is not free.
     pub fn take(&mut self, centre: (f64, f64), width: f64, height: f64) {
         self.boxes.push(around(centre, width, height));
     }
 
-    /// Takes it if it is free.
+    /// Occupies the rectangle if it is free, and returns whether it was.
     pub fn try_take(&mut self, centre: (f64, f64), width: f64, height: f64) -> bool {
         let [left, top, right, bottom] = around(centre, width, height);
         let free = self

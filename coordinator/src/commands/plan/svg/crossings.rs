@@ -1,8 +1,8 @@
-//! The space-time diagram of whatever is a list of crossings: flits that wait on their way or go by
-//! many ports, packets that cost something to start, steps of packets.
+//! The space-time diagram of any list of crossings: flits that wait on their way or use many ports,
+//! packets with a set-up cost, steps of packets.
 //!
-//! A band leaves its sender's row and ends in a bar at its receiver's; a PE that gets nothing has bars
-//! where it sends. Who fills a [`Scene`] has worked out all times; nothing is scheduled here.
+//! A band leaves its sender's row and ends in a bar at its receiver's; a PE that receives nothing has
+//! bars where it sends. The creator of a [`Scene`] computes all times; nothing is scheduled here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,53 +14,53 @@ use super::canvas::{Anchor, Canvas, Escaped, Num, Taken, text_width};
 use super::frame::{self, Axis, Entry, Icon, Sheet};
 use super::layout::Layout;
 
-/// The most bands of which a picture is worth making: 2 MB.
+/// Limit of bands in a readable picture: 2 MB.
 pub const MAX_BANDS: usize = 20_000;
-/// With more, names are too small a part of the picture to be looked for.
+/// Limit of bands with names: with more, names are too small to be read.
 const MAX_NAMED: usize = 3_000;
-/// Names that the legend has for a colour.
+/// Names that the legend lists for a colour.
 const MAX_IN_LEGEND: usize = 3;
-/// What is no message.
+/// Colours of a set-up, which is not a message.
 const SETUP: (&str, &str) = ("#b8b8b8", "#9a9a9a");
 
-/// What is drawn.
+/// The content of a picture.
 pub struct Scene {
     /// Operation, tree or network, and algorithm.
     pub title: String,
-    /// How large it is.
+    /// The size of the operation.
     pub summary: String,
-    /// How many PEs there are.
+    /// The number of PEs.
     pub pes: usize,
-    /// Stands at the side, if all crossings are over its edges.
+    /// The tree drawn at the side, if all crossings are over its edges.
     pub tree: Option<Tree>,
-    /// In what times are.
+    /// The unit of times.
     pub axis: Axis,
-    /// When all is over.
+    /// The end of the operation.
     pub time: Moment,
-    /// What nothing takes less than, if it is known.
+    /// The lower bound, if it is known.
     pub bound: Option<Moment>,
-    /// What follows each other, each up to its time.
+    /// The successive phases, each by its end.
     pub phases: Vec<Moment>,
-    /// Whether a PE gets from several neighbours at once.
+    /// Whether a PE receives from several neighbours at once.
     pub is_multi_port: bool,
-    /// What the colours tell apart.
+    /// The names of the colours.
     pub classes: Vec<String>,
-    /// What a band is.
+    /// The legend of a band.
     pub what: &'static str,
-    /// All of them.
+    /// All bands.
     pub bands: Vec<Band>,
 }
 
-/// A time, and how it is written.
+/// A time with its text.
 pub struct Moment {
-    /// For its place.
+    /// The position.
     pub at: f64,
-    /// Exact.
+    /// The exact time as text.
     pub name: String,
 }
 
 impl Moment {
-    /// A step.
+    /// Returns the moment of a step.
     pub fn step(step: u64) -> Moment {
         Moment {
             at: step as f64,
@@ -71,22 +71,22 @@ impl Moment {
 
 /// Something that crosses an edge.
 pub struct Band {
-    /// Which colour; `None` for the start of a packet.
+    /// The colour; `None` for the set-up of a packet.
     pub class: Option<usize>,
-    /// What is written on it.
+    /// The text on the band.
     pub name: String,
-    /// Its sender.
+    /// The sender.
     pub from: PeId,
-    /// Its receiver.
+    /// The receiver.
     pub to: PeId,
-    /// When it begins and ends at its sender,
+    /// Begin and end at the sender,
     pub out: [f64; 2],
-    /// and at its receiver.
+    /// and at the receiver.
     pub into: [f64; 2],
 }
 
 impl Scene {
-    /// Draws it.
+    /// Draws the picture.
     pub fn svg(mut self) -> String {
         self.merge();
         let sheet = Sheet {
@@ -122,7 +122,7 @@ impl Scene {
         canvas.finish()
     }
 
-    /// Makes one band of those that follow each other without a gap.
+    /// Merges bands that follow each other without a gap.
     fn merge(&mut self) {
         self.bands.sort_by(|a, b| {
             let (a_key, b_key) = ((a.class, a.from, a.to), (b.class, b.from, b.to));
@@ -140,7 +140,7 @@ impl Scene {
         });
     }
 
-    /// What a band is, and whose each colour is.
+    /// Returns the legend: the meaning of a band, and of each colour.
     fn legend(&self) -> Vec<Entry> {
         let entry = |icon, text| Entry { icon, text };
         let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
@@ -166,7 +166,7 @@ impl Scene {
         band.into_iter().chain(setup).chain(colours).collect()
     }
 
-    /// Where phases begin and end.
+    /// Returns the begin and the end of each phase.
     fn spans(&self, layout: &Layout) -> Vec<[f64; 2]> {
         let begins = self.phases.iter().map(|phase| phase.at);
         let begins = [0.0].into_iter().chain(begins);
@@ -176,7 +176,7 @@ impl Scene {
             .collect()
     }
 
-    /// Every other phase is grey.
+    /// Draws every other phase in grey.
     fn phases(&self, canvas: &mut Canvas, layout: &Layout) {
         canvas.open(format_args!("fill-opacity=\"0.05\""));
         for [begin, end] in self.spans(layout).into_iter().skip(1).step_by(2) {
@@ -189,7 +189,7 @@ impl Scene {
         canvas.close();
     }
 
-    /// The name of each phase, or the number in it, where there is room.
+    /// Draws the name of each phase, or its number, if there is room.
     fn phase_names(&self, canvas: &mut Canvas, layout: &Layout) {
         canvas.open(format_args!("font-size=\"10\" {}", frame::HALO));
         for ([begin, end], phase) in self.spans(layout).into_iter().zip(&self.phases) {
@@ -204,11 +204,11 @@ impl Scene {
         canvas.close();
     }
 
-    /// The bands of each class, and in front of all of them the bars.
+    /// Draws the bands of each class, and the bars above them.
     fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>) {
         let thin = layout.row_height.min(layout.step_width) < 4.0;
         let stroke = if thin { 0.15 } else { 0.6 };
-        // Of many bands, and of those over the edges of a network, many lie over each other.
+        // Many bands, or bands over the edges of a network, overlap.
         let (opacity, rim) = match (&self.tree, self.bands.len() > 400) {
             (None, true) => (0.05, 0.25),
             (None, false) => (0.12, 0.4),
@@ -252,7 +252,7 @@ impl Scene {
         canvas.close();
     }
 
-    /// What a band is, on its bar, where that is long enough.
+    /// Draws the text of each band on its bar, if that is long enough.
     fn names(&self, canvas: &mut Canvas, places: &Places) {
         let size = (places.bar * 0.9).clamp(7.0, 10.0);
         let mut taken = Taken::default();
@@ -274,17 +274,17 @@ impl Scene {
     }
 }
 
-/// Where bands end: of many ports each has a lane of its own in the row.
+/// The positions of the ends of bands: with many ports each port has its own lane in the row.
 struct Places<'a> {
     layout: &'a Layout,
-    /// By receiver, its senders; by a PE that gets nothing, its receivers.
+    /// The senders of each receiver; for a PE that receives nothing, its receivers.
     lanes: BTreeMap<PeId, Vec<PeId>>,
-    /// Who gets nothing.
+    /// The PEs that receive nothing.
     idle: BTreeSet<PeId>,
     is_multi_port: bool,
-    /// Of a lane.
+    /// The height of a lane.
     lane: f64,
-    /// How thick a bar is.
+    /// The thickness of a bar.
     bar: f64,
 }
 
@@ -322,7 +322,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The middle of the lane of a PE's row that leads to another PE.
+    /// Returns the middle of the lane of a PE's row that leads to another PE.
     fn y(&self, pe: PeId, other: PeId) -> f64 {
         let middle = self.layout.y(pe);
         match self.lanes.get(&pe).filter(|_| self.is_multi_port) {
@@ -335,7 +335,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// Where a band begins and where it ends.
+    /// Returns the heights of the begin and the end of a band.
     fn ends(&self, band: &Band) -> [f64; 2] {
         let from = match self.idle.contains(&band.from) {
             true => self.y(band.from, band.to),
@@ -356,7 +356,7 @@ impl<'a> Places<'a> {
         shape
     }
 
-    /// The bar at the receiver, and that at a sender that gets nothing.
+    /// Returns the bar at the receiver, and that at a sender that receives nothing.
     fn bars(&self, band: &Band) -> impl Iterator<Item = ([f64; 2], f64)> {
         let [from, to] = self.ends(band);
         let own = self.idle.contains(&band.from).then_some((band.out, from));

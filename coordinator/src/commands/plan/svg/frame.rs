@@ -1,5 +1,5 @@
-//! What stands around the bands: head, rows with the tree at their side, the axis of steps or
-//! time, marker lines, legend.
+//! The parts around the bands: head, rows with the tree at their side, the axis of steps or time,
+//! marker lines, legend.
 
 use flitcast_proto::Tree;
 
@@ -12,7 +12,7 @@ pub const HEAD: f64 = 98.0;
 const AXIS: f64 = 34.0;
 const LEGEND_LINE: f64 = 20.0;
 const LEGEND_SIZE: f64 = 11.0;
-/// Letters are narrower than the digits that [`text_width`] reckons with.
+/// Width of letters relative to the digits that [`text_width`] assumes.
 const LETTERS: f64 = 0.86;
 const TICK_SIZE: f64 = 11.0;
 
@@ -28,7 +28,7 @@ pub const MARKS: [(&str, &str, &str); 4] = [
     ("wakeup", "#b3201c", "wakeup call, with its s"),
 ];
 
-/// What is counted to the right.
+/// The unit of the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
     /// Columns, the first for step 0.
@@ -38,7 +38,7 @@ pub enum Axis {
 }
 
 impl Axis {
-    /// As it is written beside the numbers.
+    /// Returns the name of the axis beside its numbers.
     pub fn name(self) -> &'static str {
         match self {
             Axis::Steps => "step",
@@ -46,7 +46,7 @@ impl Axis {
         }
     }
 
-    /// What lies before the end of a step, or before a time.
+    /// Returns the end of a step, or the time itself.
     pub fn behind(self, last: f64) -> f64 {
         match self {
             Axis::Steps => last + 1.0,
@@ -55,37 +55,37 @@ impl Axis {
     }
 }
 
-/// All that stands around the bands.
+/// The content of all parts around the bands.
 pub struct Sheet<'a> {
-    /// What is drawn.
+    /// The title.
     pub title: &'a str,
-    /// How large it is.
+    /// The size of the operation.
     pub summary: String,
-    /// How many PEs there are.
+    /// The number of PEs.
     pub pes: usize,
-    /// Stands at the side, and says how the rows are sorted.
+    /// The tree drawn at the side, which also sorts the rows.
     pub tree: Option<&'a Tree>,
-    /// What is counted to the right.
+    /// The unit of the horizontal axis.
     pub axis: Axis,
     /// The last step or time that is shown.
     pub last: f64,
     /// Lines, at most two.
     pub markers: Vec<Marker>,
-    /// What bands and marks mean.
+    /// The meanings of bands and marks.
     pub legend: Vec<Entry>,
 }
 
 /// A line at the end of a step, or at a time.
 pub struct Marker {
-    /// Which.
+    /// The step or time.
     pub at: f64,
-    /// What it is.
+    /// The text at the line.
     pub label: String,
-    /// How it is drawn.
+    /// The dash pattern.
     pub dashes: &'static str,
 }
 
-/// The time of an operation and the lower bound, if one is known, with their names.
+/// Returns markers for the time of an operation and the lower bound, if one is known.
 pub fn time_and_bound(time: (f64, &str), bound: Option<(f64, &str)>) -> Vec<Marker> {
     let marker = |at, label, dashes| Marker { at, label, dashes };
     match (time, bound) {
@@ -103,13 +103,13 @@ pub fn time_and_bound(time: (f64, &str), bound: Option<(f64, &str)>) -> Vec<Mark
 
 /// A line of the legend.
 pub struct Entry {
-    /// What it explains.
+    /// The symbol that is explained.
     pub icon: Icon,
-    /// What that is.
+    /// The explanation.
     pub text: String,
 }
 
-/// What the legend can explain.
+/// The symbols that the legend can explain.
 #[derive(Clone, Copy)]
 pub enum Icon {
     /// A band with its bars.
@@ -129,13 +129,13 @@ impl Icon {
     }
 }
 
-/// Half the width of a mark.
+/// Returns half the width of a mark.
 pub fn mark_size(layout: &Layout) -> f64 {
     let room = (layout.row_height * 0.2).min(layout.step_width * 0.45);
     room.clamp(0.4, 5.0)
 }
 
-/// The sheet with all that lies behind the bands.
+/// Draws the sheet and everything behind the bands.
 pub fn canvas(sheet: &Sheet<'_>, layout: &Layout) -> Canvas {
     let lines = legend_places(sheet, layout)
         .last()
@@ -171,7 +171,7 @@ fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
     canvas.close();
 }
 
-/// A number of things, in words.
+/// Formats a number of things, such as `1 PE` or `2 PEs`.
 pub fn counted(count: u128, what: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {what}{s}")
@@ -197,7 +197,7 @@ fn axis(canvas: &mut Canvas, layout: &Layout, axis: Axis) {
     canvas.close();
 }
 
-/// The tree, turned so that every PE stands at its row.
+/// Draws the tree, turned so that every PE is at its row.
 fn tree(canvas: &mut Canvas, tree: &Tree, layout: &Layout) {
     let place = |pe| (layout.tree_x(tree.depth(pe)), layout.y(pe));
     let thin = layout.row_height < 6.0;
@@ -250,7 +250,7 @@ fn names(canvas: &mut Canvas, layout: &Layout) {
     canvas.close();
 }
 
-/// The lines at the ends of their steps, or at their times.
+/// Draws the lines at the ends of their steps, or at their times.
 pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
     for (marker, below) in sheet.markers.iter().zip([24.0, 9.0]) {
         let Marker { at, label, dashes } = marker;
@@ -270,7 +270,7 @@ pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
     }
 }
 
-/// The marks at their size, around the origin.
+/// Defines the marks at their size, around the origin.
 pub fn define_marks(canvas: &mut Canvas, size: f64) {
     canvas.put(format_args!("<defs>\n{}</defs>\n", marks(size, "")));
 }
@@ -295,7 +295,7 @@ fn marks(size: f64, prefix: &str) -> String {
     )
 }
 
-/// Line and x of each entry.
+/// Returns line and x of each entry.
 fn legend_places(sheet: &Sheet<'_>, layout: &Layout) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
     let (mut line, mut x) = (0.0, MARGIN);
@@ -311,7 +311,7 @@ fn legend_places(sheet: &Sheet<'_>, layout: &Layout) -> Vec<(f64, f64)> {
     places
 }
 
-/// What bands and marks mean.
+/// Draws the legend of bands and marks.
 pub fn legend(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
     let is_mark = |entry: &Entry| matches!(entry.icon, Icon::Mark(_));
     if sheet.legend.iter().any(is_mark) {

@@ -1,20 +1,20 @@
-//! Where things stand in the picture: a row for each PE, time to the right. Nothing is drawn here.
+//! Positions in the picture: a row for each PE, time to the right. Nothing is drawn here.
 
 use flitcast_proto::{PeId, Tree};
 
 use super::canvas::text_width;
 use super::frame::{Axis, Sheet};
 
-/// A row is not taller: beyond it the bands get steep without telling more.
+/// Maximum height of a row: beyond it the bands get steep without showing more.
 const MAX_ROW: f64 = 52.0;
-/// A row with a readable name.
+/// Height of a row with a readable name.
 const NAMED_ROW: f64 = 16.0;
-/// How tall the rows become together while they may still shrink.
+/// Total height of the rows while they may still shrink.
 const GOOD_HEIGHT: f64 = 1000.0;
-/// The most they may take: about what a large printed page still resolves.
+/// Maximum total height: about the resolution of a large printed page.
 const MAX_HEIGHT: f64 = 1600.0;
 
-/// The same for columns; a message of one flit is still to be seen in 6.
+/// The corresponding values for columns; a message of one flit is still visible in 6.
 const MAX_COLUMN: f64 = 40.0;
 const GOOD_COLUMN: f64 = 6.0;
 const GOOD_WIDTH: f64 = 1100.0;
@@ -22,46 +22,46 @@ const MAX_WIDTH: f64 = 2000.0;
 
 /// Room for the legend beside few steps.
 const MIN_SHEET: f64 = 620.0;
-/// The tree at the side.
+/// Maximum width of the tree at the side.
 const MAX_TREE_WIDTH: f64 = 110.0;
 const TREE_LEVEL: f64 = 12.0;
 
-/// Of the sheet.
+/// Margin of the sheet.
 pub const MARGIN: f64 = 20.0;
 
 /// The measures of a picture, in its own units (pixels at 100%).
 pub struct Layout {
     /// The PEs from top to bottom.
     pub rows: Vec<PeId>,
-    /// In which row a PE is, by index.
+    /// The row of each PE, by index.
     row_of: Vec<usize>,
-    /// Of a row.
+    /// The height of a row.
     pub row_height: f64,
-    /// Of a step, or of a unit of time.
+    /// The width of a step, or of a unit of time.
     pub step_width: f64,
-    /// What is counted to the right.
+    /// The unit of the horizontal axis.
     axis: Axis,
     /// The last step that is shown; the first is 0, in which the sources hold what
     /// they send in step 1. Or the time at which all is over.
     last: f64,
-    /// Where the plot begins and ends.
+    /// Left edge of the plot.
     pub left: f64,
-    /// Its right edge.
+    /// Right edge of the plot.
     pub right: f64,
-    /// Its upper edge.
+    /// Upper edge of the plot.
     pub top: f64,
-    /// Its lower edge.
+    /// Lower edge of the plot.
     pub bottom: f64,
-    /// Of the whole sheet.
+    /// Width of the whole sheet.
     pub width: f64,
-    /// How much further right a level of the tree at the side is.
+    /// Horizontal distance of two levels of the tree at the side.
     pub level_width: f64,
-    /// Of the PEs' names.
+    /// Font size of the PEs' names.
     pub name_size: f64,
 }
 
 impl Layout {
-    /// Measures a sheet; `top` is what its head takes.
+    /// Measures a sheet; `top` is the height of its head.
     pub fn new(sheet: &Sheet<'_>, top: f64) -> Self {
         let rows = match sheet.tree {
             Some(tree) => depth_first(tree),
@@ -81,7 +81,7 @@ impl Layout {
         };
         let step_width = match sheet.axis {
             Axis::Steps => (GOOD_WIDTH / steps).clamp(GOOD_COLUMN, MAX_COLUMN),
-            // Nothing says how much happens in a unit of time.
+            // The number of events in a unit of time is unknown.
             Axis::Time => GOOD_WIDTH / steps,
         };
         let step_width = step_width.min(MAX_WIDTH / steps);
@@ -114,32 +114,33 @@ impl Layout {
         }
     }
 
-    /// The left edge of a step's column, or where a time is.
+    /// Returns the left edge of a step's column, or the position of a time.
     pub fn x(&self, step: f64) -> f64 {
         self.left + step * self.step_width
     }
 
-    /// The middle of a PE's row.
+    /// Returns the middle of a PE's row.
     pub fn y(&self, pe: PeId) -> f64 {
         self.top + (self.row(pe) as f64 + 0.5) * self.row_height
     }
 
-    /// The PE's row, counted from the top.
+    /// Returns the PE's row, counted from the top.
     pub fn row(&self, pe: PeId) -> usize {
         self.row_of[pe.index()]
     }
 
-    /// Where a PE of this depth stands in the tree at the side.
+    /// Returns the position of a PE of this depth in the tree at the side.
     pub fn tree_x(&self, depth: u32) -> f64 {
         MARGIN + f64::from(depth) * self.level_width
     }
 
-    /// Whether there is room for texts between two rows.
+    /// Returns whether there is room for texts between two rows.
     pub fn is_roomy(&self) -> bool {
         self.row_height >= 13.0
     }
 
-    /// The steps or times that get a number, every 1st, 2nd, 5th, 10th and so on, and the number.
+    /// Returns the steps or times that get a number, every 1st, 2nd, 5th, 10th and so on, and the
+    /// number.
     pub fn ticks(&self, size: f64) -> impl Iterator<Item = (f64, String)> + use<> {
         let least = match self.axis {
             Axis::Steps => 1.0,
@@ -168,7 +169,7 @@ impl Layout {
         })
     }
 
-    /// Where the number of a step or a time belongs.
+    /// Returns the position of the number of a step or a time.
     pub fn tick_x(&self, tick: f64) -> f64 {
         match self.axis {
             Axis::Steps => self.x(tick + 0.5),
@@ -176,18 +177,18 @@ impl Layout {
         }
     }
 
-    /// Where a step, or a time, is over.
+    /// Returns the position of the end of a step, or of a time.
     pub fn end_x(&self, last: f64) -> f64 {
         self.x(self.axis.behind(last))
     }
 
-    /// Every how many rows a name fits.
+    /// Returns the distance in rows at which names fit.
     pub fn named_rows(&self) -> usize {
         nice((self.name_size + 1.0) / self.row_height).max(1.0) as usize
     }
 }
 
-/// The least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.
+/// Returns the least of .. 0.5, 1, 2, 5, 10, 20, 50 .. that is not below `least`, which is above 0.
 fn nice(least: f64) -> f64 {
     let decade = 10f64.powi(least.log10().floor() as i32);
     let factor = [1.0, 2.0, 5.0]
@@ -196,14 +197,13 @@ fn nice(least: f64) -> f64 {
     factor.unwrap_or(10.0) * decade
 }
 
-/// Digits behind the point of what is `nice`.
+/// Returns the number of decimals of a `nice` number.
 fn decimals(nice: f64) -> usize {
     (-nice.log10()).ceil().max(0.0) as usize
 }
 
-/// All PEs, every subtree in one piece. The smaller subtrees stand nearer to their
-/// root: what lies between a PE and its parent is then no subtree larger than its
-/// own, so that most hops go to a near row.
+/// Returns all PEs, every subtree in one piece. Smaller subtrees are nearer to their root: between a PE
+/// and its parent is then no subtree larger than its own, so that most hops lead to a near row.
 fn depth_first(tree: &Tree) -> Vec<PeId> {
     let sizes = tree.subtree_sums(|_| 1);
     let mut rows = Vec::with_capacity(tree.len());

@@ -32,8 +32,8 @@ fn but_p0(pes: usize, flits: u64) -> Vec<u64> {
     all
 }
 
-/// A spine of 500 PEs, each with none, one or two teeth: deep, and its ways bend
-/// at every hop.
+/// Returns a spine of 500 PEs, each with none, one or two teeth: deep, with paths that bend at every
+/// hop.
 fn comb() -> Plan {
     let mut rng = SplitMix64::new(3);
     let (mut parents, mut spine) = (vec![None], PeId(0));
@@ -49,7 +49,7 @@ fn comb() -> Plan {
     plan(&Arc::new(tree), PIPELINED, &flits)
 }
 
-/// The papers' figures, and what else has been looked at.
+/// Returns the papers' figures, and other cases that were inspected.
 fn cases() -> Vec<(&'static str, Plan)> {
     let figure = [0, 2, 3, 0, 2, 1];
     let scatter = Operation::Scatter;
@@ -95,7 +95,7 @@ pub fn number(node: &Node<'_, '_>, name: &str) -> f64 {
         .unwrap_or_else(|_| panic!("{name}=\"{value}\""))
 }
 
-/// Left, top, right and bottom of a text, as far as that can be told.
+/// Returns an estimate of left, top, right and bottom of a text.
 fn text_box(node: &Node<'_, '_>) -> [f64; 4] {
     let sized = node.ancestors().find(|n| n.has_attribute("font-size"));
     let size = number(&sized.unwrap(), "font-size");
@@ -151,7 +151,7 @@ fn a_band_is_in_the_columns_of_the_papers_table() {
     assert!(text.contains(&band), "{band}");
 }
 
-/// That nothing is cut off, and no text is on another.
+/// Checks that nothing is cut off, and that no text covers another.
 #[track_caller]
 pub fn check_texts(name: &str, text: &str) {
     for bad in ["NaN", "inf"] {

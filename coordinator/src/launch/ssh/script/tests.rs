@@ -1,4 +1,4 @@
-//! Scripts, done by this machine's `sh` as a host's would.
+//! Scripts, run by this machine's `sh`.
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,19 +8,19 @@ use std::process::{Command, Output, Stdio};
 
 use super::*;
 
-/// Whatever a shell could do something with.
+/// Characters that a shell may interpret.
 const ODD: &str = "a b'c\"d$HOME`e`\\!*;&|<>(){}#~\n=";
 
 fn binary(content: &[u8]) -> Binary {
     Binary::new("0123456789abcdef".to_owned(), None, content.to_vec())
 }
 
-/// Has `sh` do it as a host's would, in a home of its own, with `input` behind it.
+/// Runs a script as a host does, with a separate home directory and `input` after the script.
 fn done(home: &Path, script: &[u8], input: &[u8]) -> Output {
     done_with(&std::env::var_os("PATH").unwrap(), home, script, input)
 }
 
-/// The same with other tools.
+/// Runs a script with the tools in `path`.
 fn done_with(path: &OsStr, home: &Path, script: &[u8], input: &[u8]) -> Output {
     let mut child = Command::new("/bin/sh")
         .args(["-c", &command(script.len())])
@@ -39,7 +39,7 @@ fn done_with(path: &OsStr, home: &Path, script: &[u8], input: &[u8]) -> Output {
 
 fn odd_ssh() -> Ssh {
     Ssh {
-        // What has a `=` is no program to env, which the test runs it with.
+        // `env` takes a word with `=` for a variable.
         directory: format!("~/{}", ODD.replace(['\n', '='], "")),
         environment: vec!["PATH".to_owned(), "FLITCAST_IS_NOT_SET".to_owned()],
         ..Ssh::default()
@@ -50,7 +50,7 @@ fn odd_ssh() -> Ssh {
 fn what_is_copied_runs_with_every_word_as_it_was() {
     let home = tempfile::tempdir().unwrap();
     let ssh = odd_ssh();
-    // Says who it is, or its arguments and what it is told.
+    // The program prints its hash, or its arguments and its input.
     let binary = binary(
         b"#!/bin/sh\ncase $1 in self-hash) echo 0123456789abcdef; exit;; esac\n\
           printf '<%s>' \"$@\" >&2; cat >&2; kill -9 $$\n",
@@ -70,7 +70,7 @@ fn what_is_copied_runs_with_every_word_as_it_was() {
     assert!(copied.status.success(), "{copied:?}");
     let begun = done(home.path(), &start, &task.input);
     assert_eq!(begun.stdout, b"\n");
-    // Nothing of the shell's own about a death.
+    // The shell prints no message about the death.
     let said = String::from_utf8(begun.stderr).unwrap();
     assert_eq!(
         said,
@@ -117,7 +117,7 @@ fn what_others_could_have_put_there_is_not_run() {
     for mode in [0o720, 0o702, 0o777, 0o600] {
         set_mode(&program, mode);
         is_missing(begun());
-        // Another one takes its place.
+        // Another copy replaces it.
         assert!(done(home.path(), &copy, &binary.content).status.success());
         assert!(begun().1.contains(BEGINS));
     }
@@ -141,7 +141,7 @@ fn what_others_could_have_put_there_is_not_run() {
         assert!(String::from_utf8_lossy(&refused.stderr).contains(&told));
         assert!(!ran.exists());
     }
-    // It is its own, and another program.
+    // The file belongs to the user but is another program.
     set_mode(&directory, 0o700);
     std::fs::write(&program, "#!/bin/sh\necho 0123456789abcdee\n").unwrap();
     is_missing(begun());
@@ -178,8 +178,8 @@ fn half_a_script_does_nothing() {
     }
 }
 
-/// Has somebody take the program, where each who comes is given `content`, with these
-/// tools and those that all hosts have.
+/// Runs the script `take` with a server that sends `content`, with these tools and those that all
+/// hosts have.
 fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output {
     let usual = [
         "cat",
@@ -204,10 +204,10 @@ fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     let content = content.to_vec();
-    // It ends with the test.
+    // The thread ends with the test.
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            // Who has only knocked is gone.
+            // The first connection only tests whether the port is open.
             let _ = stream.unwrap().write_all(&content);
         }
     });
@@ -219,7 +219,7 @@ fn taken(home: &Path, tools: &[&str], binary: &Binary, content: &[u8]) -> Output
 fn what_another_host_hands_out_is_taken() {
     let program = b"#!/bin/sh\necho 0123456789abcdef\n";
     let binary = binary(program);
-    // More than it is is cut off.
+    // Surplus bytes are cut off.
     for content in [&program[..], &[&program[..], b"and more"].concat()] {
         let home = tempfile::tempdir().unwrap();
         let taken = taken(home.path(), &["bash"], &binary, content);
@@ -248,7 +248,7 @@ fn what_another_host_hands_out_is_not_run_if_it_is_another() {
         assert_eq!(kept.count(), 0);
         assert!(!home.path().join("it-ran").exists());
     }
-    // The right one is: it tells its hash.
+    // The right content is run: it prints its hash.
     let right = taken(home.path(), &["bash"], &binary, right);
     assert!(right.status.success(), "{right:?}");
     assert!(home.path().join("it-ran").exists());
@@ -261,7 +261,7 @@ fn why_nothing_can_be_taken_is_said() {
     let said = |output: Output| String::from_utf8_lossy(&output.stderr).into_owned();
     let without = said(taken(home.path(), &[], &binary, &binary.content));
     assert_eq!(without, "there is no bash, python3 or nc\n");
-    // Nobody listens where somebody has just been.
+    // No process listens at a port that was just closed.
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);

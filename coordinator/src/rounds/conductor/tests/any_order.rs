@@ -1,11 +1,11 @@
-//! Whatever is heard in whatever order, it comes to an end.
+//! Rounds end for any events in any order.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::rounds::conductor::end::LAST_REPORTS;
 
-/// Something that is heard.
+/// An event.
 #[derive(Clone, Debug)]
 enum Input {
     Word(FromPe),
@@ -26,7 +26,7 @@ fn any_doing() -> impl Strategy<Value = Doing> {
     ]
 }
 
-/// Mostly what keeps rounds going.
+/// Mostly events of successful rounds.
 fn any_heard() -> impl Strategy<Value = Input> {
     let any_report = (0..4_u64, any_pe(), 0..=BYTES);
     let any_report = any_report.prop_map(|(round, pe, bytes)| report(round, pe, bytes));
@@ -57,8 +57,8 @@ fn any_heard() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Words and ends at any times; then nothing any more, and it ends within its limits: those of
-    /// the longest wait for an answer, a better cause, and last reports.
+    /// Events at any times, then none: the rounds end within the limits of an answer, an
+    /// explanation of an error, and last reports.
     #[test]
     fn it_ends_within_its_limits(
         heard in prop::collection::vec((0..20_000_u64, any_pe(), any_heard()), 0..60),

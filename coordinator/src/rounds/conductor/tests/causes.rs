@@ -1,4 +1,7 @@
-//! What failed first, and whom the round could have gone on without.
+//! The first error, and the PEs without which the round could have continued.
+
+use flitcast_proto::MessageId;
+use flitcast_proto::items::Leg;
 
 use super::*;
 
@@ -49,29 +52,15 @@ fn so_is_a_fault_of_somebodys_own_but_not_another_ones_suspicion() {
     assert_eq!(gave_up.trouble.culprits(), [P3]);
 }
 
-/// P1 finds its connection to P2 reset by P2, which had found that P1 is out of reach.
+/// P1 finds its connection to P2 reset by P2, which had found P1 unreachable.
 #[test]
 fn who_ended_a_connection_knows_better_why() {
     let hung_up = |peer, reason: &str| {
-        let FromPe::Fault {
-            round,
-            peer,
-            reason,
-            bad_input,
-            output_stands,
-            ..
-        } = fault(Some(peer), reason)
-        else {
-            unreachable!()
-        };
-        FromPe::Fault {
-            round,
-            peer,
-            reason,
-            bad_input,
-            output_stands,
-            hung_up: true,
+        let mut word = fault(Some(peer), reason);
+        if let FromPe::Fault { hung_up, .. } = &mut word {
+            *hung_up = true;
         }
+        word
     };
     let mut scatter = Scatter::begun(1, &[]);
     scatter.says(2.0, P1, hung_up(P2, "P2 reset the connection"));
@@ -79,7 +68,7 @@ fn who_ended_a_connection_knows_better_why() {
     scatter.says(2.1, P3, hung_up(P2, "P2 closed the connection"));
     scatter.waits(10.0);
     assert_eq!(scatter.cause(), "P2: P1 cannot be reached any more");
-    // Of two who say so of each other, the first is believed.
+    // If two PEs blame each other, the first report counts.
     let mut scatter = Scatter::begun(1, &[]);
     scatter.says(2.0, P1, hung_up(P2, "P2 closed the connection"));
     scatter.says(2.0, P2, hung_up(P1, "P1 closed the connection"));
@@ -107,7 +96,7 @@ fn who_blames_nobody_needs_no_better_cause() {
     let mut scatter = Scatter::begun(1, &[]);
     scatter.says(2.0, P2, fault(None, "the disk is full"));
     assert_eq!(scatter.words().len(), 4);
-    // A stranger may be suspected, and is not blamed.
+    // A process outside the tree may be suspected, but is not at fault.
     let mut scatter = Scatter::begun(1, &[]);
     scatter.says(2.0, P2, fault(Some(PeId(77)), "who is that"));
     scatter.waits(10.0);
@@ -124,6 +113,7 @@ fn input_that_cannot_be_read_is_nobodys_fault() {
         bad_input: true,
         output_stands: false,
         hung_up: false,
+        changed: Vec::new(),
     };
     scatter.says(2.0, P0, word);
     scatter.waits(10.0);
@@ -149,7 +139,10 @@ fn who_is_silent_is_not_waited_for() {
 #[test]
 fn of_who_has_joined_the_channel_s_end_is_all_that_is_heard() {
     for (lost, how) in [
-        (Lost::Closed, "its channel ended without a word"),
+        (
+            Lost::Closed,
+            "its process has ended, or was told to leave by a signal or by `flitcast down`",
+        ),
         (
             Lost::Broken("connection reset".to_owned()),
             "its channel broke: connection reset",
@@ -195,11 +188,35 @@ fn a_word_out_of_turn_ends_it() {
         }
         Some(scatter.cause())
     };
-    let told = |what: &str| Some(format!("{what} out of turn"));
-    assert_eq!(say(true, P2, odd()), told("P2 said Line(\"hello\")"));
-    assert_eq!(say(true, P1, FromPe::Prepared), told("P1 said Prepared"));
-    assert_eq!(say(false, P1, odd()), told("P1 said Line(\"hello\")"));
-    // Only P0 ends a round before it is asked to tell of it.
+    let told = |pe: PeId, kind: &str| Some(format!("{pe}: unexpected message: {kind}"));
+    assert_eq!(say(true, P2, odd()), told(P2, "Line"));
+    assert_eq!(say(true, P1, FromPe::Prepared), told(P1, "Prepared"));
+    assert_eq!(say(false, P1, odd()), told(P1, "Line"));
+    // Only P0 ends a round before a report is requested.
     let early = say(true, P2, report(1, P2, BYTES));
-    assert!(early.is_some_and(|cause| cause.starts_with("P2 said Report(")));
+    assert_eq!(early, told(P2, "Report"));
+}
+
+/// No PE is at fault, so none is excluded from a retry.
+#[test]
+fn a_schedule_that_no_frame_can_carry_is_not_sent() {
+    let mut scatter = Scatter::with(1, &[], |briefs| {
+        let crossing = Leg {
+            message: MessageId(u64::MAX),
+            offset: u64::MAX,
+            flits: u64::MAX,
+            from: P1,
+            to: P2,
+            first_step: u64::MAX,
+            every: u64::MAX,
+        };
+        briefs[1].legs = vec![crossing; 600_000];
+    });
+    scatter.waits(60.0);
+    let gave_up = scatter.gave_up();
+    let cause = gave_up.trouble.to_string();
+    assert!(cause.starts_with("the Prepare message for P1 would have "));
+    assert!(cause.contains("the limit is 33554432: the schedule has too many crossings there"));
+    assert_eq!(gave_up.trouble.culprits(), []);
+    assert_eq!(gave_up.trouble.pe(), None);
 }

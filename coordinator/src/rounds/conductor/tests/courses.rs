@@ -16,7 +16,7 @@ fn rounds_follow_each_other_until_all_are_reported() {
                 bytes: 700,
             },
         );
-        // One of the round before says nothing of this one.
+        // A report on the previous round does not count.
         scatter.says(2.1, P0, report(round - 1, P0, 0));
         scatter.says(2.2, P0, report(round, P0, 0));
         let collect = ToPe::Collect {
@@ -124,7 +124,7 @@ fn survivors_have_two_seconds_to_tell_what_arrived() {
         .map(|it| (it.delivery.0, it.bytes, it.received))
         .collect();
     assert_eq!(lacking, [(2, BYTES, Some(700)), (3, BYTES, None)]);
-    // Later, nothing counts any more.
+    // Later events do not count.
     scatter.says(5.1, P0, report(1, P0, 0));
     scatter.loses(5.1, P0, killed());
     assert!(scatter.conductor.gave_up().is_none());
@@ -137,7 +137,7 @@ fn whoever_is_lost_then_is_not_waited_for() {
     scatter.loses(3.0, P3, killed());
     scatter.loses(3.1, P0, Lost::Broken("reset".to_owned()));
     scatter.loses(3.2, P1, Lost::Closed);
-    // Of who was started here, its process tells.
+    // The process of a PE that was started here reports its end.
     scatter.loses(3.3, P2, Lost::Closed);
     assert!(scatter.conductor.gave_up.is_none());
     scatter.loses(3.4, P2, killed());
@@ -167,7 +167,7 @@ fn a_round_that_stands_still_is_given_up_with_whom_it_waits_for() {
     );
 }
 
-/// That silence ends a channel is found elsewhere; here, it is enough that time passes.
+/// The timeout of a channel is detected elsewhere; here, time passes without events.
 #[test]
 fn a_round_of_which_nothing_is_heard_does_not_last() {
     let mut scatter = Scatter::begun(1, &[]);

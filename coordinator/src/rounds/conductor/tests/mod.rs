@@ -1,4 +1,4 @@
-//! The conductor at made-up times.
+//! Tests of the controller in virtual time.
 
 mod any_order;
 mod causes;
@@ -19,7 +19,7 @@ const P0: PeId = PeId(0);
 const P1: PeId = PeId(1);
 const P2: PeId = PeId(2);
 const P3: PeId = PeId(3);
-/// Of every message.
+/// The length of every message.
 const BYTES: u64 = 1000;
 
 fn at(seconds: f64) -> Time {
@@ -34,6 +34,7 @@ fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
         bad_input: false,
         output_stands: false,
         hung_up: false,
+        changed: Vec::new(),
     }
 }
 
@@ -48,7 +49,8 @@ fn silent() -> Lost {
     Lost::Lifeless(Lifeless::Silent(Duration::from_secs(3)))
 }
 
-/// What a PE says that has done nothing for some seconds, and is doing this.
+/// Returns an answer to a ping from a PE that is `doing` this and has moved nothing for `quiet`
+/// seconds.
 fn pong(quiet: f64, doing: Doing) -> FromPe {
     let ms = (quiet * 1000.0) as u64;
     FromPe::Pong(Pong {
@@ -60,7 +62,7 @@ fn pong(quiet: f64, doing: Doing) -> FromPe {
     })
 }
 
-/// A report on a round by P1, P2 or P3, of a scatter; of its message so much has come.
+/// Returns the report of P1, P2 or P3 on a round of a scatter, with the bytes received.
 fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
     let arrival = Arrival {
         message: pe.into(),
@@ -71,6 +73,7 @@ fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
         delivered: bytes_received == BYTES,
         at_ns: 1,
         delivered_ns: 1,
+        digest: None,
     };
     let arrivals = if pe == P0 { Vec::new() } else { vec![arrival] };
     FromPe::Report(Report::blank(RoundId(round), arrivals))
@@ -84,6 +87,11 @@ struct Scatter {
 
 impl Scatter {
     fn new(rounds: u64, joined: &[PeId]) -> Scatter {
+        Scatter::with(rounds, joined, |_| {})
+    }
+
+    /// Creates a scatter with changed schedules.
+    fn with(rounds: u64, joined: &[PeId], change: fn(&mut [Brief])) -> Scatter {
         let tree: TreeSpec = "path:4".parse().unwrap();
         let tree = Arc::new(tree.build().unwrap());
         let setting = Setting {
@@ -96,10 +104,13 @@ impl Scatter {
         let bytes = vec![0, BYTES, BYTES, BYTES];
         let scatter = Operation::Scatter;
         let mut conductor = Conductor::new(at(0.0), setting);
+        let mut briefs = Brief::all(&tree, scatter, &bytes, &Timing::LOCK_STEP);
+        change(&mut briefs);
         let plan = Plan {
-            briefs: Brief::all(&tree, scatter, &bytes, &Timing::LOCK_STEP),
+            briefs,
             lanes: Vec::new(),
             bytes,
+            prefixes: Vec::new(),
             rounds,
             predicted_ns: 1_000_000_000,
         };
@@ -110,7 +121,7 @@ impl Scatter {
         }
     }
 
-    /// One whose first round was begun at second 1.
+    /// Creates a scatter whose first round began at second 1.
     fn begun(rounds: u64, joined: &[PeId]) -> Scatter {
         let mut scatter = Scatter::new(rounds, joined);
         for pe in [P3, P0, P2, P1] {
@@ -129,7 +140,7 @@ impl Scatter {
         self.conductor.handle_lost(at(seconds), pe, lost);
     }
 
-    /// Lets the time pass, and nothing else.
+    /// Lets time pass without events.
     fn waits(&mut self, until: f64) {
         while let Some(time) = self.conductor.poll_timeout()
             && time <= at(until)
@@ -148,7 +159,7 @@ impl Scatter {
         &self.updates
     }
 
-    /// That it gave up, all having been told why.
+    /// Returns the result of rounds that were given up, after a check that all PEs got the reason.
     fn gave_up(&mut self) -> GaveUp {
         let gave_up = self.conductor.gave_up().expect("it gave up");
         let cause = gave_up.trouble.to_string();
@@ -164,13 +175,13 @@ impl Scatter {
         gave_up
     }
 
-    /// Why it gave up.
+    /// Returns the error for which the rounds were given up.
     fn cause(&mut self) -> String {
         self.gave_up().trouble.to_string()
     }
 }
 
-/// A word that has no place in any round.
+/// Returns a message that is not expected in any round.
 fn odd() -> FromPe {
     FromPe::Line("hello".to_owned())
 }

@@ -1,0 +1,25 @@
+//! Standard output.
+
+use std::io::{self, Write as _};
+
+/// Treats output as printed if its reader has closed the pipe, as `| head` does when it has enough.
+///
+/// # Errors
+///
+/// Returns an error if the text could not be printed for any other reason.
+pub fn unless_closed(printed: io::Result<()>) -> io::Result<()> {
+    match printed {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed,
+    }
+}
+
+/// Prints a result.
+///
+/// # Errors
+///
+/// Returns an error if the result cannot be printed; a pipe closed by its reader is not an error.
+pub fn print(text: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout();
+    unless_closed(out.write_all(text).and_then(|()| out.flush()))
+}

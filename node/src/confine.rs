@@ -1,0 +1,144 @@
+//! The paths of an assignment, where the PE reads and writes below lent folders only.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use flitcast_proto::PeId;
+use flitcast_proto::ops::Layout;
+use flitcast_proto::wire::control::{Assignment, Payload};
+
+use crate::allowed::{Allowed, FileAccess};
+use crate::payload::destination;
+use crate::system::lent::{self, LentFolder};
+
+/// Rewrites the paths of an assignment as the PE may reach them.
+///
+/// # Errors
+///
+/// Returns the reason if the PE may not read or write files at all, or not there.
+pub fn confined(
+    pe: PeId,
+    allowed: &Allowed,
+    mut assignment: Assignment,
+) -> Result<Assignment, String> {
+    let (operation, tree) = (assignment.operation, assignment.tree.clone());
+    let Payload::Files {
+        input,
+        output,
+        apart,
+        ..
+    } = &mut assignment.payload
+    else {
+        return Ok(assignment);
+    };
+    let FileAccess::Below(folders) = allowed.files.clone()? else {
+        return Ok(assignment);
+    };
+    let sends = operation.messages(&tree).any(|it| it.source == pe);
+    let takes = !operation.taken_by(&tree, pe).is_empty();
+    *input = reached(pe, &folders, input, sends)?;
+    *output = reached(pe, &folders, output, takes)?;
+    // A copy replaces an existing entry, which a lent folder must not be.
+    let is_copy = *apart && operation.layout() == Layout::Whole;
+    if is_copy && takes && output.as_os_str().as_bytes().ends_with(b"/.") {
+        let folder = lent::as_named(output);
+        return Err(format!(
+            "`{}`: a folder that is lent is not replaced itself; name a path below it",
+            folder.display()
+        ));
+    }
+    if let Some(later) = &mut assignment.later_output {
+        *later = reached(pe, &folders, later, true)?;
+    }
+    Ok(assignment)
+}
+
+/// Returns a path below the folders, unless the path or the PE's own entry in it leads out. A path that
+/// the PE does not use may be one of another host.
+fn reached(pe: PeId, folders: &[LentFolder], path: &Path, used: bool) -> Result<PathBuf, String> {
+    let own = |found| lent::below(folders, &destination(path, pe)).map(|_| found);
+    match lent::below(folders, path).and_then(own) {
+        Err(_) if !used => Ok(std::env::temp_dir()),
+        found => found.map_err(|why| why.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use flitcast_proto::Tree;
+    use flitcast_proto::ops::{Broadcast, Operation};
+
+    use super::*;
+    use crate::security::Security;
+
+    const P1: PeId = PeId(1);
+
+    /// Returns a broadcast to other hosts, whose output is the copy itself.
+    fn broadcast(output: &Path) -> Assignment {
+        let tree = Tree::from_parents(vec![None, Some(PeId(0))]).expect("it is one");
+        Assignment {
+            version: 1,
+            tree: Arc::new(tree),
+            parent_listen: None,
+            peers: Vec::new(),
+            operation: Operation::Broadcast(Broadcast::ChildByChild),
+            flit_bytes: 65_536,
+            payload: Payload::Files {
+                input: PathBuf::from("/on/another/host"),
+                spread: false,
+                output: output.to_owned(),
+                replace: true,
+                apart: true,
+            },
+            links: Vec::new(),
+            record_spans: false,
+            left_out: Vec::new(),
+            undertaking: 0,
+            recorded: false,
+            later_output: None,
+            lanes: Vec::new(),
+            own_links: false,
+            versions: Vec::new(),
+            dry_run: false,
+        }
+    }
+
+    #[test]
+    fn a_copy_arrives_below_what_is_lent_and_never_in_its_place() -> std::io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let lent = dir.path().join("lent");
+        std::fs::create_dir(&lent)?;
+        std::fs::write(dir.path().join(".bashrc"), "the user's")?;
+        let allowed = Allowed {
+            files: Ok(FileAccess::Below([LentFolder::open(&lent)?].into())),
+            commands: Ok(()),
+        };
+        let reached = |output: &Path| {
+            let confined = confined(P1, &allowed, broadcast(output))?;
+            Ok::<_, String>(confined.payload.output().map(lent::as_named))
+        };
+        let copy = lent.join("copy");
+        assert_eq!(reached(&copy), Ok(Some(lent.canonicalize()?.join("copy"))));
+        for (output, why) in [
+            (lent.clone(), "not replaced itself"),
+            (lent.join("."), "not replaced itself"),
+            (dir.path().join(".bashrc"), "outside of the folders"),
+            (lent.join("../.bashrc"), "outside of the folders"),
+        ] {
+            let refused = reached(&output).expect_err(why);
+            assert!(refused.contains(why), "{refused}");
+        }
+        let nothing = FileAccess::Below(Arc::new([]));
+        let nothing = Allowed {
+            files: Ok(nothing),
+            commands: Ok(()),
+        };
+        assert!(confined(P1, &nothing, broadcast(&copy)).is_err());
+        let all = Allowed::started(P1, &Security::Plain, ([127, 0, 0, 1], 1).into());
+        let as_it_is = confined(P1, &all, broadcast(&copy)).expect("all is allowed");
+        assert_eq!(as_it_is.payload.output(), Some(copy.as_path()));
+        Ok(())
+    }
+}

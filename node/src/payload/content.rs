@@ -1,0 +1,27 @@
+//! The files of a message.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files that a message is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A regular file, or a directory and everything below it.
+    Entry(PathBuf),
+    /// Some of the files below a directory, and the directories on the way to them.
+    Dealt {
+        /// The directory; it is not itself part of the message.
+        base: PathBuf,
+        /// Regular files, symlinks and empty directories, relative to `base`, sorted, none twice.
+        files: Arc<[PathBuf]>,
+    },
+}
+
+impl Content {
+    /// Returns the path of the entry, or of the directory that the files are below.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Entry(path) | Self::Dealt { base: path, .. } => path,
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The parts of a file that hold data: the rest are holes, which are neither read nor sent.
+//!
+//! On a file system that does not report holes, files have none. Only the longest `MAX_HOLES` holes
+//! are listed, since the list is sent before the content; others are sent as zeros.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io;
+
+use rustix::fs::{SeekFrom, fstat, seek};
+use rustix::io::Errno;
+
+/// Maximum number of holes listed per file, which keeps an entry far below its maximum length.
+pub(super) const MAX_HOLES: usize = 512;
+
+/// Minimum length of a listed hole in bytes: skipping one costs as much as reading some pages.
+const MIN_HOLE_BYTES: u64 = 64 << 10;
+
+/// Unit of `st_blocks` in bytes.
+const BLOCK_BYTES: u64 = 512;
+
+/// Alternating lengths of the holes and of the data of a sparse file in bytes, a hole first; empty
+/// for a file without holes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extents(Vec<u64>);
+
+impl Extents {
+    /// Returns the holes that the file system reports for a file of `size` bytes.
+    pub fn of(file: &File, size: u64) -> io::Result<Extents> {
+        // Nearly all files have no holes, which one system call shows.
+        let blocks = fstat(file)?.st_blocks as u64;
+        if size < MIN_HOLE_BYTES || blocks.saturating_mul(BLOCK_BYTES) >= size {
+            return Ok(Extents::default());
+        }
+        let mut longest = BinaryHeap::with_capacity(MAX_HOLES + 1);
+        let mut at = 0;
+        while at < size {
+            let Some(hole) = next(file, SeekFrom::Hole(at))?.filter(|hole| *hole < size) else {
+                break;
+            };
+            let end = next(file, SeekFrom::Data(hole))?.map_or(size, |data| data.min(size));
+            if end - hole >= MIN_HOLE_BYTES {
+                longest.push(Reverse((end - hole, hole)));
+                if longest.len() > MAX_HOLES {
+                    longest.pop();
+                }
+            }
+            // A file that is written to meanwhile must not prevent progress.
+            at = end.max(hole + 1);
+        }
+        let holes = longest.into_iter().map(|Reverse((bytes, at))| (at, bytes));
+        let mut holes: Vec<(u64, u64)> = holes.collect();
+        holes.sort_unstable();
+        Ok(Extents::between(&holes, size))
+    }
+
+    /// Returns the extents of a file with these holes, each given by its begin and its length.
+    fn between(holes: &[(u64, u64)], size: u64) -> Extents {
+        let mut lengths = Vec::new();
+        let mut end = 0;
+        for &(hole, bytes) in holes {
+            if hole > end {
+                if lengths.is_empty() {
+                    lengths.push(0);
+                }
+                lengths.push(hole - end);
+            }
+            lengths.push(bytes);
+            end = hole + bytes;
+        }
+        if end < size && !lengths.is_empty() {
+            lengths.push(size - end);
+        }
+        Extents(lengths)
+    }
+
+    /// Returns the lengths received for a file of `size` bytes; `None` unless they are at most
+    /// `2 * MAX_HOLES + 1`, add up to `size`, and only the first may be 0.
+    pub fn parse(lengths: Vec<u64>, size: u64) -> Option<Extents> {
+        let sum = lengths
+            .iter()
+            .try_fold(0u64, |sum, more| sum.checked_add(*more));
+        let is_bounded = lengths.len() <= 2 * MAX_HOLES + 1;
+        let is_plain = lengths.iter().skip(1).all(|bytes| *bytes > 0);
+        let describes = lengths.is_empty() || sum == Some(size);
+        (is_bounded && is_plain && describes).then_some(Extents(lengths))
+    }
+
+    pub fn lengths(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Returns the begin and the length of each part of a file of `size` bytes that is data.
+    pub fn data(&self, size: u64) -> impl Iterator<Item = (u64, u64)> + use<> {
+        let lengths = match self.0.is_empty() {
+            true => vec![0, size],
+            false => self.0.clone(),
+        };
+        let mut at = 0;
+        let parts = (0..lengths.len().div_ceil(2)).map(move |part| {
+            at += lengths[2 * part];
+            let bytes = lengths.get(2 * part + 1).copied().unwrap_or(0);
+            at += bytes;
+            (at - bytes, bytes)
+        });
+        parts.filter(|(_, bytes)| *bytes > 0)
+    }
+
+    /// Returns the bytes of data in a file of `size` bytes.
+    pub fn data_bytes(&self, size: u64) -> u64 {
+        match self.0.is_empty() {
+            true => size,
+            false => self.0.iter().skip(1).step_by(2).sum(),
+        }
+    }
+}
+
+/// Returns the begin of the next hole or of the next data; `None` if there is none, or if the file
+/// system does not report it.
+fn next(file: &File, from: SeekFrom) -> io::Result<Option<u64>> {
+    match seek(file, from) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO | Errno::INVAL | Errno::OPNOTSUPP | Errno::SPIPE) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt as _;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Creates a file of `size` bytes with data of 4 KiB at each of these positions.
+    fn sparse(size: u64, places: impl IntoIterator<Item = u64>) -> io::Result<File> {
+        let file = tempfile::tempfile()?;
+        file.set_len(size)?;
+        for place in places {
+            file.write_all_at(&[7; 4096], place)?;
+        }
+        Ok(file)
+    }
+
+    fn data_of(file: &File, size: u64) -> io::Result<Vec<(u64, u64)>> {
+        Ok(Extents::of(file, size)?.data(size).collect())
+    }
+
+    #[test]
+    fn the_data_of_a_file_is_found() -> io::Result<()> {
+        for (places, expected) in [
+            (vec![], vec![]),
+            (vec![0], vec![(0, 4096)]),
+            (vec![MIB - 4096], vec![(MIB - 4096, 4096)]),
+            (vec![MIB / 2], vec![(MIB / 2, 4096)]),
+            (vec![0, MIB / 2], vec![(0, 4096), (MIB / 2, 4096)]),
+        ] {
+            let file = sparse(MIB, places)?;
+            assert_eq!(data_of(&file, MIB)?, expected);
+            let extents = Extents::of(&file, MIB)?;
+            let bytes: u64 = expected.iter().map(|(_, bytes)| bytes).sum();
+            assert_eq!(extents.data_bytes(MIB), bytes);
+            let lengths = extents.lengths().to_vec();
+            assert_eq!(Extents::parse(lengths, MIB), Some(extents));
+        }
+        // A file without holes has one part, and an empty file has none.
+        let full = sparse(4096, [0])?;
+        assert_eq!(data_of(&full, 4096)?, [(0, 4096)]);
+        assert_eq!(data_of(&sparse(0, [])?, 0)?, []);
+        Ok(())
+    }
+
+    #[test]
+    fn of_many_holes_the_longest_are_told() -> io::Result<()> {
+        // Data every 128 KiB, and one longer hole.
+        let places = (0..2000).filter(|at| !(1000..1010).contains(at));
+        let size = 2000 * (MIB / 8);
+        let file = sparse(size, places.map(|at| at * (MIB / 8)))?;
+        let extents = Extents::of(&file, size)?;
+        // The file ends with one of the holes.
+        assert_eq!(extents.data(size).count(), MAX_HOLES);
+        let left_out = 1000 * (MIB / 8)..1010 * (MIB / 8);
+        let is_sent = |(at, bytes): (u64, u64)| left_out.contains(&at) && bytes > 4096;
+        assert!(!extents.data(size).any(is_sent));
+        assert!(extents.data_bytes(size) < size);
+        Ok(())
+    }
+
+    #[test]
+    fn lengths_that_describe_no_file_are_refused() {
+        for (lengths, size) in [
+            (vec![1], 2),
+            (vec![3], 2),
+            (vec![0, 1, 0, 1], 2),
+            (vec![1, 0], 1),
+            (vec![u64::MAX, 3], 2),
+            (vec![1; 2 * MAX_HOLES + 2], 2 * MAX_HOLES as u64 + 2),
+        ] {
+            assert_eq!(Extents::parse(lengths, size), None);
+        }
+        assert!(Extents::parse(vec![2], 2).is_some());
+        assert!(Extents::parse(vec![0, 1, 1], 2).is_some());
+        assert!(Extents::parse(Vec::new(), 2).is_some());
+    }
+}

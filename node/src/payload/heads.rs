@@ -1,0 +1,102 @@
+//! The heads of the entries in a partial message, in a file beside it.
+//!
+//! The files of a partial message have the content that has arrived. To continue the message, a
+//! later run also needs the heads of its entries: their kinds, lengths, modes and times. A head is
+//! written after its entry has been created, so the entry of each head exists.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// The file with the heads of one partial message.
+#[derive(Debug)]
+pub(super) struct Heads {
+    path: PathBuf,
+    /// The open file; `None` until it has been created.
+    file: Option<File>,
+    /// Heads that have not been written yet.
+    pending: Vec<u8>,
+}
+
+impl Heads {
+    /// Creates the heads at a path, which is not accessed yet.
+    pub fn at(path: PathBuf) -> Heads {
+        Heads {
+            path,
+            file: None,
+            pending: Vec::new(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds an encoded head, which [`Heads::flush`] writes.
+    pub fn push(&mut self, head: &[u8]) {
+        self.pending.extend_from_slice(head);
+    }
+
+    /// Writes the heads that were added.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be written, or if another process has created it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let mut options = OpenOptions::new();
+                let options = options.append(true).create_new(true).mode(0o600);
+                none.insert(options.open(&self.path)?)
+            }
+        };
+        file.write_all(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    /// Opens the file that an earlier run has left, for reading from its beginning and for
+    /// appending.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be opened.
+    pub fn open(&mut self) -> io::Result<File> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).append(true);
+        let file = options.custom_flags(flags.bits() as i32).open(&self.path)?;
+        self.file = Some(file.try_clone()?);
+        Ok(file)
+    }
+
+    /// Removes what the file has behind its first `bytes` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be written.
+    pub fn truncate(&self, bytes: u64) -> io::Result<()> {
+        self.file
+            .as_ref()
+            .map_or(Ok(()), |file| file.set_len(bytes))
+    }
+
+    /// Removes the file, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be removed.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The hidden names that Flitcast gives to its own files among those of a user.
+//!
+//! No file with such a name is part of a message, at any depth: an output, where these names are
+//! used, may be anywhere below an input. The forms are exact, so a user's own file is left out only
+//! if its name is one of them. [`super::leftovers`] has the rules for removing these files.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+use flitcast_proto::PeId;
+
+/// The beginning of each hidden name.
+const PREFIX: &str = ".flitcast-";
+/// The beginning of the name of a working folder of `flitcast map`. A PE touches no other.
+pub const WORK_PREFIX: &str = ".flitcast-map-";
+/// The beginning of the name of a working folder that stays when its run has ended.
+pub const KEPT_WORK_PREFIX: &str = ".flitcast-map-kept-";
+/// The beginning of the name of a file that is renamed when it is complete.
+pub const UNFINISHED_PREFIX: &str = ".flitcast-unfinished-";
+
+const PARTIAL: &str = ".partial";
+const HEADS: &str = ".heads";
+const RECEIPT: &str = ".receipt";
+const REPLACED: &str = ".replaced";
+const RECORD: &str = ".toml";
+const ID_DIGITS: usize = 16;
+
+/// A hidden name, by its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HiddenName<'a> {
+    /// `.flitcast-ID-ENTRY.partial`: a message that is not complete.
+    Partial {
+        /// The run that stages the message, or its job if a later run can continue it.
+        id: u64,
+        /// The entry that the message becomes.
+        entry: &'a OsStr,
+    },
+    /// `.flitcast-JOB-ENTRY.heads`: the heads of the entries in a partial message, with which a
+    /// later run of the job continues it.
+    Heads {
+        /// The job.
+        job: u64,
+        /// The entry that the message becomes.
+        entry: &'a OsStr,
+    },
+    /// `.flitcast-RUN-ENTRY.replaced`: an entry that was moved aside; after a crash it may be the
+    /// only copy.
+    Replaced,
+    /// `.flitcast-JOB-ENTRY.receipt`: the proof that a job delivered an entry.
+    Receipt {
+        /// The job.
+        job: u64,
+        /// The entry.
+        entry: &'a OsStr,
+    },
+    /// `.flitcast-round-JOB.toml`: the record of a round that failed.
+    Record,
+    /// `.flitcast-map-ID` or `.flitcast-map-kept-ID`: a working folder of `flitcast map`.
+    Work,
+    /// `.flitcast-measuring-RUN-pN`: a folder in which the costs of files are measured.
+    Measuring,
+    /// `.flitcast-unfinished-ID` or `.flitcast-held-ID`: a file that no process opens by its name.
+    Scratch,
+}
+
+impl HiddenName<'_> {
+    /// Parses a file name; `None` if it has none of the forms.
+    pub fn parse(name: &OsStr) -> Option<HiddenName<'_>> {
+        let rest = name.as_bytes().strip_prefix(PREFIX.as_bytes())?;
+        let (kind, id) = match rest.iter().position(|&byte| byte == b'-') {
+            Some(dash) => (&rest[..dash], &rest[dash + 1..]),
+            None => return None,
+        };
+        let id = match kind {
+            b"map" => id.strip_prefix(b"kept-").unwrap_or(id),
+            _ => id,
+        };
+        match kind {
+            b"round" => id.strip_suffix(RECORD.as_bytes()).and_then(id_of)?,
+            b"map" => id_of(id)?,
+            b"measuring" => {
+                let (run, pe) = id.split_at_checked(ID_DIGITS)?;
+                let pe = pe.strip_prefix(b"-p")?;
+                id_of(run).filter(|_| !pe.is_empty() && pe.iter().all(u8::is_ascii_digit))?
+            }
+            b"unfinished" | b"held" => {
+                let is_id = !id.is_empty() && id.iter().all(u8::is_ascii_alphanumeric);
+                return is_id.then_some(HiddenName::Scratch);
+            }
+            _ => return beside_entry(id_of(kind)?, id),
+        };
+        Some(match kind {
+            b"round" => HiddenName::Record,
+            b"map" => HiddenName::Work,
+            _ => HiddenName::Measuring,
+        })
+    }
+
+    /// Returns whether the file belongs to a message that becomes the entry `pN`.
+    pub fn is_beside(self, pe: PeId) -> bool {
+        match self {
+            HiddenName::Partial { entry, .. }
+            | HiddenName::Heads { entry, .. }
+            | HiddenName::Receipt { entry, .. } => {
+                entry.as_bytes() == format!("p{}", pe.0).as_bytes()
+            }
+            _ => false,
+        }
+    }
+}
+
+fn beside_entry(id: u64, rest: &[u8]) -> Option<HiddenName<'_>> {
+    let entry = |suffix: &str| {
+        let entry = rest.strip_suffix(suffix.as_bytes())?;
+        (!entry.is_empty()).then(|| OsStr::from_bytes(entry))
+    };
+    if let Some(entry) = entry(PARTIAL) {
+        return Some(HiddenName::Partial { id, entry });
+    }
+    if let Some(entry) = entry(HEADS) {
+        return Some(HiddenName::Heads { job: id, entry });
+    }
+    if let Some(entry) = entry(RECEIPT) {
+        return Some(HiddenName::Receipt { job: id, entry });
+    }
+    entry(REPLACED).map(|_| HiddenName::Replaced)
+}
+
+/// Parses an id in a hidden name: 16 hexadecimal digits in lower case.
+fn id_of(digits: &[u8]) -> Option<u64> {
+    let digits = str::from_utf8(digits).ok()?;
+    let id = u64::from_str_radix(digits, 16).ok()?;
+    (digits == format!("{id:016x}")).then_some(id)
+}
+
+/// Names the partial message of an entry.
+pub(super) fn partial_name(id: u64, entry: &OsStr) -> OsString {
+    beside(id, entry, PARTIAL)
+}
+
+/// Names the heads of a partial message.
+pub(super) fn heads_name(job: u64, entry: &OsStr) -> OsString {
+    beside(job, entry, HEADS)
+}
+
+/// Names the receipt of an entry.
+pub(super) fn receipt_name(job: u64, entry: &OsStr) -> OsString {
+    beside(job, entry, RECEIPT)
+}
+
+fn beside(id: u64, entry: &OsStr, suffix: &str) -> OsString {
+    let mut name = OsString::from(format!("{PREFIX}{id:016x}-"));
+    name.push(entry);
+    name.push(suffix);
+    name
+}
+
+/// Names the record of a job.
+pub fn record_name(job: u64) -> String {
+    format!("{PREFIX}round-{job:016x}{RECORD}")
+}
+
+/// Returns the PE with exactly this name: `p12`, not `p012`, `P12` or `p+12`.
+pub(super) fn pe_of(name: &OsStr) -> Option<usize> {
+    let name = name.to_str()?;
+    let pe = name.strip_prefix('p')?.parse().ok()?;
+    (name == format!("p{pe}")).then_some(pe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(name: &str) -> Option<HiddenName<'_>> {
+        HiddenName::parse(OsStr::new(name))
+    }
+
+    #[test]
+    fn the_names_that_are_made_are_read() {
+        let (copy, p3) = (OsStr::new("a copy.partial"), OsStr::new("p3"));
+        let partial = partial_name(0xab, copy);
+        let of_copy = HiddenName::Partial {
+            id: 0xab,
+            entry: copy,
+        };
+        assert_eq!(partial, ".flitcast-00000000000000ab-a copy.partial.partial");
+        assert_eq!(HiddenName::parse(&partial), Some(of_copy));
+        let receipt = receipt_name(u64::MAX, p3);
+        let of_p3 = HiddenName::Receipt {
+            job: u64::MAX,
+            entry: p3,
+        };
+        assert_eq!(receipt, ".flitcast-ffffffffffffffff-p3.receipt");
+        assert_eq!(HiddenName::parse(&receipt), Some(of_p3));
+        assert!(of_p3.is_beside(PeId(3)) && !of_p3.is_beside(PeId(33)));
+        assert!(!of_copy.is_beside(PeId(3)));
+        let heads = heads_name(0xab, p3);
+        assert_eq!(heads, ".flitcast-00000000000000ab-p3.heads");
+        let of_p3 = HiddenName::Heads {
+            job: 0xab,
+            entry: p3,
+        };
+        assert_eq!(HiddenName::parse(&heads), Some(of_p3));
+        assert_eq!(parsed(&record_name(7)), Some(HiddenName::Record));
+        for (name, is) in [
+            (
+                ".flitcast-00000000000000ab-p3.replaced",
+                HiddenName::Replaced,
+            ),
+            (".flitcast-map-00000000000000ab", HiddenName::Work),
+            (".flitcast-map-kept-00000000000000ab", HiddenName::Work),
+            (
+                ".flitcast-measuring-00000000000000ab-p12",
+                HiddenName::Measuring,
+            ),
+            (".flitcast-unfinished-aZ09bc", HiddenName::Scratch),
+            (".flitcast-held-1234", HiddenName::Scratch),
+        ] {
+            assert_eq!(parsed(name), Some(is), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_of_another_form_is_a_users_own() {
+        for name in [
+            "p3",
+            ".flitcast",
+            ".flitcast-",
+            ".flitcast-notes",
+            ".flitcast-p3.partial",
+            ".flitcast-00000000000000ab-p3",
+            ".flitcast-00000000000000ab-.partial",
+            ".flitcast-00000000000000AB-p3.partial",
+            ".flitcast-+0000000000000ab-p3.partial",
+            ".flitcast-0000000000000ab-p3.receipt",
+            ".flitcast-round-00000000000000ab.tom",
+            ".flitcast-round-ab.toml",
+            ".flitcast-map-",
+            ".flitcast-map-7",
+            ".flitcast-map-kept-",
+            ".flitcast-map-00000000000000ab.tar",
+            ".flitcast-measuring-00000000000000ab-p",
+            ".flitcast-measuring-00000000000000ab-px",
+            ".flitcast-held-",
+            ".flitcast-unfinished-a.b",
+        ] {
+            assert_eq!(parsed(name), None, "{name}");
+        }
+    }
+}

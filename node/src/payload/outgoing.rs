@@ -1,0 +1,77 @@
+//! Outgoing messages, each of one version: a reading returns what was measured, or fails.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::content::Content;
+use super::error::PayloadError;
+use super::inode::Inode;
+use super::measured::Measured;
+use super::scan::{FoundEntry, Walk};
+
+/// A measured message. A reading fails if the files are no longer in the state measured.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    content: Content,
+    measured: Measured,
+    /// The open file, and its inode, of a message that is one file and kept open. Another file may
+    /// then be renamed over it.
+    file: Option<(Arc<File>, Inode)>,
+}
+
+impl Outgoing {
+    /// Creates the message with this content and its measurement.
+    pub fn new(content: Content, measured: Measured) -> Outgoing {
+        Outgoing {
+            content,
+            measured,
+            file: None,
+        }
+    }
+
+    /// Measures `content`, and calls `tell` for each entry.
+    pub fn measure(content: Content, tell: &dyn Fn()) -> Result<Outgoing, PayloadError> {
+        let measured = content.measure_telling(tell)?;
+        Ok(Outgoing::new(content, measured))
+    }
+
+    /// Opens the file and keeps it open, if the message is one file.
+    pub fn hold_open(&mut self) -> Result<(), PayloadError> {
+        if let Content::Entry(path) = &self.content
+            && path.is_file()
+        {
+            let mut walk = Walk::of(&self.content);
+            if let Some(found) = walk.next() {
+                let mut found = found?;
+                self.check(0, &found)?;
+                self.file = Some((walk.open(&mut found)?, found.inode));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the measurement of the message.
+    pub fn measured(&self) -> &Measured {
+        &self.measured
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.content.path()
+    }
+
+    pub(super) fn walk(&self) -> Walk {
+        match &self.file {
+            Some((file, inode)) => Walk::of_open(self.path(), file.clone(), *inode),
+            None => Walk::of(&self.content),
+        }
+    }
+
+    /// Returns an error if the entry at index `place` of the message was measured differently.
+    pub(super) fn check(&self, place: usize, found: &FoundEntry) -> Result<(), PayloadError> {
+        match self.measured.entries.get(place) {
+            Some(state) if *state == found.state() as u32 => Ok(()),
+            _ => Err(PayloadError::changed(&found.source)),
+        }
+    }
+}

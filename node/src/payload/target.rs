@@ -1,0 +1,19 @@
+//! The place where an incoming message is put together and becomes visible.
+
+use std::path::PathBuf;
+
+/// The place of an incoming message, and the rules for what is there.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The path at which the complete message becomes visible. Its parent directory must exist, and
+    /// each path has one message at a time.
+    pub destination: PathBuf,
+    /// Whether an existing entry is replaced. An entry that the same job has delivered always is.
+    pub replace: bool,
+    /// The run.
+    pub run: u64,
+    /// The job that the run belongs to.
+    pub job: u64,
+    /// Whether an incomplete message is kept, so that a later run of the job can continue it.
+    pub is_kept: bool,
+}

@@ -1,0 +1,104 @@
+//! The check of a message against the version that an earlier run has measured or delivered.
+
+use std::path::{Path, PathBuf};
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::Version;
+use flitcast_proto::wire::flit::Digest;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::content::Content;
+use super::error::{Difference, PayloadError};
+use super::input::deal;
+use super::measured::Measured;
+use super::others::Others;
+use super::outgoing::Outgoing;
+use super::pack::Packer;
+use crate::limits::DISK_BLOCK_BYTES;
+
+/// Returns an error if a message is not the version that an earlier run has measured or delivered.
+/// The content is read only if length and state cannot decide; `tell` is called for each block.
+pub fn check_version(
+    message: &Outgoing,
+    known: &Version,
+    tell: &dyn Fn(),
+) -> Result<(), PayloadError> {
+    let Measured { bytes, state, .. } = *message.measured();
+    let why = match known.digest {
+        _ if (bytes, state) == (known.bytes, known.state) => return Ok(()),
+        _ if bytes != known.bytes => Difference::Length {
+            was: known.bytes,
+            is: bytes,
+        },
+        None => Difference::Touched,
+        Some(digest) if digest == digest_of(message, tell)? => return Ok(()),
+        Some(_) => Difference::Content,
+    };
+    Err(PayloadError::OtherVersion {
+        path: message.path().to_owned(),
+        message: known.message,
+        why,
+    })
+}
+
+/// Returns the error of a message that was known to be at `path` and no longer exists.
+pub fn gone(path: PathBuf, known: &Version) -> PayloadError {
+    PayloadError::OtherVersion {
+        path,
+        message: known.message,
+        why: Difference::Gone,
+    }
+}
+
+/// Reads the entry at `path` as a message, dealt from a folder if it `is_dealt`, and returns its
+/// length and digest; `None` if it cannot be sent. Calls `tell` for each block.
+pub fn version_at(path: &Path, is_dealt: bool, tell: &dyn Fn()) -> Option<(u64, Digest)> {
+    if path.symlink_metadata().ok()?.is_symlink() {
+        return None;
+    }
+    let content = match is_dealt {
+        true => {
+            let one = Others {
+                root: Some(PeId::ROOT),
+                pes: 2,
+            };
+            deal(path, one).ok()?.pop().flatten()?
+        }
+        false => Content::Entry(path.to_owned()),
+    };
+    let message = Outgoing::measure(content, tell).ok()?;
+    let digest = digest_of(&message, tell).ok()?;
+    Some((message.measured().bytes, digest))
+}
+
+/// Reads a whole message, and returns its digest.
+fn digest_of(message: &Outgoing, tell: &dyn Fn()) -> Result<Digest, PayloadError> {
+    prefix_digest(message, u64::MAX, tell)
+}
+
+/// Reads the first `bytes` bytes of a message, or all of a shorter one, and returns their XXH3-128;
+/// calls `tell` for each block.
+///
+/// # Errors
+///
+/// Returns an error if the message cannot be read, or has changed since it was measured.
+pub fn prefix_digest(
+    message: &Outgoing,
+    bytes: u64,
+    tell: &dyn Fn(),
+) -> Result<Digest, PayloadError> {
+    let mut packer = Packer::of(message)?;
+    let (mut hash, mut block) = (Xxh3::new(), vec![0; DISK_BLOCK_BYTES]);
+    let mut left = bytes;
+    while left > 0 {
+        let most = usize::try_from(left).map_or(block.len(), |left| left.min(block.len()));
+        let filled = packer.fill(&mut block[..most])?;
+        if filled == 0 {
+            break;
+        }
+        hash.update(&block[..filled]);
+        left -= filled as u64;
+        tell();
+    }
+    Ok(hash.digest128().to_be_bytes())
+}

@@ -1,0 +1,101 @@
+//! Files that a user names, opened and read so that none of them can hang a process or fill its
+//! memory: regular files only, and up to a limit.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+
+/// Opens a regular file for reading. A symlink to one is followed; the writer of a fifo is not
+/// waited for.
+///
+/// # Errors
+///
+/// Returns an error if it cannot be opened, or names the kind of what is not a regular file.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    let found = file.metadata()?.file_type();
+    let kind = match () {
+        () if found.is_file() => return Ok(file),
+        () if found.is_dir() => "a directory",
+        () if found.is_fifo() => "a fifo",
+        () if found.is_socket() => "a socket",
+        () => "a device",
+    };
+    Err(io::Error::other(format!(
+        "it is {kind}; name a regular file"
+    )))
+}
+
+/// Reads a regular file of at most `max_bytes`.
+///
+/// # Errors
+///
+/// Returns an error as [`open_file`] does, or if the file is longer.
+pub fn read_file(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = open_file(path)?;
+    file.take(max_bytes.saturating_add(1))
+        .read_to_end(&mut content)?;
+    match content.len() as u64 > max_bytes {
+        true => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it has more than {max_bytes} bytes"),
+        )),
+        false => Ok(content),
+    }
+}
+
+/// Reads a regular file of text, of at most `max_bytes`.
+///
+/// # Errors
+///
+/// Returns an error as [`read_file`] does, or if the file is not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let content = read_file(path, max_bytes)?;
+    String::from_utf8(content)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, FileType, mknodat};
+
+    #[test]
+    fn regular_files_are_read_up_to_a_limit() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        std::fs::write(&file, "five!")?;
+        std::os::unix::fs::symlink(&file, &link)?;
+        assert_eq!(read_file(&file, 5)?, b"five!");
+        assert_eq!(read_text(&link, 5)?, "five!");
+        let refused = read_file(&file, 4).expect_err("too long").to_string();
+        assert_eq!(refused, "it has more than 4 bytes");
+        std::fs::write(&file, [0xFF])?;
+        let refused = read_text(&file, 5).expect_err("no text").to_string();
+        assert!(refused.contains("UTF-8"), "{refused}");
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_else_is_opened_or_waited_for() -> io::Result<()> {
+        let dir = tempfile::tempdir()?;
+        let (fifo, socket) = (dir.path().join("fifo"), dir.path().join("socket"));
+        mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        let _listener = std::os::unix::net::UnixListener::bind(&socket)?;
+        for (path, kind) in [
+            (fifo.as_path(), "a fifo"),
+            (dir.path(), "a directory"),
+            (Path::new("/dev/zero"), "a device"),
+        ] {
+            let refused = read_file(path, 100).expect_err(kind).to_string();
+            assert!(refused.contains(kind), "{refused}");
+        }
+        assert!(read_file(&socket, 100).is_err());
+        Ok(())
+    }
+}

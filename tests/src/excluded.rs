@@ -1,0 +1,73 @@
+//! Tests that `cargo test` leaves out because they need more than README's test command promises:
+//! each has `#[ignore = "needs .."]` on it, and CONTRIBUTING.md names its module.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+const MARK: &str = "#[ignore";
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Modules with such tests, by what these need.
+type Excluded = BTreeMap<String, BTreeSet<String>>;
+
+/// Adds the excluded tests of all files below a folder, which is the module `parent`.
+fn search(folder: &Path, parent: &str, found: &mut Excluded) {
+    for entry in fs::read_dir(folder).expect("the folder of the tests can be listed") {
+        let path = entry.expect("the folder of the tests can be listed").path();
+        let stem = path
+            .file_stem()
+            .expect("an entry has a name")
+            .to_string_lossy();
+        let module = match parent {
+            "" => stem.into_owned(),
+            _ if stem == "mod" => parent.to_owned(),
+            _ => format!("{parent}::{stem}"),
+        };
+        if path.is_dir() {
+            search(&path, &module, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&path).expect("source files are text");
+            for line in text
+                .lines()
+                .filter(|line| line.trim_start().starts_with(MARK))
+            {
+                let needs = line
+                    .split_once("= \"needs ")
+                    .and_then(|(_, rest)| rest.strip_suffix("\"]"));
+                let needs =
+                    needs.unwrap_or_else(|| panic!("{module}: `{line}`: say what it needs"));
+                found
+                    .entry(needs.to_owned())
+                    .or_default()
+                    .insert(module.clone());
+            }
+        }
+    }
+}
+
+/// One line says which tests a run leaves out, and why. libtest does not capture what is written
+/// to stderr itself.
+#[test]
+fn a_run_names_the_tests_that_it_leaves_out() {
+    let mut found = Excluded::new();
+    search(&Path::new(CRATE).join("tests"), "", &mut found);
+    let contributing = fs::read_to_string(Path::new(CRATE).join("../CONTRIBUTING.md"));
+    let contributing = contributing.expect("CONTRIBUTING.md is there");
+    let mut parts = Vec::new();
+    for (needs, modules) in found {
+        let modules: Vec<String> = modules.into_iter().collect();
+        let row = format!("| {needs} | `{}` |", modules.join("`, `"));
+        let is_there = contributing.lines().any(|line| line == row);
+        assert!(
+            is_there,
+            "CONTRIBUTING.md: the table of excluded tests lacks this row:\n{row}"
+        );
+        parts.push(format!("{} (needs {needs})", modules.join(", ")));
+    }
+    let line = format!("EXCLUDED, see CONTRIBUTING.md: {}\n", parts.join("; "));
+    std::io::stderr()
+        .write_all(line.as_bytes())
+        .expect("stderr is open");
+}

@@ -1,0 +1,186 @@
+//! Dry runs: they connect, measure, choose and predict as a run does, report that, and change
+//! nothing.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same, fill, names, snapshot};
+use flitcast_tests::joining::Joining;
+use flitcast_tests::run::{CACHE_VARIABLE, start_with};
+use flitcast_tests::{Finished, Report, refused, run, scratch};
+
+/// Each operation, and the entries of its input.
+const OPERATIONS: [(&str, &[&str]); 5] = [
+    ("scatter", &["p1", "p2", "p3"]),
+    ("gather", &["p1", "p2", "p3"]),
+    ("broadcast", &["some"]),
+    ("gossip", &["p0", "p1", "p2", "p3"]),
+    ("exchange", &["p0/p1", "p1/p3", "p3/p0"]),
+];
+
+/// Runs an operation on files below a folder.
+#[track_caller]
+fn on_files(operation: &str, dir: &Path, more: &[&str]) -> Finished {
+    let [input, output] = ["in", "out"].map(|name| dir.join(name).display().to_string());
+    let files = ["--input", &input, "--output", &output];
+    run([&[operation, "--tree", "kary:2:4"], &files[..], more].concat())
+}
+
+fn fill_input(dir: &Path, entries: &[&str]) {
+    for (at, entry) in (1..).zip(entries) {
+        fill(&dir.join("in").join(entry), at * 10_000);
+    }
+}
+
+/// Checks that all deliveries are predicted and none is measured.
+#[track_caller]
+fn assert_only_predicted(report: &Report) {
+    assert_eq!(report.value("/dry_run"), true);
+    assert!(report.float("/round/predicted_us") > 0.0);
+    assert!(report.value("/round/measured_us").is_null());
+    let mut predicted = 0;
+    for pe in report.list("/pes") {
+        predicted += usize::from(pe["predicted_us"].is_number());
+        assert!(pe["measured_us"].is_null(), "{pe}");
+    }
+    assert!(predicted > 0);
+}
+
+#[test]
+fn the_longest_messages_are_predicted_and_not_sent() {
+    for line in [
+        "scatter --tree kary:2:4",
+        "gather --tree kary:2:4",
+        "broadcast --tree kary:2:4",
+        "gossip --tree kary:2:4",
+        "exchange --tree kary:2:4",
+        "gossip --network complete:4 --algorithm auto",
+        "exchange --network complete:4",
+    ] {
+        let line = format!("{line} --size 100GiB --dry-run");
+        let table = run(line.split(' ')).ok().stdout;
+        assert!(!table.contains("measured  "), "{table}");
+        assert!(table.contains("\n  round        predicted "), "{table}");
+        let end = "\n  dry run      nothing was sent (--dry-run)\n";
+        assert!(table.ends_with(end), "{table}");
+        let json = format!("{line} --format json");
+        assert_only_predicted(&run(json.split(' ')).ok().report());
+    }
+}
+
+/// Neither an output nor a folder above it is made.
+#[test]
+fn files_are_measured_and_nothing_is_written() {
+    for (operation, entries) in OPERATIONS {
+        let dir = scratch();
+        fill_input(dir.path(), entries);
+        let before = snapshot(dir.path());
+        let report = on_files(operation, dir.path(), &["--dry-run", "--format", "json"]);
+        let report = report.ok().report();
+        assert_only_predicted(&report);
+        let whole = report.float("/phases/whole/predicted_us");
+        assert!(whole >= report.float("/phases/transfer/predicted_us"));
+        assert!(report.value("/phases/whole/measured_us").is_null());
+        assert_same(&before, &snapshot(dir.path()));
+        let real = on_files(operation, dir.path(), &["--format", "json"]);
+        let real = real.ok().report();
+        assert_eq!(real.number("/round/bytes"), report.number("/round/bytes"));
+        assert_eq!(real.value("/dry_run"), false);
+    }
+}
+
+/// A dry run compares the entries in the output with the messages, and changes neither them nor
+/// leftovers.
+#[test]
+fn an_output_is_compared_and_left_alone() {
+    for (operation, entries) in OPERATIONS {
+        let dir = scratch();
+        fill_input(dir.path(), entries);
+        on_files(operation, dir.path(), &[]).ok();
+        let output = dir.path().join("out");
+        fill(&output.join(".flitcast-0123456789abcdef-p1.partial"), 10);
+        let before = snapshot(&output);
+        let dry = on_files(operation, dir.path(), &["--dry-run"]).ok();
+        assert!(dry.stdout.contains("\n  skipped      "), "{}", dry.stdout);
+        assert_same(&before, &snapshot(&output));
+        let forced = on_files(operation, dir.path(), &["--dry-run", "--force"]).ok();
+        assert!(!forced.stdout.contains("skipped"), "{}", forced.stdout);
+        assert_same(&before, &snapshot(&output));
+    }
+}
+
+#[test]
+fn faults_are_those_of_a_run() {
+    for (operation, entries) in OPERATIONS {
+        let dir = scratch();
+        fill_input(dir.path(), entries);
+        on_files(operation, dir.path(), &[]).ok();
+        fill(&dir.path().join("in").join(entries[0]), 7);
+        for more in [&["--dry-run"][..], &[]] {
+            let finished = on_files(operation, dir.path(), more);
+            assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+            finished.says(&["--force"]);
+        }
+        fs::remove_dir_all(dir.path().join("in")).expect("it is there");
+        for more in [&["--dry-run"][..], &[]] {
+            let finished = on_files(operation, dir.path(), more);
+            assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+            finished.says(&["/in"]);
+        }
+    }
+}
+
+#[test]
+fn hosts_that_do_not_come_are_named() {
+    let cluster = Joining::new(&[0, 0], "1s");
+    fill(&cluster.path("in/p1"), 10);
+    let dry = cluster.guarded("scatter --input DIR/in --output DIR/out --dry-run");
+    let dry = dry.finish();
+    assert_eq!(dry.code, Some(1), "{}", dry.stderr);
+    dry.says(&["P1", "P2"]);
+    assert!(!names(&cluster.path("")).contains(&"out".to_owned()));
+}
+
+/// On shaped links a prediction needs no measurement but that of the processes' costs, which are
+/// stored.
+#[test]
+fn the_round_is_predicted_as_in_a_run() {
+    let cache = scratch();
+    for (operation, _) in OPERATIONS {
+        let line = format!(
+            "{operation} --tree kary:2:4 --size 50KiB --link rate=100mbit,latency=1ms --format json"
+        );
+        let [dry, real] = ["--dry-run", "--rounds=1"].map(|more| {
+            let words = line.split(' ').chain([more]);
+            let done = start_with(words, &[(CACHE_VARIABLE, cache.path())]);
+            done.finish().ok().report()
+        });
+        assert!(real.float("/round/measured_us/median") > 0.0, "{operation}");
+        for what in [
+            "/round/predicted_us",
+            "/flit_bytes",
+            "/algorithm",
+            "/parents",
+        ] {
+            assert_eq!(dry.value(what), real.value(what), "{operation}");
+        }
+        for pe in 0..4 {
+            let predicted = format!("/pes/{pe}/predicted_us");
+            assert_eq!(dry.value(&predicted), real.value(&predicted), "{operation}");
+        }
+    }
+}
+
+#[test]
+fn what_a_dry_run_does_not_have_is_refused() {
+    for option in [
+        "--rounds 2",
+        "--retry 1",
+        "--trace trace.json",
+        "--report page.html",
+    ] {
+        let line = format!("scatter --tree star:3 --size 1KiB --dry-run {option}");
+        let name = option.split(' ').next().expect("there is one");
+        refused(&line, &["'--dry-run' cannot be used with", name]);
+    }
+}

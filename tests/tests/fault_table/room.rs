@@ -1,0 +1,107 @@
+//! Row 13: once a full disk has room again, the printed command continues the run, exactly as
+//! printed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::run::begin;
+use flitcast_tests::{Finished, flitcast, scratch};
+
+use crate::disks::SmallDisk;
+use crate::{alone, says};
+
+const FULL: &str = "No space left on device";
+
+/// Runs a line of a shell in a folder, with `flitcast` in PATH.
+#[track_caller]
+fn shell(folder: &Path, line: &str) -> Finished {
+    let path = std::env::var("PATH").expect("there is one");
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", line])
+        .env("PATH", format!("{}:{path}", folder.join("bin").display()))
+        .current_dir(folder);
+    begin(command).finish()
+}
+
+/// A folder with a small disk, on which an operation fails.
+#[track_caller]
+fn failed(folder: &Path, line: &str) -> (SmallDisk, Finished) {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).expect("a scratch directory");
+    symlink(flitcast(), bin.join("flitcast")).expect("a scratch directory");
+    let disk = SmallDisk::mounted(&folder.join("my disk"), "size=4m");
+    let failed = shell(folder, line);
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    says(&failed, &["cannot write `my disk/out/", FULL]);
+    (disk, failed)
+}
+
+/// Frees space, and runs the printed command.
+#[track_caller]
+fn goes_on(folder: &Path, disk: &SmallDisk, failed: &Finished) {
+    let mut lines = failed.stderr.lines();
+    let printed = lines.find_map(|line| line.strip_prefix("to go on: "));
+    let printed = printed.unwrap_or_else(|| panic!("no command in\n{}", failed.stderr));
+    disk.grow("64m");
+    shell(folder, printed).ok();
+}
+
+#[test]
+#[ignore = "needs root"]
+fn row_13_a_scatter_goes_on_once_there_is_room() {
+    let _alone = alone();
+    for retry in ["", " --retry 1"] {
+        let dir = scratch();
+        let input = dir.path().join("in");
+        // P1's message is missing as well, and P3's is there.
+        for (pe, bytes) in [(1, 1_000), (2, 6 << 20), (3, 1_000)] {
+            fill(&input.join(format!("p{pe}/file")), bytes);
+        }
+        let line =
+            format!("flitcast scatter --tree path:4 --input in --output 'my disk/out'{retry}");
+        let (disk, failed) = failed(dir.path(), &line);
+        goes_on(dir.path(), &disk, &failed);
+        assert_same_below(&input, &dir.path().join("my disk/out"));
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn row_13_a_broadcast_goes_on_once_there_is_room() {
+    let _alone = alone();
+    let dir = scratch();
+    fill(&dir.path().join("in/file"), 2 << 20);
+    let line = "flitcast broadcast --tree path:4 --input in --output 'my disk/out'";
+    let (disk, failed) = failed(dir.path(), line);
+    goes_on(dir.path(), &disk, &failed);
+    let output = dir.path().join("my disk/out");
+    assert_eq!(names(&output), ["p1", "p2", "p3"]);
+    for pe in names(&output) {
+        assert_same_below(&dir.path().join("in"), &output.join(pe));
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn row_13_a_gossip_goes_on_once_there_is_room() {
+    let _alone = alone();
+    let dir = scratch();
+    let input = dir.path().join("in");
+    for pe in 0..4 {
+        fill(&input.join(format!("p{pe}/file")), 1 << 20);
+    }
+    let line = "flitcast gossip --tree path:4 --input in --output 'my disk/out'";
+    let (disk, failed) = failed(dir.path(), line);
+    goes_on(dir.path(), &disk, &failed);
+    for at in names(&input) {
+        let output = dir.path().join("my disk/out").join(&at);
+        assert_eq!(names(&output).len(), 3, "{at}");
+        for of in names(&output) {
+            assert_same_below(&input.join(&of), &output.join(&of));
+        }
+    }
+}

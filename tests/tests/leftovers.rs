@@ -1,0 +1,274 @@
+//! Flitcast's own hidden files: never input, and gone after the next run that uses their folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::files::{Kind, assert_same, assert_same_below, fill, names, snapshot};
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{Running, run, scratch, start};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+/// Names of all forms.
+const HIDDEN: [&str; 7] = [
+    ".flitcast-0123456789abcdef-p1.partial",
+    ".flitcast-0123456789abcdef-p1.receipt",
+    ".flitcast-0123456789abcdef-p1.replaced",
+    ".flitcast-held-17",
+    ".flitcast-map-0123456789abcdef",
+    ".flitcast-round-0123456789abcdef.toml",
+    ".flitcast-unfinished-a1b2c3",
+];
+/// A user's file whose name begins like a hidden one.
+const NOTES: &str = ".flitcast-notes";
+/// A link on which a message of a megabyte takes longer than any test needs to see it.
+const SLOW: [&str; 2] = ["--link", "rate=4mbit"];
+/// The length of a message that does not arrive on that link before the test kills a process. It is not
+/// so long that a later run would continue it.
+const LONG: usize = 3 << 20;
+
+/// An input, and outputs beside it.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    /// Creates messages of this length, of each PE or for each PE as the operation needs them.
+    fn new(operation: &str, bytes: usize) -> Place {
+        let place = Place { dir: scratch() };
+        for pe in 0..4 {
+            for other in 0..4 {
+                let entry = match operation {
+                    "exchange" if pe != other => format!("p{pe}/p{other}"),
+                    "gossip" => format!("p{pe}"),
+                    "scatter" | "gather" | "broadcast" if pe > 0 => format!("p{pe}"),
+                    _ => continue,
+                };
+                fill(&place.path("in").join(entry).join("below/some"), bytes);
+            }
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn start(&self, operation: &str, output: &str, more: &[&str]) -> Running {
+        let text = |name: &str| self.path(name).to_str().expect("it is UTF-8").to_owned();
+        let (input, output) = (text("in"), text(output));
+        let files = ["--tree", "star:4", "--input", &input, "--output", &output];
+        start([&[operation], &files[..], more].concat())
+    }
+}
+
+/// Puts hidden files of all forms into a folder.
+fn litter(folder: &Path) {
+    for name in HIDDEN {
+        fill(&folder.join(name), 10);
+    }
+}
+
+/// Waits until a message is being written below a folder.
+fn wait_for_partial(output: &Path) {
+    eventually("a message is being written", || {
+        let all = fs::read_dir(output).ok()?.flatten();
+        // In a hidden folder the PE measures the costs of files.
+        let is_row =
+            |path: &PathBuf| path.is_dir() && !path.display().to_string().contains("/.flitcast-");
+        let rows = all.map(|entry| entry.path()).filter(is_row);
+        let mut folders = rows.chain([output.to_owned()]);
+        let has_partial = |folder: PathBuf| {
+            let listed = fs::read_dir(folder).into_iter().flatten().flatten();
+            let mut listed = listed.map(|entry| entry.file_name().display().to_string());
+            listed.any(|name| name.ends_with(".partial"))
+        };
+        folders.any(has_partial).then_some(())
+    });
+}
+
+/// Checks that two trees have the same content, apart from the times of their folders.
+#[track_caller]
+fn assert_same_content(left: &Path, right: &Path) {
+    let [left, right] = [left, right].map(|root| {
+        let mut tree = snapshot(root);
+        let folders = tree
+            .values_mut()
+            .filter(|node| node.kind == Kind::Directory);
+        folders.for_each(|node| node.mtime = (0, 0));
+        tree
+    });
+    assert_same(&left, &right);
+}
+
+#[track_caller]
+fn assert_nothing_hidden(output: &Path) {
+    let hidden = |path: &PathBuf| path.display().to_string().contains(".flitcast-");
+    let left: Vec<PathBuf> = snapshot(output).into_keys().filter(hidden).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn hidden_files_are_no_input_of_any_operation() {
+    for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
+        let place = Place::new(operation, 1000);
+        place.start(operation, "clean", &[]).finish().ok();
+        let folders = match operation {
+            "exchange" => ["in", "in/p1", "in/p1/p2", "in/p1/p2/below"],
+            _ => ["in", "in/p1", "in/p1/below", "in/p1"],
+        };
+        for folder in folders {
+            litter(&place.path(folder));
+        }
+        let done = place.start(operation, "out", &[]).finish().ok();
+        assert_same_content(&place.path("clean"), &place.path("out"));
+        assert_eq!(
+            done.stderr.matches("not sent").count(),
+            1,
+            "{}",
+            done.stderr
+        );
+    }
+}
+
+#[test]
+fn hidden_files_are_not_dealt_nor_mapped() {
+    let place = Place::new("scatter", 1000);
+    litter(&place.path("in"));
+    litter(&place.path("in/p2/below"));
+    place.start("scatter", "out", &["--spread"]).finish().ok();
+    assert_nothing_hidden(&place.path("out"));
+    place
+        .start("map", "mapped", &["--", "find", "."])
+        .finish()
+        .ok();
+    for pe in 1..4 {
+        let found = fs::read_to_string(place.path(&format!("mapped/p{pe}/stdout")));
+        assert_eq!(found.expect("it was mapped"), ".\n./below\n./below/some\n");
+    }
+}
+
+/// A name that only begins like a hidden one is sent inside a message, and refused as the name of
+/// one.
+#[test]
+fn a_users_own_hidden_file_is_sent() {
+    let place = Place::new("scatter", 1000);
+    fill(&place.path("in/p1").join(NOTES), 10);
+    place.start("scatter", "out", &[]).finish().ok();
+    assert_same_below(&place.path("in"), &place.path("out"));
+    fill(&place.path("in").join(NOTES), 10);
+    let refused = place.start("scatter", "again", &[]).finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    refused.says(&["`.flitcast-notes` names no PE"]);
+}
+
+#[test]
+fn what_a_killed_run_has_left_the_next_one_removes() {
+    for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
+        let place = Place::new(operation, LONG);
+        let running = place.start(operation, "out", &SLOW);
+        wait_for_partial(&place.path("out"));
+        running.kill_all();
+        wait_for_partial(&place.path("out"));
+        // It is not in the way of the same command, without --force.
+        place.start(operation, "out", &[]).finish().ok();
+        assert_nothing_hidden(&place.path("out"));
+        place.start(operation, "whole", &[]).finish().ok();
+        assert_same_content(&place.path("whole"), &place.path("out"));
+    }
+}
+
+#[test]
+fn the_output_of_a_killed_run_is_an_input() {
+    let place = Place::new("scatter", LONG);
+    let running = place.start("scatter", "out", &SLOW);
+    wait_for_partial(&place.path("out"));
+    running.kill_all();
+    fs::rename(place.path("in"), place.path("kept")).expect("it is there");
+    fs::rename(place.path("out"), place.path("in")).expect("it is there");
+    let sent = names(&place.path("in"));
+    assert!(
+        sent.iter().all(|name| name.starts_with(".flitcast-")),
+        "{sent:?}"
+    );
+    fs::rename(place.path("kept/p2"), place.path("in/p2")).expect("it is there");
+    place.start("gather", "out", &[]).finish().ok();
+    assert_eq!(names(&place.path("out")), ["p2"]);
+}
+
+#[test]
+fn of_two_runs_into_one_output_one_is_refused() {
+    for operation in ["scatter", "gather", "exchange"] {
+        let place = Place::new(operation, 1 << 20);
+        let first = place.start(operation, "out", &SLOW);
+        wait_for_partial(&place.path("out"));
+        for more in [&[][..], &["--force"]] {
+            let second = place.start(operation, "out", more).finish();
+            assert_eq!(second.code, Some(2), "{}", second.stderr);
+            second.says(&["another run is writing to it"]);
+        }
+        first.finish().ok();
+        assert_nothing_hidden(&place.path("out"));
+    }
+}
+
+/// Both check the output before either has begun: at most one finds it free.
+#[test]
+fn of_two_runs_at_the_same_moment_one_at_least_is_complete() {
+    let place = Place::new("scatter", 1 << 20);
+    let both = [0, 1].map(|_| place.start("scatter", "out", &[]));
+    let codes = both.map(|running| running.finish().code);
+    assert!(codes.contains(&Some(0)), "{codes:?}");
+    assert_same_below(&place.path("in"), &place.path("out"));
+}
+
+#[test]
+fn a_record_that_can_be_resumed_stays_with_what_it_needs() {
+    let place = Place::new("scatter", LONG);
+    let running = place.start("scatter", "out", &SLOW);
+    wait_for_partial(&place.path("out"));
+    running.pe(1).signal(Signal::KILL);
+    assert_eq!(running.finish().code, Some(1));
+    let hidden = |name: &String| name.starts_with(".flitcast-");
+    let record = names(&place.path("out")).into_iter().find(hidden);
+    let record = place.path("out").join(record.expect("there is a record"));
+    // A run into the same output that ends at once leaves it, too.
+    let other = place
+        .start("scatter", "out", &["--force", "--timeouts", "connect=1ms"])
+        .finish();
+    assert!(record.exists(), "{}", other.stderr);
+    let record = record.to_str().expect("it is UTF-8");
+    run(["resume", record, "--revive", "--force"]).ok();
+    assert_same_below(&place.path("in"), &place.path("out"));
+}
+
+/// On another host only a PE there can see it.
+#[test]
+#[ignore = "needs root"]
+fn what_a_killed_pe_has_left_on_its_host_the_next_run_removes() {
+    let cluster = Joining::new(&[0, 0], "60s");
+    for pe in [1, 2] {
+        fill(&cluster.path(&format!("in/p{pe}/file")), LONG);
+    }
+    let out = |pe: u32| cluster.path(&format!("host{pe}/out"));
+
+    let nodes = (0..3).map(|pe| cluster.node_apart(pe, "out", "--stay"));
+    let mut first: Vec<Running> = nodes.collect();
+    let scatter = "scatter --input DIR/in --output DIR/out";
+    let running = cluster.guarded(&format!("{scatter} --link rate=4mbit"));
+    wait_for_partial(&out(2));
+    let victim = first.remove(2);
+    victim.signal(Signal::KILL);
+    assert_eq!(running.finish().code, Some(1));
+    victim.finish();
+    wait_for_partial(&out(2));
+    first.push(cluster.node_apart(2, "out", "--stay"));
+    cluster.guarded(&format!("{scatter} --force")).finish().ok();
+    for pe in [1, 2] {
+        assert_nothing_hidden(&out(pe));
+        let name = format!("p{pe}");
+        assert_same_below(&cluster.path("in").join(&name), &out(pe).join(&name));
+    }
+    dismiss(first);
+}

@@ -1,0 +1,318 @@
+//! Standard output and standard error of a command: a round continues whether they are read or not;
+//! texts from peers cannot imitate the command's own lines; with `--log-format json` each line of
+//! stderr is an object.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use flitcast_proto::RoundId;
+use flitcast_proto::wire::control::FromPe;
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::impostor::Stage;
+use flitcast_tests::processes::eventually;
+use flitcast_tests::run::begin;
+use flitcast_tests::{Finished, flitcast, run, scratch, start};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// Waits for the exit status of a command whose output is not read.
+#[track_caller]
+fn code_of(mut child: Child) -> Option<i32> {
+    let status = eventually("it has ended", || {
+        child.try_wait().expect("it is our child")
+    });
+    status.code()
+}
+
+/// Creates input for three PEs below P0.
+fn shards(folder: &Path, bytes: usize) {
+    for pe in 1..4 {
+        fill(&folder.join(format!("in/p{pe}/one")), bytes);
+    }
+}
+
+#[test]
+fn a_round_goes_on_if_nobody_reads_its_log() {
+    for level in ["-v", "-vv", "-vvv"] {
+        let dir = scratch();
+        shards(dir.path(), 2_000_000);
+        let child = Command::new(flitcast())
+            .args([
+                "scatter",
+                "--tree",
+                "path:4",
+                "--link",
+                "rate=40mbit",
+                level,
+            ])
+            .args(["--input", "in", "--output", "out", "--flit-size", "4KiB"])
+            .current_dir(dir.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            // Its other end stays open, and a pipe holds 64 KiB.
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("flitcast was built");
+        assert_eq!(code_of(child), Some(0), "{level}");
+        assert_same_below(&dir.path().join("in"), &dir.path().join("out"));
+    }
+}
+
+/// Returns the messages of the objects on stderr, with their levels.
+#[track_caller]
+fn objects(finished: &Finished) -> Vec<(String, String)> {
+    let object = |line: &str| {
+        let object: Value = serde_json::from_str(line).unwrap_or_else(|error| {
+            panic!("{error}: `{line}` in\n{}", finished.stderr);
+        });
+        let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+        let message = text("/fields/message").unwrap_or_default();
+        (
+            text("/level").expect("it has one").to_owned(),
+            message.to_owned(),
+        )
+    };
+    finished.stderr.lines().map(object).collect()
+}
+
+#[test]
+fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
+    let json = ["--log-format", "json", "-v"];
+    let endless = ["gather", "--tree", "path:3", "--size", "400GiB"];
+    let mut running = start(endless.iter().chain(&json));
+    running.wait_for(&["triggered"]);
+    running.pe(2).signal(Signal::KILL);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let told = objects(&failed);
+    let is_told = |level: &str, part: &str| {
+        let told = told
+            .iter()
+            .any(|(at, text)| at == level && text.contains(part));
+        assert!(told, "no `{part}` at {level} in\n{}", failed.stderr);
+    };
+    is_told("ERROR", "P2 was killed by signal 9 (SIGKILL)\n  where: P2");
+    // Refused before anything is started.
+    let refused = run(["gather", "--tree", "path:0", "--size", "1parsec"]
+        .iter()
+        .chain(&json));
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_eq!(objects(&refused).len(), 2, "{}", refused.stderr);
+    // Messages and ends of commands.
+    let dir = scratch();
+    shards(dir.path(), 10);
+    let folder = |name: &str| dir.path().join(name).display().to_string();
+    let (input, output) = (folder("in"), folder("out"));
+    let map = [
+        "map", "--tree", "path:4", "--input", &input, "--output", &output,
+    ];
+    let script = [
+        "--",
+        "sh",
+        "-c",
+        "echo word >&2; echo '{\"a\":1' >&2; exit 3",
+    ];
+    let mapped = run(map.iter().chain(&json).chain(&script));
+    assert_eq!(mapped.code, Some(1), "{}", mapped.stderr);
+    let told = objects(&mapped);
+    for pe in 1..4 {
+        let text = format!("P{pe}: the command ended with exit status 3");
+        let is_it = |(level, told): &(String, String)| level == "ERROR" && told.starts_with(&text);
+        assert!(told.iter().any(is_it), "{text}: {}", mapped.stderr);
+    }
+    for text in ["word", "{\"a\":1"] {
+        let count = told.iter().filter(|(_, told)| told == text).count();
+        assert_eq!(count, 3, "{text}: {}", mapped.stderr);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_command_line_is_an_object() {
+    for (line, part) in [
+        ("--log-format json", "subcommand"),
+        (
+            "--log-format json scater",
+            "unrecognized subcommand 'scater'",
+        ),
+        (
+            "gather --log-format=json --no-such-option",
+            "--no-such-option",
+        ),
+        (
+            "gather --no-such-option --log-format json",
+            "--no-such-option",
+        ),
+        ("map --log-format json --tree path:3 -- wc", "--input <DIR>"),
+        ("gather --tree --log-format json", "--tree <TREE>"),
+        ("gather --log-format json --tree", "--tree <TREE>"),
+        ("gather --rounds x --log-format json", "--rounds <K>"),
+        (
+            "gather --format prose --log-format json",
+            "--format <FORMAT>",
+        ),
+        (
+            "tree --tree path:3 --tree path:4 --log-format json",
+            "multiple",
+        ),
+    ] {
+        let refused = run(line.split(' '));
+        assert_eq!(refused.code, Some(2), "{line}: {}", refused.stderr);
+        assert_eq!(refused.stdout, "", "{line}");
+        let [(level, message)] = &objects(&refused)[..] else {
+            panic!("not one object: {line}: {}", refused.stderr);
+        };
+        assert_eq!(level, "ERROR", "{line}");
+        assert!(message.contains(part), "{line}: {message}");
+        let begins = message.starts_with("error") || message.ends_with('\n');
+        assert!(!begins, "{line}: {message}");
+    }
+    // Text is printed without the option, or if the option belongs to a user's command.
+    for line in [
+        "gather --no-such-option",
+        "gather --no-such-option --log-format text",
+        "map --no-such-option -- sh --log-format json",
+    ] {
+        let refused = run(line.split(' '));
+        assert_eq!(refused.code, Some(2), "{line}: {}", refused.stderr);
+        refused.says(&["error: unexpected argument '--no-such-option' found\n"]);
+    }
+    let helped = run(["gather", "--help", "--log-format", "json"]).ok();
+    assert_eq!(helped.stderr, "");
+    assert!(helped.stdout.contains("Usage: flitcast gather"));
+}
+
+#[test]
+fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
+    let with_filter = |filter: &str, line: &str| {
+        let mut command = Command::new("env");
+        command.arg(format!("RUST_LOG={filter}")).arg(flitcast());
+        command.args(line.split(' '));
+        begin(command).finish()
+    };
+    let json = "tree --tree path:3 --log-format json";
+    for (filter, line, count) in [
+        ("info,=x=", json, 1),
+        ("info,=x=", "tree --no-such-option --log-format json", 2),
+        // A filter hides no message.
+        ("off", "tree --no-such-option --log-format json", 1),
+    ] {
+        let refused = with_filter(filter, line);
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let told = objects(&refused);
+        assert_eq!(told.len(), count, "{filter}, {line}: {}", refused.stderr);
+    }
+    let served = "gather --tree path:3 --size 1KiB --metrics 127.0.0.1:0 --log-format json";
+    let told = objects(&run(served.split(' ')).ok());
+    let is_told = told
+        .iter()
+        .any(|(_, text)| text.starts_with("metrics at http://"));
+    assert!(is_told, "{told:?}");
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let dir = scratch();
+    let good = dir.path().join("cluster.toml");
+    let text = "name = \"a\"\ncoordinator = \"127.0.0.1\"\n[[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n";
+    std::fs::write(&good, text).expect("it can be written");
+    let bad = dir.path().join("bad.toml");
+    std::fs::write(&bad, "nonsense = 1\n").expect("it can be written");
+    let check_good = format!("check {}", good.display());
+    let check_bad = format!("check --format json {}", bad.display());
+    for (line, code) in [
+        (
+            "plan gather --tree path:6 --lengths 2,3,0,2,1 --format json",
+            0,
+        ),
+        (
+            "compare gather --network mesh:4x4 --lengths uniform:0..64:7",
+            0,
+        ),
+        ("tree --tree kary:2:64", 0),
+        ("completions bash", 0),
+        ("gather --tree star:3 --size 1KiB --format json", 0),
+        (
+            "bench gather --tree star:3 --lengths equal:1KiB --rounds 2 --format csv",
+            0,
+        ),
+        (&check_good, 0),
+        (&check_bad, 2),
+    ] {
+        let mut child = Command::new(flitcast())
+            .args(line.split(' '))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("flitcast was built");
+        drop(child.stdout.take());
+        let told = child.wait_with_output().expect("it is our child");
+        let stderr = String::from_utf8_lossy(&told.stderr);
+        assert_eq!(told.status.code(), Some(code), "{line}: {stderr}");
+        assert!(!stderr.contains("ipe"), "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn what_a_peer_says_cannot_pass_for_a_line_of_the_command() {
+    let forged = "out of order\nerror: P0 has failed\n2026-01-01T00:00:00Z ERROR forged\x1b[2J";
+    let stage = Stage::path(2, 1);
+    let running = start(stage.arguments("gather --size 1KiB -vv"));
+    let impostor = stage.enter();
+    let _ = impostor.assignment();
+    impostor.say(&FromPe::Fault {
+        round: RoundId(0),
+        peer: None,
+        reason: forged.to_owned(),
+        bad_input: false,
+        output_stands: false,
+        hung_up: false,
+        changed: Vec::new(),
+    });
+    let impostor = std::thread::spawn(move || impostor.serve());
+    let failed = running.finish();
+    impostor.join().expect("it can be played");
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    failed.says(&["error: P1: out of order\n    error: P0 has failed\n"]);
+    for line in failed.stderr.lines() {
+        let is_forged = line.starts_with("error: P0") || line.starts_with("2026-01-01");
+        assert!(!is_forged && !line.contains('\x1b'), "{}", failed.stderr);
+    }
+}
+
+/// Runs a command under a limit of 500 KB for each file.
+#[track_caller]
+fn limited(folder: &Path, words: &[&str]) -> Finished {
+    let mut command = Command::new("bash");
+    command
+        .args(["-c", "ulimit -f 500; exec \"$@\"", "bash"])
+        .arg(flitcast())
+        .args(words)
+        .current_dir(folder);
+    begin(command).finish()
+}
+
+#[test]
+fn the_limit_of_a_file_s_size_is_named() {
+    let dir = scratch();
+    shards(dir.path(), 900_000);
+    for operation in ["scatter", "gather"] {
+        let words = [
+            operation, "--tree", "path:4", "--input", "in", "--output", operation,
+        ];
+        let failed = limited(dir.path(), &words);
+        assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+        failed.says(&["the limit of a file's size is 512000 bytes; raise it with `ulimit -f`"]);
+    }
+    // A user's command is killed by SIGXFSZ as usual.
+    let small = scratch();
+    shards(small.path(), 10);
+    let map = [
+        "map", "--tree", "path:4", "--input", "in", "--output", "out", "--",
+    ];
+    let write = ["dd", "if=/dev/zero", "of=big", "bs=1000000", "count=1"];
+    let failed = limited(small.path(), &[&map[..], &write].concat());
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let told = "the command was killed by signal 25 (SIGXFSZ)";
+    failed.says(&[told, "longer than `ulimit -f` allows"]);
+}

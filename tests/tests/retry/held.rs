@@ -1,0 +1,145 @@
+//! Outputs that contain messages of the run: equal ones are skipped, and different ones are in the
+//! way.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::Finished;
+use flitcast_tests::files::{fill, set_mode};
+
+use super::interrupted::{CASES, Case, Place, identities};
+
+const SMALL: usize = 5_000;
+
+/// Creates a complete run.
+fn complete(case: &Case) -> (Place<'_>, Vec<PathBuf>) {
+    let place = Place::with(case, SMALL, "rate=8mbit");
+    place.start("out", &[]).finish().ok();
+    let (there, _) = place.arrived();
+    (place, there)
+}
+
+/// Returns a file of an entry that has arrived.
+fn file_in(case: &Case, entry: &Path) -> PathBuf {
+    match case.words[0] {
+        "broadcast" => entry.join("model/some"),
+        _ => entry.join("some"),
+    }
+}
+
+#[track_caller]
+fn skipped(finished: &Finished) -> usize {
+    finished.report().list("/skipped").len()
+}
+
+#[test]
+fn the_same_command_again_sends_nothing() {
+    for case in &CASES {
+        let (place, there) = complete(case);
+        let before = identities(&there);
+        let again = place.start("out", &[]).finish().ok();
+        let count = format!(
+            "skipped      {} messages in the output already: ",
+            there.len()
+        );
+        assert!(
+            again.stdout.contains(&count),
+            "no `{count}` in\n{}",
+            again.stdout
+        );
+        assert_eq!(identities(&there), before, "one was written again");
+        let again = place.start("out", &["--format", "json"]).finish().ok();
+        assert_eq!(skipped(&again), there.len());
+        place.assert_complete();
+    }
+}
+
+#[test]
+fn only_what_is_not_there_is_sent() {
+    for case in &CASES {
+        let (place, mut there) = complete(case);
+        let gone = there.remove(0);
+        fs::remove_dir_all(&gone).expect("it is there");
+        let before = identities(&there);
+        let again = place.start("out", &["--format", "json"]).finish().ok();
+        assert_eq!(skipped(&again), there.len(), "{}", again.stdout);
+        assert_eq!(identities(&there), before, "one was written again");
+        place.assert_complete();
+    }
+}
+
+/// If a byte, the length or the mode differs, nothing is sent, and the error names the entry.
+#[test]
+fn what_differs_needs_force() {
+    let changes: [fn(&PathBuf); 3] = [
+        |file| {
+            let mut bytes = fs::read(file).expect("it is there");
+            bytes[7] ^= 1;
+            let found = fs::metadata(file).expect("it is there");
+            fs::write(file, bytes).expect("it can be written");
+            let file = fs::File::options().write(true).open(file);
+            let time = found.modified().expect("it has one");
+            file.and_then(|file| file.set_modified(time))
+                .expect("it is ours");
+        },
+        |file| fill(file, SMALL - 1),
+        |file| set_mode(file, 0o600),
+    ];
+    for (at, case) in CASES.iter().enumerate() {
+        let (place, there) = complete(case);
+        changes[at % 3](&file_in(case, &there[0]));
+        let before = identities(&there);
+        let refused = place.start("out", &[]).finish();
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let entry = format!("\n    {}", there[0].display());
+        refused.says(&["differ from what is sent", "--force", &entry]);
+        assert_eq!(identities(&there), before, "nothing was replaced");
+        place.start("out", &["--force"]).finish().ok();
+        place.assert_complete();
+    }
+}
+
+/// One copy of a broadcast message is older than the others.
+#[test]
+fn a_copy_that_differs_from_the_others_needs_force() {
+    let (place, there) = complete(&CASES[2]);
+    fill(&file_in(&CASES[2], &there[1]), SMALL);
+    let refused = place.start("out", &[]).finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    refused.says(&["differ from what is sent", &there[1].display().to_string()]);
+    place.start("out", &["--force"]).finish().ok();
+    place.assert_complete();
+}
+
+/// Distributed files arrive in a folder that has its own modification time.
+#[test]
+fn what_is_dealt_is_skipped_too() {
+    let (place, _) = complete(&CASES[0]);
+    place.start("dealt", &["--spread"]).finish().ok();
+    let again = place
+        .start("dealt", &["--spread", "--format", "json"])
+        .finish()
+        .ok();
+    assert_eq!(skipped(&again), 3, "{}", again.stdout);
+}
+
+/// A map creates its results again.
+#[test]
+fn the_results_of_a_map_are_not_skipped() {
+    let place = Place::with(
+        &Case {
+            words: &["map"],
+            ..CASES[0]
+        },
+        SMALL,
+        "rate=8mbit",
+    );
+    place.start("out", &["--", "cat"]).finish().ok();
+    let (there, _) = place.arrived();
+    let before = there[0].metadata().expect("it is there").ino();
+    let refused = place.start("out", &["--", "cat"]).finish();
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    refused.says(&["holds files already"]);
+    assert_eq!(there[0].metadata().expect("it is there").ino(), before);
+}

@@ -1,0 +1,288 @@
+//! A run, with all its retries and resumes, has one version of its input: whatever happens to the
+//! source in between, no two destinations have different bytes, and the run reports why it stops.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same_below, fill, names};
+use flitcast_tests::processes::eventually;
+use flitcast_tests::{Finished, Running, run, start};
+
+use super::{Files, LINK, LONG, kill, says};
+
+const CHANGED: &str = "changed since the run began";
+const WHILE_READ: &str = "changed while it was being read";
+
+/// Replaces the content of a file, as editors do: a new file is renamed over it.
+#[track_caller]
+fn replace(path: &Path, bytes: &[u8]) {
+    let aside = path.with_extension("new");
+    fs::write(&aside, bytes).expect("it can be written");
+    fs::rename(&aside, path).expect("it can be renamed");
+}
+
+/// Returns bytes that [`fill`] never writes.
+fn others(len: usize) -> Vec<u8> {
+    vec![b'N'; len]
+}
+
+/// Writes a new file with the same bytes and the same time.
+#[track_caller]
+fn rewrite(path: &Path) {
+    let modified = fs::metadata(path).and_then(|found| found.modified());
+    let bytes = fs::read(path).expect("it is there");
+    replace(path, &bytes);
+    let file = fs::File::options().write(true).open(path);
+    let file = file.expect("it can be opened");
+    file.set_modified(modified.expect("it has a time"))
+        .expect("it can be set");
+}
+
+/// Returns the printed command to continue, with additional options.
+#[track_caller]
+fn printed(finished: &Finished) -> Vec<String> {
+    let mut lines = finished.stderr.lines();
+    let line = lines.find_map(|line| line.split_once(": flitcast resume "));
+    let (_, line) = line.unwrap_or_else(|| panic!("no command in\n{}", finished.stderr));
+    let words = line
+        .split(".toml")
+        .map(|word| word.trim_matches([' ', '\'']));
+    let mut words: Vec<String> = words.map(str::to_owned).collect();
+    words[0].push_str(".toml");
+    let options = words.split_off(1);
+    let options = options
+        .iter()
+        .flat_map(|options| options.split_whitespace());
+    let mut all = vec!["resume".to_owned(), words[0].clone()];
+    all.extend(options.map(str::to_owned));
+    all
+}
+
+/// Starts a broadcast of one file, child by child: P1 has it, and P3 is killed, so no other PE has
+/// it.
+#[track_caller]
+fn broadcast_cut(files: &Files, more: &[&str]) -> Running {
+    fill(&files.dir.path().join("model"), LONG / 8);
+    let algorithm = ["--tree", "star:4", "--algorithm", "child-by-child"];
+    let running = start_of(
+        files,
+        "broadcast",
+        "model",
+        &[&algorithm[..], &LINK, more].concat(),
+    );
+    eventually("P1 has its copy", || {
+        files.output().join("p1").exists().then_some(())
+    });
+    running
+}
+
+#[track_caller]
+fn start_of(files: &Files, operation: &str, input: &str, more: &[&str]) -> Running {
+    let text = |path: std::path::PathBuf| path.to_str().expect("it is UTF-8").to_owned();
+    let (input, output) = (text(files.dir.path().join(input)), text(files.output()));
+    let all = [operation, "--input", &input, "--output", &output];
+    start(all.into_iter().chain(more.iter().copied()))
+}
+
+/// Checks that all copies are equal to the current model.
+#[track_caller]
+fn assert_copies(files: &Files) {
+    let model = fs::read(files.dir.path().join("model")).expect("it is there");
+    for pe in 1..4 {
+        let copy = fs::read(files.output().join(format!("p{pe}")));
+        assert!(copy.expect("it is there") == model, "P{pe} has other bytes");
+    }
+    assert_eq!(names(&files.output()).len(), 3, "nothing hidden is left");
+}
+
+#[test]
+fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
+    for len in [LONG / 8, LONG / 8 - 7] {
+        let files = Files::new(2);
+        let running = broadcast_cut(&files, &[]);
+        kill(&running, 3);
+        assert_eq!(running.finish().code, Some(1));
+        let model = files.dir.path().join("model");
+        let old = fs::read(files.output().join("p1")).expect("it is there");
+        replace(&model, &others(len));
+        let refused = files.resume(&["--revive"]);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        says(
+            &refused,
+            &["/model`: changed since the run began", "--force"],
+        );
+        let is_old = fs::read(files.output().join("p1")).expect("it is there") == old;
+        assert!(is_old, "nothing was replaced");
+        let mut command = printed(&refused);
+        assert!(command.contains(&"--force".to_owned()), "{command:?}");
+        command.push("--revive".to_owned());
+        run(command).ok();
+        assert_copies(&files);
+    }
+}
+
+/// Another inode may have the same bytes: the source reads them, and the run continues.
+#[test]
+fn a_source_that_was_written_anew_with_the_same_bytes_goes_on() {
+    let files = Files::new(2);
+    let running = broadcast_cut(&files, &[]);
+    kill(&running, 3);
+    assert_eq!(running.finish().code, Some(1));
+    rewrite(&files.dir.path().join("model"));
+    files.resume(&["--revive"]).ok();
+    assert_copies(&files);
+}
+
+#[test]
+fn a_retry_does_not_send_another_version() {
+    let files = Files::new(2);
+    let running = broadcast_cut(&files, &["--retry", "1"]);
+    replace(&files.dir.path().join("model"), &others(LONG / 8));
+    kill(&running, 3);
+    let stopped = running.finish();
+    assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
+    says(&stopped, &["P3 is dead", CHANGED, "--force"]);
+    let mut command = printed(&stopped);
+    command.push("--revive".to_owned());
+    run(command).ok();
+    assert_copies(&files);
+}
+
+/// The source of a delivered message may be missing, but not changed.
+#[test]
+fn a_resumed_scatter_has_one_version_of_each_message() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 3] = [
+        ("p3", |file| replace(file, &others(50_000))),
+        ("p2", |file| replace(file, &others(50_000))),
+        ("p2", |file| replace(file, &others(49_000))),
+    ];
+    for (of, change) in changes {
+        let files = Files::new(2);
+        let running = files.start_on_tree("scatter", &[]);
+        files.wait_for(&["p3"]);
+        kill(&running, 4);
+        assert_eq!(running.finish().code, Some(1));
+        let before = files.there();
+        change(&files.input().join(of).join("some"));
+        let refused = files.resume(&["--revive"]);
+        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+        says(&refused, &[&format!("in put/{of}`: {CHANGED}"), "--force"]);
+        assert_eq!(files.there(), before, "nothing was sent");
+        files.resume(&["--revive", "--force"]).ok();
+        files.assert_complete(&Default::default());
+    }
+}
+
+#[test]
+fn a_resumed_gossip_has_one_version_of_each_message() {
+    let files = Files::new(1);
+    fill(&files.input().join("p0/some"), 50_000);
+    let running = start_of(
+        &files,
+        "gossip",
+        "in put",
+        &[&["--tree", "path:5"], &LINK[..]].concat(),
+    );
+    let first = files.output().join("p1/p0");
+    eventually("P1 has P0's message", || first.exists().then_some(()));
+    kill(&running, 4);
+    assert_eq!(running.finish().code, Some(1));
+    replace(&files.input().join("p0/some"), &others(50_000));
+    let refused = files.resume(&["--revive"]);
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    says(&refused, &[&format!("in put/p0`: {CHANGED}"), "--force"]);
+    files.resume(&["--revive", "--force"]).ok();
+    for at in 0..5 {
+        for of in (0..5).filter(|of| *of != at) {
+            let sent = files.input().join(format!("p{of}"));
+            assert_same_below(&sent, &files.output().join(format!("p{at}/p{of}")));
+        }
+        assert_eq!(names(&files.output().join(format!("p{at}"))).len(), 4);
+    }
+}
+
+/// Several neighbours receive the message, each at another time. A folder whose file was replaced
+/// by then is reported as changed; a file that is the message itself is kept open, so its
+/// replacement does not matter.
+#[test]
+fn an_input_that_is_replaced_during_a_gossip_has_changed_and_is_not_damaged() {
+    for is_folder in [true, false] {
+        let files = Files::new(1);
+        fs::remove_dir_all(files.input()).expect("it is there");
+        let path = |pe: u32| match is_folder {
+            true => files.input().join(format!("p{pe}/file")),
+            false => files.input().join(format!("p{pe}")),
+        };
+        for pe in 0..7 {
+            fill(&path(pe), 400_000);
+        }
+        let old = fs::read(path(1)).expect("it is there");
+        let running = start_of(
+            &files,
+            "gossip",
+            "in put",
+            &[&["--tree", "kary:2:7"], &LINK[..]].concat(),
+        );
+        eventually("something arrives", || {
+            let arrives = |pe: u32| {
+                let folder = files.output().join(format!("p{pe}"));
+                folder.exists() && !names(&folder).is_empty()
+            };
+            (0..7).any(arrives).then_some(())
+        });
+        for pe in 0..7 {
+            replace(&path(pe), &others(400_000));
+        }
+        let finished = running.finish();
+        assert!(!finished.stderr.contains("damaged"), "{}", finished.stderr);
+        if is_folder {
+            assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+            says(&finished, &[WHILE_READ]);
+            continue;
+        }
+        finished.ok();
+        for at in (0..7).filter(|at| *at != 1) {
+            let copy = fs::read(files.output().join(format!("p{at}/p1")));
+            assert!(copy.expect("it is there") == old, "P{at} has other bytes");
+        }
+    }
+}
+
+#[test]
+fn a_record_speaks_of_the_output_that_it_is_in() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("scatter", &[]);
+    files.wait_for(&["p3"]);
+    kill(&running, 4);
+    assert_eq!(running.finish().code, Some(1));
+    let record = files.record();
+    let name = record.file_name().expect("it has one");
+    // A copy of the record in another folder cannot be resumed.
+    let stray = files.dir.path().join("stray");
+    fs::create_dir(&stray).expect("it is not there");
+    fs::copy(&record, stray.join(name)).expect("it can be copied");
+    let refused = run(["resume".as_ref(), stray.join(name).as_os_str()]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    says(&refused, &["put it back into the output"]);
+
+    let (output, moved) = (files.output(), files.dir.path().join("moved"));
+    fs::rename(&output, &moved).expect("it can be moved");
+    let record = moved.join(name);
+    run(["resume".as_ref(), record.as_os_str(), "--revive".as_ref()]).ok();
+    assert!(!output.exists(), "nothing is written where it was");
+    fs::rename(&moved, &output).expect("it can be moved back");
+    files.assert_complete(&Default::default());
+}
+
+#[test]
+fn the_command_that_is_printed_goes_on() {
+    let files = Files::new(2);
+    let running = files.start_on_tree("scatter", &["--retry", "1"]);
+    files.wait_for(&["p3"]);
+    kill(&running, 4);
+    let failed = running.finish();
+    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    run(printed(&failed)).ok();
+    files.assert_complete(&Default::default());
+}

@@ -1,0 +1,129 @@
+//! The files that a PE lends to the command that it joins: those below the folders that its user
+//! names, and no others.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same_below, fill, snapshot};
+use flitcast_tests::joining::{Joining, dismiss};
+use flitcast_tests::{Finished, Running, refused};
+
+/// Starts P0 with P1 and P2, each with its lent folders.
+#[track_caller]
+fn lending(cluster: &Joining, lent: [&str; 3]) -> Vec<Running> {
+    let node = |(pe, lent): (usize, &&str)| {
+        cluster.node(pe as u32, &format!("--credentials DIR/ca --stay {lent}"))
+    };
+    lent.iter().enumerate().map(node).collect()
+}
+
+#[track_caller]
+fn cluster() -> Joining {
+    let cluster = Joining::new(&[0, 0], "60s");
+    for folder in ["home", "lent", "in"] {
+        std::fs::create_dir(cluster.path(folder)).expect("it can be made");
+    }
+    std::fs::write(cluster.path("home/.bashrc"), "the user's").expect("it can be written");
+    for pe in 1..3 {
+        fill(&cluster.path(&format!("in/p{pe}")), 100_000);
+    }
+    cluster
+}
+
+/// Checks that the command fails and names the refused path, and that nothing is written in the
+/// folder.
+#[track_caller]
+fn refuses(cluster: &Joining, line: &str, told: &[&str], untouched: &Path) -> Finished {
+    let before = snapshot(untouched);
+    let failed = cluster.guarded(line).finish();
+    assert_eq!(failed.code, Some(1), "{line}: {}", failed.stderr);
+    for part in told {
+        let stderr = &failed.stderr;
+        assert!(stderr.contains(part), "{line}: no `{part}` in\n{stderr}");
+    }
+    assert_eq!(snapshot(untouched), before, "{line}");
+    failed
+}
+
+#[test]
+fn a_pe_lends_the_folders_that_its_user_names() {
+    let cluster = cluster();
+    std::fs::create_dir(cluster.path("back")).expect("it can be made");
+    let other = "--files DIR/lent";
+    let nodes = lending(&cluster, ["--files DIR/in --files DIR/back", other, other]);
+    let there = "scatter --input DIR/in --output DIR/lent/out";
+    cluster.guarded(there).finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("lent/out"));
+    let back = "gather --input DIR/lent/out --output DIR/back";
+    cluster.guarded(back).finish().ok();
+    assert_same_below(&cluster.path("in"), &cluster.path("back"));
+
+    // Files outside are neither replaced nor read, and errors name the paths as they were given.
+    let home = cluster.path("home");
+    let shown = |name: &str| format!("`{}`", cluster.path(name).display());
+    let outside = |name: &str| {
+        let (path, lent) = (shown(name), shown("lent"));
+        format!(": {path}: outside of the folders that this PE lends, {lent}; ")
+    };
+    refuses(
+        &cluster,
+        "broadcast --input DIR/in/p1 --output DIR/home/.bashrc --force",
+        &[&outside("home/.bashrc"), "--files DIR"],
+        &home,
+    );
+    refuses(
+        &cluster,
+        "broadcast --input DIR/in/p1 --output DIR/lent/../home/.bashrc --force",
+        &[&outside("lent/../home/.bashrc")],
+        &home,
+    );
+    refuses(
+        &cluster,
+        "gather --input DIR/home --output DIR/back --force",
+        &[&outside("home")],
+        &home,
+    );
+
+    // A symlink in the folder is not followed either.
+    symlink(&home, cluster.path("lent/link")).expect("it can be made");
+    let link = format!(": {}: a symlink", shown("lent/link"));
+    refuses(
+        &cluster,
+        "broadcast --input DIR/in/p1 --output DIR/lent/link/.bashrc --force",
+        &[&link],
+        &home,
+    );
+
+    // An error in a lent folder names it as its user did.
+    let gone = "gather --input DIR/lent/out --output DIR/back/p0/p1";
+    std::fs::write(cluster.path("back/p0"), "no folder").expect("it can be written");
+    let failed = cluster.guarded(gone).finish();
+    assert_ne!(failed.code, Some(0));
+    assert!(failed.stderr.contains("/back/p0"), "{}", failed.stderr);
+    assert!(!failed.stderr.contains("/proc/"), "{}", failed.stderr);
+    dismiss(nodes);
+}
+
+#[test]
+fn a_pe_lends_nothing_unless_it_is_told_to() {
+    let cluster = cluster();
+    let nodes = lending(&cluster, ["--files DIR", "--files DIR", ""]);
+    cluster.guarded("scatter --size 1KiB").finish().ok();
+    refuses(
+        &cluster,
+        "scatter --input DIR/in --output DIR/lent",
+        &[
+            "no folder of P2 is lent for messages made of files",
+            "--files DIR",
+        ],
+        &cluster.path("lent"),
+    );
+    dismiss(nodes);
+    refused(
+        "node --pe 1 --join 127.0.0.1:1 --insecure --files /nowhere",
+        &[
+            "--files: with --insecure, anybody who listens at 127.0.0.1:1 could read and write files here: give --credentials DIR",
+            "--files /nowhere: No such file or directory",
+        ],
+    );
+}

@@ -6,6 +6,7 @@
 //!
 //! use flitcast_coordinator::machines::{Conductor, Lost, Plan, Progress, Setting};
 //! use flitcast_node::limits::Timeouts;
+//! use flitcast_proto::calibration::clock::ClockOffset;
 //! use flitcast_proto::ops::{Brief, Operation};
 //! use flitcast_proto::schedule::pace::Timing;
 //! use flitcast_proto::tree::TreeSpec;
@@ -29,6 +30,7 @@
 //!     bytes: bytes.clone(),
 //!     prefixes: Vec::new(),
 //!     rounds: 1,
+//!     clocks: vec![ClockOffset::SHARED; 3],
 //!     predicted_ns: 1000,
 //! };
 //! conductor.conduct(Time(0), plan);
@@ -38,7 +40,7 @@
 //! for pe in tree.pes() {
 //!     conductor.handle_word(Time(5), pe, FromPe::Prepared);
 //! }
-//! let trigger = ToPe::Trigger { round: RoundId(1) };
+//! let trigger = ToPe::Trigger { round: RoundId(1), at_ns: 0 };
 //! assert_eq!(conductor.poll_word(), Some((PeId::ROOT, trigger)));
 //!
 //! // P1 dies. All PEs receive an abort, and none reports what arrived.

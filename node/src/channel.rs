@@ -112,7 +112,10 @@ mod tests {
     #[test]
     fn words_come_out_as_they_went_in_however_they_are_cut() {
         let words = [
-            ToPe::Trigger { round: RoundId(1) },
+            ToPe::Trigger {
+                round: RoundId(1),
+                at_ns: 0,
+            },
             ToPe::Abort {
                 round: RoundId(2),
                 reason: "x".repeat(300),

@@ -128,7 +128,12 @@ impl<'a> RoundsIo for NodeIo<'a> {
         };
     }
 
-    fn begin(&mut self, id: RoundId) -> Round<Told<'a>> {
+    fn is_triggered(&self) -> bool {
+        let mut triggered = self.brief.operation.triggered(&self.tree);
+        triggered.any(|pe| pe == self.pe)
+    }
+
+    fn begin(&mut self, id: RoundId, at: Time) -> Round<Told<'a>> {
         let brief = self.brief.clone();
         let counters = self.pulse.counters();
         let tree = self.tree.clone();
@@ -143,10 +148,13 @@ impl<'a> RoundsIo for NodeIo<'a> {
             false => 0,
         };
         let mut round = round.record_spans(spans);
-        if self.pe == self.tree.root() {
-            let now = clock::now();
-            self.state.started_ns = now.0;
-            round.handle_trigger(now);
+        if self.is_triggered() {
+            // Arrivals of a round are compared with its begin at P0.
+            self.state.started_ns = match self.pe == self.tree.root() {
+                true => at.0,
+                false => 0,
+            };
+            round.handle_trigger(at);
         }
         round
     }
@@ -173,6 +181,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
             round: round.id(),
             complete,
             started_ns: self.state.started_ns,
+            began_ns: round.began_at().map_or(0, |at| at.0),
             arrivals: round.arrivals(),
             collisions: self.state.collisions,
             peak_buffered_flits: round.peak_buffered_flits(),

@@ -1,6 +1,6 @@
 //! The rounds of one PE, in sequence, as the coordinator requests them.
 
-use flitcast_proto::RoundId;
+use flitcast_proto::{RoundId, Time};
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use futures_util::future::try_join_all;
@@ -19,8 +19,12 @@ pub trait RoundsIo: RoundIo {
     /// Opens the first messages of the next round, so that the round does not wait for the disk.
     async fn prepare(&mut self);
 
-    /// Begins this PE's part of a round; at P0 the round starts now.
-    fn begin(&mut self, id: RoundId) -> Round<Self::Observer>;
+    /// Returns whether the coordinator triggers this PE.
+    fn is_triggered(&self) -> bool;
+
+    /// Begins this PE's part of a round; a triggered PE starts at this time, which may be in the
+    /// future.
+    fn begin(&mut self, id: RoundId, at: Time) -> Round<Self::Observer>;
 
     /// Marks the PE as active while the result lives.
     fn working(&self) -> Self::Working;
@@ -74,17 +78,20 @@ where
     channel.say(FromPe::Prepared).await?;
     for id in (1..=rounds).map(RoundId) {
         *under_way = id;
-        if is_root {
-            match channel.next_word().await? {
-                ToPe::Trigger { round } if round == id => {}
-                ToPe::Stop { .. } => return Ok(()),
-                ToPe::Abort { .. } => break,
-                other => return Err(channel.unexpected(&other, "between rounds")),
+        let mut begins_at = Time(0);
+        if let Some(io) = lanes.first().filter(|io| io.is_triggered()) {
+            match triggered(io, id, channel).await? {
+                Begin::At(at) => begins_at = at,
+                Begin::Stopped => return Ok(()),
+                Begin::Aborted => break,
             }
         }
         // Created before the round, which would take longer otherwise.
         let span = tracing::error_span!("round", round = %id);
-        let mut parts: Vec<Round<I::Observer>> = lanes.iter_mut().map(|io| io.begin(id)).collect();
+        let mut parts: Vec<Round<I::Observer>> = {
+            let begun = lanes.iter_mut().map(|io| io.begin(id, begins_at));
+            begun.collect()
+        };
         let mut complete = false;
         let playing = play(is_root, lanes, channel, id, &mut parts, &mut complete);
         let over = playing.instrument(span).await;
@@ -122,6 +129,40 @@ where
             ToPe::Abort { .. } | ToPe::Collect { .. } => {}
             other => return Err(channel.unexpected(&other, "after the last round")),
         }
+    }
+}
+
+/// The answer to the wait for a trigger.
+enum Begin {
+    /// The round begins at this time.
+    At(Time),
+    /// The coordinator gave the round up.
+    Aborted,
+    /// The coordinator requests that the PE leaves.
+    Stopped,
+}
+
+/// Waits until the coordinator triggers a round, and reads the clock for it before.
+async fn triggered<C: Channel>(
+    io: &impl RoundsIo,
+    id: RoundId,
+    channel: &mut C,
+) -> Result<Begin, C::Error> {
+    loop {
+        return Ok(match channel.next_word().await? {
+            ToPe::ReadClock => {
+                let at_ns = io.now().0;
+                channel.say(FromPe::ClockRead { at_ns }).await?;
+                continue;
+            }
+            ToPe::Trigger { round, at_ns } if round == id => match at_ns {
+                0 => Begin::At(io.now()),
+                at_ns => Begin::At(Time(at_ns)),
+            },
+            ToPe::Stop { .. } => Begin::Stopped,
+            ToPe::Abort { .. } => Begin::Aborted,
+            other => return Err(channel.unexpected(&other, "between rounds")),
+        });
     }
 }
 
@@ -233,7 +274,7 @@ mod tests {
         };
         for late in [ToPe::Collect { round }, abort] {
             // A trigger is not for this PE, which therefore gives up.
-            let sent = [ToPe::Trigger { round }, late, ToPe::Stop { over: false }];
+            let sent = [ToPe::Trigger { round, at_ns: 0 }, late, ToPe::Stop { over: false }];
             let mut channel = Sends(sent.into());
             let mut lanes: [NodeIo<'_>; 0] = [];
             let left = play_rounds(false, 2, &mut lanes, &mut channel, &mut RoundId(0)).await;

@@ -181,9 +181,8 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, Sim
             arrival_steps: vec![0; operation.map_or(0, |it| it.deliveries(tree))],
         },
     };
-    simulation.pes[tree.root().index()]
-        .pe
-        .handle_trigger(Time(0));
+    let root = tree.root();
+    simulation.pes[root.index()].pe.handle_trigger(Time(0));
     while simulation.unfinished > 0 {
         simulation.advance()?;
     }

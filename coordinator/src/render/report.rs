@@ -189,6 +189,12 @@ fn times(request: &Request, outcome: &Outcome) -> String {
             out.push_str(&format!("\n  {label:<12} {} {what}", beside(phase)));
         }
     }
+    if let Some(within) = outcome.begun_within {
+        out.push_str(&format!(
+            "\n  begin        all PEs at one time, the last one {} late",
+            Nanos(within.median)
+        ));
+    }
     let dropped = [
         (
             "late",
@@ -401,6 +407,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "measured_us": outcome.measured,
             "error_pct": outcome.error_pct(),
             "slowdown": outcome.slowdown(),
+            "begun_within_us": outcome.begun_within,
             "late_frames": outcome.late_frames,
             "repeated_frames": outcome.repeated_frames,
             "retransmitted_packets": outcome.retransmitted_packets(),

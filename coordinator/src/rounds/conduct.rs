@@ -158,6 +158,7 @@ impl Driver<'_> {
             lanes,
             prefixes,
             rounds: request.rounds,
+            clocks: measured.clocks.clone(),
             predicted_ns: prediction.round_ns() + prediction.commit_ns(),
         });
         let mut reports = Vec::new();

@@ -87,6 +87,17 @@ pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
     arrivals.max()
 }
 
+/// Returns the time from the common begin of a round until the last PE began; `None` if P0 alone was
+/// triggered.
+fn begun_within_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
+    let started_ns = started_ns(reports);
+    let began = reports.iter().zip(clocks);
+    let began = began.filter(|(report, _)| report.began_ns > 0);
+    let within = began.map(|(report, clock)| since(started_ns, report.began_ns, *clock));
+    within.clone().nth(1)?;
+    within.max()
+}
+
 /// Returns for each PE index the latest time of the deliveries in the PE's row of a report.
 /// `times_ns` is by delivery.
 pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
@@ -198,6 +209,9 @@ pub struct Outcome {
     pub phases: Option<Phases>,
     /// Measured duration of each round; empty if there is nothing to send.
     pub rounds_ns: Vec<u64>,
+    /// Time from the common begin of a round until the last PE began; `None` if P0 alone is
+    /// triggered, or no round was run.
+    pub begun_within: Option<Spread>,
     /// Maximum uncertainty of a PE's clock relative to P0's; 0 if all use the same clock.
     pub clock_uncertainty_ns: u64,
     /// Flits that had to wait for a busy port, in the worst round.
@@ -286,6 +300,12 @@ impl Outcome {
             measured: Spread::of(rounds_ns.iter().copied()),
             phases: Phases::of(&rounds, &rounds_ns),
             rounds_ns,
+            begun_within: Spread::of(
+                rounds
+                    .reports
+                    .iter()
+                    .filter_map(|round| begun_within_ns(round, clocks)),
+            ),
             clock_uncertainty_ns: rounds
                 .measured
                 .clocks

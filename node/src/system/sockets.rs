@@ -44,7 +44,7 @@ pub async fn connect(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Enables TCP keep-alive: the system probes the other end every second without a received byte, and
-/// fails the connection after `questions` unanswered probes.
+/// fails the connection after `questions` unanswered probes. One alone can be late on a busy machine.
 ///
 /// # Errors
 ///
@@ -54,7 +54,7 @@ pub fn keep_alive(socket: impl AsFd, questions: u32) -> io::Result<()> {
     let each = Duration::from_secs(1);
     sockopt::set_tcp_keepidle(socket, each)?;
     sockopt::set_tcp_keepintvl(socket, each)?;
-    sockopt::set_tcp_keepcnt(socket, questions)?;
+    sockopt::set_tcp_keepcnt(socket, questions.max(2))?;
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 

@@ -1,9 +1,9 @@
 //! The schedules that PEs receive before a round.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::parts::even_parts;
-use super::table::{Direction, Operation, Word};
+use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
@@ -52,8 +52,6 @@ pub struct Brief {
     /// Whether the PE may receive a short message ahead of the static schedule, because only
     /// processes take time.
     pub in_any_order: bool,
-    /// Whether no token comes, because one of the parent's first messages is short and ends here.
-    pub begins_by_message: bool,
 }
 
 impl Brief {
@@ -156,7 +154,6 @@ impl Brief {
                 legs: std::mem::take(&mut legs[pe.index()]),
                 all_ports: operation.uses_all_ports(timing),
                 in_any_order: false,
-                begins_by_message: false,
             }
         };
         let mut briefs: Vec<Brief> = tree.ids().map(brief).collect();
@@ -165,29 +162,6 @@ impl Brief {
             let is_list = operation.is_duplex();
             brief.in_any_order = is_list && timing.shares_no_port && !has_order;
         }
-        for pe in tree.pes() {
-            for child in briefs[pe.index()].told_by_messages(pe) {
-                if tree.parent(child) == Some(pe) {
-                    briefs[child.index()].begins_by_message = true;
-                }
-            }
-        }
         briefs
-    }
-
-    /// Returns the neighbours for which one of this PE's own first messages replaces the token:
-    /// these messages are one flit long and precede all others.
-    pub fn told_by_messages(&self, pe: PeId) -> BTreeSet<PeId> {
-        if self.operation.begins_on() != Word::Token || !self.in_any_order {
-            return BTreeSet::new();
-        }
-        let own: BTreeSet<MessageId> = self.sends.iter().map(|message| message.id).collect();
-        let sends = self.legs.iter().filter(|leg| leg.from == pe);
-        let sends: Vec<&Leg> = sends.collect();
-        // A group with messages of other PEs may have to wait for those.
-        let groups = sends.chunk_by(|one, next| one.to == next.to);
-        let is_at_once = |leg: &&Leg| leg.flits == 1 && own.contains(&leg.message);
-        let first = groups.take_while(|group| group.iter().all(is_at_once));
-        first.map(|group| group[0].to).collect()
     }
 }

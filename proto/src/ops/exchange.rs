@@ -34,7 +34,7 @@ pub(super) const ROUNDS: Entry = Entry {
     code: 12,
     fits: Fits::Complete,
     gives_orders: true,
-    begins_on: Word::Token,
+    begins_on: Word::Clock,
     has_control_ports: false,
     is_duplex: true,
     all_ports: AllPorts::Never,

@@ -42,7 +42,7 @@ pub(super) const FLOOD: Entry = Entry {
     code: 15,
     fits: Fits::Trees,
     gives_orders: true,
-    begins_on: Word::Token,
+    begins_on: Word::Clock,
     has_control_ports: false,
     is_duplex: true,
     all_ports: AllPorts::WithOwnLinks,

@@ -12,10 +12,9 @@
 //! crossing of any list may start. A crossing still waits only for crossings with smaller first
 //! steps.
 //!
-//! If all PEs are sources, they begin when the token comes down the tree or when a message arrives
-//! from a PE that has begun. If only processes take time, as on one machine, a PE that receives one
-//! of its parent's first messages gets no token, if these are short, and a message of one flit is
-//! received as soon as it arrives, ahead of the schedule. A short message then waits for the next
+//! If all PEs are sources, they begin at a time that the coordinator sets, or when something arrives
+//! from a PE that has begun. If only processes take time, as on one machine, a message of one flit
+//! is received as soon as it arrives, ahead of the schedule. A short message then waits for the next
 //! ones to the same neighbour, if they arrive in earlier steps than its own, so that one system
 //! call sends them all. There is no deadlock, because it waits for crossings with earlier steps.
 //!
@@ -108,17 +107,15 @@ pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> 
 
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// Whether the PE may send: the trigger or any other event of the round has come.
+    /// Whether the PE may send: its begin or any other event of the round has come.
     begun: bool,
-    /// Whether the token is yet to come.
-    awaits_token: bool,
+    /// When the PE begins, once it is triggered.
+    begins_at: Option<Time>,
     /// Whether each crossing waits for its step, as in lock step, where all PEs begin with the
     /// first step.
     lock_step: bool,
     /// Payload bytes of a full flit.
     flit_bytes: u64,
-    /// Children that are yet to get the token.
-    untold: VecDeque<PeId>,
     /// Messages that the PE can send: its own, and those of which it has at least a part.
     at_hand: BTreeMap<MessageId, Message>,
     /// Messages that are yet to arrive for this PE.
@@ -172,11 +169,7 @@ impl SendPort {
 impl Listed {
     pub(super) fn new(place: &Place, brief: Brief) -> Listed {
         let lock_step = brief.pace.lock_step;
-        let by_token = brief.operation.begins_on() == Word::Token && !lock_step;
-        let awaits_token = by_token && !brief.begins_by_message;
-        let told = brief.told_by_messages(place.id);
-        let untold = place.tree.token_broadcast().order(place.id).iter().copied();
-        let untold = untold.filter(|child| by_token && !told.contains(child));
+        let by_clock = brief.operation.begins_on() == Word::Clock && !lock_step;
         let (in_turns, all_ports) = (brief.is_in_turns(), brief.all_ports);
         let (sends, takes): (Vec<Leg>, Vec<Leg>) =
             brief.legs.into_iter().partition(|leg| leg.from == place.id);
@@ -223,11 +216,10 @@ impl Listed {
         };
         let own = brief.sends.into_iter();
         let mut listed = Listed {
-            begun: !place.is_root() && !by_token,
-            awaits_token: !place.is_root() && awaits_token,
+            begun: !place.is_root() && !by_clock,
+            begins_at: None,
             lock_step,
             flit_bytes,
-            untold: untold.collect(),
             at_hand: own.map(|message| (message.id, message)).collect(),
             owed: brief.takes.iter().map(|message| message.id).collect(),
             sends: ports.into_values().collect(),
@@ -269,8 +261,12 @@ impl Listed {
         // Parts of one message come one after the other.
         let is_behind = |open: &Leg| open.message == next.message && open.from != next.from;
         let waits = self.takes.called().any(|it| is_behind(&it.leg));
-        let may_call = self.begun && self.untold.is_empty() && !waits;
-        may_call.then_some(calls)
+        (self.begun && !waits).then_some(calls)
+    }
+
+    /// Begins if it is time.
+    fn begin(&mut self, now: Time) {
+        self.begun |= self.begins_at.is_some_and(|at| at <= now);
     }
 
     /// Calls the next sender.
@@ -303,8 +299,8 @@ fn bytes_of(leg: &Leg, flit_bytes: u64, message_bytes: u64) -> [u64; 2] {
 }
 
 impl Role for Listed {
-    fn trigger(&mut self, _now: Time) {
-        self.begun = true;
+    fn trigger(&mut self, at: Time) {
+        self.begins_at = Some(at);
     }
 
     fn phase(&self) -> &'static str {
@@ -313,17 +309,12 @@ impl Role for Listed {
 
     fn control(
         &mut self,
-        place: &Place,
+        _place: &Place,
         _now: Time,
         from: PeId,
         item: Control,
     ) -> Result<(), Violation> {
         let is_due = match item {
-            Control::Token => {
-                let is_due = self.awaits_token && place.parent() == Some(from);
-                self.awaits_token &= !is_due;
-                is_due
-            }
             Control::Wakeup { .. } => self.calls.as_mut().is_some_and(|it| it.hear(from)),
             _ => false,
         };
@@ -335,7 +326,7 @@ impl Role for Listed {
         Ok(())
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(&mut self, _place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
         let message = *message;
         if self.takes.is_empty() {
             return Err(Violation::Overrun { from, message });
@@ -347,8 +338,8 @@ impl Role for Listed {
         let [_, until] = self.bytes(&take, &message);
         self.at_hand.insert(message.id, message);
         self.gather();
-        // The sender has begun, so P0 has triggered the round.
-        self.begun |= !place.is_root();
+        // The sender has begun.
+        self.begun = true;
         Ok(Route {
             deliver: self.owed.contains(&message.id),
             hold: self.sends_of.contains_key(&message.id),
@@ -389,7 +380,8 @@ impl Role for Listed {
         }
     }
 
-    fn interjection(&mut self, _now: Time) -> Option<(PeId, Control)> {
+    fn interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
+        self.begin(now);
         self.calls_next().filter(|calls| calls.is_time())?;
         self.call()
     }
@@ -405,12 +397,7 @@ impl Role for Listed {
     }
 
     fn next(&mut self, _place: &Place, now: Time) -> Option<Transmit> {
-        if self.begun
-            && let Some(to) = self.untold.pop_front()
-        {
-            let item = Control::Token;
-            return Some(Transmit::Control { to, item });
-        }
+        self.begin(now);
         let (port, leg, message) = self.ready()?;
         if self.due(&leg) > now {
             return None;
@@ -456,19 +443,20 @@ impl Role for Listed {
     }
 
     fn timeout(&self) -> Option<Time> {
-        self.ready().map(|(_, leg, _)| self.due(&leg))
+        match self.begun {
+            true => self.ready().map(|(_, leg, _)| self.due(&leg)),
+            false => self.begins_at,
+        }
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, _place: &Place, from: PeId) -> bool {
         let calls = self.calls.as_ref();
-        self.takes.is_open_from(from)
-            || calls.is_some_and(|calls| calls.awaits(from))
-            || self.awaits_token && place.parent() == Some(from)
+        self.takes.is_open_from(from) || calls.is_some_and(|calls| calls.awaits(from))
     }
 
     fn is_over(&self, _place: &Place) -> bool {
         let is_sent = |port: &SendPort| port.legs.is_empty() && port.busy_with.is_none();
         let is_done = self.sends.iter().all(is_sent) && self.takes.is_empty();
-        self.begun && !self.awaits_token && self.untold.is_empty() && is_done
+        self.begun && is_done
     }
 }

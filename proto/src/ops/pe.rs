@@ -70,9 +70,10 @@ impl Pe {
         self.operation.whole(&self.place.tree, message).0
     }
 
-    /// Handles the start of the round at P0.
-    pub fn handle_trigger(&mut self, now: Time) {
-        self.role.trigger(now);
+    /// Handles the trigger of the round: at P0 it begins now, or, if all PEs are triggered, at the
+    /// given time.
+    pub fn handle_trigger(&mut self, at: Time) {
+        self.role.trigger(at);
     }
 
     /// Handles a control item from a neighbour.

@@ -10,8 +10,9 @@ use crate::{PeId, Time, Tree};
 /// The part of a PE's state that depends on the algorithm. [`Pe`](super::Pe) performs the checks
 /// that all algorithms share before it calls the role.
 pub(super) trait Role: Debug + Send + Sync {
-    /// Handles the start of the round at P0.
-    fn trigger(&mut self, now: Time);
+    /// Handles the trigger of the round: it begins at this PE at a time that is now, or later if all
+    /// PEs are triggered.
+    fn trigger(&mut self, at: Time);
 
     /// Returns the phase of the round for error messages: "in a scatter".
     fn phase(&self) -> &'static str;

@@ -83,6 +83,8 @@ pub enum Word {
     Trigger,
     /// The token, as in common implementations.
     Token,
+    /// A time that the coordinator sets, the same for all PEs: all are sources.
+    Clock,
     /// An order or a wakeup call for this source.
     Order,
 }
@@ -323,6 +325,14 @@ impl Operation {
     /// Returns the event that permits a source to start sending.
     pub fn begins_on(self) -> Word {
         self.entry().begins_on
+    }
+
+    /// Returns the PEs that are triggered to begin a round: all, if they begin by the clock, or
+    /// else P0.
+    pub fn triggered(self, tree: &Tree) -> impl Iterator<Item = PeId> {
+        let by_clock = self.begins_on() == Word::Clock;
+        tree.pes()
+            .filter(move |pe| by_clock || *pe == tree.root())
     }
 
     /// Returns the direction of messages.

@@ -20,7 +20,7 @@ use station::{FlitsOut, Gathered, Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
 use crate::items::{Control, Message};
-use crate::ops::{Brief, Operation};
+use crate::ops::{Brief, Operation, Word};
 use crate::round::{Action, Round, RoundFault, Sized};
 use crate::spans::Span;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
@@ -167,12 +167,15 @@ fn predict_in_pieces(
     let packets: BTreeMap<MessageId, u64> = packets.collect();
     let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
     let piece = flits_a_piece.saturating_mul(flit.into());
+    let operation = briefs.first().map(|brief| brief.operation);
+    let operation = operation.unwrap_or(Operation::Scatter);
+    let by_clock = operation.begins_on() == Word::Clock;
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         round: Round::new(RoundId(1), tree.clone(), id, brief.clone())
             .in_pieces(flits_a_piece)
             .record_spans(usize::MAX),
         work: None,
-        waits_since: (id != tree.root()).then_some(0),
+        waits_since: (id != tree.root() || by_clock).then_some(0),
         waits_awake: brief.waits_awake(),
         gathers: brief.in_any_order,
         gathered: Gathered::default(),
@@ -191,8 +194,6 @@ fn predict_in_pieces(
     for pe in tree.pes() {
         residents[model.hosts.machine_of(pe)] += 1;
     }
-    let operation = briefs.first().map(|brief| brief.operation);
-    let operation = operation.unwrap_or(Operation::Scatter);
     let mut world = World {
         stations: stations.collect(),
         tree,
@@ -214,15 +215,16 @@ fn predict_in_pieces(
         events: BTreeMap::new(),
         caused: 0,
     };
-    let root = world.tree.root();
-    world.stations[root.index()].round.handle_trigger(Time(0));
-    world.look(0, root)?;
+    for pe in operation.triggered(tree) {
+        world.stations[pe.index()].round.handle_trigger(Time(0));
+    }
     // In turns, a PE calls its first senders before the trigger.
-    for pe in world
-        .tree
-        .pes()
-        .filter(|pe| briefs[pe.index()].is_in_turns())
-    {
+    let in_turns = |pe: &PeId| briefs[pe.index()].is_in_turns();
+    let is_triggered = |pe: &PeId| operation.triggered(tree).any(|it| it == *pe);
+    let root = tree.root();
+    let others = tree.pes().filter(|pe| *pe != root);
+    world.look(0, root)?;
+    for pe in others.filter(|pe| in_turns(pe) || is_triggered(pe)) {
         world.look(0, pe)?;
     }
     while let Some(((now, _), event)) = world.events.pop_first() {

@@ -120,6 +120,9 @@ pub struct Round<O = ()> {
     arrivals: Vec<Arrival>,
     places: BTreeMap<MessageId, usize>,
     has_begun: bool,
+    /// When the round begins at this PE, and when the first action after that was polled.
+    begins_at: Option<Time>,
+    began_at: Option<Time>,
     is_over: bool,
     own_start: Option<OwnStart>,
     late_frames: u64,
@@ -177,6 +180,8 @@ impl<O: Observer> Round<O> {
             places: ids.zip(0..).collect(),
             arrivals,
             has_begun: false,
+            begins_at: None,
+            began_at: None,
             is_over: false,
             own_start: None,
             late_frames: 0,
@@ -208,10 +213,16 @@ impl<O: Observer> Round<O> {
         self.pe.id()
     }
 
-    /// Starts the round at P0.
-    pub fn handle_trigger(&mut self, now: Time) {
+    /// Starts the round: at P0 now, or, if all PEs are triggered, at the given time.
+    pub fn handle_trigger(&mut self, at: Time) {
         self.begin();
-        self.pe.handle_trigger(now);
+        self.begins_at = Some(at);
+        self.pe.handle_trigger(at);
+    }
+
+    /// Returns when this PE began after its trigger.
+    pub fn began_at(&self) -> Option<Time> {
+        self.began_at
     }
 
     fn begin(&mut self) {
@@ -223,6 +234,9 @@ impl<O: Observer> Round<O> {
     /// Returns the next action. Before [`Round::handle_done`] it returns the same action again, or
     /// a control item that has become due between two flits.
     pub fn poll(&mut self, now: Time) -> Action {
+        if self.began_at.is_none() && self.begins_at.is_some_and(|at| at <= now) {
+            self.began_at = Some(now);
+        }
         // The state machine returns these only once.
         if let Some(Given { action, .. }) = &self.given
             && matches!(action, Action::SendControl { .. } | Action::Turn { .. })

@@ -251,7 +251,7 @@ pub mod file_entry {
 pub struct Control {
     #[prost(
         oneof = "control::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36"
     )]
     pub kind: ::core::option::Option<control::Kind>,
 }
@@ -319,6 +319,10 @@ pub mod control {
         CheckPrefixes(super::CheckPrefixes),
         #[prost(message, tag = "34")]
         PrefixesChecked(super::PrefixesChecked),
+        #[prost(message, tag = "35")]
+        ReadClock(super::ReadClock),
+        #[prost(message, tag = "36")]
+        ClockRead(super::ClockRead),
     }
 }
 /// The first word of a PE that nobody has started for this launch. The coordinator answers
@@ -822,9 +826,6 @@ pub struct Brief {
     /// Legs of one flit that begin a message come in any order.
     #[prost(bool, tag = "12")]
     pub in_any_order: bool,
-    /// The first message that comes stands for the token.
-    #[prost(bool, tag = "13")]
-    pub begins_by_message: bool,
 }
 /// Flits of a message cross an edge, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -896,6 +897,19 @@ pub struct Prepared {}
 pub struct Trigger {
     #[prost(uint64, tag = "1")]
     pub round: u64,
+    /// When the round begins, on the monotonic clock of this PE's host; 0 for at once.
+    #[prost(uint64, tag = "2")]
+    pub at_ns: u64,
+}
+/// Request for the time, before a round that all PEs begin at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReadClock {}
+/// The answer to a ReadClock.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClockRead {
+    /// The monotonic clock of this PE's host.
+    #[prost(uint64, tag = "1")]
+    pub at_ns: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Collect {
@@ -909,9 +923,12 @@ pub struct Report {
     /// False where the round was given up.
     #[prost(bool, tag = "2")]
     pub complete: bool,
-    /// When P0 took the trigger, on this host's monotonic clock.
+    /// When the round began, at P0, on this host's monotonic clock.
     #[prost(uint64, tag = "3")]
     pub started_ns: u64,
+    /// When a PE that was triggered began, which may be a little later; 0 at other PEs.
+    #[prost(uint64, tag = "17")]
+    pub began_ns: u64,
     #[prost(message, repeated, tag = "4")]
     pub arrivals: ::prost::alloc::vec::Vec<Arrival>,
     /// Flits that had to wait for a busy port.

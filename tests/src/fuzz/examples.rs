@@ -269,7 +269,9 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         Kind::Fault(fault),
         Kind::Abort(abort),
         Kind::Stop(pb::Stop { over: true }),
-        Kind::Trigger(pb::Trigger { round: 4 }),
+        Kind::ReadClock(pb::ReadClock {}),
+        Kind::ClockRead(pb::ClockRead { at_ns: 9 }),
+        Kind::Trigger(pb::Trigger { round: 4, at_ns: 5 }),
         Kind::Collect(pb::Collect { round: 4 }),
         Kind::Ready(pb::Ready {
             message_bytes: vec![1, 0, 1 << 40],

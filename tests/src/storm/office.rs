@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use flitcast_coordinator::machines::{Conductor, GaveUp, Plan, Setting, Update};
 use flitcast_node::limits::Timeouts;
 use flitcast_node::lively::Lifeless;
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, Time};
 
@@ -55,6 +56,7 @@ impl Office {
                 lanes: scenario.briefs_by_lane(),
                 prefixes: Vec::new(),
                 rounds: scenario.rounds,
+                clocks: vec![ClockOffset::SHARED; scenario.tree.len()],
                 predicted_ns: scenario.predicted_ns,
             },
         );

@@ -110,6 +110,10 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
         ),
         (FromPe::Prepared, "prepared { }"),
         (
+            FromPe::ClockRead { at_ns: 9 },
+            "clock_read { at_ns: 9 }",
+        ),
+        (
             FromPe::PrefixesChecked {
                 digests: vec![*b"0123456789abcdef"],
             },
@@ -120,6 +124,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 round: RoundId(3),
                 complete: true,
                 started_ns: 12,
+                began_ns: 13,
                 arrivals: vec![arrival(1, true), arrival(2, false)],
                 collisions: 4,
                 peak_buffered_flits: 1,
@@ -135,7 +140,7 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 spans: spans(),
                 counts: Box::new(counts()),
             }),
-            "report { round: 3 complete: true started_ns: 12
+            "report { round: 3 complete: true started_ns: 12 began_ns: 13
              arrivals { message: 1 destination: 1 bytes_received: 10 bytes_total: 8589934592
                         delivered: true at_ns: 77 delivered_ns: 33 }
              arrivals { message: 2 destination: 2 bytes_received: 10 bytes_total: 8589934592 at_ns: 77 delivered_ns: 33 }
@@ -366,7 +371,6 @@ fn to_pe() -> Vec<(ToPe, String)> {
         }],
         all_ports: true,
         in_any_order: true,
-        begins_by_message: true,
     };
     let lanes = vec![Brief {
         sends: vec![message(3, 3)],
@@ -375,7 +379,6 @@ fn to_pe() -> Vec<(ToPe, String)> {
         legs: Vec::new(),
         all_ports: false,
         in_any_order: false,
-        begins_by_message: false,
         ..brief.clone()
     }];
     let prepare = Prepare {
@@ -404,7 +407,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
-             all_ports: true in_any_order: true begins_by_message: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
+             all_ports: true in_any_order: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
@@ -432,7 +435,8 @@ fn to_pe() -> Vec<(ToPe, String)> {
             ToPe::MeasureHost { encrypted: true },
             "measure_host { encrypted: true }",
         ),
-        (ToPe::Trigger { round }, "trigger { round: 6 }"),
+        (ToPe::ReadClock, "read_clock { }"),
+        (ToPe::Trigger { round, at_ns: 8 }, "trigger { round: 6 at_ns: 8 }"),
         (ToPe::Collect { round }, "collect { round: 6 }"),
         (ToPe::Stop { over: false }, "stop { }"),
         (ToPe::Stop { over: true }, "stop { over: true }"),

@@ -29,6 +29,8 @@ pub enum Answer {
     PrefixesChecked(usize, Duration),
     /// The PE is prepared for rounds.
     Prepared,
+    /// The PE has read its clock.
+    ClockRead,
 }
 
 impl Answer {
@@ -37,7 +39,10 @@ impl Answer {
         match self {
             Answer::Ready(limit) | Answer::PrefixesChecked(_, limit) => limit,
             Answer::Probe { .. } => PROBE,
-            Answer::FilesMeasured | Answer::HostMeasured | Answer::Prepared => ANSWER,
+            Answer::FilesMeasured
+            | Answer::HostMeasured
+            | Answer::Prepared
+            | Answer::ClockRead => ANSWER,
         }
     }
 
@@ -58,6 +63,7 @@ impl Answer {
             Answer::HostMeasured => "measuring what processes cost",
             Answer::PrefixesChecked(..) => "reading what earlier runs have left",
             Answer::Prepared => "preparing the rounds",
+            Answer::ClockRead => "reading its clock",
         }
     }
 
@@ -76,13 +82,26 @@ impl Answer {
             (Answer::Ready(_), FromPe::Ready(_))
             | (Answer::FilesMeasured, FromPe::FilesMeasured(_))
             | (Answer::HostMeasured, FromPe::HostMeasured { .. })
-            | (Answer::Prepared, FromPe::Prepared) => true,
+            | (Answer::Prepared, FromPe::Prepared)
+            | (Answer::ClockRead, FromPe::ClockRead { .. }) => true,
             (Answer::PrefixesChecked(count, _), FromPe::PrefixesChecked { digests }) => {
                 digests.len() == count
             }
             _ => false,
         }
     }
+}
+
+/// Returns the event of an answer, if it has one.
+pub fn update(pe: PeId, word: FromPe) -> Option<Update> {
+    Some(match word {
+        FromPe::Ready(ready) => Update::Ready(pe, ready),
+        FromPe::ProbeResult { child, exchanges } => Update::Probed(child, exchanges),
+        FromPe::FilesMeasured(costs) => Update::FilesMeasured(pe, costs),
+        FromPe::HostMeasured { found } => Update::HostMeasured(pe, found),
+        FromPe::PrefixesChecked { digests } => Update::PrefixesChecked(pe, digests),
+        _ => return None,
+    })
 }
 
 #[derive(Debug)]
@@ -127,25 +146,18 @@ impl Awaited {
         self.worked_at = self.worked_at.max(at.unwrap_or_default());
     }
 
-    /// Removes an expected answer and returns its event, if it has one.
+    /// Removes an expected answer.
     ///
     /// # Errors
     ///
     /// Returns an error if no such answer is expected.
-    pub fn take(&mut self, pe: PeId, word: FromPe) -> Result<Option<Update>, Trouble> {
-        let is_it = |asked: &Asked| asked.pe == pe && asked.answer.is(&word);
+    pub fn take(&mut self, pe: PeId, word: &FromPe) -> Result<(), Trouble> {
+        let is_it = |asked: &Asked| asked.pe == pe && asked.answer.is(word);
         let Some(place) = self.asked.iter().position(is_it) else {
-            return Err(out_of_turn(pe, &word));
+            return Err(out_of_turn(pe, word));
         };
         self.asked.swap_remove(place);
-        Ok(match word {
-            FromPe::Ready(ready) => Some(Update::Ready(pe, ready)),
-            FromPe::ProbeResult { child, exchanges } => Some(Update::Probed(child, exchanges)),
-            FromPe::FilesMeasured(costs) => Some(Update::FilesMeasured(pe, costs)),
-            FromPe::HostMeasured { found } => Some(Update::HostMeasured(pe, found)),
-            FromPe::PrefixesChecked { digests } => Some(Update::PrefixesChecked(pe, digests)),
-            _ => None,
-        })
+        Ok(())
     }
 
     fn deadline_of(&self, asked: &Asked) -> Time {

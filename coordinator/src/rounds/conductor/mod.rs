@@ -16,6 +16,7 @@
 //! [`Conductor::wants_look`] is a parameter of its pings.
 
 mod awaited;
+mod beginning;
 mod cause;
 mod clock;
 mod end;
@@ -41,6 +42,7 @@ use flitcast_proto::{PeId, RoundId, Time, Tree};
 
 use crate::observe::phase::Phase;
 use awaited::{Answer, Awaited};
+use beginning::Readings;
 use round::{Reporting, UnderWay};
 
 pub use end::GaveUp;
@@ -143,6 +145,8 @@ pub struct Conductor {
     awaited: Awaited,
     /// The rounds, once they are known.
     plan: Option<Plan>,
+    /// The readings of the PEs' clocks for the begin of the next round.
+    readings: Option<Readings>,
     /// The current or last round; 0 before the first.
     round: RoundId,
     /// The latest report of each PE on that round.
@@ -163,6 +167,7 @@ impl Conductor {
             state: State::Asking,
             awaited: Awaited::new(now),
             plan: None,
+            readings: None,
             round: RoundId(0),
             last_reports: vec![None; setting.tree.len()],
             phase: Phase::Connect,
@@ -285,8 +290,14 @@ impl Conductor {
             }
             (State::Seeking(..), _) => {}
             (_, FromPe::Pong(pong)) => self.heard(now, pe, pong),
-            (State::Asking, word) => match self.awaited.take(pe, word) {
-                Ok(answer) => {
+            (State::Asking, word) => match self.awaited.take(pe, &word) {
+                Ok(()) => {
+                    if let (FromPe::ClockRead { at_ns }, Some(readings)) = (&word, &mut self.readings)
+                    {
+                        let is_root = pe == self.setting.tree.root();
+                        readings.add(now, is_root, *at_ns);
+                    }
+                    let answer = awaited::update(pe, word);
                     self.updates.extend(answer);
                     self.go_on(now);
                 }

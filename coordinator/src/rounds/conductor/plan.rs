@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::wire::control::{Prefix, Prepare};
@@ -23,6 +24,8 @@ pub struct Plan {
     pub prefixes: Vec<Prefix>,
     /// The number of rounds.
     pub rounds: u64,
+    /// Clock offsets from P0's clock by PE index.
+    pub clocks: Vec<ClockOffset>,
     /// The predicted time of a round.
     pub predicted_ns: u64,
 }

@@ -1,9 +1,11 @@
 //! A round: its trigger, its supervision and its reports.
 
+use flitcast_proto::ops::Word;
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
-use super::awaited::ANSWER;
+use super::awaited::{ANSWER, Answer};
+use super::beginning::Readings;
 use super::clock::{after, between};
 use super::trouble::out_of_turn;
 use super::{Conductor, Stall, State, Trouble, Update, Watch};
@@ -31,19 +33,37 @@ impl Conductor {
     /// Begins the next round if all requests are answered and a round is left.
     pub(super) fn go_on(&mut self, now: Time) {
         let rounds = self.plan.as_ref().map_or(0, |plan| plan.rounds);
-        if self.awaited.is_empty() && self.round.0 < rounds {
-            self.begin_round(now);
+        if !self.awaited.is_empty() {
+            return;
+        }
+        if let Some(readings) = self.readings.take() {
+            self.begin_round(now, self.begins(now, &readings));
+        } else if self.round.0 < rounds {
+            match self.setting.operation.begins_on() {
+                Word::Clock => self.read_clocks(now),
+                _ => self.begin_round(now, vec![(self.setting.tree.root(), 0)]),
+            }
         }
     }
 
-    fn begin_round(&mut self, now: Time) {
+    fn read_clocks(&mut self, now: Time) {
+        self.readings = Some(Readings::new(now));
+        for pe in self.setting.tree.clone().pes() {
+            self.ask(now, pe, ToPe::ReadClock, Answer::ClockRead);
+        }
+    }
+
+    /// Triggers a round at these PEs, each at a time on its clock, or at once if the time is 0.
+    fn begin_round(&mut self, now: Time, triggers: Vec<(PeId, u64)>) {
         let round = RoundId(self.round.0 + 1);
         self.round = round;
         self.last_reports.fill(None);
         let of = self.bytes_of_round();
         self.enter(Phase::Round { moved: 0, of });
         self.updates.push_back(Update::RoundBegins(round));
-        self.say(self.setting.tree.root(), ToPe::Trigger { round });
+        for (pe, at_ns) in triggers {
+            self.say(pe, ToPe::Trigger { round, at_ns });
+        }
         // A round has no deadline, because its links determine its time. It is monitored instead,
         // and given up when nothing moves any more.
         let timeouts = self.setting.timeouts;

@@ -21,7 +21,6 @@ pub(super) fn put_brief(brief: &Brief) -> pb::Brief {
         legs: brief.legs.iter().map(put_leg).collect(),
         all_ports: brief.all_ports,
         in_any_order: brief.in_any_order,
-        begins_by_message: brief.begins_by_message,
     }
 }
 
@@ -39,7 +38,6 @@ pub(super) fn parse_brief(brief: pb::Brief) -> Result<Brief, WireError> {
         legs: brief.legs.into_iter().map(parse_leg).collect(),
         all_ports: brief.all_ports,
         in_any_order: brief.in_any_order,
-        begins_by_message: brief.begins_by_message,
     })
 }
 

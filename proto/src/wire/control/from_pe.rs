@@ -51,6 +51,7 @@ impl FromPe {
                 round: report.round.0,
                 complete: report.complete,
                 started_ns: report.started_ns,
+                began_ns: report.began_ns,
                 arrivals: report.arrivals.iter().map(put_arrival).collect(),
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
@@ -99,6 +100,7 @@ impl FromPe {
             FromPe::PrefixesChecked { digests } => Kind::PrefixesChecked(pb::PrefixesChecked {
                 digests: put_digests(digests.iter()),
             }),
+            FromPe::ClockRead { at_ns } => Kind::ClockRead(pb::ClockRead { at_ns }),
         };
         put_frame(&pb::Control { kind: Some(kind) }, out);
     }
@@ -140,6 +142,7 @@ impl FromPe {
                 round: RoundId(report.round),
                 complete: report.complete,
                 started_ns: report.started_ns,
+                began_ns: report.began_ns,
                 arrivals: parse_arrivals(&report)?,
                 collisions: report.collisions,
                 peak_buffered_flits: report.peak_buffered_flits,
@@ -176,6 +179,7 @@ impl FromPe {
                 FromPe::FilesMeasured(parse_file_costs(&costs)?)
             }
             Kind::HostMeasured(pb::HostMeasured { found }) => FromPe::HostMeasured { found },
+            Kind::ClockRead(pb::ClockRead { at_ns }) => FromPe::ClockRead { at_ns },
             Kind::PrefixesChecked(checked) => FromPe::PrefixesChecked {
                 digests: parse_digests(&checked.digests)?,
             },

@@ -22,6 +22,7 @@ impl FromPe {
             FromPe::FilesMeasured(_) => "FilesMeasured",
             FromPe::HostMeasured { .. } => "HostMeasured",
             FromPe::PrefixesChecked { .. } => "PrefixesChecked",
+            FromPe::ClockRead { .. } => "ClockRead",
         }
     }
 }
@@ -38,6 +39,7 @@ impl ToPe {
             ToPe::MeasureHost { .. } => "MeasureHost",
             ToPe::CheckPrefixes { .. } => "CheckPrefixes",
             ToPe::Prepare(_) => "Prepare",
+            ToPe::ReadClock => "ReadClock",
             ToPe::Trigger { .. } => "Trigger",
             ToPe::Collect { .. } => "Collect",
             ToPe::Stop { .. } => "Stop",

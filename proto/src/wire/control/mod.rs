@@ -104,6 +104,11 @@ pub enum FromPe {
         /// be read.
         digests: Vec<Digest>,
     },
+    /// The answer to a [`ToPe::ReadClock`].
+    ClockRead {
+        /// The monotonic clock of the PE's host.
+        at_ns: u64,
+    },
 }
 
 /// Message from the coordinator to a PE.
@@ -139,10 +144,14 @@ pub enum ToPe {
     },
     /// The schedule of the rounds.
     Prepare(Prepare),
-    /// Request to P0 to begin a round.
+    /// Request for the time, before a round that all PEs begin at one time.
+    ReadClock,
+    /// Request to begin a round: to P0, or to every PE if all begin by the clock.
     Trigger {
         /// The round.
         round: RoundId,
+        /// When to begin, on the monotonic clock of the PE's host; 0 for at once.
+        at_ns: u64,
     },
     /// Request to report a round when it has ended.
     Collect {
@@ -406,8 +415,11 @@ pub struct Report {
     pub round: RoundId,
     /// Whether the round was completed; false if it was given up.
     pub complete: bool,
-    /// Time at which P0 received the trigger, on this host's monotonic clock.
+    /// Time at which the round began, on the monotonic clock of P0's host; 0 at other PEs.
     pub started_ns: u64,
+    /// Time at which a triggered PE began, which may be a little later, on this host's monotonic
+    /// clock; 0 at other PEs.
+    pub began_ns: u64,
     /// The messages with this PE as destination.
     pub arrivals: Vec<Arrival>,
     /// Number of flits that had to wait for a busy port.
@@ -458,6 +470,7 @@ impl Report {
             round,
             complete: false,
             started_ns: 0,
+            began_ns: 0,
             arrivals,
             collisions: 0,
             peak_buffered_flits: 0,

@@ -101,6 +101,7 @@ mod tests {
             round: RoundId(1),
             complete: true,
             started_ns: 1,
+            began_ns: 2,
             arrivals: Vec::new(),
             collisions: 0,
             peak_buffered_flits: 0,

@@ -69,7 +69,11 @@ impl ToPe {
                     prefix_bytes,
                 })
             }
-            ToPe::Trigger { round } => Kind::Trigger(pb::Trigger { round: round.0 }),
+            ToPe::ReadClock => Kind::ReadClock(pb::ReadClock {}),
+            ToPe::Trigger { round, at_ns } => Kind::Trigger(pb::Trigger {
+                round: round.0,
+                at_ns,
+            }),
             ToPe::Collect { round } => Kind::Collect(pb::Collect { round: round.0 }),
             ToPe::Stop { over } => Kind::Stop(pb::Stop { over }),
             ToPe::Abort { round, reason } => Kind::Abort(pb::Abort {
@@ -117,7 +121,9 @@ impl ToPe {
             }),
             Kind::Trigger(trigger) => ToPe::Trigger {
                 round: RoundId(trigger.round),
+                at_ns: trigger.at_ns,
             },
+            Kind::ReadClock(pb::ReadClock {}) => ToPe::ReadClock,
             Kind::Collect(collect) => ToPe::Collect {
                 round: RoundId(collect.round),
             },

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use flitcast_node::round::RoundIo as _;
 use flitcast_node::rounds::RoundsIo;
-use flitcast_proto::RoundId;
+use flitcast_proto::{RoundId, Time};
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{Doing, Report};
 
@@ -19,7 +19,13 @@ impl RoundsIo for StormIo {
 
     async fn prepare(&mut self) {}
 
-    fn begin(&mut self, id: RoundId) -> Round<Late> {
+    fn is_triggered(&self) -> bool {
+        let scenario = &self.process.scenario;
+        let mut triggered = self.brief.operation.triggered(&scenario.tree);
+        triggered.any(|pe| pe == self.process.pe)
+    }
+
+    fn begin(&mut self, id: RoundId, at: Time) -> Round<Late> {
         let Process {
             world,
             scenario,
@@ -39,10 +45,11 @@ impl RoundsIo for StormIo {
         let tree = scenario.lanes[*lane].tree.clone();
         let mut round = Round::observed(id, tree, *pe, brief, late);
         if *pe == scenario.tree.root() {
-            let now = self.process.now();
-            self.started = now;
+            self.started = at;
             self.process.world.borrow_mut().begin(id);
-            round.handle_trigger(now);
+        }
+        if self.is_triggered() {
+            round.handle_trigger(at);
         }
         round
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use flitcast_node::lively::Lifeless;
 use flitcast_proto::DeliveryId;
+use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::tree::TreeSpec;
@@ -112,6 +113,7 @@ impl Scatter {
             bytes,
             prefixes: Vec::new(),
             rounds,
+            clocks: vec![ClockOffset::SHARED; 4],
             predicted_ns: 1_000_000_000,
         };
         conductor.conduct(at(0.0), plan);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_proto::items::Message;
+use flitcast_proto::items::{Message, Packing};
 use flitcast_proto::ops::parts::Turns;
 use flitcast_proto::ops::{Brief, Word};
 use flitcast_proto::round::{Observer, Round, RoundFault};
@@ -220,6 +220,7 @@ impl RoundIo for NodeIo<'_> {
         to: PeId,
         message: Message,
         payload: Range<u64>,
+        packing: Packing,
     ) -> Result<Sent, RoundError> {
         let State {
             outbox,
@@ -272,7 +273,7 @@ impl RoundIo for NodeIo<'_> {
         round.put_prefix(clock::now(), payload, prefix);
         if round.is_duplex() {
             let link = gathered(self.neighbours, gathering, to)?;
-            let is_sent = link.begin_flit(prefix, payload)?;
+            let is_sent = link.begin_flit(packing == Packing::Joins, prefix, payload)?;
             return Ok(self.state.begun(to, is_sent));
         }
         self.neighbours.get(to).send_flit(prefix, payload).await?;
@@ -295,6 +296,7 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         offset: u64,
         later_from: u64,
+        packing: Packing,
     ) -> Result<Sent, RoundError> {
         let folder = || self.store.holds_in();
         if !self.state.held.is_in_memory() {
@@ -310,7 +312,7 @@ impl RoundIo for NodeIo<'_> {
         let is_sent = match round.is_duplex() {
             true => {
                 let link = gathered(self.neighbours, &mut self.state.gathering, to)?;
-                link.begin_body(&body)?
+                link.begin_body(packing == Packing::Joins, &body)?
             }
             false => {
                 self.neighbours.get(to).send_body(&body).await?;

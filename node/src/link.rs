@@ -57,11 +57,19 @@ pub struct Link {
     counter: Arc<EdgeCounter>,
 }
 
+/// The departure of a frame on a shaped link, and whether it joins the packet of the last flit.
+#[derive(Clone, Copy, Debug)]
+struct Stamp {
+    at: Time,
+    joins: bool,
+}
+
 /// The part of a frame that the connection has not accepted yet.
 #[derive(Debug, Default)]
 struct Rest {
-    /// Prefix and payload of a frame that waits for its departure, on a shaped link.
-    waits: Option<[Vec<u8>; 2]>,
+    /// Prefix and payload of a flit's frame that waits for its departure, on a shaped link, and
+    /// whether it joins the packet of the last one.
+    waits: Option<(bool, [Vec<u8>; 2])>,
     /// Bytes, and the number of those that are written.
     bytes: Vec<u8>,
     gone: usize,
@@ -193,8 +201,8 @@ impl Link {
         let Some(shape) = &mut self.shape else {
             return Poll::Ready(Ok(()));
         };
-        let flits = u64::from(is_flit(self.reader.body()));
-        let arrival = shape.poll_arrival(cx, flits, self.reader.frame_bytes());
+        let is_flit = is_flit(self.reader.body());
+        let arrival = shape.poll_arrival(cx, is_flit, self.reader.frame_bytes());
         self.pulse.on_clock(arrival.is_pending());
         arrival.map_err(|e| self.failed(e))
     }
@@ -331,15 +339,18 @@ impl Link {
         }
     }
 
+    /// Returns the stamp of a control frame on a shaped link: a few bytes wait for no port.
+    fn control_stamp(&mut self, bytes: usize) -> Option<Stamp> {
+        let at = self.shape.as_mut().map(|shape| shape.slip_in(bytes));
+        at.map(|at| Stamp { at, joins: false })
+    }
+
     /// Sends a control frame.
     pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         frame.put(&mut scratch);
-        let stamp = self.shape.as_mut().map(|shape| {
-            // A few bytes wait for no port.
-            shape.slip_in(scratch.len() + SEAL_BYTES)
-        });
+        let stamp = self.control_stamp(scratch.len() + SEAL_BYTES);
         let sent = self.write(stamp, &scratch[LENGTH_BYTES..], &[]).await;
         self.scratch = scratch;
         sent.map_err(|e| self.failed(e))
@@ -358,43 +369,53 @@ impl Link {
 
     async fn send(&mut self, prefix: &[u8], payload: &[u8]) -> Result<(), LinkError> {
         let bytes = HEAD_BYTES + prefix.len() + payload.len();
-        let departs = std::future::poll_fn(|cx| self.poll_depart(cx, bytes)).await;
+        let departs = std::future::poll_fn(|cx| self.poll_depart(cx, false, bytes)).await;
         let departs = departs.map_err(|e| self.failed(e))?;
         let sent = self.write(departs, prefix, payload).await;
         sent.map_err(|e| self.failed(e))
     }
 
-    /// Waits until a frame of this length may depart; returns the departure time on a shaped link.
+    /// Waits until a flit's frame of this length may depart; returns its stamp on a shaped link.
     fn poll_depart(
         &mut self,
         cx: &mut Context<'_>,
+        joins: bool,
         bytes: usize,
-    ) -> Poll<io::Result<Option<Time>>> {
+    ) -> Poll<io::Result<Option<Stamp>>> {
         match &mut self.shape {
-            Some(shape) => shape.poll_depart(cx, bytes).map_ok(Some),
+            Some(shape) => {
+                let departs = shape.poll_depart(cx, joins, bytes);
+                departs.map_ok(|at| Some(Stamp { at, joins }))
+            }
             None => Poll::Ready(Ok(None)),
         }
     }
 
-    /// Starts to send a flit, and returns whether all of it is written. The rest is stored here until
-    /// [`Link::poll_sent`] has written it; no other frame may be sent before.
-    pub fn begin_flit(&mut self, prefix: &[u8], payload: &[u8]) -> Result<bool, LinkError> {
-        let begun = self.begin(&prefix[LENGTH_BYTES..], payload);
+    /// Starts to send a flit, which may join the packet of the last one, and returns whether all of it
+    /// is written. The rest is stored here until [`Link::poll_sent`] has written it; no other frame may
+    /// be sent before.
+    pub fn begin_flit(
+        &mut self,
+        joins: bool,
+        prefix: &[u8],
+        payload: &[u8],
+    ) -> Result<bool, LinkError> {
+        let begun = self.begin(joins, &prefix[LENGTH_BYTES..], payload);
         begun.map_err(|e| self.failed(e))
     }
 
     /// Starts to forward a frame's message that arrived on another link; otherwise like
     /// [`Link::begin_flit`].
-    pub fn begin_body(&mut self, body: &[u8]) -> Result<bool, LinkError> {
-        let begun = self.begin(body, &[]);
+    pub fn begin_body(&mut self, joins: bool, body: &[u8]) -> Result<bool, LinkError> {
+        let begun = self.begin(joins, body, &[]);
         begun.map_err(|e| self.failed(e))
     }
 
-    fn begin(&mut self, prefix: &[u8], payload: &[u8]) -> io::Result<bool> {
+    fn begin(&mut self, joins: bool, prefix: &[u8], payload: &[u8]) -> io::Result<bool> {
         let mut cx = Context::from_waker(Waker::noop());
         let bytes = HEAD_BYTES + prefix.len() + payload.len();
-        let Poll::Ready(departs) = self.poll_depart(&mut cx, bytes)? else {
-            self.rest.waits = Some([prefix.to_vec(), payload.to_vec()]);
+        let Poll::Ready(departs) = self.poll_depart(&mut cx, joins, bytes)? else {
+            self.rest.waits = Some((joins, [prefix.to_vec(), payload.to_vec()]));
             return Ok(false);
         };
         self.put(&mut cx, departs, true, [prefix, payload])
@@ -404,11 +425,11 @@ impl Link {
     fn put(
         &mut self,
         cx: &mut Context<'_>,
-        departs: Option<Time>,
+        stamp: Option<Stamp>,
         is_flit: bool,
         [prefix, payload]: [&[u8]; 2],
     ) -> io::Result<bool> {
-        let (stamp, head) = self.sealed(departs, prefix, payload);
+        let (stamp, head) = self.sealed(stamp, prefix, payload);
         let parts: [&[u8]; 4] = [&stamp, &head, prefix, payload];
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         if self.rest.gathers && self.rest.bytes.len() + bytes <= GATHERED_BYTES {
@@ -461,10 +482,7 @@ impl Link {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         frame.put(&mut scratch);
-        let stamp = self.shape.as_mut().map(|shape| {
-            // A few bytes wait for no port.
-            shape.slip_in(scratch.len() + SEAL_BYTES)
-        });
+        let stamp = self.control_stamp(scratch.len() + SEAL_BYTES);
         let mut cx = Context::from_waker(Waker::noop());
         // A few bytes wait for no pacer.
         let begun = self.put(&mut cx, stamp, false, [&scratch[LENGTH_BYTES..], &[]]);
@@ -481,10 +499,10 @@ impl Link {
     }
 
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let Some([prefix, payload]) = self.rest.waits.take() {
+        if let Some((joins, [prefix, payload])) = self.rest.waits.take() {
             let bytes = HEAD_BYTES + prefix.len() + payload.len();
-            let Poll::Ready(departs) = self.poll_depart(cx, bytes)? else {
-                self.rest.waits = Some([prefix, payload]);
+            let Poll::Ready(departs) = self.poll_depart(cx, joins, bytes)? else {
+                self.rest.waits = Some((joins, [prefix, payload]));
                 return Poll::Pending;
             };
             let (stamp, head) = self.sealed(departs, &prefix, &payload);
@@ -521,13 +539,13 @@ impl Link {
     /// that.
     fn sealed(
         &mut self,
-        departs: Option<Time>,
+        departs: Option<Stamp>,
         prefix: &[u8],
         payload: &[u8],
     ) -> (Vec<u8>, SealHead) {
         let mut stamp = Vec::new();
-        if let Some(at) = departs {
-            EdgeFrame::Departed { at }.put(&mut stamp);
+        if let Some(Stamp { at, joins }) = departs {
+            EdgeFrame::Departed { at, joins }.put(&mut stamp);
             stamp = self.sealer.sealed(&stamp);
         }
         let head = self.sealer.seal([prefix, payload]);
@@ -539,7 +557,7 @@ impl Link {
     /// Writes a message in two pieces under its seal.
     async fn write(
         &mut self,
-        departs: Option<Time>,
+        departs: Option<Stamp>,
         prefix: &[u8],
         payload: &[u8],
     ) -> io::Result<()> {

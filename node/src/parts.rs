@@ -48,6 +48,11 @@ impl Parts {
                 *parts.get_mut(lane + part)? = message.bytes;
             }
         }
+        for parts in bytes.values_mut() {
+            // Few operations have as many parts as are possible.
+            let last = parts.iter().rposition(|bytes| *bytes > 0);
+            parts.truncate(last.map_or(0, |last| last + 1));
+        }
         let in_parts = bytes.into_iter();
         let in_parts = in_parts.filter(|(_, parts)| parts.iter().filter(|it| **it > 0).count() > 1);
         let of = in_parts.map(|(id, parts)| {

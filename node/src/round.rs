@@ -5,7 +5,7 @@ mod error;
 
 use std::ops::Range;
 
-use flitcast_proto::items::Message;
+use flitcast_proto::items::{Message, Packing};
 use flitcast_proto::round::{Action, Observer, Round, RoundFault};
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -36,6 +36,7 @@ pub trait RoundIo {
         to: PeId,
         message: Message,
         payload: Range<u64>,
+        packing: Packing,
     ) -> Result<Sent, Self::Error>;
 
     /// Sends the last flit again, to one more neighbour.
@@ -51,6 +52,7 @@ pub trait RoundIo {
         message: Message,
         offset: u64,
         later_from: u64,
+        packing: Packing,
     ) -> Result<Sent, Self::Error>;
 
     /// Forwards the frame in hand of `from` to another neighbour.
@@ -158,9 +160,10 @@ pub async fn play<I: RoundIo>(
                 message,
                 offset,
                 bytes,
+                packing,
             } => {
                 let payload = offset..offset + bytes;
-                let sent = io.send_flit(round, to, message, payload).await?;
+                let sent = io.send_flit(round, to, message, payload, packing).await?;
                 now = moved(io)?;
                 if sent == Sent::Begun {
                     round.handle_under_way();
@@ -175,10 +178,11 @@ pub async fn play<I: RoundIo>(
                 to,
                 message,
                 offset,
+                packing,
                 later_from,
                 ..
             } => {
-                let sent = io.send_held(round, to, message, offset, later_from);
+                let sent = io.send_held(round, to, message, offset, later_from, packing);
                 let sent = sent.await?;
                 now = io.now();
                 if sent == Sent::Begun {

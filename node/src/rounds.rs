@@ -1,8 +1,8 @@
 //! The rounds of one PE, in sequence, as the coordinator requests them.
 
-use flitcast_proto::{RoundId, Time};
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
+use flitcast_proto::{RoundId, Time};
 use futures_util::future::try_join_all;
 use tracing::Instrument as _;
 
@@ -274,7 +274,11 @@ mod tests {
         };
         for late in [ToPe::Collect { round }, abort] {
             // A trigger is not for this PE, which therefore gives up.
-            let sent = [ToPe::Trigger { round, at_ns: 0 }, late, ToPe::Stop { over: false }];
+            let sent = [
+                ToPe::Trigger { round, at_ns: 0 },
+                late,
+                ToPe::Stop { over: false },
+            ];
             let mut channel = Sends(sent.into());
             let mut lanes: [NodeIo<'_>; 0] = [];
             let left = play_rounds(false, 2, &mut lanes, &mut channel, &mut RoundId(0)).await;

@@ -60,6 +60,8 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug)]
 struct Incoming {
     departs: Time,
+    /// Whether it joins the packet of the frame before.
+    joins: bool,
     /// Known once the frame has the receive port.
     arrives: Option<Time>,
 }
@@ -82,12 +84,19 @@ impl Shape {
         send.slip_in(clock::now(), bytes, &self.sends)
     }
 
-    /// Waits until the send port accepts a frame of this length; returns its departure time.
-    pub fn poll_depart(&mut self, cx: &mut Context<'_>, bytes: usize) -> Poll<io::Result<Time>> {
+    /// Waits until the send port accepts a flit's frame of this length, which may join the packet of
+    /// the last one; returns its departure time.
+    pub fn poll_depart(
+        &mut self,
+        cx: &mut Context<'_>,
+        joins: bool,
+        bytes: usize,
+    ) -> Poll<io::Result<Time>> {
         let mut ports = self.ports.lock();
         let free = ports.send.may_hand_over_at();
         ready!(ports.alarm.poll_until(cx, free))?;
-        let departs = ports.send.depart(clock::now(), bytes, &self.sends);
+        let packets = u64::from(!joins);
+        let departs = ports.send.depart(clock::now(), packets, bytes, &self.sends);
         Poll::Ready(Ok(departs))
     }
 
@@ -98,7 +107,7 @@ impl Shape {
 
     /// Takes the stamp.
     pub fn stamped(&mut self, stamp: &[u8]) -> Result<(), WireError> {
-        let Ok(EdgeFrame::Departed { at }) = EdgeFrame::parse(stamp) else {
+        let Ok(EdgeFrame::Departed { at, joins }) = EdgeFrame::parse(stamp) else {
             let what = "on a shaped link, a frame without its time of departure";
             return Err(WireError::Malformed(what.to_owned()));
         };
@@ -108,16 +117,17 @@ impl Shape {
         }
         self.incoming = Some(Incoming {
             departs: at,
+            joins,
             arrives: None,
         });
         Ok(())
     }
 
-    /// Waits until the frame after the stamp has arrived; `flits` is 1 for a flit and else 0.
+    /// Waits until the frame after the stamp has arrived.
     pub fn poll_arrival(
         &mut self,
         cx: &mut Context<'_>,
-        flits: u64,
+        is_flit: bool,
         bytes: usize,
     ) -> Poll<io::Result<()>> {
         let Some(incoming) = &mut self.incoming else {
@@ -131,9 +141,11 @@ impl Shape {
                 // have to wait for one that is still far away.
                 let at = lands(incoming.departs, &self.receives);
                 ready!(ports.alarm.poll_until(cx, at))?;
-                let arrives = ports
-                    .receive
-                    .arrive(incoming.departs, flits, bytes, &self.receives);
+                let packets = u64::from(is_flit && !incoming.joins);
+                let arrives =
+                    ports
+                        .receive
+                        .arrive(incoming.departs, packets, bytes, &self.receives);
                 *incoming.arrives.insert(arrives)
             }
         };

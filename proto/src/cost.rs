@@ -1,8 +1,8 @@
 //! The cost of moving bytes over real links: the parameters of the one model that prediction,
 //! schedules and shaped links share.
 //!
-//! A frame of b bytes keeps its sender's port busy for b times the link's `ns_per_byte`, a flit for
-//! `setup_ns` more, and arrives `latency_ns` later. The processes at both ends spend the costs of
+//! A frame of b bytes keeps its sender's port busy for b times the link's `ns_per_byte`, the first one
+//! of a packet for `setup_ns` more, and arrives `latency_ns` later. The processes at both ends spend the costs of
 //! [`Host`] on it, on cores that they may share.
 
 use crate::{PeId, Tree};
@@ -12,7 +12,7 @@ use crate::{PeId, Tree};
 pub struct Link {
     /// Time from a byte's departure to its arrival.
     pub latency_ns: f64,
-    /// Time for which a flit occupies the ports at both ends in addition to its bytes: the wire's
+    /// Time for which a packet occupies the ports at both ends in addition to its bytes: the wire's
     /// part of the set-up cost beta of paper 003. The part of the processes is in [`Host`].
     pub setup_ns: f64,
     /// Inverse of the rate.
@@ -23,10 +23,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Returns the time for which frames of `bytes` bytes, of which `flits` are flits, occupy the
-    /// ports at both ends.
-    pub fn occupied_ns(&self, flits: u64, bytes: u64) -> f64 {
-        self.setup_ns * flits as f64 + self.ns_per_byte * bytes as f64
+    /// Returns the time for which frames of `bytes` bytes, with which `packets` packets begin, occupy
+    /// the ports at both ends.
+    pub fn occupied_ns(&self, packets: u64, bytes: u64) -> f64 {
+        self.setup_ns * packets as f64 + self.ns_per_byte * bytes as f64
     }
 
     /// Combines two links in sequence: as slow as the slower, with the longer latency. A missing

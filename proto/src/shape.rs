@@ -85,10 +85,13 @@ pub struct SendPort {
 }
 
 impl SendPort {
-    /// Adds a flit's frame of `bytes` bytes and returns the departure of its last byte.
-    pub fn depart(&mut self, now: Time, bytes: usize, link: &Link) -> Time {
+    /// Adds a flit's frame of `bytes` bytes, with which `packets` packets begin, one or none, and
+    /// returns the departure of its last byte.
+    pub fn depart(&mut self, now: Time, packets: u64, bytes: usize, link: &Link) -> Time {
         self.last_began = FineTime::from(now).max(self.busy_until);
-        self.busy_until = self.last_began.plus(link.occupied_ns(1, bytes as u64));
+        self.busy_until = self
+            .last_began
+            .plus(link.occupied_ns(packets, bytes as u64));
         // Rounded down here and up at the other end: at most one nanosecond in total.
         Time(self.busy_until.ns)
     }
@@ -120,12 +123,14 @@ pub struct ReceivePort {
 }
 
 impl ReceivePort {
-    /// Adds a frame that contains `flits` flits, one or none, and returns the arrival of its last
-    /// byte. Frames that are sent at the same time arrive one after the other, in the order of the
-    /// calls, which should be the order of [`lands`].
-    pub fn arrive(&mut self, departed: Time, flits: u64, bytes: usize, link: &Link) -> Time {
+    /// Adds a frame with which `packets` packets begin, one or none, and returns the arrival of its
+    /// last byte. Frames that are sent at the same time arrive one after the other, in the order of
+    /// the calls, which should be the order of [`lands`].
+    pub fn arrive(&mut self, departed: Time, packets: u64, bytes: usize, link: &Link) -> Time {
         let landed = FineTime::from(departed).plus(link.latency_ns);
-        let in_turn = self.busy_until.plus(link.occupied_ns(flits, bytes as u64));
+        let in_turn = self
+            .busy_until
+            .plus(link.occupied_ns(packets, bytes as u64));
         self.busy_until = landed.max(in_turn);
         self.busy_until.rounded_up()
     }

@@ -15,6 +15,7 @@ async fn what_comes_again_is_dropped_and_counted() {
         match place % 2 {
             0 => EdgeFrame::Departed {
                 at: Time(place.into()),
+                joins: false,
             }
             .put(&mut frame),
             _ => {
@@ -68,7 +69,7 @@ async fn short_frames_go_together() {
         let payload = vec![bytes as u8; bytes];
         let mut prefix = Vec::new();
         flitcast_proto::wire::flit::put_prefix(None, None, bytes, &mut prefix);
-        assert!(sender.begin_flit(&prefix, &payload).unwrap());
+        assert!(sender.begin_flit(false, &prefix, &payload).unwrap());
         waits.push(sender.rest.bytes.len() / 100);
         sent.push([&prefix[LENGTH_BYTES..], &payload].concat());
     }

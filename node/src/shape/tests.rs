@@ -204,7 +204,7 @@ async fn a_neighbour_without_a_shape_or_with_another_clock_is_refused() {
     below.shape(Shape::new(wire(0.0), wire(0.0), ports()));
     let at = Time(u64::MAX);
     above
-        .send_control(&EdgeFrame::Departed { at })
+        .send_control(&EdgeFrame::Departed { at, joins: false })
         .await
         .unwrap();
     let refused = below.next_frame().await.unwrap_err();

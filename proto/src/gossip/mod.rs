@@ -37,6 +37,7 @@ pub use arena::{Arena, ArenaError, Grid, MAX_PES};
 pub use choose::choose;
 pub use complete::Among;
 pub use fit::{Unfit, Way};
+pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
 pub use line::LineParameters;

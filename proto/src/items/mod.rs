@@ -144,6 +144,40 @@ pub struct Leg {
     pub first_step: u64,
     /// Steps from one flit to the next, at least 1.
     pub every: u64,
+    /// The packets of these flits.
+    pub packing: Packing,
+}
+
+/// The division of a crossing into packets. A packet occupies the ports for a link's set-up time in
+/// addition to its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Packing {
+    /// Each flit is a packet.
+    #[default]
+    Flits,
+    /// All flits are one packet, which begins with them. A PE sends it when all of it is there.
+    Begins,
+    /// All flits belong to the packet of the sender's last crossing to the same neighbour.
+    Joins,
+}
+
+impl Packing {
+    /// Returns the number of packets that begin with `flits` flits.
+    pub fn packets(self, flits: u64) -> u64 {
+        match self {
+            Packing::Flits => flits,
+            Packing::Begins => 1,
+            Packing::Joins => 0,
+        }
+    }
+
+    /// Returns the packing of the flits that follow the first ones.
+    pub fn rest(self) -> Packing {
+        match self {
+            Packing::Begins => Packing::Joins,
+            same => same,
+        }
+    }
 }
 
 /// A control item: one flit on the wire.
@@ -200,6 +234,8 @@ pub enum Transmit {
         /// Offset before which no later part from here needs any byte; [`u64::MAX`] if this is the
         /// last part.
         later_from: u64,
+        /// The packets of its flits.
+        packing: Packing,
     },
 }
 

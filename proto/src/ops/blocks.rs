@@ -83,6 +83,7 @@ mod tests {
     use super::super::gossip_plan::{self, Order};
     use super::super::{exchange_plan, timetable::Timetable};
     use super::*;
+    use crate::items::Packing;
     use crate::seeded::SplitMix64;
     use crate::tree::TreeSpec;
     use crate::{PeId, Tree};
@@ -96,6 +97,7 @@ mod tests {
             to: PeId(1),
             first_step,
             every,
+            packing: Packing::Flits,
         }
     }
 

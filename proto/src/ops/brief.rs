@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::parts::even_parts;
+use super::parts::bytes_of_parts;
 use super::table::{Direction, Operation};
 use crate::items::{Address, Leg, Message};
+use crate::schedule::flits_of;
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
 
@@ -99,7 +100,9 @@ impl Brief {
             } = address;
             let length = operation.length(tree, address, bytes);
             let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
-            let parts = even_parts(length, operation.parts(tree), timing.flit_bytes());
+            let flit_bytes = timing.flit_bytes();
+            let flits = operation.part_flits(tree, flits_of(length, flit_bytes));
+            let parts = bytes_of_parts(&flits, length, flit_bytes.into());
             for (part, bytes) in parts
                 .into_iter()
                 .enumerate()

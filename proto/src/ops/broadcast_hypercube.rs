@@ -7,7 +7,7 @@ use super::broadcast_plan::{self, least_steps_of_complete};
 use super::messages::{Messages, TO_OTHERS};
 use super::parts::even_flits;
 use super::table::{Entry, Fits};
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
@@ -61,6 +61,7 @@ fn legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
             to: seen(leg.to),
             first_step: (leg.first_step - 1) * block + 1,
             every: 1,
+            packing: Packing::Flits,
         }
     });
     let mut legs: Vec<Leg> = crossings.collect();

@@ -6,7 +6,7 @@
 
 use std::cmp::Reverse;
 
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::{MessageId, PeId, Tree};
 
 /// A schedule of one message from P0 to all other PEs.
@@ -31,6 +31,7 @@ fn leg(from: PeId, to: PeId, [offset, flits]: [u64; 2], first_step: u64, every: 
         to,
         first_step,
         every,
+        packing: Packing::Flits,
     }
 }
 

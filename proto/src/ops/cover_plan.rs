@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::plan::{MessagePlan, legs_of, plan_scatter_by_branch};
 use super::timetable::Timetable;
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::network::cover::Cover;
 use crate::{MessageId, PeId, Tree};
 
@@ -161,6 +161,7 @@ fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = Leg> {
                 to: tree.parent(from)?,
                 first_step,
                 every: 1,
+                packing: Packing::Flits,
             })
         })
 }
@@ -181,6 +182,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
                 to,
                 first_step: turn + u64::from(tree.depth(to)),
                 every: 1,
+                packing: Packing::Flits,
             })
         })
     });

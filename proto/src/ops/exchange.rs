@@ -7,7 +7,7 @@ use super::present::Present;
 use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, by_id, everybody, no_peers};
 use super::timetable::Timetable;
 use super::{exchange_hosts, exchange_plan};
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
@@ -136,6 +136,9 @@ fn legs(
     let number = |message: u64, pes: u64| [message / pes, message % pes];
     let mut legs = planned(present.tree(), &flits).legs;
     for leg in &mut legs {
+        if !timing.has_setup {
+            leg.packing = Packing::Flits;
+        }
         let ends = number(leg.message.0, pes as u64).map(|pe| present.pes()[pe as usize]);
         leg.message = exchange_plan::message(ends[0], ends[1], tree.len());
         (leg.from, leg.to) = (present.who(leg.from), present.who(leg.to));

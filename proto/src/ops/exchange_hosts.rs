@@ -6,7 +6,7 @@
 use super::exchange_plan::message;
 use super::timetable::Timetable;
 use crate::PeId;
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 
 /// Returns a lower bound on the steps of an exchange: the greatest sum of a row or a column.
 pub fn least_steps(flits: &[Vec<u64>]) -> u64 {
@@ -30,6 +30,7 @@ fn leg(from: usize, to: usize, pes: usize, offset: u64, flits: u64, first_step: 
         to,
         first_step,
         every: 1,
+        packing: Packing::Begins,
     }
 }
 

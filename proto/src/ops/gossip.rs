@@ -11,7 +11,7 @@ use super::messages::EACH_TO_OTHERS;
 use super::present::Present;
 use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, everybody, no_peers};
 use super::timetable::Timetable;
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
@@ -67,7 +67,9 @@ pub(super) const RING_EMULATION: Entry = Entry {
     code: 22,
     legs: |tree, bytes, timing| {
         legs(tree, bytes, timing, |tree, flits| {
-            in_order(flits, &around(tree, flits), timing.all_ports)
+            let crossings = around(tree, flits);
+            let whole = timing.has_setup;
+            in_order(flits.len(), flits, &crossings, timing.all_ports, whole)
         })
     },
     ..FLOOD
@@ -127,7 +129,7 @@ fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
 fn around(tree: &Tree, flits: &[u64]) -> Vec<Crossing> {
     let mut has: BTreeSet<(MessageId, PeId)> = BTreeSet::new();
     let legs = gossip_plan::ring_emulation(tree).legs.into_iter();
-    let crossings = legs.filter_map(|leg| {
+    let crossings = legs.enumerate().filter_map(|(packet, leg)| {
         let flits = flits[leg.message.index()];
         let is_first = leg.to != leg.message.pe() && has.insert((leg.message, leg.to));
         (flits > 0 && is_first).then_some(Crossing {
@@ -136,6 +138,7 @@ fn around(tree: &Tree, flits: &[u64]) -> Vec<Crossing> {
             flits,
             from: leg.from,
             to: leg.to,
+            packet,
         })
     });
     crossings.collect()
@@ -158,6 +161,9 @@ pub(super) fn legs(
     let flits: Vec<u64> = flits.collect();
     let mut legs = planned(present.tree(), &flits).legs;
     for leg in &mut legs {
+        if !timing.has_setup {
+            leg.packing = Packing::Flits;
+        }
         leg.message = present.who(leg.message.pe()).into();
         (leg.from, leg.to) = (present.who(leg.from), present.who(leg.to));
     }
@@ -225,6 +231,10 @@ fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timeta
                     to: PeId(to as u32),
                     first_step: begun + sent + 1,
                     every: 1,
+                    packing: match sent {
+                        0 => Packing::Begins,
+                        _ => Packing::Joins,
+                    },
                 });
                 sent += flits[of];
             }

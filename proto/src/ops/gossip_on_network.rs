@@ -2,6 +2,9 @@
 //! [`crate::gossip`], over real connections. The coordinator computes a static schedule, so a PE
 //! needs to know neither the network nor the algorithm.
 //!
+//! A block is divided into parts as the algorithm divides it, by direction or by class of its flits,
+//! and each part is a message with its own head, because parts arrive in no common order.
+//!
 //! A packet goes directly from its source to its destination. In the wormhole model a PE sends and
 //! receives over all its edges at once. A real PE does so if it has a separate link for each
 //! neighbour; with one port in each direction, its packets go one after the other
@@ -12,13 +15,14 @@ use std::sync::Mutex;
 
 use super::gossip;
 use super::in_order::{Crossing, in_order};
-use super::messages::EACH_TO_OTHERS;
+use super::messages::{EACH_TO_OTHERS, Messages};
 use super::table::{AllPorts, Entry, everybody};
 use super::timetable::Timetable;
-use crate::gossip::{Algorithm, Arena, Gossip, Unfit};
+use crate::gossip::{Algorithm, Arena, Gossip, Unfit, share};
 use crate::items::Leg;
+use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
-use crate::{PeId, Tree};
+use crate::{MessageId, PeId, Tree};
 
 /// A network and an algorithm that suits it.
 #[derive(Clone, Copy, Debug)]
@@ -35,10 +39,17 @@ pub(super) const ON_NETWORK: Entry = Entry {
     ways: &[],
     code: 20,
     all_ports: AllPorts::WithOwnLinks,
-    messages: EACH_TO_OTHERS,
+    messages: Messages {
+        // Only the coordinator has the algorithm.
+        parts: |_| MOST_PARTS,
+        ..EACH_TO_OTHERS
+    },
     peers: everybody,
     ..gossip::CIRCULATE
 };
+
+/// Maximum number of parts of a block.
+const MOST_PARTS: usize = 64;
 
 impl OnNetwork {
     /// Creates a gossip on this network by this algorithm. Each pair is stored once until the
@@ -97,34 +108,75 @@ impl OnNetwork {
         on_lines.map(|other| PeId(other as u32)).collect()
     }
 
-    /// Returns the crossings between the PEs of a tree without absent PEs.
-    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
-        gossip::legs(tree, bytes, timing, |_, flits| {
-            self.planned(flits, timing.all_ports)
-        })
+    /// Returns the number of parts of a block.
+    pub(super) fn parts(self) -> usize {
+        match self.algorithm {
+            Algorithm::Halves => 2,
+            _ => self.arena.classes(),
+        }
     }
 
-    fn planned(self, flits: &[u64], all_ports: bool) -> Timetable {
+    /// Returns the flits of each part of a block of this length.
+    pub(super) fn part_flits(self, flits: u64) -> Vec<u64> {
+        let parts = self.parts();
+        let ends = (0..=parts).map(|part| share(flits, part, parts));
+        let ends: Vec<u64> = ends.collect();
+        ends.windows(2).map(|ends| ends[1] - ends[0]).collect()
+    }
+
+    /// Returns the crossings between the PEs of a tree without absent PEs.
+    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+        let lengths = bytes.chunks(tree.len());
+        let flits = lengths.map(|row| {
+            let bytes = row.iter().copied().max().unwrap_or(0);
+            flits_of(bytes, timing.flit_bytes())
+        });
+        let flits: Vec<u64> = flits.collect();
+        self.planned(&flits, timing).legs
+    }
+
+    fn planned(self, flits: &[u64], timing: &Timing) -> Timetable {
         let Ok(gossip) = Gossip::new(self.arena.clone(), flits, self.algorithm) else {
             unreachable!("it was looked at whether the algorithm suits the network")
         };
-        let mut crossings = Vec::new();
+        let (pes, parts) = (flits.len(), self.parts());
+        let of_parts = flits.iter().map(|flits| self.part_flits(*flits));
+        let of_parts: Vec<Vec<u64>> = of_parts.collect();
+        // By message id: the first part of each block, then the second part of each, and so on.
+        let lengths = (0..parts).flat_map(|part| of_parts.iter().map(move |of| of[part]));
+        let lengths: Vec<u64> = lengths.collect();
+        let (mut crossings, mut packet) = (Vec::new(), 0);
         for step in gossip.steps() {
             let mut packets = step.packets;
             // Packets of the same direction and length go together, so that ports match.
             packets.sort_by_key(|packet| (packet.axis, packet.hops, packet.class));
-            for packet in &packets {
-                let pieces = gossip.blocks.pieces(packet.class, &packet.flits);
-                crossings.extend(pieces.map(|piece| Crossing {
-                    message: piece.message,
-                    offset: piece.offset,
-                    flits: piece.flits,
-                    from: packet.from,
-                    to: packet.to,
-                }));
+            for sent in &packets {
+                for piece in gossip.blocks.pieces(sent.class, &sent.flits) {
+                    let block = piece.message.index();
+                    let (mut part, mut before) = (0, 0);
+                    while before + of_parts[block][part] <= piece.offset {
+                        before += of_parts[block][part];
+                        part += 1;
+                    }
+                    crossings.push(Crossing {
+                        message: MessageId((block + part * pes) as u64),
+                        offset: piece.offset - before,
+                        flits: piece.flits,
+                        from: sent.from,
+                        to: sent.to,
+                        packet,
+                    });
+                }
+                packet += 1;
             }
         }
-        in_order(flits, &crossings, all_ports)
+        in_order(
+            pes,
+            &lengths,
+            &crossings,
+            timing.all_ports,
+            timing.has_setup,
+        )
     }
 }
 

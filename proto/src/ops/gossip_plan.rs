@@ -12,7 +12,7 @@
 use super::arcs::Arcs;
 use super::plan::plan_scatter_by_branch;
 use super::timetable::Timetable;
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::{PeId, Tree};
 
 pub use super::gossip_one_port::{Order, one_port};
@@ -103,6 +103,7 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
             to,
             first_step: begin.step,
             every: 1,
+            packing: Packing::Flits,
         })
     });
     Timetable::of(legs.collect(), kept)
@@ -180,6 +181,7 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
                 to,
                 first_step: hop as u64 + 1,
                 every: 1,
+                packing: Packing::Flits,
             });
             if hop + 1 < *hops && to != source {
                 passing[to.index()] += 1;

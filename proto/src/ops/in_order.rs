@@ -2,20 +2,22 @@
 //! schedule requires ([`super::listed`]), with one port in each direction or with two for each
 //! neighbour.
 //!
-//! The plan determines the sender of each part to each PE and the order of the crossings; its steps
-//! are ignored. Repeatedly, the possible crossing that can begin first is scheduled; ties go to the
-//! plan's order. A message is cut wherever the plan cuts it for any PE, so the first missing part
-//! of a message can always arrive, and there is no deadlock.
+//! The plan determines the sender of each part to each PE, the packets and the order of the crossings;
+//! its steps are ignored. Repeatedly, the possible packet that can begin first is scheduled; ties go
+//! to the plan's order. A message is cut wherever the plan cuts it for any PE, so the first missing
+//! part of a message can always arrive, and there is no deadlock if each part is a packet. Where
+//! links have no set-up time, it is, and a PE forwards it as it arrives. Otherwise packets are whole,
+//! unless that leads to a deadlock.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::timetable::Timetable;
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::{MessageId, PeId};
 
-/// A planned crossing of flits `offset..offset + flits` of a message. The id of a message is the
-/// number of its source. Every other PE gets every flit once.
+/// A planned crossing of flits `offset..offset + flits` of a message. Every PE but the source gets
+/// every flit once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossing {
     pub(super) message: MessageId,
@@ -23,6 +25,8 @@ pub(super) struct Crossing {
     pub(super) flits: u64,
     pub(super) from: PeId,
     pub(super) to: PeId,
+    /// The number of the packet: consecutive crossings with one number have the same ends.
+    pub(super) packet: usize,
 }
 
 /// A part of a message that is not cut further.
@@ -32,64 +36,26 @@ struct Part {
     flits: u64,
 }
 
-/// The delivery of a part to one PE.
-#[derive(Clone, Copy)]
-struct Delivery {
+/// Parts that cross together.
+struct Packet {
     from: PeId,
-    /// Position in the plan.
-    rank: usize,
+    to: PeId,
+    parts: Vec<usize>,
+    is_scheduled: bool,
 }
 
-/// Returns a schedule of the planned crossings; `flits` are the lengths of the messages.
-pub(super) fn in_order(flits: &[u64], planned: &[Crossing], all_ports: bool) -> Timetable {
-    let pes = flits.len();
-    let (parts, first) = cut(flits, planned);
-    let mut run = Run {
-        pes,
-        deliveries: vec![None; parts.len() * pes],
-        receivers: vec![Vec::new(); parts.len() * pes],
-        came: vec![None; parts.len() * pes],
-        next: Vec::with_capacity(pes * pes),
-        ports: match all_ports {
-            true => Ports::OfEach {
-                arcs: BTreeMap::new(),
-                taken: vec![1; pes * pes],
-            },
-            false => Ports::One {
-                sends: vec![1; pes],
-                takes: vec![1; pes],
-            },
-        },
-        possible: BinaryHeap::new(),
-        parts,
-    };
-    for (rank, crossing) in planned.iter().enumerate() {
-        let message = crossing.message.0 as usize;
-        let of_message = &run.parts[first[message]..first[message + 1]];
-        let end = crossing.offset + crossing.flits;
-        let begin = of_message.partition_point(|part| part.offset < crossing.offset);
-        let behind = of_message.partition_point(|part| part.offset < end);
-        for part in first[message] + begin..first[message] + behind {
-            let from = crossing.from;
-            let place = run.place(part, crossing.to);
-            run.deliveries[place] = Some(Delivery { from, rank });
-            let place = run.place(part, from);
-            run.receivers[place].push(crossing.to);
-        }
-    }
-    for pe in 0..pes {
-        run.next.extend_from_slice(&first[..pes]);
-        for part in first[pe]..first[pe + 1] {
-            // The source has all of its message before the first step.
-            run.came[part * pes + pe] = Some(0);
-        }
-    }
-    for message in (0..pes).filter(|message| first[*message] < first[message + 1]) {
-        for to in run.receivers[run.place(first[message], PeId(message as u32))].clone() {
-            run.offer(first[message], to);
-        }
-    }
-    Timetable::of(run.legs(), 0)
+/// Returns a schedule of the planned crossings between `pes` PEs; `flits` are the lengths of the
+/// messages, of which `message mod pes` is the source. `whole` keeps packets whole.
+pub(super) fn in_order(
+    pes: usize,
+    flits: &[u64],
+    planned: &[Crossing],
+    all_ports: bool,
+    whole: bool,
+) -> Timetable {
+    let legs = Run::new(pes, flits, planned, all_ports, whole).legs();
+    let legs = legs.or_else(|| Run::new(pes, flits, planned, all_ports, false).legs());
+    Timetable::of(legs.unwrap_or_default(), 0)
 }
 
 /// Returns all parts by message and offset, and the index of the first part of each message.
@@ -126,112 +92,222 @@ enum Ports {
 
 struct Run {
     pes: usize,
+    messages: usize,
+    whole: bool,
     parts: Vec<Part>,
-    /// For each part and PE: the delivery there, the PEs that get the part from there, and the step
-    /// in which its first flit arrived.
-    deliveries: Vec<Option<Delivery>>,
-    receivers: Vec<Vec<PeId>>,
-    came: Vec<Option<u64>>,
+    packets: Vec<Packet>,
+    /// For each part and PE: the packet that brings it there, the packets that take it from there,
+    /// and the first step in which it can go on.
+    deliveries: Vec<Option<usize>>,
+    onwards: Vec<Vec<usize>>,
+    here: Vec<Option<u64>>,
     /// For each PE and message: the part that the PE receives next.
     next: Vec<usize>,
     ports: Ports,
-    /// Possible crossings by their first possible step when they were added, then by rank.
-    possible: BinaryHeap<Reverse<(u64, usize, usize, PeId)>>,
+    /// Possible packets by their first possible step when they were added, then in the plan's order.
+    possible: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Run {
+    fn new(pes: usize, flits: &[u64], planned: &[Crossing], all_ports: bool, whole: bool) -> Run {
+        let (parts, first) = cut(flits, planned);
+        let messages = flits.len();
+        let mut run = Run {
+            pes,
+            messages,
+            whole,
+            packets: Vec::new(),
+            deliveries: vec![None; parts.len() * pes],
+            onwards: vec![Vec::new(); parts.len() * pes],
+            here: vec![None; parts.len() * pes],
+            next: first[..messages].repeat(pes),
+            ports: match all_ports {
+                true => Ports::OfEach {
+                    arcs: BTreeMap::new(),
+                    taken: vec![1; pes * messages],
+                },
+                false => Ports::One {
+                    sends: vec![1; pes],
+                    takes: vec![1; pes],
+                },
+            },
+            possible: BinaryHeap::new(),
+            parts,
+        };
+        let mut last = None;
+        for crossing in planned {
+            let message = crossing.message.0 as usize;
+            let of_message = &run.parts[first[message]..first[message + 1]];
+            let end = crossing.offset + crossing.flits;
+            let begin = of_message.partition_point(|part| part.offset < crossing.offset);
+            let behind = of_message.partition_point(|part| part.offset < end);
+            for part in first[message] + begin..first[message] + behind {
+                if !whole || last != Some(crossing.packet) {
+                    run.packets.push(Packet {
+                        from: crossing.from,
+                        to: crossing.to,
+                        parts: Vec::new(),
+                        is_scheduled: false,
+                    });
+                    last = Some(crossing.packet);
+                }
+                let packet = run.packets.len() - 1;
+                run.packets[packet].parts.push(part);
+                let place = run.place(part, crossing.to);
+                run.deliveries[place] = Some(packet);
+                let place = run.place(part, crossing.from);
+                run.onwards[place].push(packet);
+            }
+        }
+        for (message, first) in first.windows(2).enumerate() {
+            for part in first[0]..first[1] {
+                // The source has all of its message before the first step.
+                run.here[part * pes + message % pes] = Some(1);
+            }
+        }
+        run
+    }
+
     fn place(&self, part: usize, pe: PeId) -> usize {
         part * self.pes + pe.index()
     }
 
-    /// Adds the crossing of a part if it is the PE's next one and its sender has it.
-    fn offer(&mut self, part: usize, to: PeId) {
-        let message = self.parts[part].message.0 as usize;
-        if self.next[to.index() * self.pes + message] != part {
-            return;
-        }
-        let Some(Delivery { from, rank }) = self.deliveries[self.place(part, to)] else {
-            return;
+    fn next_place(&self, part: usize, to: PeId) -> usize {
+        to.index() * self.messages + self.parts[part].message.index()
+    }
+
+    /// Adds a packet if all of its parts are the next ones of their messages at its receiver and its
+    /// sender has them.
+    fn offer(&mut self, packet: usize) {
+        let Packet { to, parts, .. } = &self.packets[packet];
+        let is_next = |(place, part): (usize, &usize)| {
+            let follows = |before: &usize| {
+                before + 1 == *part && self.parts[*before].message == self.parts[*part].message
+            };
+            self.next[self.next_place(*part, *to)] == *part
+                || place
+                    .checked_sub(1)
+                    .is_some_and(|before| follows(&parts[before]))
         };
-        if let Some(step) = self.earliest(part, from, to) {
-            self.possible.push(Reverse((step, rank, part, to)));
+        if parts.iter().enumerate().all(is_next)
+            && let Some(step) = self.earliest(packet)
+        {
+            self.possible.push(Reverse((step, packet)));
         }
     }
 
-    /// Returns the first step in which a part can begin to cross.
-    fn earliest(&self, part: usize, from: PeId, to: PeId) -> Option<u64> {
-        let came = self.came[self.place(part, from)]?;
-        let free = match &self.ports {
+    /// Returns the first step in which a packet can begin to cross.
+    fn earliest(&self, packet: usize) -> Option<u64> {
+        let Packet {
+            from, to, parts, ..
+        } = &self.packets[packet];
+        let mut step = match &self.ports {
             Ports::One { sends, takes } => sends[from.index()].max(takes[to.index()]),
             Ports::OfEach { arcs, taken } => {
-                let arc = arcs.get(&[from, to]).copied().unwrap_or(1);
-                arc.max(taken[self.taken_place(part, to)])
+                let taken = parts.iter().map(|part| taken[self.next_place(*part, *to)]);
+                let arc = arcs.get(&[*from, *to]).copied();
+                taken.chain(arc).max().unwrap_or(1)
             }
         };
-        Some(free.max(came + 1))
+        for part in parts {
+            step = step.max(self.here[self.place(*part, *from)]?);
+        }
+        Some(step)
     }
 
-    fn taken_place(&self, part: usize, to: PeId) -> usize {
-        to.index() * self.pes + self.parts[part].message.index()
-    }
-
-    /// Sets the step in which the ports of a crossing are free again.
-    fn occupy(&mut self, part: usize, [from, to]: [PeId; 2], free: u64) {
-        let place = self.taken_place(part, to);
+    /// Sets the step in which the ports of a packet are free again.
+    fn occupy(&mut self, packet: usize, free: u64) {
+        let Packet {
+            from, to, parts, ..
+        } = &self.packets[packet];
+        let places: Vec<usize> = parts
+            .iter()
+            .map(|part| self.next_place(*part, *to))
+            .collect();
         match &mut self.ports {
             Ports::One { sends, takes } => {
                 (sends[from.index()], takes[to.index()]) = (free, free);
             }
             Ports::OfEach { arcs, taken } => {
-                arcs.insert([from, to], free);
-                taken[place] = free;
+                arcs.insert([*from, *to], free);
+                places.into_iter().for_each(|place| taken[place] = free);
             }
         }
     }
 
-    /// Schedules and returns all crossings.
-    fn legs(mut self) -> Vec<Leg> {
-        let mut legs = Vec::new();
-        while let Some(Reverse((thought, rank, part, to))) = self.possible.pop() {
-            let Some(Delivery { from, .. }) = self.deliveries[self.place(part, to)] else {
+    /// Schedules and returns all crossings, or `None` in a deadlock.
+    fn legs(mut self) -> Option<Vec<Leg>> {
+        (0..self.packets.len()).for_each(|packet| self.offer(packet));
+        let mut legs: Vec<Leg> = Vec::new();
+        while let Some(Reverse((thought, packet))) = self.possible.pop() {
+            if self.packets[packet].is_scheduled {
                 continue;
-            };
-            let Some(step) = self.earliest(part, from, to) else {
+            }
+            let Some(step) = self.earliest(packet) else {
                 continue;
             };
             if step > thought {
-                self.possible.push(Reverse((step, rank, part, to)));
+                self.possible.push(Reverse((step, packet)));
                 continue;
             }
+            self.schedule(packet, step, &mut legs);
+        }
+        let mut packets = self.packets.iter();
+        packets.all(|packet| packet.is_scheduled).then_some(legs)
+    }
+
+    /// Schedules a packet that begins in this step.
+    fn schedule(&mut self, packet: usize, step: u64, legs: &mut Vec<Leg>) {
+        let Packet {
+            from, to, parts, ..
+        } = &mut self.packets[packet];
+        let (from, to, parts) = (*from, *to, std::mem::take(parts));
+        let flits: u64 = parts.iter().map(|part| self.parts[*part].flits).sum();
+        self.packets[packet].parts.clone_from(&parts);
+        self.occupy(packet, step + flits);
+        self.packets[packet].is_scheduled = true;
+        let mut first_step = step;
+        for (place, part) in parts.iter().enumerate() {
             let Part {
                 message,
                 offset,
                 flits,
-            } = self.parts[part];
-            self.occupy(part, [from, to], step + flits);
-            let place = self.place(part, to);
-            self.came[place] = Some(step);
-            legs.push(Leg {
-                message,
-                offset,
-                flits,
-                from,
-                to,
-                first_step: step,
-                every: 1,
-            });
-            self.next[to.index() * self.pes + message.0 as usize] = part + 1;
-            if self
-                .parts
-                .get(part + 1)
-                .is_some_and(|next| next.message == message)
-            {
-                self.offer(part + 1, to);
+            } = self.parts[*part];
+            let packing = match (self.whole, place) {
+                (false, _) => Packing::Flits,
+                (true, 0) => Packing::Begins,
+                (true, _) => Packing::Joins,
+            };
+            // Parts that follow each other in a packet are one crossing.
+            match legs.last_mut().filter(|_| packing == Packing::Joins) {
+                Some(leg) if leg.message == message && leg.offset + leg.flits == offset => {
+                    leg.flits += flits;
+                }
+                _ => legs.push(Leg {
+                    message,
+                    offset,
+                    flits,
+                    from,
+                    to,
+                    first_step,
+                    every: 1,
+                    packing,
+                }),
             }
-            for receiver in std::mem::take(&mut self.receivers[place]) {
-                self.offer(part, receiver);
+            first_step += flits;
+        }
+        let goes_on = if self.whole { step + flits } else { step + 1 };
+        for part in parts {
+            let place = self.next_place(part, to);
+            self.next[place] = part + 1;
+            let place = self.place(part, to);
+            self.here[place] = Some(goes_on);
+            let behind = self.deliveries.get(self.place(part + 1, to)).copied();
+            let offered = behind.flatten().into_iter();
+            let onwards = std::mem::take(&mut self.onwards[place]);
+            for packet in offered.chain(onwards) {
+                self.offer(packet);
             }
         }
-        legs
     }
 }

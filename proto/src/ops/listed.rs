@@ -30,7 +30,7 @@ use super::plan::MessagePlan;
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
 use super::table::{self, AllPorts, Direction, Fits, Layout, Word, no_peers};
-use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
+use crate::items::{Control, Leg, Message, Packing, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
@@ -101,6 +101,7 @@ pub fn legs_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = Leg> 
             to,
             first_step: first_step + u64::from(tree.depth(to)) - 1,
             every: 1,
+            packing: Packing::Flits,
         })
     })
 }
@@ -124,6 +125,9 @@ pub(super) struct Listed {
     /// each message, the number of crossings that begin at each flit.
     sends: Vec<SendPort>,
     sends_of: BTreeMap<MessageId, BTreeMap<u64, u64>>,
+    /// For each message that is sent: the number of its flits, from the first one, that are here;
+    /// all of an own message.
+    arrived: BTreeMap<MessageId, u64>,
     /// Steps in which short messages arrive, if messages to be sent wait for them.
     short: BTreeMap<MessageId, u64>,
     /// Crossings yet to be received.
@@ -214,7 +218,7 @@ impl Listed {
             () if brief.in_any_order => Open::FirstOrShort,
             () => Open::First,
         };
-        let own = brief.sends.into_iter();
+        let own = brief.sends.iter().copied();
         let mut listed = Listed {
             begun: !place.is_root() && !by_clock,
             begins_at: None,
@@ -222,6 +226,7 @@ impl Listed {
             flit_bytes,
             at_hand: own.map(|message| (message.id, message)).collect(),
             owed: brief.takes.iter().map(|message| message.id).collect(),
+            arrived: brief.sends.iter().map(|it| (it.id, u64::MAX)).collect(),
             sends: ports.into_values().collect(),
             sends_of,
             short,
@@ -244,7 +249,7 @@ impl Listed {
     fn ready(&self) -> Option<(usize, Leg, Message)> {
         let ports = self.sends.iter().enumerate().filter(|_| self.begun);
         let ports = ports.filter(|(_, port)| !port.waits(&self.short));
-        let free = ports.filter(|(_, port)| port.busy_with.is_none());
+        let free = ports.filter(|(_, port)| port.busy_with.is_none() && self.has_packet_of(port));
         let mut ready = free.filter_map(|(at, port)| {
             let leg = port.legs.front()?;
             let message = *self.at_hand.get(&leg.message)?;
@@ -252,6 +257,22 @@ impl Listed {
             goes.then_some((at, *leg, message))
         });
         ready.next()
+    }
+
+    /// Returns whether all of the next packet is here, if flits are sent in packets.
+    fn has_packet_of(&self, port: &SendPort) -> bool {
+        let is_here = |leg: &Leg| {
+            let here = self.arrived.get(&leg.message);
+            here.is_some_and(|flits| *flits >= leg.offset.saturating_add(leg.flits))
+        };
+        let mut legs = port.legs.iter();
+        match legs.next() {
+            Some(first) if first.packing == Packing::Begins => {
+                let mut joined = legs.take_while(|leg| leg.packing == Packing::Joins);
+                is_here(first) && joined.all(is_here)
+            }
+            _ => true,
+        }
     }
 
     /// Returns the calls if the next sender can be called now, apart from the time.
@@ -375,6 +396,11 @@ impl Role for Listed {
 
     fn received(&mut self, from: PeId, _message: &Message) {
         let through = self.takes.through(from);
+        if let Some(Take { leg, .. }) = &through
+            && self.sends_of.contains_key(&leg.message)
+        {
+            self.arrived.insert(leg.message, leg.offset + leg.flits);
+        }
         if let (Some(calls), Some(take)) = (&mut self.calls, through) {
             calls.settle(take.left_bytes);
         }
@@ -429,6 +455,7 @@ impl Role for Listed {
             message,
             bytes,
             later_from,
+            packing: leg.packing,
         })
     }
 

@@ -6,8 +6,6 @@
 //! turn, as evenly as possible, so that it reads its files from front to back and a destination
 //! buffers few flits that are not next.
 
-use crate::schedule::flits_of;
-
 /// An iterator over the flits of a message that yields the tree of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turns {
@@ -57,12 +55,6 @@ pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
         parts[last] -= lacks;
     }
     parts
-}
-
-/// Returns the bytes of each of `parts` parts of a message, whose flits go to the parts in turn.
-pub(super) fn even_parts(bytes: u64, parts: usize, flit_bytes: u32) -> Vec<u64> {
-    let flits = even_flits(flits_of(bytes, flit_bytes), parts);
-    bytes_of_parts(&flits, bytes, flit_bytes.into())
 }
 
 /// Returns the flits of each part; flit k belongs to part `k mod parts`.

@@ -8,6 +8,7 @@ use super::broadcast::Broadcast;
 use super::exchange::Exchange;
 use super::gossip::Gossip;
 use super::messages::Messages;
+use super::parts::even_flits;
 use super::plan::Plan;
 use super::role::{Place, Role};
 use super::{
@@ -331,8 +332,7 @@ impl Operation {
     /// else P0.
     pub fn triggered(self, tree: &Tree) -> impl Iterator<Item = PeId> {
         let by_clock = self.begins_on() == Word::Clock;
-        tree.pes()
-            .filter(move |pe| by_clock || *pe == tree.root())
+        tree.pes().filter(move |pe| by_clock || *pe == tree.root())
     }
 
     /// Returns the direction of messages.
@@ -410,7 +410,22 @@ impl Operation {
     /// Returns the number of parts of each message; each part has its own head and digest
     /// ([`super::parts`]).
     pub fn parts(self, tree: &Tree) -> usize {
-        (self.entry().messages.parts)(tree)
+        match self {
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.parts(),
+            _ => (self.entry().messages.parts)(tree),
+        }
+    }
+
+    /// Returns the flits of each part of a message of this length.
+    pub(super) fn part_flits(self, tree: &Tree, flits: u64) -> Vec<u64> {
+        match self {
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+                one.part_flits(flits)
+            }
+            // A ring of all PEs.
+            Operation::Gossip(Gossip::OnNetwork(_)) => vec![flits],
+            _ => even_flits(flits, self.parts(tree)),
+        }
     }
 
     /// Returns the message of which `id` is a part, and the index of the part. An undivided message

@@ -6,7 +6,7 @@ use super::plan::{plan, plan_scatter};
 use super::{Brief, Broadcast, Direction, Exchange, Gossip, OnNetwork, Operation, Pe};
 use crate::cost::{Model, Ports};
 use crate::gossip::Arena;
-use crate::items::{Control, Leg, Message, Route, Transmit, Violation};
+use crate::items::{Control, Leg, Message, Packing, Route, Transmit, Violation};
 use crate::predict::predict;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::seeded::SplitMix64;
@@ -111,6 +111,7 @@ fn leg(message: u64, from: u32, to: u32, first_step: u64) -> Leg {
         from: PeId(from),
         to: PeId(to),
         first_step,
+        packing: Packing::Flits,
     }
 }
 
@@ -133,6 +134,7 @@ fn a_list_may_have_a_message_held() {
         message: passing,
         bytes: [0, 1],
         later_from: u64::MAX,
+        packing: Packing::Flits,
     };
     assert_eq!(
         pe.poll_transmit(Time(3)),
@@ -164,9 +166,7 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
             }
             _ => None,
         };
-        // P0's message for P2 may wait, so it does not replace the token.
-        let begun = pe.handle_control(Time(0), PeId::ROOT, Control::Token);
-        assert_eq!(begun, Ok(()));
+        pe.handle_trigger(Time(0));
         assert_eq!(sends(&mut pe), Some((PeId(1), own)));
         let at_once = Some((PeId(0), own));
         assert_eq!(sends(&mut pe), at_once.filter(|_| !waits));
@@ -507,13 +507,10 @@ fn in_turns_a_list_is_played_by_calls() {
     let mut pe = Pe::new(tree.clone(), PeId(0), brief);
     let now = Time(0);
     let call = Control::Wakeup { after: 1 };
-    pe.handle_trigger(now);
-    assert_eq!(pe.poll_interjection(now), None, "the token goes first");
-    for to in [1, 2, 3].map(PeId) {
-        let item = Control::Token;
-        assert_eq!(pe.poll_transmit(now), Some(Transmit::Control { to, item }));
-        pe.handle_sent();
-    }
+    pe.handle_trigger(Time(5));
+    assert_eq!(pe.poll_interjection(now), None, "it is not time yet");
+    assert_eq!(pe.poll_timeout(), Some(Time(5)));
+    let now = Time(5);
     assert_eq!(pe.poll_interjection(now), Some((PeId(3), call)));
     assert_eq!(pe.poll_interjection(now), None);
     assert_eq!(pe.poll_transmit(now), None, "nobody has called");

@@ -1,6 +1,6 @@
 //! A schedule that lists the crossings of each arc, for several messages at once.
 
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::{MessageId, PeId};
 
 /// A list of crossings with their steps.
@@ -68,6 +68,7 @@ impl Legs {
             to: ends[1],
             first_step: step,
             every: 1,
+            packing: Packing::Flits,
         });
     }
 

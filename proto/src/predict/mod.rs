@@ -620,13 +620,9 @@ impl World<'_> {
         payload_bytes + self.flits(message, payload_bytes) * self.model.prefix_bytes
     }
 
-    /// Adds a frame to a wire.
-    fn push(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, content: Sized) {
+    /// Adds a frame to a wire, with which this number of packets begin.
+    fn push(&mut self, now: u64, at: PeId, to: PeId, bytes: u64, (content, packets): (Sized, u64)) {
         let ports = self.model.ports;
-        let flits = match content {
-            Sized::Flits { message, bytes } => self.flits(message, bytes),
-            Sized::Control(_) => 0,
-        };
         let station = &mut self.stations[at.index()];
         let along = station.gathered.is_for(to);
         if station.gathers {
@@ -639,7 +635,7 @@ impl World<'_> {
         } else {
             &mut wire.send
         };
-        let takes = link.occupied_ns(flits, bytes);
+        let takes = link.occupied_ns(packets, bytes);
         let departed = match content {
             Sized::Flits { .. } => port.depart(now as f64, takes, &link),
             Sized::Control(_) => port.slip_in(now as f64, bytes, &link),
@@ -667,18 +663,24 @@ impl World<'_> {
                 {
                     station.set_up.insert(message.id);
                 }
-                let (to, bytes, content) = match (FlitsOut::of(&action), action) {
+                let (to, bytes, content, packets) = match (FlitsOut::of(&action), action) {
                     (Some(out), _) => {
                         let (message, bytes) = (out.message, out.bytes);
                         let on_the_wire = self.flit_frames_bytes(message, bytes);
-                        (out.to, on_the_wire, Sized::Flits { message, bytes })
+                        let packets = out.packing.packets(self.flits(message, bytes));
+                        (
+                            out.to,
+                            on_the_wire,
+                            Sized::Flits { message, bytes },
+                            packets,
+                        )
                     }
                     (None, Action::SendControl { to, item }) => {
-                        (to, self.control_bytes(item), Sized::Control(item))
+                        (to, self.control_bytes(item), Sized::Control(item), 0)
                     }
                     _ => return Ok(()),
                 };
-                self.push(now, at, to, bytes, content);
+                self.push(now, at, to, bytes, (content, packets));
                 let is_flit = matches!(content, Sized::Flits { .. });
                 let round = &mut self.stations[at.index()].round;
                 match is_flit && round.is_under_way_to(to) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::resources::PortQueue;
-use crate::items::Message;
+use crate::items::{Message, Packing};
 use crate::ops::GATHERED_BYTES;
 use crate::round::{Action, Round, Sized};
 use crate::{MessageId, PeId};
@@ -80,27 +80,29 @@ pub struct FlitsOut {
     pub message: Message,
     pub offset: u64,
     pub bytes: u64,
+    pub packing: Packing,
 }
 
 impl FlitsOut {
     /// Returns the flits that an action sends, if it sends any.
     pub fn of(action: &Action) -> Option<FlitsOut> {
-        let (&to, &message, &offset, &bytes) = match action {
+        let (&to, &message, &offset, &bytes, packing) = match action {
             Action::SendFlit {
                 to,
                 message,
                 offset,
                 bytes,
-                ..
+                packing,
             }
-            | Action::SendAgain {
+            | Action::SendHeld {
                 to,
                 message,
                 offset,
                 bytes,
+                packing,
                 ..
-            }
-            | Action::SendHeld {
+            } => (to, message, offset, bytes, *packing),
+            Action::SendAgain {
                 to,
                 message,
                 offset,
@@ -113,7 +115,7 @@ impl FlitsOut {
                 offset,
                 bytes,
                 ..
-            } => (to, message, offset, bytes),
+            } => (to, message, offset, bytes, Packing::Flits),
             _ => return None,
         };
         Some(FlitsOut {
@@ -121,6 +123,7 @@ impl FlitsOut {
             message,
             offset,
             bytes,
+            packing,
         })
     }
 }

@@ -306,20 +306,30 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
     assert_eq!(took(Ports::PerEdge, 0.1), 10_100);
 }
 
-/// P0 waits for the message of P1, which starts after the trigger.
+/// Both PEs are woken to begin, and then wait for each other's message.
 #[test]
 fn who_waits_for_a_short_message_looks_before_it_sleeps() {
     let tree = tree("path:2");
-    let took = |wake_ns, bytes| {
+    let took = |wake_ns, latency_ns, bytes| {
         let host = Host {
             shared_cores: Some(2),
             wake_ns,
             ..Host::NONE
         };
+        let link = Link {
+            latency_ns,
+            ..Link::default()
+        };
         let model = Model {
             ports: Ports::PerEdge,
             hosts: Hosts::one(host),
-            edges: vec![Edge::default(); tree.len()],
+            edges: vec![
+                Edge {
+                    down: link,
+                    up: link
+                };
+                tree.len()
+            ],
             ..Model::unit(tree.len())
         };
         let operation = Operation::Gossip(Gossip::Flood);
@@ -333,10 +343,12 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
         predict(&tree, &briefs, &model).unwrap().round_ns()
     };
     let (short, long) = (1 << 10, 1 << 20);
-    assert_eq!(took(20_000.0, short), 20_000 + 1_200);
-    assert_eq!(took(1_000.0, short), 2_000, "to be woken takes less");
-    assert_eq!(took(90_000.0, short), 180_000, "it has given up looking");
-    assert_eq!(took(20_000.0, long), 40_000);
+    assert_eq!(took(20_000.0, 25_000.0, short), 45_000 + 1_200);
+    let quick = took(1_000.0, 25_000.0, short);
+    assert_eq!(quick, 26_000 + 1_000, "to be woken takes less");
+    let late = took(20_000.0, 90_000.0, short);
+    assert_eq!(late, 110_000 + 20_000, "it has given up looking");
+    assert_eq!(took(20_000.0, 25_000.0, long), 45_000 + 20_000);
 }
 
 /// Flits that cross an edge together wait for each other at each edge of their way, and in a static

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::items::{Control, Message};
+use crate::items::{Control, Message, Packing};
 use crate::{PeId, Time};
 
 /// The next action of a driver. It has to be done and reported before the next one.
@@ -26,6 +26,8 @@ pub enum Action {
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
+        /// The packets of the flit, or of the flits if several are sent at a time.
+        packing: Packing,
     },
     /// Send the last flit again, to one more neighbour, without changes.
     SendAgain {
@@ -48,6 +50,8 @@ pub enum Action {
         offset: u64,
         /// Bytes of the payload.
         bytes: u64,
+        /// The packets of the flit, or of the flits if several are sent at a time.
+        packing: Packing,
         /// Offset before which no byte of the message is needed after this action; [`u64::MAX`] if
         /// none is needed at all.
         later_from: u64,

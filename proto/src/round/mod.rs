@@ -56,7 +56,7 @@ use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::items::{Message, Transmit};
+use crate::items::{Message, Packing, Transmit};
 use crate::ops::{Brief, Pe};
 use crate::spans::{Port, Span};
 use crate::wire::control::{Arrival, OwnStart};
@@ -283,14 +283,16 @@ impl<O: Observer> Round<O> {
             match self.pe.poll_transmit(now) {
                 Some(Transmit::Control { to, item }) => return Action::SendControl { to, item },
                 Some(Transmit::Message { to, message }) => {
-                    self.send(now, to, message, [0, message.bytes], u64::MAX);
+                    let bytes = [0, message.bytes];
+                    self.send(now, to, message, bytes, u64::MAX, Packing::Flits);
                 }
                 Some(Transmit::Part {
                     to,
                     message,
                     bytes,
                     later_from,
-                }) => self.send(now, smallvec![to], message, bytes, later_from),
+                    packing,
+                }) => self.send(now, smallvec![to], message, bytes, later_from, packing),
                 None if self.pe.is_finished() => {
                     if !std::mem::replace(&mut self.is_over, true) {
                         self.observer.finished();
@@ -365,6 +367,7 @@ impl<O: Observer> Round<O> {
                 message,
                 offset,
                 bytes,
+                ..
             } => {
                 if self.pe.has_all_ports() {
                     let gone = self.gone.entry(message.id).or_default();

@@ -2,7 +2,7 @@
 //! port.
 
 use super::{Action, Given, Observer, Round};
-use crate::items::{Hops, Message};
+use crate::items::{Hops, Message, Packing};
 use crate::spans::Port;
 use crate::wire::control::OwnStart;
 use crate::wire::flit;
@@ -17,6 +17,8 @@ pub(super) struct Outgoing {
     message: Message,
     offset: u64,
     end: u64,
+    /// The packets of the flits that are left.
+    packing: Packing,
     since: Time,
 }
 
@@ -28,6 +30,7 @@ impl<O: Observer> Round<O> {
         message: Message,
         bytes: [u64; 2],
         later_from: u64,
+        packing: Packing,
     ) {
         let [offset, end] = bytes;
         self.later_from.insert(message.id, later_from);
@@ -37,6 +40,7 @@ impl<O: Observer> Round<O> {
             message,
             offset,
             end,
+            packing,
             since: now,
         });
     }
@@ -61,7 +65,7 @@ impl<O: Observer> Round<O> {
 
     fn poll_slot(&mut self, place: usize) -> Option<Action> {
         let outgoing = self.outgoing.get(place)?;
-        let (message, offset) = (outgoing.message, outgoing.offset);
+        let (message, offset, packing) = (outgoing.message, outgoing.offset, outgoing.packing);
         let left = outgoing.end - offset;
         let bytes = left.min(self.piece_bytes(Some(message.id)));
         let is_held = self.is_held(&message);
@@ -83,6 +87,7 @@ impl<O: Observer> Round<O> {
                     message,
                     offset,
                     bytes,
+                    packing,
                     later_from: self.later_from(place).min(rest.unwrap_or(u64::MAX)),
                 })
             }
@@ -93,6 +98,7 @@ impl<O: Observer> Round<O> {
                 message,
                 offset,
                 bytes,
+                packing,
             }),
             _ => Some(Action::SendAgain {
                 to,
@@ -160,6 +166,7 @@ impl<O: Observer> Round<O> {
         if is_everywhere {
             outgoing.turn = 0;
             outgoing.offset += bytes;
+            outgoing.packing = outgoing.packing.rest();
         }
         if is_over {
             let span = [since, now];

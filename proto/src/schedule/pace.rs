@@ -127,6 +127,8 @@ pub struct Timing {
     pub all_ports: bool,
     /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
+    /// Whether a link has a set-up time, so that static schedules send packets of several flits.
+    pub has_setup: bool,
 }
 
 /// An edge to a parent, the software of both ends included.
@@ -150,6 +152,7 @@ impl Timing {
         real: None,
         all_ports: false,
         shares_no_port: false,
+        has_setup: false,
     };
 
     /// Returns the times on the links and hosts of `model`.
@@ -177,6 +180,10 @@ impl Timing {
             real: Some(edges.collect()),
             all_ports: model.own_links,
             shares_no_port: model.ports == Ports::PerEdge,
+            has_setup: model
+                .edges
+                .iter()
+                .any(|edge| edge.down.setup_ns > 0.0 || edge.up.setup_ns > 0.0),
         }
     }
 

@@ -47,7 +47,7 @@ fn send(origin: u64, frames: &[(u32, usize, Link)]) -> Vec<Sent> {
     let hand_over = |&(late, bytes, link): &(u32, usize, Link)| {
         let awake = Time(port.may_hand_over_at().0 + u64::from(late));
         now = now.max(awake);
-        let departs = port.depart(now, bytes, &link);
+        let departs = port.depart(now, 1, bytes, &link);
         Sent {
             at: now,
             bytes,
@@ -188,7 +188,7 @@ fn two_streams_share_a_port() {
     let link = link(1_000_000_000, 0.0);
     let mut port = SendPort::default();
     let both: Vec<_> = (0..4)
-        .map(|_| port.depart(Time(100), 1000, &link))
+        .map(|_| port.depart(Time(100), 1, 1000, &link))
         .collect();
     assert_eq!(both, [8_100, 16_100, 24_100, 32_100].map(Time));
     let mut port = ReceivePort::default();
@@ -207,7 +207,7 @@ fn an_unlimited_link_only_delays() {
     };
     let (mut send, mut receive) = (SendPort::default(), ReceivePort::default());
     for now in [10, 10, 20] {
-        let departed = send.depart(Time(now), 1 << 20, &link);
+        let departed = send.depart(Time(now), 1, 1 << 20, &link);
         assert_eq!(departed, Time(now));
         assert!(send.may_hand_over_at() <= Time(now));
         assert_eq!(
@@ -224,7 +224,7 @@ fn the_end_of_time_is_no_overflow() {
     let end = Time(u64::MAX);
     assert_eq!(lands(end, &slow), end);
     assert_eq!(ReceivePort::default().arrive(end, 1, 1 << 20, &slow), end);
-    assert_eq!(SendPort::default().depart(end, 1 << 20, &slow), end);
+    assert_eq!(SendPort::default().depart(end, 1, 1 << 20, &slow), end);
 }
 
 #[test]
@@ -256,10 +256,10 @@ fn a_control_frame_slips_in_ahead_of_a_flit_and_costs_it_as_much() {
         burst_bytes: 0.0,
     };
     let mut port = SendPort::default();
-    assert_eq!(port.depart(Time(0), 1000, &link), Time(40_000));
+    assert_eq!(port.depart(Time(0), 1, 1000, &link), Time(40_000));
     assert_eq!(port.slip_in(Time(100), 10, &link), Time(500));
     assert_eq!(port.slip_in(Time(100), 10, &link), Time(900));
-    assert_eq!(port.depart(Time(200), 1000, &link), Time(80_800));
+    assert_eq!(port.depart(Time(200), 1, 1000, &link), Time(80_800));
 }
 
 /// Two flits of 1000 bytes and a control frame, at 40 ns per byte and 5 us per flit.
@@ -271,7 +271,7 @@ fn a_flit_has_the_ports_for_its_set_up_time_too() {
         ..Link::default()
     };
     let mut send = SendPort::default();
-    let departed = [0, 0].map(|now| send.depart(Time(now), 1000, &link));
+    let departed = [0, 0].map(|now| send.depart(Time(now), 1, 1000, &link));
     assert_eq!(departed, [Time(45_000), Time(90_000)]);
     assert_eq!(send.slip_in(Time(0), 100, &link), Time(4_000));
     let mut receive = ReceivePort::default();

@@ -62,6 +62,8 @@ pub enum EdgeFrame {
         /// Departure of that frame's last byte, on the monotonic clock that both ends read: they
         /// are processes of one host.
         at: Time,
+        /// Whether the flit behind it belongs to the packet of the one before.
+        joins: bool,
     },
 }
 
@@ -90,7 +92,9 @@ impl EdgeFrame {
                 received_ns,
                 answered_ns,
             }),
-            EdgeFrame::Departed { at } => Kind::Departed(pb::Departed { at_ns: at.0 }),
+            EdgeFrame::Departed { at, joins } => {
+                Kind::Departed(pb::Departed { at_ns: at.0, joins })
+            }
         };
         let frame = pb::Frame {
             kind: Some(kind),
@@ -152,7 +156,10 @@ impl EdgeFrame {
                     received_ns,
                     answered_ns,
                 },
-                Kind::Departed(pb::Departed { at_ns }) => EdgeFrame::Departed { at: Time(at_ns) },
+                Kind::Departed(pb::Departed { at_ns, joins }) => EdgeFrame::Departed {
+                    at: Time(at_ns),
+                    joins,
+                },
                 Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
             },
         )

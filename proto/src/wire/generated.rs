@@ -139,6 +139,9 @@ pub struct ProbeReply {
 pub struct Departed {
     #[prost(fixed64, tag = "1")]
     pub at_ns: u64,
+    /// Whether the flit behind it belongs to the packet of the one before, and so has no set-up time.
+    #[prost(bool, tag = "2")]
+    pub joins: bool,
 }
 /// The unit of transmission. The first flit of a message carries its head, the
 /// last its digest; a body flit is payload alone.
@@ -847,6 +850,8 @@ pub struct Leg {
     pub offset: u64,
     #[prost(uint64, tag = "7")]
     pub every: u64,
+    #[prost(enumeration = "Packing", tag = "8")]
+    pub packing: i32,
 }
 /// What a PE knows of time on its edges.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -1384,6 +1389,39 @@ impl Operation {
             "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
             "OPERATION_EXCHANGE_SHIFTS" => Some(Self::ExchangeShifts),
             "OPERATION_EXCHANGE_TREE" => Some(Self::ExchangeTree),
+            _ => None,
+        }
+    }
+}
+/// The division of a crossing into packets, each of which pays a link's set-up time once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Packing {
+    /// Each flit is one.
+    Flits = 0,
+    /// All are one.
+    Begins = 1,
+    /// All belong to the one before to the same neighbour.
+    Joins = 2,
+}
+impl Packing {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Flits => "PACKING_FLITS",
+            Self::Begins => "PACKING_BEGINS",
+            Self::Joins => "PACKING_JOINS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "PACKING_FLITS" => Some(Self::Flits),
+            "PACKING_BEGINS" => Some(Self::Begins),
+            "PACKING_JOINS" => Some(Self::Joins),
             _ => None,
         }
     }

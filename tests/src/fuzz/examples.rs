@@ -41,7 +41,7 @@ fn edge_frames() -> Vec<Vec<u8>> {
     let mut frames: Vec<EdgeFrame> = Vec::new();
     frames.extend(items.map(|item| EdgeFrame::Control { round, item }));
     let at = Time(1 << 50);
-    frames.push(EdgeFrame::Departed { at });
+    frames.push(EdgeFrame::Departed { at, joins: true });
     let hello = pb::Frame {
         kind: Some(pb::frame::Kind::Hello(pb::Hello {
             cluster: u64::MAX,

@@ -17,7 +17,7 @@ use flitcast_node::parts::PartSink;
 use flitcast_node::payload::Sink;
 use flitcast_node::round::{Committed, Heard, RoundIo, Sent, doing};
 use flitcast_node::rounds::{Channel as _, play_rounds};
-use flitcast_proto::items::{Control, Message};
+use flitcast_proto::items::{Control, Message, Packing};
 use flitcast_proto::ops::Brief;
 use flitcast_proto::round::{Observer, Round, RoundFault};
 use flitcast_proto::wire::LENGTH_BYTES;
@@ -253,6 +253,7 @@ impl RoundIo for StormIo {
         to: PeId,
         message: Message,
         range: Range<u64>,
+        _packing: Packing,
     ) -> Result<Sent, Cause> {
         if range.start == 0 && !round.is_duplex() {
             self.send_late_frames(to).await?;
@@ -286,6 +287,7 @@ impl RoundIo for StormIo {
         message: Message,
         offset: u64,
         later_from: u64,
+        _packing: Packing,
     ) -> Result<Sent, Cause> {
         let flit_bytes = u64::from(self.brief.flit_bytes);
         let held = self.held.frame(message.id, offset / flit_bytes).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
-use flitcast_proto::items::{Leg, Message};
+use flitcast_proto::items::{Leg, Message, Packing};
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::wire::Secret;
@@ -368,6 +368,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
             from: PeId::ROOT,
             to: PeId(1),
             first_step: 6,
+            packing: Packing::Joins,
         }],
         all_ports: true,
         in_any_order: true,
@@ -407,7 +408,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
-             all_ports: true in_any_order: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 }
+             all_ports: true in_any_order: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }

@@ -77,6 +77,7 @@ fn all() -> Vec<(EdgeFrame, &'static str)> {
         (
             EdgeFrame::Departed {
                 at: Time(u64::MAX - 1),
+                joins: false,
             },
             "departed { at_ns: 18446744073709551614 }",
         ),

@@ -39,10 +39,9 @@ impl Answer {
         match self {
             Answer::Ready(limit) | Answer::PrefixesChecked(_, limit) => limit,
             Answer::Probe { .. } => PROBE,
-            Answer::FilesMeasured
-            | Answer::HostMeasured
-            | Answer::Prepared
-            | Answer::ClockRead => ANSWER,
+            Answer::FilesMeasured | Answer::HostMeasured | Answer::Prepared | Answer::ClockRead => {
+                ANSWER
+            }
         }
     }
 

@@ -292,7 +292,8 @@ impl Conductor {
             (_, FromPe::Pong(pong)) => self.heard(now, pe, pong),
             (State::Asking, word) => match self.awaited.take(pe, &word) {
                 Ok(()) => {
-                    if let (FromPe::ClockRead { at_ns }, Some(readings)) = (&word, &mut self.readings)
+                    if let (FromPe::ClockRead { at_ns }, Some(readings)) =
+                        (&word, &mut self.readings)
                     {
                         let is_root = pe == self.setting.tree.root();
                         readings.add(now, is_root, *at_ns);

@@ -1,7 +1,7 @@
 //! The schedule of a PE for the rounds, to and from protobuf.
 
 use super::pace::{parse_pace, put_pace};
-use crate::items::Leg;
+use crate::items::{Leg, Packing};
 use crate::ops::{Brief, Operation};
 use crate::wire::message::{parse_message, put_message};
 use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, pb};
@@ -85,11 +85,21 @@ fn put_leg(leg: &Leg) -> pb::Leg {
         first_step: leg.first_step,
         offset: leg.offset,
         every: leg.every,
+        packing: match leg.packing {
+            Packing::Flits => pb::Packing::Flits.into(),
+            Packing::Begins => pb::Packing::Begins.into(),
+            Packing::Joins => pb::Packing::Joins.into(),
+        },
     }
 }
 
 fn parse_leg(leg: pb::Leg) -> Leg {
     Leg {
+        packing: match leg.packing() {
+            pb::Packing::Flits => Packing::Flits,
+            pb::Packing::Begins => Packing::Begins,
+            pb::Packing::Joins => Packing::Joins,
+        },
         message: MessageId(leg.message),
         flits: leg.flits,
         from: PeId(leg.from),

@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use flitcast_node::round::RoundIo as _;
 use flitcast_node::rounds::RoundsIo;
-use flitcast_proto::{RoundId, Time};
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{Doing, Report};
+use flitcast_proto::{RoundId, Time};
 
 use super::super::Plant;
 use super::super::world::World;

@@ -1,7 +1,7 @@
 //! The first error, and the PEs without which the round could have continued.
 
 use flitcast_proto::MessageId;
-use flitcast_proto::items::Leg;
+use flitcast_proto::items::{Leg, Packing};
 
 use super::*;
 
@@ -209,6 +209,7 @@ fn a_schedule_that_no_frame_can_carry_is_not_sent() {
             to: P2,
             first_step: u64::MAX,
             every: u64::MAX,
+            packing: Packing::Flits,
         };
         briefs[1].legs = vec![crossing; 600_000];
     });

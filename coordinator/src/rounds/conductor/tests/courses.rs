@@ -31,7 +31,16 @@ fn rounds_follow_each_other_until_all_are_reported() {
         }
         let next = scatter.words();
         match round {
-            1 => assert_eq!(next, [(P0, ToPe::Trigger { round: RoundId(2), at_ns: 0 })]),
+            1 => assert_eq!(
+                next,
+                [(
+                    P0,
+                    ToPe::Trigger {
+                        round: RoundId(2),
+                        at_ns: 0
+                    }
+                )]
+            ),
             _ => assert!(next.is_empty()),
         }
     }

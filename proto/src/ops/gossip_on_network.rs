@@ -170,13 +170,7 @@ impl OnNetwork {
                 packet += 1;
             }
         }
-        in_order(
-            pes,
-            &lengths,
-            &crossings,
-            timing.all_ports,
-            timing.has_setup,
-        )
+        in_order(pes, &lengths, &crossings, timing.all_ports, true)
     }
 }
 
@@ -194,3 +188,6 @@ impl Hash for OnNetwork {
         self.name.hash(state);
     }
 }
+
+#[cfg(test)]
+mod tests;

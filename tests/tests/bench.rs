@@ -74,12 +74,7 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
             &[],
             1,
         ),
-        (
-            "gossip --tree path:4",
-            &["flood", "ring-emulation"],
-            &among_all,
-            4,
-        ),
+        ("gossip --tree path:4", &["flood"], &among_all, 4),
         (
             "allgather --network complete:4",
             &[
@@ -89,14 +84,13 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
                 "direct",
                 "approach1",
                 "neighbour",
-                "ring-emulation",
             ],
             &[],
             4,
         ),
         (
             "gossip --network ring:5",
-            &["flood", "approach1", "halves", "ring-emulation"],
+            &["flood", "approach1", "halves"],
             &among_all,
             5,
         ),

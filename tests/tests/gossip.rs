@@ -60,14 +60,6 @@ fn everybody_gets_a_copy_of_what_all_others_have() {
         ("--network complete:6 --algorithm neighbour", "neighbour"),
         ("--tree kary:2:6 --ports multi", "flood"),
         (
-            "--tree kary:2:6 --algorithm ring-emulation",
-            "ring-emulation",
-        ),
-        (
-            "--tree random:6:3 --algorithm ring-emulation --ports multi",
-            "ring-emulation",
-        ),
-        (
             "--network ring:6 --algorithm approach1 --ports multi",
             "approach1",
         ),
@@ -215,7 +207,6 @@ fn links_are_as_slow_as_they_are_to_be() {
 fn copies_arrive_over_tls() {
     for way in [
         "--tree kary:2:4",
-        "--tree kary:2:4 --algorithm ring-emulation",
         "--network complete:4",
         "--network ring:4 --algorithm halves",
     ] {
@@ -265,6 +256,10 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
         ],
     );
     refused(
+        "gossip --tree path:4 --algorithm ring-emulation --size 5",
+        &["ring-emulation is only planned: use `flitcast plan gossip`"],
+    );
+    refused(
         "gossip --tree path:4 --algorithm halves --size 5",
         &["--algorithm halves: it is for networks: use --network ring:N"],
     );
@@ -289,7 +284,6 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
 fn a_leaf_that_dies_is_left_out() {
     for (way, dies) in [
         ("--tree kary:2:5", 4),
-        ("--tree kary:2:5 --algorithm ring-emulation", 4),
         ("--network ring:5 --algorithm halves", 3),
     ] {
         let files = with_long(5, 2);
@@ -307,7 +301,6 @@ fn a_leaf_that_dies_is_left_out() {
 fn a_relay_that_dies_is_gone_around() {
     for way in [
         "--tree path:4",
-        "--tree path:4 --algorithm ring-emulation",
         "--network complete:4 --algorithm circulate",
         "--network complete:4 --algorithm dissemination",
         "--network complete:4 --algorithm neighbour",

@@ -95,8 +95,7 @@ pub struct GossipArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to gossip: flood (over the edges of the tree, by the better of two orders) or, as a
-    /// baseline, ring-emulation (around the tree). In a complete network circulate (in a ring of all
+    /// How to gossip: flood (over the edges of the tree, by the better of two orders). In a complete network circulate (in a ring of all
     /// PEs), dissemination[:K] (in the fewest possible steps: Bruck et al., 1997), direct (each PE
     /// sends its message to all others), neighbour (pairs swap what the pair before sent them). On a
     /// --network of lines or rings approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,..;x0,..,

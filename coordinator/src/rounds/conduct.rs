@@ -39,6 +39,7 @@ use crate::rounds::conducted::Rounds;
 use crate::rounds::conductor::{Plan, Trouble, Update};
 use crate::rounds::outcome::{Failure, Recorder};
 use crate::rounds::recording::Recording;
+use crate::system::machine::load_of_others;
 use crate::ways::way::Way;
 use driver::{Driver, Halt};
 
@@ -152,6 +153,7 @@ impl Driver<'_> {
             pacing,
             prediction: &prediction,
         });
+        let load_before = load_of_others();
         self.conduct(Plan {
             bytes: self.sent.clone(),
             briefs: briefs.clone(),
@@ -177,6 +179,7 @@ impl Driver<'_> {
             }
             reports.push(round);
         }
+        let load_of_others = f64::midpoint(load_before, load_of_others());
         let age_ns = measured_at.elapsed().as_nanos() as u64;
         for clock in &mut measured.clocks {
             *clock = clock.aged(age_ns);
@@ -197,6 +200,7 @@ impl Driver<'_> {
             pacing,
             briefs,
             prediction,
+            load_of_others,
             probing,
             reports,
             recorded: recording.median_round(),

@@ -52,6 +52,9 @@ pub struct Rounds {
     pub briefs: Vec<Brief>,
     /// The prediction of a round.
     pub prediction: Prediction,
+    /// Threads of other programs per core that ran on this machine, in the mean of the times
+    /// before and after the rounds.
+    pub load_of_others: f64,
     /// Duration of the edges' measurement; `None` if a profile replaces it.
     pub probing: Option<Duration>,
     /// For each round, the PEs' reports by PE index, without their spans.

@@ -20,6 +20,9 @@ const OFF_ONCE: f64 = 0.2;
 /// Additional relative deviation of a single round with files, because other processes use disks as
 /// well.
 const FILES_OFF_ONCE: f64 = 0.25;
+/// Additional relative deviation for each thread of other programs per core: beside as many threads
+/// as cores, PEs get half of them in the worst case.
+const OFF_BESIDE_OTHERS: f64 = 1.5;
 /// Relative deviation of links between hosts as measured before a round.
 const OFF_ON_WIRES: f64 = 0.25;
 /// Maximum number of flits times edges, some two milliseconds' work, of rounds that are learned
@@ -39,7 +42,7 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
             measured.median as f64,
             geometric_mean(arrivals.map(|spread| spread.median))?,
         ],
-        deviation: deviation(OFF_ALWAYS, OFF_ONCE, rounds),
+        deviation: deviation(OFF_ALWAYS, OFF_ONCE, rounds, outcome.rounds.load_of_others),
         rounds: rounds as u64,
     })
 }
@@ -48,14 +51,16 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
 pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
     Some(Lesson {
         times_ns: vec![*outcome.rounds_ns.first()? as f64],
-        deviation: deviation(OFF_ALWAYS, OFF_ONCE, 1),
+        deviation: deviation(OFF_ALWAYS, OFF_ONCE, 1, outcome.rounds.load_of_others),
         rounds: 0,
     })
 }
 
-/// Returns the relative deviation of the median of `rounds` rounds.
-fn deviation(always: f64, once: f64, rounds: usize) -> f64 {
-    (always * always + once * once / rounds.max(1) as f64).sqrt()
+/// Returns the relative deviation of the median of `rounds` rounds, from the deviation that all
+/// rounds have, that of a single one, and the load of other programs.
+fn deviation(always: f64, once: f64, rounds: usize, load: f64) -> f64 {
+    let beside = OFF_BESIDE_OTHERS * load;
+    (always * always + once * once / rounds.max(1) as f64 + beside * beside).sqrt()
 }
 
 /// Predicts the observed times of executed rounds for other costs of hosts, with the schedule that
@@ -199,7 +204,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     };
     let lesson = Lesson {
         times_ns: times(transfer.median, whole.median, disk.median),
-        deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, count),
+        deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, count, rounds.load_of_others),
         rounds: count as u64,
     };
     if flits_on_edges(request, outcome) <= MOST_FLITS_WITH_FILES {

@@ -146,7 +146,6 @@ pub fn all(name: &str) -> Vec<Candidate> {
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
     let all = [
         Operation::Broadcast(Broadcast::ChildByChild),
-        Operation::Gossip(Gossip::RingEmulation),
         Operation::Exchange(Exchange::AtOnce),
     ];
     let named = all.into_iter().filter(move |one| one.name() == name);

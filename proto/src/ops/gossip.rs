@@ -1,11 +1,8 @@
 //! Gossip: each PE has one message for all other PEs, and all PEs follow a static schedule.
 
-use std::collections::BTreeSet;
-
 use super::blocks;
 use super::gossip_on_network::OnNetwork;
 use super::gossip_plan::{self, Order};
-use super::in_order::{Crossing, in_order};
 use super::listed::Listed;
 use super::messages::EACH_TO_OTHERS;
 use super::present::Present;
@@ -21,8 +18,6 @@ use crate::{MessageId, PeId, Tree};
 pub enum Gossip {
     /// Over the edges of the tree.
     Flood,
-    /// Around the tree, on whose edges a ring of all PEs is embedded.
-    RingEmulation,
     /// In a ring of all PEs: each PE forwards to the next PE what the previous one sent.
     Circulate,
     /// In step k each PE sends all that it has to the PE with a number less by 2^k (Bruck et al.).
@@ -58,21 +53,6 @@ pub(super) const FLOOD: Entry = Entry {
     plan: None,
     bound: |tree, flits| gossip_plan::least_steps(tree, flits),
     role: |place, brief| Box::new(Listed::new(place, brief)),
-};
-
-/// Around the tree (paper 004, A4): a baseline.
-pub(super) const RING_EMULATION: Entry = Entry {
-    algorithm: "ring-emulation",
-    ways: &[],
-    code: 22,
-    legs: |tree, bytes, timing| {
-        legs(tree, bytes, timing, |tree, flits| {
-            let crossings = around(tree, flits);
-            let whole = timing.has_setup;
-            in_order(flits.len(), flits, &crossings, timing.all_ports, whole)
-        })
-    },
-    ..FLOOD
 };
 
 /// In a ring of all PEs.
@@ -122,26 +102,6 @@ fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
     let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
     let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
     owed.map(|(id, _)| id).collect()
-}
-
-/// Returns the crossings of messages that go around the tree. A message passes some PEs several
-/// times and only the first crossing to a PE is kept.
-fn around(tree: &Tree, flits: &[u64]) -> Vec<Crossing> {
-    let mut has: BTreeSet<(MessageId, PeId)> = BTreeSet::new();
-    let legs = gossip_plan::ring_emulation(tree).legs.into_iter();
-    let crossings = legs.enumerate().filter_map(|(packet, leg)| {
-        let flits = flits[leg.message.index()];
-        let is_first = leg.to != leg.message.pe() && has.insert((leg.message, leg.to));
-        (flits > 0 && is_first).then_some(Crossing {
-            message: leg.message,
-            offset: 0,
-            flits,
-            from: leg.from,
-            to: leg.to,
-            packet,
-        })
-    });
-    crossings.collect()
 }
 
 /// Returns the crossings that a planner computes for the present PEs, which it numbers

@@ -167,7 +167,7 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All algorithms, with the least value of their parameters.
-    pub const ALL: [Operation; 23] = [
+    pub const ALL: [Operation; 22] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
@@ -182,7 +182,6 @@ impl Operation {
         Operation::Broadcast(Broadcast::ChildByChild),
         Operation::Broadcast(Broadcast::Hypercube),
         Operation::Gossip(Gossip::Flood),
-        Operation::Gossip(Gossip::RingEmulation),
         Operation::Gossip(Gossip::Circulate),
         Operation::Gossip(Gossip::Dissemination),
         Operation::Gossip(Gossip::Direct),
@@ -209,7 +208,6 @@ impl Operation {
             Operation::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
             Operation::Broadcast(Broadcast::Hypercube) => &broadcast_hypercube::HYPERCUBE,
             Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
-            Operation::Gossip(Gossip::RingEmulation) => &gossip::RING_EMULATION,
             Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
             Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
             Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,

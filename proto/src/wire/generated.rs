@@ -1313,7 +1313,6 @@ pub enum Operation {
     /// On a network of lines or rings, or between all, by a list that the coordinator has worked out.
     GossipOnNetwork = 20,
     ExchangeAtOnce = 21,
-    GossipRingEmulation = 22,
     /// Each PE has a message for each other PE: between all, or over the tree.
     ExchangeRounds = 12,
     ExchangeShifts = 13,
@@ -1350,7 +1349,6 @@ impl Operation {
             Self::GossipDirect => "OPERATION_GOSSIP_DIRECT",
             Self::GossipOnNetwork => "OPERATION_GOSSIP_ON_NETWORK",
             Self::ExchangeAtOnce => "OPERATION_EXCHANGE_AT_ONCE",
-            Self::GossipRingEmulation => "OPERATION_GOSSIP_RING_EMULATION",
             Self::ExchangeRounds => "OPERATION_EXCHANGE_ROUNDS",
             Self::ExchangeShifts => "OPERATION_EXCHANGE_SHIFTS",
             Self::ExchangeTree => "OPERATION_EXCHANGE_TREE",
@@ -1385,7 +1383,6 @@ impl Operation {
             "OPERATION_GOSSIP_DIRECT" => Some(Self::GossipDirect),
             "OPERATION_GOSSIP_ON_NETWORK" => Some(Self::GossipOnNetwork),
             "OPERATION_EXCHANGE_AT_ONCE" => Some(Self::ExchangeAtOnce),
-            "OPERATION_GOSSIP_RING_EMULATION" => Some(Self::GossipRingEmulation),
             "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
             "OPERATION_EXCHANGE_SHIFTS" => Some(Self::ExchangeShifts),
             "OPERATION_EXCHANGE_TREE" => Some(Self::ExchangeTree),

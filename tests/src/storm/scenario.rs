@@ -235,7 +235,6 @@ impl Dice {
             8 => Operation::ListedScatter,
             9 | 10 => Operation::Gossip(self.pick(&[
                 Gossip::Flood,
-                Gossip::RingEmulation,
                 Gossip::Circulate,
                 Gossip::Dissemination,
                 Gossip::Direct,

@@ -76,8 +76,7 @@ pub struct BenchRoundArgs {
     /// Algorithms to time: all that support the tree, or a list. Scatter: fdf, linear, binomial,
     /// adaptive; gather: certification-serial, certification-pipelined, shoulder-tap, linear,
     /// window, binomial, adaptive; broadcast: rounds, urgent, child-by-child; gossip: flood,
-    /// ring-emulation, circulate, dissemination, direct, and on a --network approach1, halves,
-    /// neighbour; exchange: rounds, shifts, tree, at-once
+    /// circulate, dissemination, direct, and on a --network approach1, halves, neighbour; exchange: rounds, shifts, tree, at-once
     #[arg(long, value_name = "NAMES", default_value = "all")]
     pub algorithms: String,
     /// Format of the result on stdout

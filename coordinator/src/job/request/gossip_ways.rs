@@ -19,6 +19,10 @@ pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError>
     if let Some(known) = known {
         return Ok(known);
     }
+    if name == "ring-emulation" {
+        let why = "ring-emulation is only planned: use `flitcast plan gossip`";
+        return Err(unfit(why.to_owned()));
+    }
     let algorithm: Algorithm = name.parse().map_err(|fault: NameError| {
         let over_trees = match &fault {
             NameError::Unknown(_) => "; and flood, over any tree",

@@ -89,7 +89,7 @@ pub(super) fn in_order(flits: &[u64], planned: &[Crossing], all_ports: bool) -> 
             run.offer(first[message], to);
         }
     }
-    Timetable::of(run.legs(), 0)
+    Timetable::of(run.legs())
 }
 
 /// Returns all parts by message and offset, and the index of the first part of each message.

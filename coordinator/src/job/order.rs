@@ -39,6 +39,9 @@ pub struct OrderChoice {
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
     /// The predicted duration with the largest tail first.
+    #[serde(rename = "tail_first_us", serialize_with = "as_micros")]
+    pub tail_first_ns: u64,
+    /// The predicted duration farthest destination first.
     #[serde(rename = "farthest_first_us", serialize_with = "as_micros")]
     pub farthest_first_ns: u64,
     /// A lower bound of the duration in any order of these flits; of any packets, if they were chosen
@@ -53,14 +56,13 @@ pub struct OrderChoice {
 }
 
 impl OrderChoice {
-    fn new(predicted_ns: u64, farthest_first_ns: u64, bound_ns: f64) -> OrderChoice {
-        let gap = predicted_ns as f64 / bound_ns.max(1.0) - 1.0;
+    /// Returns the choice with another bound.
+    fn bounded(self, bound_ns: f64) -> OrderChoice {
+        let gap = self.predicted_ns as f64 / bound_ns.max(1.0) - 1.0;
         OrderChoice {
-            predicted_ns,
-            farthest_first_ns,
             bound_ns: bound_ns as u64,
-            of_any_packets: false,
             gap_pct: if gap > ALIKE { gap * 100.0 } else { 0.0 },
+            ..self
         }
     }
 
@@ -72,10 +74,9 @@ impl OrderChoice {
             last_bytes: 1,
             is_exact: false,
         });
-        let bound_ns = bound(&streams, tree.len());
         OrderChoice {
             of_any_packets: true,
-            ..OrderChoice::new(self.predicted_ns, self.farthest_first_ns, bound_ns)
+            ..self.bounded(bound(&streams, tree.len()))
         }
     }
 }
@@ -86,7 +87,7 @@ impl fmt::Display for OrderChoice {
             f,
             "searched for: {} instead of {} largest tail first; {} no less than {}, ",
             Nanos(self.predicted_ns),
-            Nanos(self.farthest_first_ns),
+            Nanos(self.tail_first_ns),
             match self.of_any_packets {
                 true => "any packets take",
                 false => "flits of this size take",
@@ -159,22 +160,27 @@ fn search(
     model: &Model,
     given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
-    let tail_first_ns = tail_first.ns();
+    let root = &tail_first.briefs[tree.root().index()];
     let bound_ns = bound_of(tree, &tail_first, model);
-    let orders = [
-        better(tree, model, &tail_first.briefs[tree.root().index()]),
-        farthest_first(tree, &tail_first),
-    ];
-    let mut best: Option<Foreseen> = None;
-    for order in orders {
-        let next = reordered(tree, &tail_first, &order, model, given_up)?;
-        best = best.into_iter().chain(next).min_by_key(Foreseen::ns);
-    }
-    let mut best = match best {
-        Some(best) if best.ns() < tail_first_ns => best,
+    let of_order = |order: Vec<usize>| reordered(tree, &tail_first, &order, model, given_up);
+    let fdf = of_order(farthest_first(tree, &tail_first))?;
+    let found = of_order(better(tree, model, root))?;
+    let tail_first_ns = tail_first.ns();
+    let farthest_first_ns = fdf.as_ref().map_or(tail_first_ns, Foreseen::ns);
+    let quickest = fdf.into_iter().chain(found).min_by_key(Foreseen::ns);
+    let mut best = match quickest {
+        Some(quickest) if quickest.ns() < tail_first_ns => quickest,
         _ => tail_first,
     };
-    best.order = Some(OrderChoice::new(best.ns(), tail_first_ns, bound_ns));
+    let choice = OrderChoice {
+        predicted_ns: best.ns(),
+        tail_first_ns,
+        farthest_first_ns,
+        bound_ns: 0,
+        of_any_packets: false,
+        gap_pct: 0.0,
+    };
+    best.order = Some(choice.bounded(bound_ns));
     Ok(best)
 }
 

@@ -103,7 +103,7 @@ gossip of 7 flits over 7 PEs, multi ports; no way over this tree takes less than
 
      tree      algorithm       steps  over bound  most kept
   *  kary:2:7  flood               6       1.000          3
-     kary:2:7  ring-emulation     11       1.833          3
+     kary:2:7  ring-emulation     11       1.833          6
 
   * flood: 6 steps, which is the bound; 5 steps before ring-emulation
 ";

@@ -225,6 +225,10 @@ fn golden_plans_cost_what_the_table_says() {
             "--network mesh:3x4x5 --algorithm approach1 --lengths equal:3",
             [12, 12, 89],
         ),
+        (
+            "--network mesh:9x9 --algorithm torgos:3;3;1 --lengths equal:2",
+            [10, 18, 133],
+        ),
         ("--network complete:12 --lengths equal:1", [4, 4, 11]),
         (
             "--network complete:12 --algorithm dissemination:2 --lengths equal:1",
@@ -259,7 +263,8 @@ fn plans_on_random_networks_keep_the_rules() {
                     (8, "2;2,2;1,2"),
                 ][below(4) as usize];
                 let all = vec![format!("torgos:{rest}"), "auto".to_owned()];
-                (format!("torus:{side}x{side}"), side * side, all)
+                let kind = ["torus", "mesh"][below(2) as usize];
+                (format!("{kind}:{side}x{side}"), side * side, all)
             }
             3 => {
                 let sides = [3 + below(3), 3 + below(3), 1 + below(3)];

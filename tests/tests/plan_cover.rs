@@ -1,5 +1,7 @@
 //! Plans over covers, trees that share no arc, replayed flit by flit.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use flitcast_tests::run;
 
 use super::replay::{list, number, planned_of, replay};
@@ -35,6 +37,81 @@ fn covers_take_what_the_table_says() {
         assert_eq!(found, expected, "{network}");
         let best = planned_of("scatter", &format!("{cover} --lengths equal:8"));
         assert_eq!(replay(&best), *scatters.iter().min().unwrap(), "{network}");
+    }
+}
+
+/// Control items of a gather: on each tree a token down and a certificate up every edge, an order to
+/// every PE whose subtree has flits, and no edge with two items or flits in one direction in a step.
+#[test]
+fn a_gather_lists_what_synchronises_each_tree() {
+    for (network, lengths) in [
+        ("torus:3x3", "equal:2"),
+        ("mesh:3x4 --root 4", "0,0,5,0,1,0,0,9,0,0,2"),
+        ("hypercube:3", "uniform:0..6:1"),
+        ("ring:5", "equal:0"),
+    ] {
+        for deal in ["whole", "striped"] {
+            let line = format!("--network {network} --cover --lengths {lengths} --deal {deal}");
+            let plan = planned_of("gather", &line);
+            let pes = number(&plan, "pes");
+            let control = list(&plan, "control");
+            let mut used = BTreeSet::new();
+            for item in control {
+                let crossing = ["step", "from", "to"].map(|key| number(item, key));
+                assert!(used.insert(crossing), "{line}: {item}");
+            }
+            let mut first = BTreeMap::new();
+            for leg in list(&plan, "crossings") {
+                let [from, to, begin, flits] =
+                    ["from", "to", "first_step", "flits"].map(|key| number(leg, key));
+                let steps = (0..flits).map(|flit| [begin + flit, from, to]);
+                let before = used.len();
+                used.extend(steps);
+                assert_eq!(used.len() as u64, before as u64 + flits, "{line}: {leg}");
+                let (step, sum) = first.entry([from, to]).or_insert((begin, 0));
+                *step = begin.min(*step);
+                *sum += flits;
+            }
+            let trees = list(&plan, "trees");
+            for (index, tree) in trees.iter().enumerate() {
+                for pe in 1..pes {
+                    let parent = tree[pe as usize].as_u64().expect("a parent");
+                    let of_kind = |kind: &str, from: u64, to: u64| {
+                        let mut items = control.iter().filter(|item| {
+                            item["tree"] == index
+                                && item["kind"] == kind
+                                && item["from"] == from
+                                && item["to"] == to
+                        });
+                        let one = items.next();
+                        assert_eq!(items.next(), None, "{line}");
+                        one
+                    };
+                    let token = of_kind("token", parent, pe).expect("a token");
+                    let certificate = of_kind("certificate", pe, parent).expect("a certificate");
+                    assert!(
+                        number(token, "step") < number(certificate, "step"),
+                        "{line}"
+                    );
+                    let stream = first.get(&[pe, parent]);
+                    let flits = stream.map_or(0, |(_, flits)| *flits);
+                    assert_eq!(number(certificate, "stream_flits"), flits, "{line}");
+                    let order = of_kind("order", parent, pe);
+                    let begins = order.map(|order| {
+                        assert!(
+                            number(order, "step") > number(certificate, "step"),
+                            "{line}"
+                        );
+                        let after = number(order, "after_steps");
+                        assert!(after >= number(certificate, "lag_steps"), "{line}");
+                        number(order, "step") + after
+                    });
+                    assert_eq!(begins, stream.map(|(step, _)| *step), "{line}");
+                }
+            }
+            let summary = planned_of("gather", &format!("{line} --summary"));
+            assert_eq!(number(&summary, "control_items"), control.len() as u64);
+        }
     }
 }
 

@@ -101,6 +101,7 @@ fn gossip_on_networks_comes_from_whom_it_is_planned() {
         "array:10 --lengths uniform:0..9:2 --algorithm circgos:3,4,3",
         "mesh:2x3x2 --lengths uniform:0..9:3",
         "torus:4x4 --lengths uniform:0..9:4 --algorithm torgos:2;2;1",
+        "mesh:6x6 --lengths uniform:0..9:4 --algorithm torgos:2;3;1",
         "torus:3x3x3 --lengths equal:3 --algorithm cubgos",
         "complete:7 --lengths uniform:0..9:5 --algorithm dissemination:2",
         "complete:5 --lengths 0,0,7,0,0 --algorithm direct",

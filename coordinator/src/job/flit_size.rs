@@ -24,10 +24,11 @@ use serde::Serialize;
 
 use crate::job::lanes::LaneChoice;
 use crate::job::model::foresee;
-use crate::job::order::OrderChoice;
+use crate::job::order::{OrderChoice, ordered};
 use crate::job::packets::PacketChoice;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
+use crate::ways::way::Way;
 
 /// Default payload of a flit: long enough that software costs little, short enough to fill a pipe soon.
 pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
@@ -117,27 +118,39 @@ impl Foreseen {
     pub(super) fn ns(&self) -> u64 {
         self.prediction.round_ns() + self.prediction.commit_ns()
     }
+
+    /// Returns the same decisions with other schedules on one tree, and their prediction.
+    pub(super) fn with(&self, briefs: Vec<Brief>, prediction: Prediction) -> Foreseen {
+        Foreseen {
+            flit_bytes: self.flit_bytes,
+            chosen: self.chosen,
+            packets: self.packets,
+            order: self.order,
+            trees: None,
+            briefs,
+            lanes: Vec::new(),
+            prediction,
+        }
+    }
 }
 
 /// Plans and predicts a round with the requested flit size, or else with the best one; `bytes` is by
-/// delivery.
+/// delivery. An order is not searched for.
 ///
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_best(
-    tree: &Arc<Tree>,
-    operation: Operation,
-    pacing: Pacing,
+    (tree, way, pacing): (&Arc<Tree>, &Way, Pacing),
     bytes: &[u64],
-    asked: Option<u32>,
     model: &Model,
     given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
+    let (operation, asked) = (way.operation, way.flit_bytes);
     let of = |flit_bytes: u32| -> Result<Foreseen, RoundFault> {
         let (briefs, prediction) =
             foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
-        Ok(Foreseen {
+        let one = Foreseen {
             flit_bytes,
             chosen: None,
             packets: None,
@@ -146,7 +159,8 @@ pub fn foresee_best(
             briefs,
             lanes: Vec::new(),
             prediction,
-        })
+        };
+        ordered(way.order.before_search(), tree, one, model, given_up)
     };
     let (usual_bytes, worth) = match (operation, pacing) {
         (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => (SWITCHED_FLIT_BYTES, WORTH),

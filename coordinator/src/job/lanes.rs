@@ -120,8 +120,7 @@ impl Lanes {
             files: None,
             ..model.clone()
         };
-        let asked = way.flit_bytes;
-        let sized = foresee_best(first, operation, pacing, &shares, asked, &wires, given_up)?;
+        let sized = foresee_best((first, way, pacing), &shares, &wires, given_up)?;
         let flit_bytes = sized.flit_bytes;
         let models: Vec<Model> = trees
             .iter()

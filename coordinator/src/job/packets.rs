@@ -23,16 +23,22 @@ use crate::job::flit_size::{
     Foreseen, USUAL_FLIT_BYTES, best_alone, best_around, looking_ns, packet_costs,
 };
 use crate::job::model::{foresee, foresee_cut};
+use crate::job::order;
+use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
+use crate::ways::way::Way;
 
 /// Time that a search for the best packets may take.
 const LOOKING_NS: u64 = 200_000_000;
 
 /// Number of packet counts that are tried one by one.
-const FEW: u64 = 16;
+const FEW: u64 = 64;
+
+/// Number of cuts for which an order is searched for: a second or two.
+const SEARCHED: usize = 8;
 
 /// Resolution of planned packets: parts of the longest message.
 const GRAINS: u64 = 4096;
@@ -85,14 +91,15 @@ impl fmt::Display for PacketChoice {
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_in_packets(
-    tree: &Arc<Tree>,
-    operation: Operation,
-    pacing: Pacing,
+    (tree, way, pacing): (&Arc<Tree>, &Way, Pacing),
     bytes: &[u64],
     asked: Packets,
     model: &Model,
     given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
+    let operation = way.operation;
+    let ordered = |order, one| order::ordered(order, tree, one, model, given_up);
+    let before_search = way.order.before_search();
     let cut = |packet_bytes: Vec<u32>| -> Result<Foreseen, RoundFault> {
         let foreseen = foresee_cut(
             tree,
@@ -103,36 +110,29 @@ pub fn foresee_in_packets(
             model,
             given_up,
         )?;
-        Ok(foreseen_of(foreseen))
+        ordered(before_search, foreseen_of(foreseen))
     };
-    let usual = foresee(
-        tree,
-        operation,
-        pacing,
-        bytes,
-        USUAL_FLIT_BYTES,
-        model,
-        given_up,
-    )?;
-    let usual = foreseen_of(usual);
+    let of_one_size = |flit_bytes| {
+        let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
+        ordered(before_search, foreseen_of(foreseen))
+    };
+    let usual = of_one_size(USUAL_FLIT_BYTES)?;
     let usual_ns = usual.ns();
     let sizes = sizes(tree, operation, bytes, |bytes| asked.of(bytes));
     let mut best = match sizes {
-        Some(sizes) => cut(sizes)?,
+        Some(sizes) => ordered(way.order, cut(sizes)?)?,
         None => {
-            let best = best_of_one_size(tree, operation, &usual, model, |flit_bytes| {
-                let foreseen =
-                    foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
-                Ok(foreseen_of(foreseen))
-            })?;
+            let best = best_of_one_size(tree, operation, &usual, model, of_one_size)?;
             let planned = planned(tree, operation, bytes, model)
                 .map(&cut)
                 .transpose()?;
             let few = few_packets(tree, operation, bytes, &usual, cut)?;
-            let all = [Some(usual), best, few, planned].into_iter().flatten();
-            match all.min_by_key(Foreseen::ns) {
-                Some(best) => best,
-                None => unreachable!("the usual size is one of them"),
+            let others = best.into_iter().chain(planned).chain(few);
+            let mut all: Vec<Foreseen> = std::iter::once(usual).chain(others).collect();
+            all.sort_by_key(Foreseen::ns);
+            match way.order {
+                MessageOrder::Search => best_order(tree, all, model, given_up)?,
+                _ => all.swap_remove(0),
             }
         }
     };
@@ -203,19 +203,47 @@ fn best_of_one_size(
     })
 }
 
-/// Predicts each message in one packet, in two, and so on, and returns the quickest; `None` if
-/// there is no time for a prediction.
+/// Searches for an order for the quickest of these cuts, of which there is at least one, and returns
+/// the best. They are sorted by their time before the search.
+fn best_order(
+    tree: &Arc<Tree>,
+    cuts: Vec<Foreseen>,
+    model: &Model,
+    given_up: &AtomicBool,
+) -> Result<Foreseen, RoundFault> {
+    let (mut best, mut left) = (None::<Foreseen>, SEARCHED);
+    for one in cuts {
+        let bound = order::bound_of(tree, &one, model);
+        let is_worse = |best: &Foreseen| left == 0 || best.ns() as f64 <= bound;
+        if best.as_ref().is_some_and(is_worse) {
+            continue;
+        }
+        left -= 1;
+        let found = order::ordered(MessageOrder::Search, tree, one, model, given_up)?;
+        if best.as_ref().is_none_or(|best| found.ns() < best.ns()) {
+            best = Some(found);
+        }
+    }
+    let Some(mut best) = best else {
+        unreachable!("the usual size is one of the cuts");
+    };
+    let choice = best.order.take();
+    best.order = choice.map(|choice| choice.of_any_packets(tree, &best, model));
+    Ok(best)
+}
+
+/// Predicts each message in one packet, in two, and so on, as long as there is time.
 fn few_packets(
     tree: &Arc<Tree>,
     operation: Operation,
     bytes: &[u64],
     usual: &Foreseen,
     cut: impl Fn(Vec<u32>) -> Result<Foreseen, RoundFault>,
-) -> Result<Option<Foreseen>, RoundFault> {
+) -> Result<Vec<Foreseen>, RoundFault> {
     let longest = bytes.iter().copied().max().unwrap_or(0);
     let least = longest.div_ceil(MAX_FLIT_BYTES.into()).max(1);
     let mut left_ns = LOOKING_NS;
-    let mut best: Option<Foreseen> = None;
+    let mut few = Vec::new();
     for count in least..least + FEW {
         let of = |bytes| Packets::Count(count).of(bytes);
         let Some(sizes) = sizes(tree, operation, bytes, of) else {
@@ -227,12 +255,9 @@ fn few_packets(
             break;
         };
         left_ns = left;
-        let next = cut(sizes)?;
-        if best.as_ref().is_none_or(|best| next.ns() < best.ns()) {
-            best = Some(next);
-        }
+        few.push(cut(sizes)?);
     }
-    Ok(best)
+    Ok(few)
 }
 
 /// Returns the packet size of each message of a scatter whose messages are all on one way from the
@@ -271,20 +296,22 @@ mod tests {
     use super::*;
     use crate::job::model::BUFFER_BYTES;
 
-    /// Alike wires whose packets have a set-up cost, and processes that cost nothing.
+    /// Wires whose packets have a set-up cost, alike or not, and processes that cost nothing.
     fn model(random: &mut SplitMix64, pes: usize) -> Model {
-        let link = Link {
+        let rates = 1 + random.below(2) * 7;
+        let mut link = || Link {
             latency_ns: random.below(100_000) as f64,
-            ns_per_byte: 1.0,
+            ns_per_byte: (1 + random.below(rates)) as f64,
             burst_bytes: 0.0,
             setup_ns: random.below(200_000) as f64,
         };
-        let edge = Edge {
-            down: link,
-            up: link,
+        let alike = link();
+        let mut edge = || {
+            let down = if rates > 1 { link() } else { alike };
+            Edge { down, up: down }
         };
         Model {
-            edges: vec![edge; pes],
+            edges: (0..pes).map(|_| edge()).collect(),
             hosts: Hosts::one(Host::NONE),
             ports: Ports::Single,
             buffer_bytes: BUFFER_BYTES,
@@ -293,10 +320,26 @@ mod tests {
         }
     }
 
+    /// A scatter in this order.
+    fn way(order: MessageOrder) -> Way {
+        Way {
+            operation: Operation::Scatter,
+            baseline: None,
+            pacing: None,
+            flit_bytes: None,
+            packets: None,
+            order,
+            covers: false,
+        }
+    }
+
+    /// No packets that can be asked for are quicker than those that are chosen, in the same order;
+    /// no order is quicker than the one that is searched for; and nothing is quicker than the bound.
     #[test]
-    fn auto_is_no_slower_than_a_count_or_the_usual_size() {
+    fn auto_is_no_slower_than_what_could_be_asked_for() {
         let mut random = SplitMix64::new(34);
-        for _ in 0..30 {
+        let mut better = 0;
+        for case in 0..30 {
             let pes = 3 + random.below(8);
             let specs = [
                 format!("path:{pes}"),
@@ -315,21 +358,35 @@ mod tests {
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
             let given_up = AtomicBool::new(false);
-            let packets = |asked: Packets| {
-                let (operation, pacing) = (Operation::Scatter, Pacing::Scheduled);
-                let found =
-                    foresee_in_packets(&tree, operation, pacing, &bytes, asked, &model, &given_up);
-                found.expect("a schedule").packets.expect("a choice")
+            let foreseen = |order, asked: Packets| {
+                let way = way(order);
+                let planned = (&tree, &way, Pacing::Scheduled);
+                let found = foresee_in_packets(planned, &bytes, asked, &model, &given_up);
+                found.expect("a schedule")
             };
-            let auto = packets(Packets::Auto);
-            assert!(auto.predicted_ns <= auto.usual_ns, "{auto:?}");
-            for count in 1..=8 {
-                let by_count = packets(Packets::Count(count));
-                assert!(
-                    auto.predicted_ns <= by_count.predicted_ns,
-                    "{auto:?} {by_count:?}"
-                );
+            let orders = [MessageOrder::Search, MessageOrder::Tail, MessageOrder::Fdf];
+            let chosen = orders.map(|order| foreseen(order, Packets::Auto));
+            let any = chosen[0].order.expect("an order was searched for");
+            let counts = (1..=8).chain([13, 20, 40]).map(Packets::Count);
+            let sizes = [4 << 10, USUAL_FLIT_BYTES, 1 << 20].map(Packets::Size);
+            for asked in counts.chain(sizes) {
+                let each = orders.map(|order| foreseen(order, asked));
+                for (auto, one) in chosen.iter().zip(&each) {
+                    let choice = one.packets.expect("packets were asked for");
+                    assert_eq!(choice.predicted_ns, one.ns());
+                    assert!(auto.ns() <= one.ns(), "{case} {asked}: {:?}", one.packets);
+                    assert!(any.bound_ns <= one.ns(), "{case} {asked}: {any}");
+                    // Times are rounded to nanoseconds, hop by hop.
+                    let bound_ns = each[0].order.map(|order| order.bound_ns);
+                    assert!(bound_ns <= Some(one.ns() + 10), "{case} {asked}");
+                    assert!(each[0].ns() <= one.ns(), "{case} {asked}");
+                }
+                let fdf = &each[2].briefs[0].sends;
+                let depths = fdf.iter().map(|message| tree.depth(message.id.pe()));
+                assert!(depths.rev().is_sorted(), "{case} {asked}");
+                better += u32::from(each[0].ns() < each[1].ns().min(each[2].ns()));
             }
         }
+        assert!(better > 30, "{better}");
     }
 }

@@ -13,3 +13,13 @@ pub enum MessageOrder {
     /// The quickest order found for the measured links and hosts.
     Search,
 }
+
+impl MessageOrder {
+    /// Returns the order in which flit sizes and packets are compared; a search begins with it.
+    pub fn before_search(self) -> MessageOrder {
+        match self {
+            MessageOrder::Search => MessageOrder::Tail,
+            order => order,
+        }
+    }
+}

@@ -34,7 +34,6 @@ use crate::observe::console::Console;
 use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::observe::tell::tell;
-use crate::options::order::MessageOrder;
 use crate::rounds::conducted::Rounds;
 use crate::rounds::conductor::{Plan, Trouble, Update};
 use crate::rounds::outcome::{Failure, Recorder};
@@ -230,25 +229,13 @@ impl Planned {
             lanes,
             model,
         } = self;
-        let (operation, pacing) = (way.operation, *pacing);
+        let pacing = *pacing;
         let one = match way.packets {
-            Some(asked) => {
-                foresee_in_packets(tree, operation, pacing, bytes, asked, model, given_up)
+            Some(asked) => foresee_in_packets((tree, way, pacing), bytes, asked, model, given_up)?,
+            None => {
+                let one = foresee_best((tree, way, pacing), bytes, model, given_up)?;
+                order::ordered(way.order, tree, one, model, given_up)?
             }
-            None => foresee_best(
-                tree,
-                operation,
-                pacing,
-                bytes,
-                way.flit_bytes,
-                model,
-                given_up,
-            ),
-        }?;
-        let one = match way.order {
-            MessageOrder::Tail => one,
-            MessageOrder::Fdf => order::farthest_first(tree, one, model, given_up)?,
-            MessageOrder::Search => order::search(tree, one, model, given_up)?,
         };
         lanes.foresee((tree, way, pacing), bytes, one, model, given_up)
     }

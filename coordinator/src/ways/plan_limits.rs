@@ -8,7 +8,7 @@ pub const MAX_FLITS: u64 = 1 << 40;
 /// this makes more than a million crossings.
 pub const MOST_PES: usize = 1 << 10;
 /// Maximum number of crossings of a gossip or an exchange that is planned one by one: some seconds
-/// on any tree, and 200 MB.
+/// on any tree, and 300 MB.
 pub const MOST_CROSSINGS: u64 = 1 << 21;
 /// Maximum number of crossings of a broadcast that is planned flit by flit.
 pub const MOST_CROSSINGS_OF_ONE: u64 = 20_000_000;

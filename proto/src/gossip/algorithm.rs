@@ -18,7 +18,7 @@ pub enum Algorithm {
     Approach2(usize),
     /// CIRCGOS, on one line.
     Circgos(LineParameters),
-    /// TORGOS, on tori of equal sides.
+    /// TORGOS, on tori and meshes of equal sides.
     Torgos(Diagonal),
     /// TORGOS with A = 3, all b = 3 and all x = 1, where sides are powers of 3.
     Cubgos,

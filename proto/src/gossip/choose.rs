@@ -17,7 +17,7 @@ use super::walk::Walk;
 const MOST_DIVISION: usize = 13;
 
 /// Returns the algorithm with the least time at these prices: one of the line algorithms in every
-/// phase, TORGOS on tori of equal sides, or halves on rings. On complete networks one packet at a time
+/// phase, TORGOS on tori and meshes of equal sides, or halves on rings. On complete networks one packet at a time
 /// is sent: the model omits that more packets cost more set-ups.
 pub fn choose(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
     let grid = match arena {
@@ -36,7 +36,7 @@ pub fn choose(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
     match grid.sides.len() {
         1 if grid.closed => offer(halves_cost(lengths), &|| Algorithm::Halves),
         1 => {}
-        _ if grid.closed && grid.sides.iter().all(|side| *side == grid.sides[0]) => {
+        _ if grid.sides.iter().all(|side| *side == grid.sides[0]) => {
             let (diagonal, cost) = diagonal_search::best(grid, &blocks, prices);
             offer(cost, &|| Algorithm::Torgos(diagonal.clone()));
         }

@@ -1,4 +1,4 @@
-//! The search for the best TORGOS on a torus of equal sides. It tries every A and every order of
+//! The search for the best TORGOS on a torus or a mesh of equal sides. It tries every A and every order of
 //! factors b_j. Since x_j changes only the steps of one round, it tries every x_j round by round.
 
 use super::arena::Grid;
@@ -88,7 +88,7 @@ impl Search<'_> {
                 for gap in of_line.iter() {
                     let at = |point| walk.held(class, self.grid.along(first, axis, point));
                     let whole = at(gap.points[0]);
-                    let new = gap.points[1..division].iter();
+                    let new = gap.points[1..=gap.new_points()].iter();
                     let ranks = new.map(|point| at(*point).ranks_in(whole));
                     held.push((whole.len(), ranks.collect()));
                     gaps.push(gap.clone());

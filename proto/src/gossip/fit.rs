@@ -69,7 +69,7 @@ pub enum Unfit {
         /// The number of its dimensions.
         needed: usize,
     },
-    /// Tori whose sides differ.
+    /// A torus or a mesh whose sides differ.
     #[error("the sides of a {arena} differ: approach1, approach2[:A] and phases:.. do not mind")]
     Sides {
         /// The network.
@@ -124,12 +124,12 @@ impl Algorithm {
                 }
                 (Algorithm::Phases(phases), _) => check_phases(phases, grid, arena),
                 (Algorithm::Halves, [_]) if grid.closed => Ok(Way::Halves),
-                (Algorithm::Torgos(diagonal), _) if grid.closed => {
+                (Algorithm::Torgos(diagonal), _) => {
                     let side = equal_side(grid, arena)?;
                     check_diagonal(diagonal, side)?;
                     Ok(Way::Stages(diagonal.stages(side, grid.sides.len())))
                 }
-                (Algorithm::Cubgos, _) if grid.closed => {
+                (Algorithm::Cubgos, _) => {
                     let side = equal_side(grid, arena)?;
                     let Some(power) = power_of_3(side) else {
                         return Err(vec![Unfit::NoPowerOf3(side)]);
@@ -164,12 +164,14 @@ fn fitting(arena: &Arena) -> &'static str {
                 "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
                  phases:A,a,b, halves"
             }
-            (1, false) => "auto, approach1, approach2[:A], circgos:A,a,b, phases:A,a,b",
-            (_, true) => {
+            (1, false) => {
+                "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
+                 phases:A,a,b"
+            }
+            (_, _) => {
                 "auto, approach1, approach2[:A], torgos:A;b0,b1,..;x0,x1,.., cubgos, \
                  phases:A,a,b/A,a,b/.."
             }
-            (_, false) => "auto, approach1, approach2[:A], phases:A,a,b/A,a,b/..",
         },
     }
 }

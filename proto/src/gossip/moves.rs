@@ -78,8 +78,8 @@ impl Gap {
 pub enum Move {
     /// Each first position sends all its data to the second, in one step.
     Concentrate(Vec<(i64, i64)>),
-    /// The data of each head is sent to the heads around it, `width / 2` on either side of a ring, or
-    /// to all on an array.
+    /// The data of each head is sent to the heads around it, `width / 2` on either side of a ring. On
+    /// an array, it is sent to all heads of a group of `width` neighbouring ones.
     Exchange {
         /// The heads, in rising order.
         heads: Vec<usize>,
@@ -101,7 +101,7 @@ impl Move {
         match self {
             Move::Concentrate(_) => 1,
             Move::Exchange { width, .. } if line.closed => width / 2,
-            Move::Exchange { heads, .. } => heads.len() - 1,
+            Move::Exchange { width, .. } => width - 1,
             Move::Spread { gaps, packets } => {
                 let steps = gaps.iter().map(|gap| gap.steps(*packets));
                 steps.max().unwrap_or(0)
@@ -148,7 +148,9 @@ fn exchange_sends(line: Line, heads: &[usize], width: usize, step: usize) -> Vec
         let at = i as i64 + by;
         match line.closed {
             true => Some(at.rem_euclid(count as i64) as usize),
-            false => usize::try_from(at).ok().filter(|at| *at < count),
+            false => usize::try_from(at)
+                .ok()
+                .filter(|at| at / width == i / width && *at < count),
         }
     };
     // Both sides would send the same data: each sends half of it (not in the paper, which sends all

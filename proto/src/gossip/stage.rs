@@ -67,8 +67,19 @@ impl Stage {
         let moves = match *self {
             Stage::Line { parameters, .. } => parameters.moves(line),
             Stage::Concentrate { spacing } => {
-                let before = root(spacing) as i64;
-                concentrate(points(spacing).map(|point| (point as i64 - before, spacing)))
+                // The positions around a point on a ring; on an array, the segment that contains it,
+                // whose root then sends everything to the point (section 7, 1D-shift).
+                let [own, shift] = match line.closed {
+                    true => [root(spacing) as i64, 0],
+                    false => [first as i64, first as i64 - root(spacing) as i64],
+                };
+                let points = points(spacing).map(|point| point as i64);
+                let mut moves = concentrate(points.clone().map(|point| (point - own, spacing)));
+                if shift != 0 {
+                    let pairs = points.map(|point| (point - shift, point));
+                    moves.push(Move::Concentrate(pairs.collect()));
+                }
+                moves
             }
             Stage::Exchange { spacing, width, .. } => vec![Move::Exchange {
                 heads: points(spacing).collect(),
@@ -79,14 +90,24 @@ impl Stage {
                 division,
                 packets,
             } => {
-                let gap = |head: usize| Gap {
-                    points: (0..=division)
-                        .map(|q| (head + q * (spacing / division)) as i64)
-                        .collect(),
-                    closed: true,
+                let next = (spacing / division) as i64;
+                let gap = |head: i64, hops: i64| {
+                    let points = (0..=division as i64).map(|q| head + q * hops);
+                    let on_line =
+                        |point: &i64| line.closed || (0..line.positions as i64).contains(point);
+                    let points: Vec<i64> = points.filter(on_line).collect();
+                    Gap {
+                        closed: points.len() > division,
+                        points,
+                    }
                 };
+                let inner = points(spacing).map(|head| gap(head as i64, next));
+                // Positions before the first point of an array have no head at their other side.
+                let before = (!line.closed).then(|| gap(first as i64, -next));
+                let mut gaps: Vec<Gap> = inner.chain(before).collect();
+                gaps.retain(|gap| gap.new_points() > 0);
                 vec![Move::Spread {
-                    gaps: points(spacing).map(gap).collect(),
+                    gaps: gaps.into(),
                     packets,
                 }]
             }
@@ -95,8 +116,9 @@ impl Stage {
     }
 }
 
-/// The stages of one algorithm for tori of equal sides (the paper's CIRCGOS, TORGOS and CUBGOS for
-/// one, two and three dimensions).
+/// The stages of one algorithm for tori and meshes of equal sides (the paper's CIRCGOS, TORGOS and
+/// CUBGOS for one, two and three dimensions). On a mesh, the points of a diagonal at the ends of a
+/// line have neighbours on one side only, so exchanges and spreading take more steps there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagonal {
     /// A: number of a diagonal's points on each line at first.
@@ -106,7 +128,7 @@ pub struct Diagonal {
 }
 
 impl Diagonal {
-    /// Returns the stages on a torus with this number of dimensions.
+    /// Returns the stages on a torus or a mesh with this number of dimensions.
     pub fn stages(&self, side: usize, dimensions: usize) -> Vec<Stage> {
         let mut spacing = side / self.points;
         let mut stages = Diagonal::meeting(spacing, self.points, dimensions);

@@ -69,6 +69,7 @@ fn tori_and_meshes_cost_what_the_table_says() {
         ("torus:4x6", "approach1", 2, [6, 6, 15]),
         ("mesh:4x6", "approach1", 2, [10, 10, 31]),
         ("mesh:3x4x5", "approach1", 3, [12, 12, 89]),
+        ("mesh:9x9", "torgos:3;3;1", 2, [10, 18, 133]),
     ] {
         assert_eq!(
             cost(network, algorithm, flits),
@@ -199,6 +200,9 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
         "mesh:3x5",
         "torus:3x4x5",
         "mesh:2x3x4",
+        "mesh:4x4",
+        "mesh:6x6",
+        "mesh:4x4x4",
         "torus:4x4x4",
     ] {
         let Arena::Grid(grid) = arena(network) else {
@@ -217,7 +221,7 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
             };
             let (phases, cost) = choose::best_phases(&grid, &blocks, &prices);
             assert_eq!(cost, walked(Algorithm::Phases(phases)), "{network}");
-            if grid.closed && grid.sides.iter().all(|side| *side == grid.sides[0]) {
+            if grid.sides.iter().all(|side| *side == grid.sides[0]) {
                 let (diagonal, cost) = diagonal_search::best(&grid, &blocks, &prices);
                 assert_eq!(cost, walked(Algorithm::Torgos(diagonal)), "{network}");
             }
@@ -353,5 +357,57 @@ fn whole_steps_take_what_the_tables_say() {
         let side = 3usize.pow(k as u32);
         let startups = whole_steps::torus_whole_steps(side, 3, &cubgos).startups;
         assert_eq!(startups, 4 * k as u64 - 1);
+    }
+}
+
+/// Plays all steps: packets have what their senders have, no directed edge carries two in a step, and
+/// every PE ends with every block.
+fn check(gossip: &Gossip) {
+    let (pes, classes) = (gossip.arena.pes(), gossip.arena.classes());
+    let blocks = |class| (0..pes).map(move |pe| gossip.blocks.of(class, pe));
+    let mut held: Vec<Vec<Flits>> = (0..classes).map(|class| blocks(class).collect()).collect();
+    for step in gossip.steps() {
+        let mut edges = std::collections::BTreeSet::new();
+        for packet in &step.packets {
+            for edge in gossip.arena.path(packet).windows(2) {
+                assert!(edges.insert([edge[0], edge[1]]), "{edge:?} twice");
+            }
+            let missing = packet.flits.minus(&held[packet.class][packet.from.index()]);
+            assert!(missing.is_empty(), "{packet:?}");
+        }
+        for packet in step.packets {
+            let mine = &mut held[packet.class][packet.to.index()];
+            *mine = mine.union(&packet.flits);
+        }
+    }
+    for (class, held) in held.iter().enumerate() {
+        let all = blocks(class).fold(Flits::default(), |all, one| all.union(&one));
+        assert!(
+            held.iter().all(|held| all.minus(held).is_empty()),
+            "{class}"
+        );
+    }
+}
+
+/// TORGOS on meshes, whose lines have no edge from their last PE to the first.
+#[test]
+fn diagonals_of_meshes_reach_every_pe() {
+    let mut random = crate::seeded::SplitMix64::new(13);
+    for (network, algorithm) in [
+        ("mesh:9x9", "torgos:3;3;1"),
+        ("mesh:9x9", "torgos:3;3;4"),
+        ("mesh:9x9", "torgos:1;9;5"),
+        ("mesh:9x9", "torgos:9"),
+        ("mesh:9x9", "cubgos"),
+        ("mesh:12x12", "torgos:2;2,3;1,2"),
+        ("mesh:12x12", "torgos:1;3,2,2;1,1,1"),
+        ("mesh:8x8", "torgos:2;4;2"),
+        ("mesh:4x4x4", "torgos:2;2;2"),
+        ("mesh:6x6x6", "torgos:1;2,3;1,1"),
+        ("mesh:10", "torgos:2;5;3"),
+        ("torus:9x9", "torgos:3;3;1"),
+    ] {
+        let lengths: Vec<u64> = (0..256).map(|_| random.below(5)).collect();
+        check(&gossip(network, algorithm, |pe| lengths[pe]));
     }
 }

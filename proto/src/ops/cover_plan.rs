@@ -5,12 +5,11 @@
 //! farthest destination first over each port, so it never waits and no two trees meet. The flits of
 //! a split message are numbered by tree.
 
-use std::collections::BTreeSet;
-
-use super::plan::{MessagePlan, legs_of, plan_scatter_by_branch};
+use super::plan::{ControlPlan, MessagePlan, legs_of, plan_scatter_by_branch};
 use super::timetable::Timetable;
-use crate::items::{Leg, Packing};
+use crate::items::{Control, Leg, Packing};
 use crate::network::cover::Cover;
+use crate::schedule::certification::Certificate;
 use crate::{MessageId, PeId, Tree};
 
 pub use super::cover_deal::{Deal, deal};
@@ -71,20 +70,68 @@ pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
 /// deepest tree has levels, then the messages on each tree. A PE sends its own message first, then
 /// its children's streams by increasing lag, without a gap.
 pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
-    let depths = cover
-        .trees
-        .iter()
-        .flat_map(|tree| tree.pes().map(|pe| tree.depth(pe)));
-    let ready = 3 * u64::from(depths.max().unwrap_or(0));
+    let ready = 3 * levels(cover);
     let trees = cover.trees.iter().zip(dealt);
     let legs = trees.map(|(tree, flits)| {
-        let (plans, _) = streams(tree, flits, ready, 1);
-        let all = plans
+        let Streams { messages, .. } = streams(tree, flits, ready, 1);
+        let all = messages
             .iter()
             .flat_map(|plan| up(tree, plan).collect::<Vec<_>>());
         all.collect()
     });
     finish(cover, dealt, legs.collect())
+}
+
+/// Returns the levels of the deepest tree.
+fn levels(cover: &Cover) -> u64 {
+    let depths = cover
+        .trees
+        .iter()
+        .flat_map(|tree| tree.pes().map(|pe| tree.depth(pe)));
+    depths.max().unwrap_or(0).into()
+}
+
+/// Returns the control items of [`gather`] by step, each with the index of its tree. An edge carries
+/// tokens in the first steps, one for each level, then certificates, then orders, then messages.
+pub fn control_of_gather(cover: &Cover, dealt: &[Vec<u64>]) -> Vec<(usize, ControlPlan)> {
+    let levels = levels(cover);
+    let mut control = Vec::new();
+    for (index, (tree, flits)) in cover.trees.iter().zip(dealt).enumerate() {
+        let Streams { lags, begins, .. } = streams(tree, flits, 3 * levels, 1);
+        let below = tree.subtree_sums(|pe| flits[pe.index()]);
+        for pe in tree.below_root() {
+            let Some(parent) = tree.parent(pe) else {
+                continue;
+            };
+            let depth = u64::from(tree.depth(pe));
+            let ordered = 2 * levels + depth;
+            let stream = below[pe.index()];
+            let certificate = Control::Certificate(Certificate {
+                lag: 3 * levels + lags[pe.index()] - ordered,
+                stream,
+                bytes: stream,
+            });
+            let order = || Control::Order {
+                after: begins[pe.index()] - ordered,
+            };
+            let items = [
+                Some((depth, [parent, pe], Control::Token)),
+                Some((2 * levels + 1 - depth, [pe, parent], certificate)),
+                (stream > 0).then(|| (ordered, [parent, pe], order())),
+            ];
+            control.extend(items.into_iter().flatten().map(|(step, [from, to], item)| {
+                let item = ControlPlan {
+                    step,
+                    from,
+                    to,
+                    item,
+                };
+                (index, item)
+            }));
+        }
+    }
+    control.sort_unstable_by_key(|(tree, item)| (item.step, item.from, item.to, *tree));
+    control
 }
 
 /// Returns the steps of a gather on one tree if all PEs have a port for each neighbour. The token
@@ -96,15 +143,24 @@ pub fn steps_of_gather_on_a_tree(tree: &Tree, flits: &[u64]) -> u64 {
     // P0 orders one step after the last certificate, and each level one step after the one above
     // it.
     let ready = 2 * height.unwrap_or(0) + 1;
-    let (plans, _) = streams(tree, flits, ready, 2);
-    let arrivals = plans.iter().map(|plan| plan.arrival_step);
+    let Streams { messages, .. } = streams(tree, flits, ready, 2);
+    let arrivals = messages.iter().map(|plan| plan.arrival_step);
     arrivals.max().unwrap_or(0)
 }
 
-/// Returns the steps of each message on its way up if the stream of a child of P0 begins its lag
-/// after `ready`, and each PE's lag. A PE can begin its stream `behind` steps after a child whose
-/// stream is the first in it.
-fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> (Vec<MessagePlan>, Vec<u64>) {
+/// The streams of a gather on one tree.
+struct Streams {
+    /// The steps of each message on its way up.
+    messages: Vec<MessagePlan>,
+    /// The lag of each PE.
+    lags: Vec<u64>,
+    /// The step in which the first flit of each PE's stream crosses to its parent.
+    begins: Vec<u64>,
+}
+
+/// Returns the streams if that of a child of P0 begins its lag after `ready`. A PE can begin its
+/// stream `behind` steps after a child whose stream is the first in it.
+fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> Streams {
     let below = tree.subtree_sums(|pe| flits[pe.index()]);
     let mut lags = vec![1u64; tree.len()];
     let in_order = |pe: PeId, lags: &[u64]| {
@@ -122,14 +178,13 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> (Vec<MessageP
         }
         lags[pe.index()] = lag;
     }
-    // The step in which the first flit of each PE's stream crosses to its parent.
     let mut begins = vec![0; tree.len()];
-    let mut plans = Vec::new();
+    let mut messages = Vec::new();
     for &pe in tree.top_down() {
         let own = flits[pe.index()];
         let mut next = begins[pe.index()] + own;
         if own > 0 {
-            plans.push(MessagePlan {
+            messages.push(MessagePlan {
                 pe,
                 flits: own,
                 first_step: begins[pe.index()],
@@ -144,7 +199,11 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> (Vec<MessageP
             next += below[child.index()];
         }
     }
-    (plans, lags)
+    Streams {
+        messages,
+        lags,
+        begins,
+    }
 }
 
 /// Returns the crossings of a message on its way up without a stop.
@@ -186,9 +245,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
             })
         })
     });
-    let legs: Vec<Leg> = legs.collect();
-    let kept = most_passing(&legs);
-    Timetable::of(legs, kept)
+    Timetable::of(legs.collect())
 }
 
 /// Combines the crossings of all trees; each part of a message follows those on earlier trees.
@@ -204,29 +261,7 @@ fn finish(cover: &Cover, dealt: &[Vec<u64>], legs: Vec<Vec<Leg>>) -> Timetable {
             *offset += flits;
         }
     }
-    let kept = most_passing(&all);
-    Timetable::of(all, kept)
-}
-
-/// Returns the maximum number of flits that a PE keeps at the end of a step and forwards in the
-/// next.
-fn most_passing(legs: &[Leg]) -> u64 {
-    let leaving = legs.iter().map(|leg| (leg.from, leg.message, leg.offset));
-    let leaving: BTreeSet<(PeId, MessageId, u64)> = leaving.collect();
-    let passing = legs
-        .iter()
-        .filter(|leg| leaving.contains(&(leg.to, leg.message, leg.offset)));
-    let changes = passing.flat_map(|leg| {
-        let end = leg.first_step + leg.flits;
-        [(leg.to, leg.first_step, 1), (leg.to, end, -1)]
-    });
-    let mut changes: Vec<(PeId, u64, i64)> = changes.collect();
-    changes.sort_unstable();
-    let counts = changes.iter().scan(0, |here, (_, _, change)| {
-        *here += change;
-        Some(*here)
-    });
-    counts.max().unwrap_or(0) as u64
+    Timetable::of(all)
 }
 
 #[cfg(test)]

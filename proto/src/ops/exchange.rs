@@ -114,7 +114,7 @@ fn in_blocks(
     let pes = flits.len();
     let of_message = |message: MessageId| flits[message.index() / pes][message.index() % pes];
     let legs = blocks::in_flits(plan.legs, block, of_message);
-    Timetable::of(legs, plan.kept_flits * block)
+    Timetable::of(legs)
 }
 
 /// Returns the crossings that a planner computes for the present PEs.

@@ -46,7 +46,7 @@ pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
         begun += round.iter().map(|leg| leg.flits).max().unwrap_or(0);
         legs.extend(round);
     }
-    Timetable::of(legs, 0)
+    Timetable::of(legs)
 }
 
 /// Plans rounds, each a perfect matching of senders and receivers with flits left, as long as the
@@ -93,7 +93,7 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
         }
         step += round;
     }
-    Timetable::of(legs, 0)
+    Timetable::of(legs)
 }
 
 /// Returns `flits` plus idle flits, so that each row and each column has the greatest sum.

@@ -105,8 +105,6 @@ struct Exchange {
     todo: Vec<u64>,
     /// For each PE, the flits that it has yet to send, and to receive.
     at_ports: [Vec<u64>; 2],
-    /// For each PE, the flits of other PEs that it keeps.
-    kept: Vec<u64>,
     legs: Legs,
 }
 
@@ -151,7 +149,6 @@ impl Exchange {
             changed: Vec::new(),
             at_ports: at_ports(&arcs, pes, &todo),
             todo,
-            kept: vec![0; pes],
             legs: Legs::over(arcs.len()),
             arcs,
         };
@@ -215,7 +212,7 @@ impl Exchange {
 
     /// Runs all steps, in each over the chosen arcs.
     fn play(mut self, mut choose: impl FnMut(&Exchange) -> Vec<usize>) -> Timetable {
-        let (mut step, mut most_kept) = (0, 0);
+        let mut step = 0;
         while !self.ready.is_empty() {
             step += 1;
             let taken = choose(&self);
@@ -230,12 +227,9 @@ impl Exchange {
                 }
                 flit.came = Reverse(step);
                 self.queue(to, flit);
-                let kept = &mut self.kept[to.index()];
-                *kept += 1;
-                most_kept = most_kept.max(*kept);
             }
         }
-        Timetable::of(self.legs.into_legs(), most_kept)
+        Timetable::of(self.legs.into_legs())
     }
 
     /// Sends the next flit over an arc and returns it; `None` if none waits.
@@ -257,9 +251,6 @@ impl Exchange {
         self.todo[arc] -= 1;
         for (port, pe) in self.at_ports.iter_mut().zip(ends) {
             port[pe.index()] -= 1;
-        }
-        if first.came.0 > 0 {
-            self.kept[ends[0].index()] -= 1;
         }
         let Reverse(message) = first.message;
         self.legs.put(arc, ends, step, (message, first.offset.0));

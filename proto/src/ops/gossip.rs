@@ -165,7 +165,7 @@ fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
     };
     let of_message = |message: MessageId| flits[message.index()];
     let legs = blocks::in_flits(better.legs, block, of_message);
-    Timetable::of(legs, better.kept_flits * block)
+    Timetable::of(legs)
 }
 
 /// The messages of the PEs `of`, in this order, from one PE to another in one round.
@@ -202,7 +202,7 @@ fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timeta
         }
         begun += longest;
     }
-    Timetable::of(legs, 0)
+    Timetable::of(legs)
 }
 
 /// In step s, P_p sends the message of P_(p - s + 1) to P_(p + 1).

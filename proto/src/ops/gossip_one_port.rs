@@ -58,13 +58,6 @@ struct Flood<'a> {
     /// For each arc, the flits that have yet to cross it, and the sum over all arcs of a PE.
     todo: Vec<u64>,
     todo_at: Vec<u64>,
-    /// The number of each message's first flit among those of all messages.
-    first_flit: Vec<usize>,
-    /// For each PE and flit: the number of arcs that a flit of another PE has yet to cross from
-    /// there.
-    unsent: Vec<Vec<u32>>,
-    /// For each PE, the flits of other PEs that have an arc to cross.
-    kept: Vec<u64>,
 }
 
 /// Plans a gossip by an order. Time and memory grow with the number of flits times PEs.
@@ -74,7 +67,6 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     let mut ports = Ports::of(tree, &flood.arcs);
     let mut legs = Legs::over(flood.arcs.len());
     let mut left: u64 = flood.todo_at.iter().sum();
-    let mut kept = 0;
     let mut step = 0;
     while left > 0 {
         step += 1;
@@ -93,16 +85,15 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
             .filter_map(|arc| flood.next(arc).map(|(held, flit)| (arc, held, flit)))
             .collect();
         for (arc, held, flit) in &crossing {
-            flood.send(*arc, held, *flit);
+            flood.send(*arc, held);
             let flit = (held.source.into(), *flit);
             legs.put(*arc, flood.arcs.ends(*arc), step, flit);
         }
         for (arc, held, flit) in &crossing {
             flood.take(*arc, held, *flit);
-            kept = flood.kept[flood.arcs.to(*arc).index()].max(kept);
         }
     }
-    Timetable::of(legs.into_legs(), kept)
+    Timetable::of(legs.into_legs())
 }
 
 /// The order of arcs, least first, then by number.
@@ -201,10 +192,6 @@ impl<'a> Flood<'a> {
             let sums = tree.pes().map(|pe| of_arcs[arcs.out_of(pe)].iter().sum());
             sums.collect::<Vec<u64>>()
         };
-        let ends = flits.iter().scan(0, |end, flits| {
-            *end += *flits as usize;
-            Some(*end - *flits as usize)
-        });
         let mut flood = Flood {
             flits,
             reversed: arcs.reversed(),
@@ -217,9 +204,6 @@ impl<'a> Flood<'a> {
             todo_at: at(&todo),
             queued,
             todo,
-            first_flit: ends.collect(),
-            unsent: vec![vec![0; total as usize]; tree.len()],
-            kept: vec![0; tree.len()],
             arcs,
         };
         for arc in 0..flood.arcs.len() {
@@ -251,7 +235,7 @@ impl<'a> Flood<'a> {
         }
     }
 
-    fn send(&mut self, arc: usize, held: &Held, flit: u64) {
+    fn send(&mut self, arc: usize, held: &Held) {
         let from = self.arcs.from(arc).index();
         for count in [&mut self.queued[arc], &mut self.queued_at[from]] {
             *count -= 1;
@@ -268,12 +252,6 @@ impl<'a> Flood<'a> {
         }
         self.is_ready[arc] = self.next(arc).is_some();
         self.changed.push(arc);
-        if held.source.index() != from {
-            let place = self.first_flit[held.source.index()] + flit as usize;
-            let unsent = &mut self.unsent[from][place];
-            *unsent -= 1;
-            self.kept[from] -= u64::from(*unsent == 0);
-        }
     }
 
     fn take(&mut self, arc: usize, held: &Held, flit: u64) {
@@ -293,18 +271,13 @@ impl<'a> Flood<'a> {
         }
         let back = self.reversed[arc];
         let others = self.arcs.out_of(to).filter(|other| *other != back);
-        let mut waits_for = 0;
         for other in others {
             self.queued[other] += 1;
+            self.queued_at[to.index()] += 1;
             if !self.is_ready[other] && self.next(other).is_some() {
                 self.is_ready[other] = true;
                 self.changed.push(other);
             }
-            waits_for += 1;
         }
-        self.queued_at[to.index()] += u64::from(waits_for);
-        let place = self.first_flit[held.source.index()] + flit as usize;
-        self.unsent[to.index()][place] = waits_for;
-        self.kept[to.index()] += u64::from(waits_for > 0);
     }
 }

@@ -3,8 +3,7 @@
 //! Each flit crosses each edge once, away from its source. A PE queues messages for each neighbour,
 //! its own first, then in the order of arrival; an arc completes a message before it starts the
 //! next. In this module `flits[i]` is the length of P_i's message, and messages have the numbers of
-//! their sources. PEs keep flits that they cannot forward yet; only [`ring_emulation`] needs no
-//! buffers.
+//! their sources. PEs keep flits that they cannot forward yet.
 //!
 //! The walk around the tree, on which neighbours in the ring are at most three edges apart, is by
 //! Sekanina; the emulation is paper 004's algorithm A4 without its stops. All else is new.
@@ -86,12 +85,6 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         }
         begins[arc] = queue;
     }
-    let kept = tree.pes().map(|pe| {
-        let came = arcs.out_of(pe).map(|arc| begins[into[arc]].as_slice());
-        let gone = arcs.out_of(pe).map(|arc| begins[arc].as_slice());
-        most_kept(flits, came, gone)
-    });
-    let kept = kept.max().unwrap_or(0);
     let legs = (0..arcs.len()).flat_map(|arc| {
         let begins = begins[arc].iter();
         let [from, to] = arcs.ends(arc);
@@ -106,48 +99,13 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
             packing: Packing::Flits,
         })
     });
-    Timetable::of(legs.collect(), kept)
-}
-
-/// Returns the maximum number of flits that a PE keeps for others at the end of a step, from their
-/// arrival over one arc to their departure over the last.
-fn most_kept<'a>(
-    flits: &[u64],
-    came: impl Iterator<Item = &'a [Begin]>,
-    gone: impl Iterator<Item = &'a [Begin]>,
-) -> u64 {
-    let mut last_gone = vec![0; flits.len()];
-    for begin in gone.flatten() {
-        let last = &mut last_gone[begin.source.index()];
-        *last = begin.step.max(*last);
-    }
-    // From each of these steps on, one flit more or less arrives or leaves per step.
-    let changes = came.flatten().flat_map(|begin| {
-        let length = flits[begin.source.index()];
-        let (comes, leaves) = (begin.step, last_gone[begin.source.index()]);
-        let stays = [
-            (comes, 1),
-            (comes + length, -1),
-            (leaves, -1),
-            (leaves + length, 1),
-        ];
-        stays.into_iter().filter(move |_| leaves > 0)
-    });
-    let mut changes: Vec<(u64, i64)> = changes.collect();
-    changes.sort_unstable();
-    let (mut kept, mut most, mut growth, mut since) = (0i64, 0i64, 0i64, 0u64);
-    for (step, change) in changes {
-        kept += growth * (step - since) as i64;
-        most = most.max(kept);
-        growth += change;
-        since = step;
-    }
-    most as u64
+    Timetable::of(legs.collect())
 }
 
 /// Plans one flit from each PE around the tree: the walk along all edges, children in order, is a
 /// ring of the PEs on which each flit moves an arc in every step and meets no other. It takes `2n -
-/// 3` steps on every tree if PEs have a port for each neighbour, and needs no buffers.
+/// 3` steps on every tree if PEs have a port for each neighbour. A flit that passes a PE twice is
+/// forwarded in the step after each arrival.
 pub fn ring_emulation(tree: &Tree) -> Timetable {
     let walk = walk(tree);
     let steps = walk.len();
@@ -168,10 +126,9 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
     let ways: Vec<(usize, usize)> = ways
         .map(|(place, end)| (*place, (end + steps - place) % steps))
         .collect();
-    let (mut legs, mut kept) = (Vec::new(), 0);
+    let mut legs = Vec::new();
     for hop in 0..steps {
-        let mut passing = vec![0; tree.len()];
-        for (place, hops) in ways.iter().filter(|(_, hops)| hop < *hops) {
+        for (place, _) in ways.iter().filter(|(_, hops)| hop < *hops) {
             let [source, from, to] = [0, hop, hop + 1].map(|hop| walk[(place + hop) % steps]);
             legs.push(Leg {
                 message: source.into(),
@@ -183,13 +140,9 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
                 every: 1,
                 packing: Packing::Flits,
             });
-            if hop + 1 < *hops && to != source {
-                passing[to.index()] += 1;
-                kept = passing[to.index()].max(kept);
-            }
         }
     }
-    Timetable::of(legs, kept)
+    Timetable::of(legs)
 }
 
 /// Returns the PEs on a walk along every edge there and back, without its return to the root.

@@ -55,7 +55,7 @@ pub(super) fn in_order(
 ) -> Timetable {
     let legs = Run::new(pes, flits, planned, all_ports, whole).legs();
     let legs = legs.or_else(|| Run::new(pes, flits, planned, all_ports, false).legs());
-    Timetable::of(legs.unwrap_or_default(), 0)
+    Timetable::of(legs.unwrap_or_default())
 }
 
 /// Returns all parts by message and offset, and the index of the first part of each message.

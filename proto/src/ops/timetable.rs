@@ -1,5 +1,8 @@
 //! A schedule that lists the crossings of each arc, for several messages at once.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use crate::items::{Leg, Packing};
 use crate::{MessageId, PeId};
 
@@ -11,22 +14,96 @@ pub struct Timetable {
     pub legs: Vec<Leg>,
     /// The step of the last arrival; 0 if nothing is to be sent.
     pub time_steps: u64,
-    /// The maximum number of flits that a PE keeps for others at the end of a step, not counting
-    /// flits that start there.
-    pub kept_flits: u64,
 }
 
 impl Timetable {
     /// Creates a timetable of these crossings, in any order.
-    pub(super) fn of(mut legs: Vec<Leg>, kept_flits: u64) -> Timetable {
+    pub(super) fn of(mut legs: Vec<Leg>) -> Timetable {
         legs.sort_unstable_by_key(|leg| (leg.first_step, leg.from, leg.to));
         let last = |leg: &Leg| leg.first_step + (leg.flits - 1) * leg.every;
         Timetable {
             time_steps: legs.iter().map(last).max().unwrap_or(0),
             legs,
-            kept_flits,
         }
     }
+
+    /// Returns the maximum number of flits that a PE keeps for others at the end of a step, not
+    /// counting flits that start there. A flit is kept from its first arrival at the PE until it
+    /// leaves the PE for the last time.
+    pub fn kept_flits(&self) -> u64 {
+        // The first crossing of a message begins at its source.
+        let mut sources = BTreeMap::new();
+        for leg in &self.legs {
+            sources.entry(leg.message).or_insert(leg.from);
+        }
+        let visits = self.legs.iter().flat_map(|leg| {
+            [(leg.to, true), (leg.from, false)].map(|(pe, comes)| Visit {
+                pe,
+                message: leg.message,
+                flits: leg.offset..leg.offset + leg.flits,
+                ahead: leg.first_step as i64 - leg.offset as i64,
+                comes,
+            })
+        });
+        let mut visits: Vec<Visit> = visits
+            .filter(|visit| sources.get(&visit.message) != Some(&visit.pe))
+            .collect();
+        visits.sort_unstable_by_key(|visit| (visit.pe, visit.message, visit.flits.start));
+        let at_pes = visits.chunk_by(|one, next| one.pe == next.pe);
+        at_pes.map(most_kept).max().unwrap_or(0)
+    }
+}
+
+/// A crossing at one of its ends, which is not the source of the message. Flit x crosses in step
+/// `ahead + x`.
+struct Visit {
+    pe: PeId,
+    message: MessageId,
+    flits: Range<u64>,
+    ahead: i64,
+    /// Whether the flits arrive.
+    comes: bool,
+}
+
+/// Returns the maximum number of flits that a PE keeps; `visits` are in the order of messages, then of
+/// flits.
+fn most_kept(visits: &[Visit]) -> u64 {
+    // From each of these steps on, one flit more or less arrives or leaves per step.
+    let mut changes: Vec<(i64, i64)> = Vec::new();
+    for visits in visits.chunk_by(|one, next| one.message == next.message) {
+        let ends = visits
+            .iter()
+            .flat_map(|visit| [visit.flits.start, visit.flits.end]);
+        let mut ends: Vec<u64> = ends.collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut later = visits.iter().peekable();
+        let mut here: Vec<&Visit> = Vec::new();
+        for part in ends.windows(2) {
+            here.retain(|visit| visit.flits.end > part[0]);
+            while let Some(visit) = later.next_if(|visit| visit.flits.start == part[0]) {
+                here.push(visit);
+            }
+            let step = |comes: bool| {
+                let visits = here.iter().filter(move |visit| visit.comes == comes);
+                visits.map(|visit| visit.ahead + part[0] as i64)
+            };
+            if let (Some(comes), Some(leaves)) = (step(true).min(), step(false).max()) {
+                let flits = (part[1] - part[0]) as i64;
+                changes.extend([(comes, 1), (comes + flits, -1)]);
+                changes.extend([(leaves, -1), (leaves + flits, 1)]);
+            }
+        }
+    }
+    changes.sort_unstable();
+    let (mut kept, mut most, mut growth, mut since) = (0, 0, 0, 0);
+    for (step, change) in changes {
+        kept += growth * (step - since);
+        most = most.max(kept);
+        growth += change;
+        since = step;
+    }
+    most as u64
 }
 
 /// Crossings built from single flits, step by step: a flit that follows the previous one in the
@@ -74,5 +151,107 @@ impl Legs {
 
     pub(super) fn into_legs(self) -> Vec<Leg> {
         self.legs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::gossip_plan::{self, Order};
+    use super::super::{broadcast_plan, exchange_plan};
+    use super::*;
+    use crate::Tree;
+    use crate::seeded::SplitMix64;
+    use crate::tree::TreeSpec;
+
+    fn tree(spec: &str) -> Tree {
+        let spec: TreeSpec = spec.parse().expect("a tree");
+        spec.build().expect("a tree")
+    }
+
+    /// Plays all crossings step by step and counts the flits of others that each PE has and that
+    /// leave it later.
+    fn replay(legs: &[Leg], source: impl Fn(MessageId) -> PeId) -> u64 {
+        let flits = legs.iter().flat_map(|leg| {
+            (0..leg.flits).map(|flit| {
+                let step = leg.first_step + flit * leg.every;
+                (step, leg.from, leg.to, (leg.message, leg.offset + flit))
+            })
+        });
+        let mut flits: Vec<_> = flits.collect();
+        flits.sort_unstable_by_key(|flit| flit.0);
+        let mut has: BTreeSet<(PeId, (MessageId, u64))> = BTreeSet::new();
+        let mut most = 0;
+        for step in 1..=flits.last().map_or(0, |last| last.0) {
+            let arrived = flits.iter().filter(|flit| flit.0 == step);
+            has.extend(arrived.map(|(_, _, to, flit)| (*to, *flit)));
+            let later = flits.iter().filter(|flit| flit.0 > step);
+            let still: BTreeSet<_> = later
+                .map(|(_, from, _, flit)| (*from, *flit))
+                .filter(|(pe, flit)| source(flit.0) != *pe && has.contains(&(*pe, *flit)))
+                .collect();
+            for pe in still.iter().map(|kept| kept.0) {
+                most = most.max(still.iter().filter(|kept| kept.0 == pe).count());
+            }
+        }
+        most as u64
+    }
+
+    #[test]
+    fn a_ring_around_a_path_of_11_has_flits_that_pass_a_pe_twice() {
+        let kept = |spec: &str| gossip_plan::ring_emulation(&tree(spec)).kept_flits();
+        let found = ["path:11", "star:11", "kary:2:15", "random:12:3"].map(kept);
+        assert_eq!(found, [9, 10, 14, 11]);
+    }
+
+    #[test]
+    fn kept_flits_are_those_of_a_replay() {
+        let mut random = SplitMix64::new(11);
+        for seed in 0..40 {
+            let pes = 2 + random.below(9);
+            let spec = match seed % 4 {
+                0 => format!("path:{pes}"),
+                1 => format!("star:{pes}"),
+                _ => format!("random:{pes}:{seed}"),
+            };
+            let tree = tree(&spec);
+            let flits: Vec<u64> = (0..pes).map(|_| random.below(6)).collect();
+            let to_each = |from: u64, random: &mut SplitMix64| -> Vec<u64> {
+                let length = |to| if to == from { 0 } else { random.below(4) };
+                (0..pes).map(length).collect()
+            };
+            let rows: Vec<Vec<u64>> = (0..pes).map(|from| to_each(from, &mut random)).collect();
+            let gossips = [
+                gossip_plan::ring_emulation(&tree),
+                gossip_plan::all_ports(&tree, &flits),
+                gossip_plan::one_port(&tree, &flits, Order::Hungry),
+                gossip_plan::one_port(&tree, &flits, Order::Needy),
+            ];
+            for plan in gossips {
+                let kept = replay(&plan.legs, MessageId::pe);
+                assert_eq!(plan.kept_flits(), kept, "{spec} {flits:?}");
+            }
+            let exchanges = [
+                exchange_plan::all_ports(&tree, &rows),
+                exchange_plan::one_port(&tree, &rows),
+            ];
+            for plan in exchanges {
+                let kept = replay(&plan.legs, |message| PeId((message.0 / pes) as u32));
+                assert_eq!(plan.kept_flits(), kept, "{spec} {rows:?}");
+            }
+            let long = 1 + random.below(9);
+            let broadcasts = [
+                broadcast_plan::rounds(&tree, long),
+                broadcast_plan::urgent(&tree, long),
+                broadcast_plan::child_by_child(&tree, long),
+                broadcast_plan::all_ports(&tree, long),
+                broadcast_plan::hypercube(1 + seed as u32 % 4, long),
+            ];
+            for plan in broadcasts {
+                let kept = replay(&plan.legs, |_| PeId::ROOT);
+                assert_eq!(plan.kept_flits, kept, "{spec} {long}");
+            }
+        }
     }
 }

@@ -43,9 +43,9 @@ pub enum Method {
     Even,
     /// Farthest destination first, a cap on packet sizes for each message.
     OneWay,
-    /// Farthest destination first, one cap for all.
+    /// Farthest destination first, one cap or one count for all.
     FarthestFirst,
-    /// Largest tail first, one cap for all.
+    /// Largest tail first, one cap or one count for all.
     LargestTailFirst,
     /// Branch and bound, and local search.
     Search,
@@ -95,7 +95,8 @@ pub fn plan(
     }
 }
 
-/// Returns the best schedule under one cap on packet sizes, one message after the other: `order`
+/// Returns the best schedule under one cap on packet sizes or with one count of packets, one message
+/// after the other: `order`
 /// has each PE with a nonnull message once. Farthest destination first on a path, each message has
 /// its own packet size, and the schedule is optimal.
 ///
@@ -115,7 +116,7 @@ pub fn plan_in_order(
         return Ok(plan);
     }
     let scatter = Scatter::new(tree, flits, cost)?;
-    let (best, method) = scatter.best_under_a_cap(&[scatter.given(order)]);
+    let (best, method) = scatter.best_cut(&[scatter.given(order)]);
     Ok(planned(tree, &scatter, &best, method))
 }
 
@@ -202,8 +203,8 @@ fn time_of_single_flits(cost: LinkCost, messages: &[Message]) -> Ticks {
 
 fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
     let mut bound = bounds::from_the_beginning(scatter);
-    let (mut best, method) = scatter.best_under_a_cap(&EITHER);
-    let under_a_cap = best.time;
+    let (mut best, method) = scatter.best_cut(&EITHER);
+    let unsearched = best.time;
     if best.time > bound && nodes > 0 {
         let outcome = search::search(tree, scatter, bound, nodes, &mut best);
         match outcome {
@@ -215,7 +216,7 @@ fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
         sequence: scatter.runs(&best.packets),
         time: best.time,
         bound,
-        method: match best.time < under_a_cap {
+        method: match best.time < unsearched {
             true => Method::Search,
             false => method,
         },

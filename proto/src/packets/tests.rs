@@ -252,7 +252,7 @@ fn the_largest_tail_goes_first() {
     let tree = tree(&format!("parents:{}", parents.join(",")));
     let flits = with_root(&lengths);
     let scatter = scatter(&tree, &flits, cost("10"));
-    let (best, method) = scatter.best_under_a_cap(&EITHER);
+    let (best, method) = scatter.best_cut(&EITHER);
     assert_eq!((best.time, method), (131, Method::LargestTailFirst));
     assert_eq!(bounds::from_the_beginning(&scatter), 130);
     // Farthest first, with the best count that the large message has there.
@@ -399,5 +399,49 @@ fn a_set_up_cost_is_an_integer_or_a_fraction() {
         "1/65537",
     ] {
         assert!(text.parse::<LinkCost>().is_err(), "{text}");
+    }
+}
+
+/// No requested order or cut of a message beats the plan without such a request, or its bound.
+#[test]
+fn no_request_beats_auto_or_the_bound() {
+    let mut random = SplitMix64::new(17);
+    for seed in 0..60 {
+        let pes = 3 + random.below(8) as usize;
+        let tree = match seed % 3 {
+            0 => tree(&format!("kary:2:{pes}")),
+            _ => tree(&format!("random:{pes}:{seed}")),
+        };
+        let most = [3, 12, 60][random.below(3) as usize];
+        let mut flits: Vec<u64> = (0..pes).map(|_| random.below(most)).collect();
+        flits[0] = 0;
+        let beta = ["0", "1/2", "2", "7"][random.below(4) as usize];
+        let cost = cost(beta);
+        let auto = plan(&tree, &flits, cost, [0, 2000][seed % 2]).expect("it is small");
+        let longest = flits.iter().copied().max().unwrap_or(0);
+        let farthest: Vec<PeId> = messages(&tree, &flits).iter().map(|one| one.pe).collect();
+        let mut nearest = farthest.clone();
+        nearest.sort_by_key(|pe| (tree.depth(*pe), *pe));
+        for order in [None, Some(&farthest[..]), Some(&nearest[..])] {
+            let of_order = match order {
+                Some(order) => plan_in_order(&tree, &flits, cost, order).expect("it is small"),
+                None => auto.clone(),
+            };
+            let case = format!("{seed} {flits:?} {beta} {order:?}");
+            assert!(auto.time <= of_order.time, "{case}");
+            for count in 1..=longest {
+                let split = Split::Count(count);
+                let asked = plan_split(&tree, &flits, cost, &split, order).expect("it is small");
+                assert!(of_order.time <= asked.time, "{case} {count}");
+                assert!(
+                    auto.bound <= asked.time && asked.bound <= asked.time,
+                    "{case}"
+                );
+                if order == Some(&farthest[..]) {
+                    let depths = asked.sequence.iter().map(|run| tree.depth(run.pe));
+                    assert!(depths.rev().is_sorted(), "{case} {count}");
+                }
+            }
+        }
     }
 }

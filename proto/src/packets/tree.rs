@@ -1,5 +1,5 @@
 //! A scatter in packets over any tree, and the schedules without a search: under one cap on packet
-//! sizes, the largest tail first, or the farthest destination first.
+//! sizes or with one count of packets, the largest tail first, or the farthest destination first.
 //!
 //! A packet still needs `(depth - 1) * (setup + size)` when it has left P0. That tail, and not the
 //! depth, ranks packets of several sizes (not in the paper; paper 003, section 4.1 shows that depth
@@ -15,7 +15,7 @@ use crate::{PeId, Tree};
 
 /// Limit of links on the paths of all messages of a plan on a tree.
 const MOST_HOPS: u64 = 20_000_000;
-/// Limit of tried caps times link crossings: a quarter of a second.
+/// Limits of tried caps, and of counts, and of link crossings for either: a quarter of a second.
 const MOST_CAPS: usize = 300;
 const MOST_SENDINGS: u64 = 30_000_000;
 
@@ -139,10 +139,11 @@ impl Scatter {
         whole.max().unwrap_or(0)
     }
 
-    /// Returns the number of link crossings with this cap, which saturates.
-    pub fn sendings(&self, cap: u64) -> u64 {
+    /// Returns the number of link crossings with this cut, which saturates. `packets` maps the length
+    /// of a message in flits to its number of packets.
+    fn sendings(&self, packets: impl Fn(u64) -> u64) -> u64 {
         let all = self.messages.iter();
-        let sendings = all.map(|message| message.hops.saturating_mul(message.flits.div_ceil(cap)));
+        let sendings = all.map(|message| message.hops.saturating_mul(packets(message.flits)));
         sendings.fold(0, u64::saturating_add)
     }
 
@@ -196,27 +197,32 @@ impl Scatter {
         best.unwrap_or((Schedule { packets, time: 0 }, Method::Given))
     }
 
-    /// Returns the quickest schedule under one cap on packet sizes in one of these orders, and its
-    /// method. It tries as many caps as there is time for, the largest first; the first one has no
-    /// effect.
-    pub fn best_under_a_cap(&self, by: &[Sorting]) -> (Schedule, Method) {
-        let lengths = self.messages.iter().map(|message| message.flits);
-        let caps = caps(lengths, MOST_CAPS).tried;
-        let under = |cap: u64| self.best_sorted(self.cut(|flits| flits.div_ceil(cap)), by);
-        let longest = caps.last().map_or(1, |cap| cap.most);
-        let mut best = under(longest);
-        let mut left = MOST_SENDINGS;
-        for cap in caps.iter().rev().map(|cap| cap.least) {
-            let sendings = self.sendings(cap).saturating_mul(by.len() as u64);
-            if sendings > left {
-                break;
-            }
-            left -= sendings;
-            let next = under(cap);
+    /// Returns the quickest schedule in one of these orders, under one cap on packet sizes or with one
+    /// count of packets for all messages, and its method. It tries as many caps and counts as there is
+    /// time for, from whole messages on.
+    pub fn best_cut(&self, by: &[Sorting]) -> (Schedule, Method) {
+        let mut best = self.best_sorted(self.cut(|_| 1), by);
+        // Returns false if there is no time for this cut.
+        let mut offer = |left: &mut u64, packets: &dyn Fn(u64) -> u64| {
+            let sendings = self.sendings(packets).saturating_mul(by.len() as u64);
+            let Some(rest) = left.checked_sub(sendings) else {
+                return false;
+            };
+            *left = rest;
+            let next = self.best_sorted(self.cut(packets), by);
             if next.0.time < best.0.time {
                 best = next;
             }
-        }
+            true
+        };
+        let lengths = self.messages.iter().map(|message| message.flits);
+        let longest = lengths.clone().max().unwrap_or(0);
+        let mut caps = caps(lengths, MOST_CAPS).tried.into_iter().rev();
+        let mut left = MOST_SENDINGS;
+        caps.all(|cap| offer(&mut left, &|flits| flits.div_ceil(cap.least)));
+        let mut left = MOST_SENDINGS;
+        let mut counts = 2..=longest.min(MOST_CAPS as u64);
+        counts.all(|count| offer(&mut left, &|flits| flits.min(count)));
         best
     }
 

@@ -249,6 +249,10 @@ fn what_does_not_fit_is_refused_with_what_would() {
             &["packet 2 would be empty"],
         ),
         (
+            format!("scatter {path} --setup 1 --packets 2 --order search"),
+            &["--order search chooses the packets, too"],
+        ),
+        (
             format!("scatter {path} --setup 1 --packets cap:2"),
             &["for a gather by certification"],
         ),

@@ -86,7 +86,7 @@ fn on_trees(
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
     for Named { name, tree } in trees {
         let (plan, bound) = tree_plans::exchange(tree, flits, args.ports)?;
-        rows.push(Row::new(name, "tree", plan.time_steps, plan.kept_flits));
+        rows.push(Row::new(name, "tree", plan.time_steps, plan.kept_flits()));
         bounds.push(bound);
     }
     Ok(Comparison {
@@ -100,7 +100,7 @@ fn on_trees(
 fn between_hosts(args: &CompareExchangeArgs, flits: &[Vec<u64>]) -> Comparison {
     let network = args.tree.network.as_deref().unwrap_or_default();
     let row = |algorithm, plan: &Timetable| {
-        Row::new(network, algorithm, plan.time_steps, plan.kept_flits)
+        Row::new(network, algorithm, plan.time_steps, plan.kept_flits())
     };
     let mut all = comparison("shared", flits);
     all.bound_steps = hosts::least_steps(flits);

@@ -49,14 +49,14 @@ fn compared(
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
     for Named { name, tree } in trees {
         let (plan, bound) = flood(tree, flits, args.ports)?;
-        rows.push(Row::new(name, "flood", plan.time_steps, plan.kept_flits));
+        rows.push(Row::new(name, "flood", plan.time_steps, plan.kept_flits()));
         if goes_around {
             let plan = ring_emulation(tree);
             rows.push(Row::new(
                 name,
                 "ring-emulation",
                 plan.time_steps,
-                plan.kept_flits,
+                plan.kept_flits(),
             ));
         }
         bounds.push(bound);

@@ -67,9 +67,9 @@ impl Covered {
             pes: self.cover.nodes.len(),
             nodes: Some(self.cover.nodes),
             trees: self.cover.trees,
-            crossings: Crossings::Listed(plan.legs),
             time_steps: plan.time_steps,
-            kept_flits: plan.kept_flits,
+            kept_flits: plan.kept_flits(),
+            crossings: Crossings::Listed(plan.legs),
             ..StaticPlan::default()
         }
     }
@@ -84,14 +84,14 @@ fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
     Ok((covered, flits))
 }
 
-/// Returns the plan with the requested distribution, or the quickest; of equals the one that cuts the
-/// fewest messages.
+/// Returns the plan with the requested distribution, or the quickest, and the flits on each tree; of
+/// equals the one that cuts the fewest messages.
 fn dealt(
     args: &PlanRoundArgs,
     cover: &Cover,
     flits: &[u64],
     plan: impl Fn(&Cover, &[Vec<u64>]) -> Timetable,
-) -> (String, Timetable) {
+) -> (String, Timetable, Vec<Vec<u64>>) {
     let deals = match args.deal {
         None | Some(DealArg::Auto) => Deal::ALL.to_vec(),
         Some(DealArg::Whole) => vec![Deal::Whole],
@@ -100,9 +100,9 @@ fn dealt(
     };
     let plans = deals.into_iter().map(|how| {
         let dealt = cover_plan::deal(cover, flits, how);
-        (how.to_string(), plan(cover, &dealt))
+        (how.to_string(), plan(cover, &dealt), dealt)
     });
-    let quickest = plans.min_by_key(|(_, plan)| plan.time_steps);
+    let quickest = plans.min_by_key(|(_, plan, _)| plan.time_steps);
     quickest.unwrap_or_default()
 }
 
@@ -144,7 +144,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         (args.plan.simulate, "--simulate"),
     ])?;
     let (covered, flits) = asked(&args.plan)?;
-    let (deal, plan) = dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter);
+    let (deal, plan, _) = dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter);
     let (ports, distances) = (covered.ports(), &covered.distances);
     let bound_steps = cover_plan::least_steps_of_scatter(ports, distances, &flits);
     Ok(StaticPlan {
@@ -163,12 +163,13 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
         (args.plan.simulate, "--simulate"),
     ])?;
     let (covered, flits) = asked(&args.plan)?;
-    let (deal, plan) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
+    let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
     let (ports, distances) = (covered.ports(), &covered.distances);
     let bound_steps = cover_plan::least_steps_of_gather(ports, distances, &flits);
     Ok(StaticPlan {
         operation: "gather",
         messages: messages(&flits, |pe| [pe, PeId::ROOT]),
+        control: cover_plan::control_of_gather(&covered.cover, &of_trees),
         bound_steps,
         ..covered.plan(deal, plan)
     })

@@ -105,7 +105,7 @@ fn of_timetable(algorithm: &str, plan: Timetable, bound_steps: u64) -> StaticPla
         algorithm: algorithm.to_owned(),
         time_steps: plan.time_steps,
         bound_steps,
-        kept_flits: plan.kept_flits,
+        kept_flits: plan.kept_flits(),
         crossings: Crossings::Listed(plan.legs),
         ..StaticPlan::default()
     }

@@ -84,10 +84,10 @@ fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
         nodes: topology.nodes.clone(),
         pes: tree.len(),
         messages: messages(tree, &flits),
-        crossings: Crossings::Listed(plan.legs),
         time_steps: plan.time_steps,
         bound_steps,
-        kept_flits: plan.kept_flits,
+        kept_flits: plan.kept_flits(),
+        crossings: Crossings::Listed(plan.legs),
         played: Played::by_ports(args.ports, || played(tree, &flits)),
         ..StaticPlan::default()
     })

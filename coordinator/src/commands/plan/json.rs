@@ -72,8 +72,9 @@ struct Message {
     arrival_step: u64,
 }
 
+/// A control item of a plan.
 #[derive(Serialize)]
-struct Item {
+pub struct Item {
     step: u64,
     from: u32,
     to: u32,
@@ -111,20 +112,26 @@ fn messages<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok,
 
 fn control<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok, S::Error> {
     let control = plan.iter().flat_map(|plan| &plan.control);
-    serializer.collect_seq(control.map(|control: &ControlPlan| Item {
-        step: control.step,
-        from: control.from.0,
-        to: control.to.0,
-        kind: match control.item {
-            Control::Token => Kind::Token,
-            Control::Certificate(certificate) => Kind::Certificate {
-                lag_steps: certificate.lag,
-                stream_flits: certificate.stream,
+    serializer.collect_seq(control.map(Item::from))
+}
+
+impl From<&ControlPlan> for Item {
+    fn from(control: &ControlPlan) -> Item {
+        Item {
+            step: control.step,
+            from: control.from.0,
+            to: control.to.0,
+            kind: match control.item {
+                Control::Token => Kind::Token,
+                Control::Certificate(certificate) => Kind::Certificate {
+                    lag_steps: certificate.lag,
+                    stream_flits: certificate.stream,
+                },
+                Control::Order { after } => Kind::Order { after_steps: after },
+                Control::Wakeup { after } => Kind::Wakeup { after_steps: after },
+                // Follows the data, outside the plan.
+                Control::Receipt => Kind::Receipt,
             },
-            Control::Order { after } => Kind::Order { after_steps: after },
-            Control::Wakeup { after } => Kind::Wakeup { after_steps: after },
-            // Follows the data, outside the plan.
-            Control::Receipt => Kind::Receipt,
-        },
-    }))
+        }
+    }
 }

@@ -123,6 +123,13 @@ pub fn scatter(
             "sizes and sequence say in which order packets leave: leave out --order".to_owned(),
         ));
     }
+    if let (Some(Packets::Split(Split::Count(_))), Some(Order::Search(_))) =
+        (&args.packets.packets, &args.order)
+    {
+        faults.push(PlanError::Packets(
+            "--order search chooses the packets, too: leave out either".to_owned(),
+        ));
+    }
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let order = match &args.order {
         None | Some(Order::Search(_)) => None,

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use comfy_table::Table;
 use flitcast_proto::items::Leg;
 use flitcast_proto::ops::Operation;
-use flitcast_proto::ops::plan::{MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch};
+use flitcast_proto::ops::plan::{
+    ControlPlan, MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch,
+};
 use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 use serde::{Serialize, Serializer};
 
 use super::args::{PlanScatterArgs, PrintArgs};
 use super::command::{PlanError, topology_and_lengths};
+use super::json::Item;
 use super::simulate::{Played, against_crossings};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
@@ -47,6 +50,8 @@ pub struct StaticPlan {
     pub messages: Vec<PlannedMessage>,
     /// The crossings.
     pub crossings: Crossings,
+    /// The control items by step, each with the index of its tree.
+    pub control: Vec<(usize, ControlPlan)>,
     /// The step of the last arrival.
     pub time_steps: u64,
     /// A lower bound of the steps of any plan.
@@ -168,6 +173,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         played,
         crossings: Crossings::Ways(tree, plans),
         trees: Vec::new(),
+        control: Vec::new(),
     })
 }
 
@@ -191,8 +197,12 @@ struct PlanReport<'a> {
     trees: &'a [Tree],
     #[serde(skip_serializing_if = "Option::is_none")]
     messages: Option<Vec<Message>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control_items: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "crossings")]
     crossings: Option<&'a Crossings>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty", serialize_with = "control")]
+    control: &'a [(usize, ControlPlan)],
 }
 
 #[derive(Serialize)]
@@ -214,6 +224,14 @@ struct OfPe {
     first_step: u64,
     /// The step in which its last flit reaches its destination.
     arrival_step: u64,
+}
+
+/// A control item on one of several trees.
+#[derive(Serialize)]
+struct OfTree {
+    tree: usize,
+    #[serde(flatten)]
+    item: Item,
 }
 
 #[derive(Serialize)]
@@ -250,6 +268,13 @@ fn crossings<S: Serializer>(all: &Option<&Crossings>, to: S) -> Result<S::Ok, S:
         to: leg.to.0,
         first_step: leg.first_step,
         every: leg.every,
+    }))
+}
+
+fn control<S: Serializer>(control: &&[(usize, ControlPlan)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(control.iter().map(|(tree, item)| OfTree {
+        tree: *tree,
+        item: item.into(),
     }))
 }
 
@@ -306,7 +331,9 @@ impl StaticPlan {
             kept_flits: self.kept_flits,
             trees: if summary { &[] } else { &self.trees },
             messages: (!summary).then(|| self.told_messages()),
+            control_items: (summary && !self.control.is_empty()).then_some(self.control.len()),
             crossings: (!summary).then_some(&self.crossings),
+            control: if summary { &[] } else { &self.control },
         };
         serde_json::to_writer(&mut *out, &report)?;
         out.write_all(b"\n")
@@ -370,6 +397,13 @@ impl StaticPlan {
             });
             let (trees, depth) = (self.trees.len(), pes.max().unwrap_or(0));
             out.push_str(&format!("  trees        {trees}, depth {depth}\n"));
+        }
+        if let Some((_, last)) = self.control.last() {
+            let items = self.control.len();
+            out.push_str(&format!(
+                "  control      {items} items, the last in step {}\n",
+                last.step
+            ));
         }
         out.push_str(&format!(
             "  time         {}\n  bound        {}: {}\n  kept         at most {} in a PE\n",

@@ -5,6 +5,7 @@ use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::job::model::BUFFER_BYTES;
+use crate::options::order::MessageOrder;
 
 const MBIT_100: f64 = 80.0;
 const GBIT: f64 = 8.0;
@@ -57,16 +58,27 @@ fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> 
     let tree = tree(spec);
     let bytes = operation.by_delivery(&tree, lengths);
     let model = model(&tree, ns_per_byte);
-    foresee_best(
-        &tree,
+    foreseen(&tree, operation, None, &bytes, &model)
+}
+
+fn foreseen(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flit_bytes: Option<u32>,
+    bytes: &[u64],
+    model: &Model,
+) -> Foreseen {
+    let way = Way {
         operation,
-        Pacing::default(),
-        &bytes,
-        None,
-        &model,
-        &AtomicBool::new(false),
-    )
-    .expect("a schedule")
+        baseline: None,
+        pacing: None,
+        flit_bytes,
+        packets: None,
+        order: MessageOrder::Tail,
+        covers: false,
+    };
+    let planned = (tree, &way, Pacing::default());
+    foresee_best(planned, bytes, model, &AtomicBool::new(false)).expect("a schedule")
 }
 
 /// Plans one message from end to end of a path of eight.
@@ -102,17 +114,8 @@ fn what_is_chosen_is_what_was_predicted() {
         let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
         let asked = Some(USUAL_FLIT_BYTES);
         let model = model(&tree, MBIT_100);
-        foresee_best(
-            &tree,
-            Operation::Scatter,
-            Pacing::default(),
-            &bytes,
-            asked,
-            &model,
-            &AtomicBool::new(false),
-        )
+        foreseen(&tree, Operation::Scatter, asked, &bytes, &model)
     };
-    let usual = usual.expect("a schedule");
     assert_eq!((usual.flit_bytes, usual.chosen), (USUAL_FLIT_BYTES, None));
     assert_eq!(usual.prediction.round_ns(), why.usual_ns);
 }

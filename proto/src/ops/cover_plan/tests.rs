@@ -161,7 +161,7 @@ fn a_port_for_each_child_of_p0_gathers_as_the_spec_says() {
     };
     let path = tree("path:6");
     let flits = [0, 2, 3, 0, 2, 1];
-    let (_, lags) = streams(&path, &flits, 11, 2);
+    let Streams { lags, .. } = streams(&path, &flits, 11, 2);
     assert_eq!(lags[1..], [2, 2, 3, 1, 1]);
     assert_eq!(steps_of_gather_on_a_tree(&path, &flits), 20);
     let equal = |spec: &str, each: u64| {

@@ -105,7 +105,9 @@ impl Request {
         let order = args.order;
         let unordered = order != MessageOrder::Tail && args.algorithm != ScatterAlgorithm::Fdf;
         let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
+        let auto = args.algorithm == ScatterAlgorithm::Auto;
         let ways = choosing.then(|| Ways {
+            any_tree: auto,
             candidates: ours(candidates::all(name)),
             any_pacing: false,
         });
@@ -152,6 +154,7 @@ impl Request {
         };
         let auto = algorithm == Some(GatherAlgorithm::Auto);
         let ways = choosing(&round, auto).then(|| Ways {
+            any_tree: auto,
             candidates: ours(candidates::all(GATHER.name())),
             any_pacing: pacing.is_some(),
         });
@@ -186,6 +189,7 @@ impl Request {
             let mut candidates = ours(candidates::all(operation.name()));
             candidates.retain(|candidate| auto || candidate.operation == operation);
             Ways {
+                any_tree: auto,
                 candidates,
                 any_pacing: false,
             }
@@ -247,6 +251,7 @@ impl Request {
         let [among_all, over_tree] = usual;
         let auto = any_of.is_some();
         let ways = choosing(&round, auto).then(|| Ways {
+            any_tree: auto,
             candidates: any_of.unwrap_or_else(|| ours(candidates::all(over_tree.name()))),
             any_pacing: false,
         });
@@ -298,6 +303,10 @@ impl Request {
             like,
         } = asked;
         let mut faults = Vec::new();
+        let mut args = args;
+        if ways.as_ref().is_some_and(|ways| ways.any_tree) {
+            args.transfer.tree.leave_open();
+        }
         let described = local_topologies(&args.transfer.tree, spanning)
             .map_err(|found| faults.extend(found))
             .ok();
@@ -547,7 +556,13 @@ impl Request {
                     return Ok(request);
                 };
                 if let Operation::Gossip(_) = like {
-                    ways.candidates.extend(candidates_on(&topologies[0]));
+                    let pes = topologies[0].tree.len();
+                    let longest = |row: &[u64]| row.iter().copied().max().unwrap_or(0);
+                    let lengths: Vec<u64> = bytes.chunks(pes).map(longest).collect();
+                    let link = link.map(|link| link.link());
+                    let priced = link.as_ref().map(|link| (link, &lengths[..]));
+                    ways.candidates
+                        .extend(candidates_on(&topologies[0], priced));
                 }
                 let offer = Offer {
                     topologies,

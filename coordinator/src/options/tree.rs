@@ -50,6 +50,13 @@ pub struct ClusterArgs {
 }
 
 impl TreeArgs {
+    /// Leaves the tree of a network open, unless an option is about it.
+    pub fn leave_open(&mut self) {
+        if self.tree.is_none() && self.network.is_some() && self.spanning.is_none() {
+            self.tree = Some("auto".to_owned());
+        }
+    }
+
     /// Returns whether the tree is to be chosen.
     pub fn is_auto(&self) -> bool {
         self.tree.as_deref() == Some("auto")

@@ -193,7 +193,7 @@ impl Bench {
         let (request, trees) = base(asked, &args);
         let mut known = candidates::all(operation);
         if let (Operation::Gossip(_), Ok(trees)) = (asked, &trees) {
-            known.extend(candidates_on(&trees.schedules));
+            known.extend(candidates_on(&trees.schedules, None));
         }
         known.extend(candidates::to_measure_against(operation));
         let (named, mut faults) = chosen(&args.algorithms, operation, &known);

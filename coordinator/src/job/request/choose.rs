@@ -8,8 +8,10 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use flitcast_proto::cost::Edge;
+use flitcast_proto::ops::Fits;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
 use serde::Serialize;
@@ -25,17 +27,30 @@ use crate::ways::candidates::Candidate;
 
 /// Flit payloads that are tried if none is requested: a short one fills the pipe of a deep tree sooner,
 /// a long one costs less software.
-pub const FLITS: [u32; 3] = [16 << 10, 64 << 10, 256 << 10];
+pub const FLITS: [u32; 3] = [64 << 10, 16 << 10, 256 << 10];
 
 /// Ratio of predicted times within which predictions count as equal. The shallowest tree and the
 /// longest flits are then chosen, because they cost least where predictions are incomplete.
 const ALIKE: f64 = 1.02;
+
+/// Returns the time that a choice may take until another prediction: for the first flit size, in which
+/// the algorithms differ most, as long as a user waits without a question; for the others a part of
+/// the predicted time, or what no user notices.
+fn budget(pass: usize, best_ns: u64) -> Duration {
+    match pass {
+        0 => Duration::from_millis(250),
+        _ => Duration::from_nanos(best_ns / 20).max(Duration::from_millis(20)),
+    }
+}
 
 /// The chosen algorithm, and the number of alternatives.
 #[derive(Clone, Debug, Serialize)]
 pub struct Choice {
     /// The number of predicted alternatives.
     pub ways: usize,
+    /// The time that the choice took.
+    #[serde(rename = "took_us", serialize_with = "as_micros")]
+    pub took_ns: u64,
     /// The choice.
     pub chosen: Forecast,
     /// The next best on another tree or by another algorithm, if there is one.
@@ -67,13 +82,14 @@ impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Choice {
             ways,
+            took_ns,
             chosen,
             runner_up,
         } = self;
-        let time = Nanos(chosen.predicted_ns);
+        let [time, took] = [chosen.predicted_ns, *took_ns].map(Nanos);
         write!(
             f,
-            "{chosen}: {time}, of {ways} predictions none is less by 2 %"
+            "{chosen}: {time}, of {ways} predictions in {took} none is less by 2 %"
         )?;
         if let Some(next) = runner_up {
             let more = next.predicted_ns as f64 / chosen.predicted_ns.max(1) as f64 - 1.0;
@@ -107,33 +123,41 @@ pub struct Offer<'a> {
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
-    let mut ways: Vec<(Forecast, Request)> = Vec::new();
-    for topology in &offer.topologies {
+    let began = Instant::now();
+    let mut open: Vec<(usize, &Candidate, Request)> = Vec::new();
+    for (place, topology) in offer.topologies.iter().enumerate() {
         let request = on(&request, topology, offer.link);
-        for candidate in &offer.candidates {
-            let works = candidate.check(topology, topology).is_ok();
-            if !works
-                || candidate
-                    .pacing
-                    .is_some_and(|pacing| !offer.any_pacing && !is_safe(&request, pacing))
-            {
-                continue;
+        let works = offer.candidates.iter().filter(|candidate| {
+            // Data between any two PEs does not go over the tree.
+            let uses_tree = !matches!(candidate.operation.fits(), Fits::Complete | Fits::Cubes);
+            let is_safe = |pacing| offer.any_pacing || is_safe(&request, pacing);
+            (uses_tree || place == 0)
+                && candidate.check(topology, topology).is_ok()
+                && candidate.pacing.is_none_or(is_safe)
+        });
+        open.extend(works.map(|candidate| (place, candidate, request.clone())));
+    }
+    let mut ways: Vec<(Forecast, Request)> = Vec::new();
+    for (pass, &flit_bytes) in offer.flits.iter().enumerate() {
+        for (place, candidate, request) in &open {
+            let best = ways.iter().map(|(way, _)| way.predicted_ns).min();
+            if best.is_some_and(|best| began.elapsed() > budget(pass, best)) {
+                break;
             }
-            for &flit_bytes in &offer.flits {
-                let request = Request {
-                    way: candidate.way(Some(flit_bytes)),
-                    ..request.clone()
-                };
-                let way = Forecast {
-                    algorithm: candidate.name,
-                    tree: topology.name.clone(),
-                    flit_bytes,
-                    predicted_ns: predicted_ns(&request, offer.bytes, flit_bytes)?,
-                };
-                ways.push((way, request));
-            }
+            let request = Request {
+                way: candidate.way(Some(flit_bytes)),
+                ..request.clone()
+            };
+            let way = Forecast {
+                algorithm: candidate.name,
+                tree: offer.topologies[*place].name.clone(),
+                flit_bytes,
+                predicted_ns: predicted_ns(&request, offer.bytes, flit_bytes)?,
+            };
+            ways.push((way, request));
         }
     }
+    let took = began.elapsed();
     ways.sort_by_key(|(way, _)| way.predicted_ns);
     let count = ways.len();
     let Some(least) = ways.first().map(|(way, _)| way.predicted_ns) else {
@@ -155,6 +179,7 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault>
     Ok(Request {
         choice: Some(Choice {
             ways: count,
+            took_ns: took.as_nanos() as u64,
             chosen,
             runner_up,
         }),

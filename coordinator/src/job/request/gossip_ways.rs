@@ -1,6 +1,7 @@
 //! The gossip algorithms that users request by name, with those of a network.
 
-use flitcast_proto::gossip::{Algorithm, Arena, NameError};
+use flitcast_proto::cost::Link;
+use flitcast_proto::gossip::{Algorithm, Arena, NameError, Prices, choose};
 use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
 
 use super::RequestError;
@@ -56,19 +57,42 @@ fn arena_of(topology: &Topology) -> Result<Arena, String> {
     }
 }
 
-/// Returns the algorithms of a network that support PEs with one port and have no parameters, for a
-/// choice: the others save start-ups, which cost little over TCP.
-pub fn candidates_on(topology: &Topology) -> Vec<Candidate> {
-    let arena = arena_of(topology).ok();
+/// Returns the algorithms of a network without parameters, for a choice, and the cheapest one for
+/// blocks of these lengths if the links' costs are known.
+pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Vec<Candidate> {
+    let Ok(arena) = arena_of(topology) else {
+        return Vec::new();
+    };
     let names = ["approach1", "halves", "neighbour"].iter();
-    let suiting = names.filter_map(|name| {
-        let one = OnNetwork::new(arena.clone()?, name.parse().ok()?).ok()?;
-        Some(Candidate {
-            name: one.algorithm(),
-            operation: Operation::Gossip(Gossip::OnNetwork(Some(one))),
-            pacing: None,
-            baseline: None,
-        })
+    let named = names.filter_map(|name| name.parse().ok());
+    let cheapest = priced.map(|(link, lengths)| cheapest(&arena, link, lengths));
+    let mut suiting: Vec<OnNetwork> = Vec::new();
+    for algorithm in named.chain(cheapest) {
+        let one = OnNetwork::new(arena.clone(), algorithm).ok();
+        suiting.extend(one.filter(|one| !suiting.contains(one)));
+    }
+    let suiting = suiting.into_iter().map(|one| Candidate {
+        name: one.algorithm(),
+        operation: Operation::Gossip(Gossip::OnNetwork(Some(one))),
+        pacing: None,
+        baseline: None,
     });
     suiting.collect()
+}
+
+/// Unit of the lengths of blocks for a choice by formula.
+const BLOCK_UNIT_BYTES: u64 = 1 << 10;
+
+/// Returns the algorithm with the least cost in the paper's model, in which a packet of F flits over
+/// links of its own takes `t_s + F * t_l`.
+fn cheapest(arena: &Arena, link: &Link, lengths: &[u64]) -> Algorithm {
+    let flits = lengths.iter().map(|bytes| bytes.div_ceil(BLOCK_UNIT_BYTES));
+    let price = |ns: f64| (ns.round() as u64).min(Prices::MAX);
+    let prices = Prices {
+        startup: price(link.latency_ns + link.setup_ns),
+        hop: 0,
+        flit: price(link.ns_per_byte * BLOCK_UNIT_BYTES as f64),
+        unit: 1,
+    };
+    choose(arena, &flits.collect::<Vec<_>>(), &prices)
 }

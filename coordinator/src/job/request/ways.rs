@@ -11,6 +11,8 @@ use crate::ways::candidates::Candidate;
 
 /// The alternatives of a request.
 pub struct Ways {
+    /// Whether a network's tree is open, too, unless it was requested.
+    pub any_tree: bool,
     /// All algorithms that work.
     pub candidates: Vec<Candidate>,
     /// Whether the user requested a pacing.

@@ -60,7 +60,7 @@ fn one_line_says_why() {
         .find(|line| line.starts_with("  chosen: "))
         .expect("a line");
     assert!(
-        line.contains(" predictions none is less by 2 %; next fdf on "),
+        line.contains(" none is less by 2 %; next fdf on "),
         "{line}"
     );
 }

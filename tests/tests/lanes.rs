@@ -168,10 +168,10 @@ fn under_way(place: &Place, line: &str) -> Running {
 /// Creates long messages for P1 to P4, so that there is time for faults.
 fn fill_long(input: &Path) {
     for (pe, bytes) in [
-        (1, 2_000_000),
-        (2, 1_500_000),
-        (3, 1_700_000),
-        (4, 1_500_001),
+        (1, 20_000_000),
+        (2, 15_000_000),
+        (3, 17_000_000),
+        (4, 15_000_001),
     ] {
         fill(&input.join(format!("p{pe}")), bytes);
     }

@@ -11,6 +11,7 @@
 //! ([`super::in_order`]).
 
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::Mutex;
 
 use super::gossip;
@@ -116,12 +117,12 @@ impl OnNetwork {
         }
     }
 
-    /// Returns the flits of each part of a block of this length.
-    pub(super) fn part_flits(self, flits: u64) -> Vec<u64> {
+    /// Returns the flits of each part of a block of this length, the last ones of the block first: if
+    /// there are any, the first part has one.
+    pub(super) fn part_flits(self, flits: u64) -> Vec<Range<u64>> {
         let parts = self.parts();
-        let ends = (0..=parts).map(|part| share(flits, part, parts));
-        let ends: Vec<u64> = ends.collect();
-        ends.windows(2).map(|ends| ends[1] - ends[0]).collect()
+        let part = |part| share(flits, part, parts)..share(flits, part + 1, parts);
+        (0..parts).rev().map(part).collect()
     }
 
     /// Returns the crossings between the PEs of a tree without absent PEs.
@@ -141,10 +142,10 @@ impl OnNetwork {
         };
         let (pes, parts) = (flits.len(), self.parts());
         let of_parts = flits.iter().map(|flits| self.part_flits(*flits));
-        let of_parts: Vec<Vec<u64>> = of_parts.collect();
+        let of_parts: Vec<Vec<Range<u64>>> = of_parts.collect();
         // By message id: the first part of each block, then the second part of each, and so on.
-        let lengths = (0..parts).flat_map(|part| of_parts.iter().map(move |of| of[part]));
-        let lengths: Vec<u64> = lengths.collect();
+        let lengths = (0..parts).flat_map(|part| of_parts.iter().map(move |of| &of[part]));
+        let lengths: Vec<u64> = lengths.map(|flits| flits.end - flits.start).collect();
         let (mut crossings, mut packet) = (Vec::new(), 0);
         for step in gossip.steps() {
             let mut packets = step.packets;
@@ -153,14 +154,15 @@ impl OnNetwork {
             for sent in &packets {
                 for piece in gossip.blocks.pieces(sent.class, &sent.flits) {
                     let block = piece.message.index();
-                    let (mut part, mut before) = (0, 0);
-                    while before + of_parts[block][part] <= piece.offset {
-                        before += of_parts[block][part];
-                        part += 1;
-                    }
+                    let mut of_block = of_parts[block].iter().enumerate();
+                    let Some((part, flits)) =
+                        of_block.find(|(_, flits)| flits.contains(&piece.offset))
+                    else {
+                        continue;
+                    };
                     crossings.push(Crossing {
                         message: MessageId((block + part * pes) as u64),
-                        offset: piece.offset - before,
+                        offset: piece.offset - flits.start,
                         flits: piece.flits,
                         from: sent.from,
                         to: sent.to,

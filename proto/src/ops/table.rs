@@ -418,11 +418,23 @@ impl Operation {
     pub(super) fn part_flits(self, tree: &Tree, flits: u64) -> Vec<u64> {
         match self {
             Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
-                one.part_flits(flits)
+                let parts = one.part_flits(flits).into_iter();
+                parts.map(|flits| flits.end - flits.start).collect()
             }
             // A ring of all PEs.
             Operation::Gossip(Gossip::OnNetwork(_)) => vec![flits],
             _ => even_flits(flits, self.parts(tree)),
+        }
+    }
+
+    /// Returns the number in a message of `flits` flits of one of the flits of a part, all counted
+    /// from 0.
+    pub fn flit_of_part(self, tree: &Tree, flits: u64, part: usize, flit: u64) -> u64 {
+        match self {
+            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+                one.part_flits(flits)[part].start + flit
+            }
+            _ => flit * self.parts(tree) as u64 + part as u64,
         }
     }
 

@@ -11,7 +11,7 @@ use flitcast_proto::items::Message;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
-use flitcast_proto::{DeliveryId, PeId, RoundId, Tree};
+use flitcast_proto::{DeliveryId, PeId, RoundId, Time, Tree};
 
 use super::Plant;
 use super::cause::Cause;
@@ -371,12 +371,11 @@ impl World {
         self.wire(way).has_ended()
     }
 
-    /// Records the begin of a round at P0.
-    pub(super) fn begin(&mut self, round: RoundId) {
-        let now = self.now;
-        let left: f64 = self.wires.values().map(|wire| wire.busy_ns(now)).sum();
+    /// Records the begin of a round at P0, now or later.
+    pub(super) fn begin(&mut self, round: RoundId, Time(at): Time) {
+        let left: f64 = self.wires.values().map(|wire| wire.busy_ns(at)).sum();
         let place = round.0 as usize;
-        self.rounds_ns[place] = (now, now);
+        self.rounds_ns[place] = (at, at);
         self.left_ns[place] = left.ceil() as u64;
     }
 

@@ -91,7 +91,7 @@ pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
     let items = check_items(items.fold(0, u64::saturating_add))?;
     let run = sim::run(tree, operation, flits)?;
     let mut planned: Vec<(Hop, u64)> = plan.crossings.legs().flat_map(flits_of).collect();
-    let mut played = played(&run, tree, operation);
+    let mut played = played(&run, tree, operation, |_| 0);
     planned.sort_unstable();
     played.sort_unstable();
     if planned.len() != played.len() {
@@ -136,16 +136,19 @@ fn flits_of(leg: Leg) -> impl Iterator<Item = (Hop, u64)> {
     (0..leg.flits).map(flit)
 }
 
-/// Returns every flit that crossed in a simulation, and its step. The flits of a message in parts
-/// were distributed over the parts in turn.
-fn played(run: &Simulated, tree: &Tree, operation: Operation) -> Vec<(Hop, u64)> {
-    let parts = operation.parts(tree) as u64;
+/// Returns every flit that crossed in a simulation of messages with these lengths, and its step.
+fn played(
+    run: &Simulated,
+    tree: &Tree,
+    operation: Operation,
+    lengths: impl Fn(MessageId) -> u64,
+) -> Vec<(Hop, u64)> {
     let flits = run.crossings.iter().filter_map(|crossing| {
         let Item::Flit { message, index } = crossing.item else {
             return None;
         };
         let (whole, part) = operation.whole(tree, message.id);
-        let flit = (index - 1) * parts + part as u64;
+        let flit = operation.flit_of_part(tree, lengths(whole), part, index - 1);
         Some(((whole, flit, crossing.from, crossing.to), crossing.step))
     });
     flits.collect()
@@ -177,7 +180,8 @@ pub fn against_packets(
             planned.extend(flits.map(|flit| (piece.message, flit, packet.from, packet.to)));
         }
     }
-    let played = played(&run, tree, operation).into_iter();
+    let length = |message: MessageId| lengths[message.index()];
+    let played = played(&run, tree, operation, length).into_iter();
     let mut played: Vec<Hop> = played.map(|(hop, _)| hop).collect();
     planned.sort_unstable();
     played.sort_unstable();

@@ -46,7 +46,7 @@ impl RoundsIo for StormIo {
         let mut round = Round::observed(id, tree, *pe, brief, late);
         if *pe == scenario.tree.root() {
             self.started = at;
-            self.process.world.borrow_mut().begin(id);
+            self.process.world.borrow_mut().begin(id, at);
         }
         if self.is_triggered() {
             round.handle_trigger(at);

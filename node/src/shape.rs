@@ -141,11 +141,13 @@ impl Shape {
                 // have to wait for one that is still far away.
                 let at = lands(incoming.departs, &self.receives);
                 ready!(ports.alarm.poll_until(cx, at))?;
-                let packets = u64::from(is_flit && !incoming.joins);
-                let arrives =
-                    ports
-                        .receive
-                        .arrive(incoming.departs, packets, bytes, &self.receives);
+                let packets = u64::from(!incoming.joins);
+                let receive = &mut ports.receive;
+                let arrives = match is_flit {
+                    true => receive.arrive(incoming.departs, packets, bytes, &self.receives),
+                    // A few bytes occupy no port.
+                    false => at,
+                };
                 *incoming.arrives.insert(arrives)
             }
         };

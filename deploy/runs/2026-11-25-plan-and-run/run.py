@@ -94,7 +94,9 @@ def planned_ms(flitcast, operation, place, algorithm, link):
     flits = parts(place, algorithm)
     lengths = {"broadcast": ["--size", "4"], "exchange": ["--lengths", "each:1"]}
     lengths = lengths.get(operation, ["--lengths", f"equal:{flits}"])
-    command = [flitcast, "plan", operation, *place.split(), *lengths, "--format", "json"]
+    # A network's plan has a port for each neighbour in any case.
+    planned = place.replace(" --ports multi", "") if "network" in place else place
+    command = [flitcast, "plan", operation, *planned.split(), *lengths, "--format", "json"]
     if operation != "scatter":
         command += ["--algorithm", algorithm]
     plan, _ = told(command)

@@ -129,8 +129,8 @@ impl<'a> RoundsIo for NodeIo<'a> {
     }
 
     fn is_triggered(&self) -> bool {
-        let mut triggered = self.brief.operation.triggered(&self.tree);
-        triggered.any(|pe| pe == self.pe)
+        let operation = self.brief.operation;
+        operation.is_triggered(&self.tree, self.pe)
     }
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<Told<'a>> {

@@ -74,8 +74,8 @@ impl Joining {
         std::fs::write(&file, text).expect("it can be written");
     }
 
-    /// Returns the coordinator's listen address: a port of its own, since the coordinators of Slurm
-    /// jobs listen on 7117 of all addresses.
+    /// Returns the coordinator's listen address. Coordinators in Slurm jobs listen on port 7117 of all
+    /// addresses, so this is another port.
     pub fn at(&self) -> String {
         format!("{}.100:7116", self.net)
     }

@@ -49,6 +49,21 @@ fn assert_simulates(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
     assert_agree(&plan(tree, operation, flits), &run);
 }
 
+/// The orders to twelve leaves take no port from the flits that their parent forwards.
+#[test]
+fn a_bound_is_none_of_a_port_that_orders_do_not_use() {
+    let parents = (0..14).map(|pe: u32| match pe {
+        0 => None,
+        1 => Some(PeId(0)),
+        _ => Some(PeId(1)),
+    });
+    let tree = Arc::new(Tree::from_parents(parents.collect()).unwrap());
+    let flits: Vec<u64> = (0..14).map(|pe| u64::from(pe > 1)).collect();
+    for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
+        assert_simulates(&tree, Operation::Certification(sync), &flits);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 

@@ -245,8 +245,8 @@ pub struct TransferArgs {
     #[arg(long, value_name = "SIZE")]
     pub flit_size: Option<String>,
     /// Emulate links: rate=RATE (kbit, mbit, gbit), latency=TIME (ns, us, ms, s) or both, as in
-    /// rate=200mbit,latency=1ms, and setup=TIME, which each flit occupies the link in addition. A tree
-    /// file may set these for single edges [default: as fast as the machine].
+    /// rate=200mbit,latency=1ms, and setup=TIME, for which each flit occupies the link in addition, or
+    /// each packet of a gossip or an exchange. A tree file may set these for single edges [default: as fast as the machine].
     #[arg(long, value_name = "LINK")]
     pub link: Option<String>,
     /// Use the measurements of this profile of `flitcast calibrate`, made on this tree, instead of a

@@ -25,7 +25,7 @@ pub struct LinkSpec {
     pub rate: Option<BitRate>,
     /// The latency added to the machine's own.
     pub latency: Option<ExactTime>,
-    /// The time for which a flit occupies the ports at both ends, whatever its length.
+    /// The time for which a packet occupies the ports at both ends, whatever its length.
     pub setup: Option<ExactTime>,
 }
 

@@ -14,7 +14,7 @@ use super::table::{
     AllPorts, Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers,
 };
 use crate::items::{Control, Message, Route, Transmit, Violation};
-use crate::schedule::bounds::gather_steps;
+use crate::schedule::bounds::{gather_steps, gather_steps_beside_control};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
@@ -67,6 +67,7 @@ pub(super) const PARALLEL: Entry = Entry {
     is_duplex: false,
     all_ports: AllPorts::Never,
     peers: no_peers,
+    bound: gather_steps_beside_control,
     ..SERIAL
 };
 

@@ -258,12 +258,9 @@ impl Run {
 
     /// Schedules a packet that begins in this step.
     fn schedule(&mut self, packet: usize, step: u64, legs: &mut Vec<Leg>) {
-        let Packet {
-            from, to, parts, ..
-        } = &mut self.packets[packet];
-        let (from, to, parts) = (*from, *to, std::mem::take(parts));
+        let Packet { from, to, .. } = self.packets[packet];
+        let parts = self.packets[packet].parts.clone();
         let flits: u64 = parts.iter().map(|part| self.parts[*part].flits).sum();
-        self.packets[packet].parts.clone_from(&parts);
         self.occupy(packet, step + flits);
         self.packets[packet].is_scheduled = true;
         let mut first_step = step;

@@ -326,11 +326,10 @@ impl Operation {
         self.entry().begins_on
     }
 
-    /// Returns the PEs that are triggered to begin a round: all, if they begin by the clock, or
-    /// else P0.
-    pub fn triggered(self, tree: &Tree) -> impl Iterator<Item = PeId> {
-        let by_clock = self.begins_on() == Word::Clock;
-        tree.pes().filter(move |pe| by_clock || *pe == tree.root())
+    /// Returns whether a PE is triggered to begin a round: all are if they begin by the clock, or
+    /// else P0 alone.
+    pub fn is_triggered(self, tree: &Tree, pe: PeId) -> bool {
+        self.begins_on() == Word::Clock || pe == tree.root()
     }
 
     /// Returns the direction of messages.

@@ -169,13 +169,13 @@ fn predict_in_pieces(
     let piece = flits_a_piece.saturating_mul(flit.into());
     let operation = briefs.first().map(|brief| brief.operation);
     let operation = operation.unwrap_or(Operation::Scatter);
-    let by_clock = operation.begins_on() == Word::Clock;
     let stations = tree.ids().zip(briefs).map(|(id, brief)| Station {
         round: Round::new(RoundId(1), tree.clone(), id, brief.clone())
             .in_pieces(flits_a_piece)
             .record_spans(usize::MAX),
         work: None,
-        waits_since: (id != tree.root() || by_clock).then_some(0),
+        // P0 runs already if it alone is triggered.
+        waits_since: (id != tree.root() || operation.begins_on() == Word::Clock).then_some(0),
         waits_awake: brief.waits_awake(),
         gathers: brief.in_any_order,
         gathered: Gathered::default(),
@@ -215,17 +215,17 @@ fn predict_in_pieces(
         events: BTreeMap::new(),
         caused: 0,
     };
-    for pe in operation.triggered(tree) {
-        world.stations[pe.index()].round.handle_trigger(Time(0));
-    }
-    // In turns, a PE calls its first senders before the trigger.
-    let in_turns = |pe: &PeId| briefs[pe.index()].is_in_turns();
-    let is_triggered = |pe: &PeId| operation.triggered(tree).any(|it| it == *pe);
     let root = tree.root();
     let others = tree.pes().filter(|pe| *pe != root);
-    world.look(0, root)?;
-    for pe in others.filter(|pe| in_turns(pe) || is_triggered(pe)) {
-        world.look(0, pe)?;
+    for pe in std::iter::once(root).chain(others) {
+        let is_triggered = operation.is_triggered(tree, pe);
+        if is_triggered {
+            world.stations[pe.index()].round.handle_trigger(Time(0));
+        }
+        // In turns, a PE calls its first senders before the trigger.
+        if is_triggered || briefs[pe.index()].is_in_turns() {
+            world.look(0, pe)?;
+        }
     }
     while let Some(((now, _), event)) = world.events.pop_first() {
         if given_up.load(Relaxed) {

@@ -83,8 +83,8 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
 /// Unit of the lengths of blocks for a choice by formula.
 const BLOCK_UNIT_BYTES: u64 = 1 << 10;
 
-/// Returns the algorithm with the least cost in the paper's model, in which a packet of F flits over
-/// links of its own takes `t_s + F * t_l`.
+/// Returns the algorithm with the least cost in the model of Juurlink, Rao and Sibeyn (section 2),
+/// with a link for each neighbour: a step takes `t_s + F * t_l` for its largest packet of F flits.
 fn cheapest(arena: &Arena, link: &Link, lengths: &[u64]) -> Algorithm {
     let flits = lengths.iter().map(|bytes| bytes.div_ceil(BLOCK_UNIT_BYTES));
     let price = |ns: f64| (ns.round() as u64).min(Prices::MAX);

@@ -1,5 +1,6 @@
-//! The common begin of a round in which all PEs are sources: the PEs' clocks are read, and each PE is
-//! told the same moment by its own clock, late enough for the message to arrive before.
+//! The common begin of a round in which all PEs are sources. The PEs read their clocks, and the
+//! trigger of each PE contains the begin on its own clock, late enough for the trigger to arrive
+//! before.
 
 use std::time::Duration;
 

@@ -20,9 +20,9 @@ impl RoundsIo for StormIo {
     async fn prepare(&mut self) {}
 
     fn is_triggered(&self) -> bool {
-        let scenario = &self.process.scenario;
-        let mut triggered = self.brief.operation.triggered(&scenario.tree);
-        triggered.any(|pe| pe == self.process.pe)
+        let tree = &self.process.scenario.tree;
+        let operation = self.brief.operation;
+        operation.is_triggered(tree, self.process.pe)
     }
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<Late> {

@@ -53,6 +53,7 @@ fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &Brief) -> bool
     brief.operation == operation
         && brief.child_messages.len() == children
         && brief.pace.below.len() == children
+        && (brief.child_ranks.is_empty() || brief.child_ranks.len() == children)
         && brief.sends.iter().all(is_sent)
         && brief.takes.iter().all(is_taken)
         && come_once(&brief.sends)

@@ -193,6 +193,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
             retransmitted_packets: self.retransmissions.take(),
             spans: round.take_spans(),
             counts: Box::new(self.pulse.counters().counts()),
+            streams: round.take_streams(),
         }
     }
 }
@@ -205,7 +206,7 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
-        match self.brief.operation.is_duplex() {
+        match self.brief.is_duplex() {
             true => {
                 gathered(self.neighbours, &mut self.state.gathering, to)?.begin_control(frame)?
             }

@@ -65,6 +65,8 @@ pub const ALONG: f64 = 0.1;
 pub struct Host {
     /// Number of cores that all PEs on the host share; `None` if each has its own.
     pub shared_cores: Option<u32>,
+    /// Number of threads of other programs on the host that always have work; not a cost.
+    pub busy_threads: u32,
     /// Time from the moment a sleeping process with work gets a core until it runs there; the core
     /// is occupied meanwhile.
     pub wake_ns: f64,
@@ -161,6 +163,15 @@ impl Hosts {
             machines: machines.map(|(place, host)| change(place, *host)).collect(),
             ..self.clone()
         }
+    }
+
+    /// Returns the machines with this number of busy threads of other programs on each.
+    #[must_use]
+    pub fn beside(&self, busy_threads: u32) -> Hosts {
+        self.map(|_, host| Host {
+            busy_threads,
+            ..host
+        })
     }
 
     /// Returns the costs in the median of this number of rounds; the median is not the first
@@ -439,6 +450,7 @@ impl Host {
     /// Software that costs nothing.
     pub const NONE: Host = Host {
         shared_cores: None,
+        busy_threads: 0,
         wake_ns: 0.0,
         control_ns: 0.0,
         flit_ns: 0.0,

@@ -3,7 +3,8 @@
 //! Three layers: [`tree`] contains the trees of PEs, [`schedule`] the times and the messages of each
 //! transmission, and [`ops`] the state machines of a PE. [`items`] cross the edges, and [`wire`]
 //! encodes them for connections. [`sim`] runs the machines in lock step under the papers' rules, and
-//! [`predict`] runs them on the links and hosts that [`cost`] describes. [`network`] finds the trees
+//! [`predict`] runs them on the links and hosts that [`cost`] describes; [`on_links`] times a plan there
+//! without them. [`network`] finds the trees
 //! that span any other network, and [`gossip`] plans on some of these without a tree.
 //!
 //! Nothing here uses a socket, a clock, a task or randomness: time and seeds are passed in.
@@ -37,6 +38,7 @@ pub mod items;
 mod limits;
 mod names;
 pub mod network;
+pub mod on_links;
 pub mod ops;
 pub mod packets;
 pub mod predict;
@@ -46,6 +48,7 @@ pub mod seeded;
 pub mod shape;
 pub mod sim;
 pub mod spans;
+pub mod streams;
 pub mod trace;
 pub mod tree;
 pub mod wire;

@@ -46,6 +46,21 @@ pub fn repaired_path_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, 
     lacking(path_and_flits(max))
 }
 
+/// Returns the sources of the nonnull messages in the order of some walk down the tree, in which P0 of a
+/// gather can take them.
+pub fn walk(tree: &Tree, flits: &[u64], seed: u64) -> Vec<PeId> {
+    let mut random = SplitMix64::new(seed);
+    let mut order = Vec::new();
+    let mut left = vec![tree.root()];
+    while let Some(pe) = left.pop() {
+        order.extend((flits[pe.index()] > 0).then_some(pe));
+        let mut children = tree.children(pe).to_vec();
+        children.sort_by_cached_key(|_| random.below(u64::MAX));
+        left.append(&mut children);
+    }
+    order
+}
+
 fn lacking(
     whole: impl Strategy<Value = (Arc<Tree>, Vec<u64>)>,
 ) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)> {

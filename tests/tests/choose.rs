@@ -1,5 +1,5 @@
-//! `--algorithm auto` and `--tree auto`: the choice is executed, it has the shortest predicted
-//! time, and the report lists the alternatives.
+//! The choice of algorithm and tree, where the command line leaves them open: the choice is
+//! executed, it has the shortest predicted time, and the report lists the alternatives.
 
 use flitcast_tests::{Report, parsed, printed, refused, run, scratch};
 use serde_json::Value;
@@ -20,15 +20,95 @@ fn what_is_chosen_is_what_runs() {
         let (best, next) = (&choice["chosen"], &choice["runner_up"]);
         assert!(choice["ways"].as_u64() > Some(5), "{choice:#}");
         let time = |way: &Value| way["predicted_us"].as_f64().expect("a time");
-        assert!(time(best) <= 1.02 * time(next), "{choice:#}");
-        assert_ne!(
-            (&best["algorithm"], &best["tree"]),
-            (&next["algorithm"], &next["tree"])
-        );
+        // Everything may be equal within 2 %.
+        if !next.is_null() {
+            assert!(time(best) <= time(next), "{choice:#}");
+            assert_ne!(
+                (&best["algorithm"], &best["tree"]),
+                (&next["algorithm"], &next["tree"])
+            );
+        }
         assert_eq!(report["tree"], best["tree"]);
         assert_eq!(report["flit_bytes"], best["flit_bytes"]);
         let name = best["algorithm"].as_str().expect("a name");
         assert!(name.starts_with(report["algorithm"].as_str().expect("a name")));
+    }
+}
+
+/// Stars answer soonest over long links, and pipelines and hypercubes carry most over slow ones.
+#[test]
+fn without_a_name_algorithm_and_tree_are_chosen() {
+    for (operation, size, link, algorithms, depth) in [
+        (
+            "gather",
+            "1KiB",
+            "rate=100mbit,latency=10ms",
+            &["certification"][..],
+            Some(1),
+        ),
+        (
+            "broadcast",
+            "4KiB",
+            "rate=1gbit,latency=5ms",
+            &["rounds"],
+            Some(1),
+        ),
+        (
+            "broadcast",
+            "2MiB",
+            "rate=100mbit",
+            &["rounds", "hypercube"],
+            None,
+        ),
+        (
+            "gossip",
+            "16KiB",
+            "rate=100mbit,latency=5ms",
+            &["direct"],
+            None,
+        ),
+        (
+            "exchange",
+            "64KiB",
+            "rate=100mbit,latency=1ms",
+            &["rounds", "shifts"],
+            None,
+        ),
+        (
+            "scatter",
+            "16KiB",
+            "rate=100mbit,latency=5ms",
+            &["fdf"],
+            Some(1),
+        ),
+    ] {
+        let report = chosen(&format!(
+            "{operation} --network complete:8 --size {size} --link {link}"
+        ));
+        let name = report["algorithm"].as_str().expect("a name");
+        assert!(algorithms.contains(&name), "{operation}: {name}");
+        let choice = &report["choice"];
+        assert!(choice["ways"].as_u64() > Some(0), "{operation}: {choice:#}");
+        let depths = report["pes"].as_array().expect("a row for each PE").iter();
+        let deepest = depths.map(|pe| pe["depth"].as_u64()).max().flatten();
+        assert!(
+            depth.is_none() || deepest == depth,
+            "{operation}: {report:#}"
+        );
+    }
+}
+
+/// A named tree runs the papers' algorithm, and a named algorithm its usual tree.
+#[test]
+fn what_is_named_is_not_chosen() {
+    for line in [
+        "gather --tree kary:2:7 --size 9KiB",
+        "gather --network complete:6 --algorithm certification --size 9KiB",
+        "broadcast --network complete:6 --algorithm rounds --size 9KiB",
+        "scatter --network complete:6 --spanning bfs --size 9KiB",
+        "scatter --network complete:6 --packets 2 --size 9KiB",
+    ] {
+        assert!(chosen(line)["choice"].is_null(), "{line}");
     }
 }
 
@@ -38,8 +118,13 @@ fn on_one_tree_the_algorithm_alone_is_chosen() {
         "gather --algorithm auto --tree path:4 --size 9KiB {LINK}"
     ));
     assert_eq!(report["tree"], "path:4");
-    // Serial and pipelined, and Shoulder-Tap: three pacings and three flit sizes each.
-    assert_eq!(report["choice"]["ways"], 27);
+    // Serial and pipelined, and Shoulder-Tap: three pacings each, and further flit sizes of the best.
+    let choice = &report["choice"];
+    assert!(choice["ways"].as_u64() > Some(9), "{choice:#}");
+    assert_eq!(
+        (&choice["excluded"], &choice["skipped"]),
+        (&0.into(), &0.into())
+    );
     let line = format!("gather --algorithm auto --tree path:4 --size 9KiB --flit-size 4KiB {LINK}");
     let report = chosen(&format!("{line} --pacing turns"));
     assert_eq!(report["choice"]["ways"], 3);
@@ -60,7 +145,7 @@ fn one_line_says_why() {
         .find(|line| line.starts_with("  chosen: "))
         .expect("a line");
     assert!(
-        line.contains(" none is less by 2 %; next fdf on "),
+        line.contains(" predicted, the least of ") && line.contains(" predictions in "),
         "{line}"
     );
 }
@@ -117,7 +202,8 @@ fn there_must_be_something_to_choose_from() {
 /// A message that would be one flit of the usual size, over several slow links.
 #[test]
 fn flits_are_as_large_as_is_best_and_the_report_says_why() {
-    let line = "broadcast --tree path:5 --size 64KiB --link rate=50mbit";
+    // So slow that no other program on the machine matters.
+    let line = "broadcast --tree path:5 --size 64KiB --link rate=5mbit";
     let report = chosen(line);
     let why = &report["flit_choice"];
     let time = |key: &str| why[key].as_f64().expect("a time");

@@ -49,7 +49,7 @@ fn everybody_gets_what_each_has_for_it() {
         ("--tree kary:2:6", "tree"),
         ("--tree path:6 --algorithm tree", "tree"),
         ("--network ring:6", "tree"),
-        ("--network complete:6", "rounds"),
+        ("--network complete:6 --algorithm rounds", "rounds"),
         ("--network complete:6 --algorithm shifts", "shifts"),
         ("--network complete:6 --algorithm tree", "tree"),
         ("--network complete:6 --algorithm at-once", "at-once"),

@@ -43,8 +43,8 @@ fn everybody_gets_a_copy_of_what_all_others_have() {
     for (way, algorithm) in [
         ("--tree kary:2:6", "flood"),
         ("--tree path:6 --algorithm flood", "flood"),
-        ("--network ring:6", "flood"),
-        ("--network complete:6", "circulate"),
+        ("--network ring:6 --algorithm flood", "flood"),
+        ("--network complete:6 --algorithm circulate", "circulate"),
         (
             "--network complete:6 --algorithm dissemination",
             "dissemination",
@@ -270,8 +270,8 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     refused(
         "gossip --network complete:4 --size 5 --ports multi",
         &[
-            "--ports multi: circulate sends to one PE at a time",
-            "over all links at once go flood and tree",
+            "--ports multi: circulate uses one port at a time",
+            "over all links at once go fdf, certification, flood and tree",
         ],
     );
     refused("gossip --tree path:4", &["say what to send"]);

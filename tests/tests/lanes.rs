@@ -218,6 +218,40 @@ fn what_a_dead_pe_would_have_got_can_be_had_later() {
     }
 }
 
+/// Without a cluster file, links of a chosen rate are emulated between all neighbours of a network.
+#[test]
+fn a_cover_of_emulated_links_needs_no_cluster_file() {
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    fill_input(&dir.path().join("input"), 9);
+    let site = "--network torus:3x3 --cover --link rate=12mbit,latency=1ms --format json";
+    for (operation, from, to) in [
+        ("scatter", "input", "there"),
+        ("gather", "there", "back"),
+        ("broadcast", "input", "copies"),
+    ] {
+        let files = format!("--input {} --output {}", path(from), path(to));
+        let report = run(format!("{operation} {site} {files}").split(' ')).ok();
+        let report = report.report();
+        assert_eq!(report.number("/trees/count"), 4, "{operation}");
+        let [several, one] =
+            ["predicted_us", "one_us"].map(|it| report.float(&format!("/trees/{it}")));
+        assert!(several < one, "{operation}: {several} and {one}");
+    }
+    assert_same_below(&dir.path().join("input"), &dir.path().join("back"));
+    for pe in 1..9 {
+        let copy = dir.path().join(format!("copies/p{pe}"));
+        assert_same_below(&dir.path().join("input"), &copy);
+    }
+    // A network card for all neighbours is still one port.
+    let line = "gather --network mesh:3x3 --cover --size 50KiB --link rate=12mbit --ports single";
+    let shown = run(line.split(' ')).ok().stdout;
+    assert!(
+        shown.contains("trees        one: a PE has one network card"),
+        "{shown}"
+    );
+}
+
 #[test]
 fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
     refused(

@@ -65,6 +65,10 @@ fn json_is_what_scripts_depend_on() {
         "lengths",
         "time_steps",
         "lower_bound_steps",
+        "upper_bound_steps",
+        "upper_bound_theorem",
+        "upper_bound_formula",
+        "upper_bound_printed",
         "messages",
         "control",
     ];
@@ -75,6 +79,9 @@ fn json_is_what_scripts_depend_on() {
         (&plan["time_steps"], &plan["lower_bound_steps"]),
         (&json!(21), &json!(11))
     );
+    assert_eq!(plan["upper_bound_steps"], 27);
+    assert_eq!(plan["upper_bound_theorem"], "Theorem 3");
+    assert_eq!(plan["upper_bound_printed"], "2B + C + M");
     assert_eq!(
         plan["messages"][0],
         json!({"pe": 1, "flits": 2, "first_step": 14, "arrival_step": 15})
@@ -163,12 +170,15 @@ fn what_is_wrong_with_a_plan_is_told() {
     let tree = "plan scatter --tree path:3 --lengths";
     refused(&format!("{tree} 1,x"), &["length 2", "`x`"]);
     refused(&format!("{tree} 1,2,3"), &["3", "2 needed"]);
-    refused(&format!("{tree} 1KiB,2"), &["plain numbers"]);
+    refused(&format!("{tree} 1k,2"), &["--lengths"]);
     refused(
         &format!("{tree} 1,1 --order given:1,1"),
-        &["P1 stands there twice", "P2 is missing"],
+        &["P1 is named twice", "P2 is missing"],
     );
-    refused(&format!("{tree} 1,0 --order given:1,9"), &["P9 is no PE"]);
+    refused(
+        &format!("{tree} 1,0 --order given:1,9"),
+        &["P9 is not a PE"],
+    );
     refused(
         &format!("{tree} 1,1 --order sideways"),
         &["sideways", "nearest-first"],

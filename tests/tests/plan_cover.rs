@@ -115,6 +115,41 @@ fn a_gather_lists_what_synchronises_each_tree() {
     }
 }
 
+/// One tree for each port of P0: arcs are shared, and no arc carries two flits in a step.
+#[test]
+fn trees_that_share_arcs_are_planned_one_message_after_the_other() {
+    for (seed, (network, trees)) in [
+        ("mesh:4x4 --root 5", 4),
+        ("mesh:3x4 --root 4", 3),
+        ("debruijn:2:4 --root 5", 3),
+        ("hypercube:3 --root 6", 3),
+        ("complete:6", 5),
+        ("mesh:1x6", 1),
+        ("complete:1", 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for lengths in [format!("uniform:0..5:{seed}"), "equal:8".to_owned()] {
+            for deal in ["auto", "whole", "striped", "levelled"] {
+                let line = format!("--network {network} --cover --shared --lengths {lengths}");
+                let plan = planned_of("scatter", &format!("{line} --deal {deal}"));
+                assert_eq!(list(&plan, "trees").len(), trees, "{network}");
+                let steps = replay(&plan);
+                assert!(steps >= number(&plan, "bound_steps"), "{line}");
+            }
+        }
+    }
+    let refused =
+        run("plan scatter --network mesh:1x3 --root 1 --lengths 1,1 --cover --shared".split(' '));
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.stderr.contains("no tree for each port"),
+        "{}",
+        refused.stderr
+    );
+}
+
 #[test]
 fn unequal_lengths_keep_the_rules() {
     for (seed, network) in [

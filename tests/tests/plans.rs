@@ -4,16 +4,18 @@
 use std::sync::Arc;
 
 use flitcast_proto::cost::Model;
-use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::ops::gather_order::set_order;
+use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::schedule::scatter;
 use flitcast_proto::sim::{self, Simulated};
+use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{
-    path_and_flits, repaired_path_and_flits, repaired_tree_and_flits, tree_and_flits,
+    path_and_flits, repaired_path_and_flits, repaired_tree_and_flits, tree_and_flits, walk,
 };
 use proptest::prelude::*;
 
@@ -29,6 +31,11 @@ fn assert_agree(plan: &Plan, run: &Simulated) {
         assert_eq!(message.arrival_step, run.arrival_steps[message.pe.index()]);
     }
     assert!(plan.lower_bound_steps <= plan.time_steps, "{plan:?}");
+    let upper = plan.upper_bound().unwrap();
+    assert!(plan.time_steps <= upper.steps, "{upper:?} {plan:?}");
+    if plan.operation == Operation::ShoulderTap {
+        assert_eq!(plan.time_steps, upper.steps, "{plan:?}");
+    }
 }
 
 /// Checks that every message arrives, in the simulator and in the prediction.
@@ -47,6 +54,63 @@ fn assert_all_arrive(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
 fn assert_simulates(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
     let run = sim::run(tree, operation, flits).unwrap();
     assert_agree(&plan(tree, operation, flits), &run);
+}
+
+/// Checks a gather in a given order: simulated as planned, and predicted in the same times, P0 takes the
+/// messages in this order.
+fn assert_given_order_is_kept(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+    order: &[PeId],
+) {
+    let plan = plan_gather(tree, operation, flits, order).unwrap();
+    let mut briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
+    set_order(tree, &mut briefs, order).unwrap();
+    if operation != Operation::Certification(Sync::Parallel) {
+        let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
+        for message in &plan.messages {
+            let arrival_ns = predicted.arrivals_ns[message.pe.index()];
+            assert_eq!(arrival_ns, Some(message.arrival_step));
+        }
+    }
+    let run = sim::run_briefs(tree, briefs).unwrap();
+    assert_agree(&plan, &run);
+    let arrivals: Vec<u64> = order
+        .iter()
+        .map(|pe| run.arrival_steps[pe.index()])
+        .collect();
+    assert!(
+        arrivals.is_sorted_by(|one, next| one < next),
+        "{order:?} {arrivals:?}"
+    );
+}
+
+/// The worst case of each bound, and of the formula that the paper prints instead: one flit at the end
+/// of a path.
+#[test]
+fn a_flit_at_the_end_of_a_path_takes_as_long_as_the_upper_bound() {
+    let tree: TreeSpec = "path:6".parse().unwrap();
+    let tree = Arc::new(tree.build().unwrap());
+    let flits = [0, 0, 0, 0, 0, 1];
+    let of = |operation| {
+        let plan = plan(&tree, operation, &flits);
+        let upper = plan.upper_bound().unwrap();
+        (plan.time_steps, upper.steps, upper.theorem)
+    };
+    assert_eq!(of(Operation::Scatter), (5, 5, "Proposition 1"));
+    assert_eq!(of(Operation::ShoulderTap), (10, 10, "Theorem 2"));
+    for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
+        // 2B + C + M is 16 at most: token, certificates and orders take 5 steps each.
+        assert_eq!(of(Operation::Certification(sync)), (20, 20, "Theorem 3"));
+    }
+    // Figure 4.
+    let flits = [0, 2, 3, 0, 2, 1];
+    let plan = plan(&tree, Operation::Certification(Sync::Serial), &flits);
+    assert_eq!(
+        (plan.time_steps, plan.upper_bound().unwrap().steps),
+        (21, 27)
+    );
 }
 
 /// The orders to twelve leaves take no port from the flits that their parent forwards.
@@ -91,6 +155,14 @@ proptest! {
     fn certification_is_simulated_as_planned((tree, flits) in tree_and_flits(30)) {
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
             assert_simulates(&tree, Operation::Certification(sync), &flits);
+        }
+    }
+
+    #[test]
+    fn so_is_a_gather_in_a_given_order((tree, flits) in tree_and_flits(25), seed in any::<u64>()) {
+        let order = walk(&tree, &flits, seed);
+        for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
+            assert_given_order_is_kept(&tree, Operation::Certification(sync), &flits, &order);
         }
     }
 

@@ -45,21 +45,25 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     /// Returns (place, c, n) of the children that get an order.
     fn promises(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> Vec<(u64, u64, u64)> {
         let order = match sync {
-            Sync::Serial | Sync::Parallel => tree.children(pe).to_vec(),
+            Sync::Serial | Sync::Parallel | Sync::MultiPort => tree.children(pe).to_vec(),
             Sync::Pipelined => token_order(tree, pe),
         };
         let certificates = order.iter().map(|&c| certificate(tree, flits, sync, c));
         let ordered = certificates.filter(|&(_, n)| sync == Sync::Serial || n > 0);
         ordered
             .zip(1..)
-            .map(|((c, n), place)| (if sync == Sync::Parallel { 1 } else { place }, c, n))
+            .map(|((c, n), place)| match sync {
+                Sync::Parallel | Sync::MultiPort => (1, c, n),
+                Sync::Serial | Sync::Pipelined => (place, c, n),
+            })
             .collect()
     }
     fn certificate(tree: &Tree, flits: &[u64], sync: Sync, pe: PeId) -> (u64, u64) {
         let mut promised = promises(tree, flits, sync, pe);
         let orders = match sync {
+            Sync::MultiPort => 0,
             Sync::Parallel => promised.len().min(1),
-            _ => promised.len(),
+            Sync::Serial | Sync::Pipelined => promised.len(),
         } as u64;
         let mut lag = orders + 1;
         let mut off = flits[pe.index()];
@@ -76,7 +80,7 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     let certified = match sync {
         Sync::Serial => 2 * (tree.len() as u64 - 1),
         Sync::Pipelined => 2 * b(tree, PeId::ROOT),
-        Sync::Parallel => {
+        Sync::Parallel | Sync::MultiPort => {
             2 * tree
                 .pes()
                 .map(|pe| u64::from(tree.depth(pe)))
@@ -87,9 +91,11 @@ fn certification_steps(tree: &Tree, flits: &[u64], sync: Sync) -> u64 {
     let mut streams = promises(tree, flits, sync, PeId::ROOT);
     streams.retain(|&(_, _, n)| n > 0);
     streams.sort_by_key(|&(place, c, _)| place + c);
-    let busy = streams
-        .iter()
-        .fold(0, |busy, &(place, c, n)| (place + c).max(busy + 1) + n - 1);
+    // With a port of P0 for each child, no stream waits for another one.
+    let after = |busy: u64| if sync == Sync::MultiPort { 0 } else { busy + 1 };
+    let busy = streams.iter().fold(0, |busy, &(place, c, n)| {
+        busy.max((place + c).max(after(busy)) + n - 1)
+    });
     if busy == 0 { 0 } else { certified + busy }
 }
 

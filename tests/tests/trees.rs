@@ -117,7 +117,12 @@ fn runs_go_over_the_tree_that_spans_the_network() {
     let edges = edges_file(dir.path(), "# a triangle with a tail\n0 1\n1 2\n2 0\n2 3\n");
     for (command, network, spanning, name) in [
         ("scatter", "mesh:2x2", "", "mesh:2x2 root 3 bfs"),
-        ("gather", "torus:2x2", "", "torus:2x2 root 3 broadcast"),
+        (
+            "gather",
+            "torus:2x2",
+            "--spanning broadcast",
+            "torus:2x2 root 3 broadcast",
+        ),
         ("gather", "ring:4", "--spanning bfs", "ring:4 root 3 bfs"),
         ("scatter", edges.as_str(), "", "root 3 bfs"),
     ] {
@@ -133,7 +138,7 @@ fn runs_go_over_the_tree_that_spans_the_network() {
         assert_eq!(run["parents"], shown["parents"], "{tree}");
         assert_eq!(run["tree"], shown["name"]);
     }
-    let table = printed("gather --network ring:4 --root 2 --size 1KiB");
+    let table = printed("gather --network ring:4 --root 2 --spanning broadcast --size 1KiB");
     assert!(
         table.starts_with("gather ring:4 root 2 broadcast: 4 PEs"),
         "{table}"

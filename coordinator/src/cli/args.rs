@@ -16,6 +16,7 @@ use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::map::MapArgs;
 use crate::commands::node::{HealthArgs, NodeArgs};
 use crate::commands::plan::PlanArgs;
+use crate::commands::timed::{TIMED_HELP, TimedArgs};
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
 use crate::options::args::{
@@ -99,9 +100,17 @@ pub enum Command {
     /// Measure a cluster, and write the results to a profile for --profile.
     Calibrate(CalibrateArgs),
     /// Work out a round step by step, without running it.
+    #[command(after_help = TIMED_HELP)]
     Plan(PlanArgs),
     /// Compare the algorithms and the baselines on a tree.
+    #[command(after_help = TIMED_HELP)]
     Compare(CompareArgs),
+    /// Predict a round in bytes and seconds: `flitcast plan` with the options of the real command.
+    #[command(hide = true, bin_name = "flitcast plan")]
+    TimedPlan(TimedArgs),
+    /// Predict all algorithms: `flitcast compare` with the options of the real command.
+    #[command(hide = true, bin_name = "flitcast compare")]
+    TimedCompare(TimedArgs),
     /// Time the algorithms and the baselines, and compare them with their predictions.
     Bench(BenchArgs),
     /// Print a tree, or a spanning tree of a network, with the costs of its shape.

@@ -14,7 +14,8 @@ use crate::commands::bench::{Bench, BenchArgs};
 use crate::commands::check::CheckArgs;
 use crate::commands::map::{Map, MapArgs};
 use crate::commands::{
-    bench, ca, calibrate, check, compare, kept, manual, map, node, plan, transfer, tree, watch,
+    bench, ca, calibrate, check, compare, kept, manual, map, node, plan, timed, transfer, tree,
+    watch,
 };
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
@@ -29,14 +30,36 @@ use crate::text::stderr::{self, LogLines};
 use crate::text::stdout::unless_closed;
 use args::{Cli, Command, LogFormat, Observed};
 
+/// Number of words that may contain the command: the program, the command, and options before it.
+const MOST_BEFORE: usize = 5;
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
-    let code = match Cli::try_parse() {
+    let code = match Cli::try_parse_from(words()) {
         Ok(cli) => run(cli),
         Err(error) => not_parsed(&error),
     };
     stderr::finish();
     code
+}
+
+/// Returns the command line, in which a plan or a comparison in bytes and seconds has a separate
+/// command: its options are those of the real command.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_command = |word: &OsString| word == "plan" || word == "compare";
+    let Some(place) = words.iter().take(MOST_BEFORE).position(is_command) else {
+        return words;
+    };
+    let options = words[place + 1..].iter();
+    let options: Vec<String> = options
+        .map(|it| it.to_string_lossy().into_owned())
+        .collect();
+    if timed::is_timed(&options) {
+        let name = words[place].to_string_lossy();
+        words[place] = format!("timed-{name}").into();
+    }
+    words
 }
 
 /// Prints the requested help, or the error in the command line.
@@ -78,6 +101,8 @@ fn run(cli: Cli) -> ExitCode {
         },
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
+        Command::TimedPlan(args) => print_with(|out| timed::plan(args, out)),
+        Command::TimedCompare(args) => print_with(|out| timed::compare(args, out)),
         Command::Ca(args) => print_with(|out| ca::run(args, out)),
         Command::Check(args) => looked_at(args),
         Command::Up(args) => kept::up(args, &logs),

@@ -13,7 +13,11 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use flitcast_proto::Tree;
-use flitcast_proto::baseline::{Baseline, Flow, adaptive_tree, binomial_tree, flow};
+use flitcast_proto::baseline::{
+    Baseline, Flow, Transfer, adaptive_tree, after_token, binomial_tree, flow,
+};
+use flitcast_proto::cost::Ports::Single;
+use flitcast_proto::on_links::of_transfers;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
 use flitcast_proto::ops::{Direction, Operation};
 use flitcast_proto::schedule::certification::Sync;
@@ -23,6 +27,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::job::exchange_flits::ExchangeFlitsError;
+use crate::job::on_links::{LinkArgs, OnLinks};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::pes::NoSuchPe;
@@ -31,6 +36,7 @@ use crate::options::prices::PriceError;
 use crate::options::tree::TreeArgs;
 use crate::site::topology::TopologyError;
 use crate::text::figures;
+use crate::text::units::Nanos;
 use crate::ways::baseline::WINDOW;
 use crate::ways::plan_limits::TooMuch;
 use broadcast::CompareBroadcastArgs;
@@ -78,6 +84,9 @@ pub struct CompareRoundArgs {
     /// Format of the comparison on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,
+    /// The links of the plans.
+    #[command(flatten)]
+    pub links: LinkArgs,
 }
 
 /// An error in the command line of a comparison.
@@ -142,6 +151,10 @@ struct Row {
     largest_buffer_flits: u64,
     /// Whether its PEs wait for P0; otherwise they start on their own.
     waits_for_root: bool,
+    /// The time on the requested links. Along a tree the baselines have none, since their PEs send to
+    /// others than their neighbours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_links: Option<OnLinks>,
     best: bool,
 }
 
@@ -175,10 +188,16 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
     let complete = network.starts_with("complete:");
     let mut rows: Vec<Row> = Vec::new();
     for Named { name, tree } in &trees {
-        rows.extend(scheduled(asked.name(), name, tree, &flits));
-        rows.extend(linear(name, tree, &flits, direction));
+        rows.extend(scheduled(asked.name(), name, tree, &flits, &args.links)?);
+        rows.extend(linear(name, tree, &flits, direction, &args.links)?);
         if !complete {
-            rows.extend(combining(name, [tree, tree], &flits, direction));
+            rows.extend(combining(
+                name,
+                [tree, tree],
+                &flits,
+                direction,
+                &args.links,
+            )?);
         }
     }
     if complete {
@@ -188,7 +207,8 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
             own,
             &flits,
             direction,
-        ));
+            &args.links,
+        )?);
     }
     // By time reversal no gather is faster than the best scatter: the same flits cross the same
     // edges to P0's single port.
@@ -205,7 +225,13 @@ pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec
 }
 
 /// Returns the rows of the schedules on a tree.
-fn scheduled(operation: &str, name: &str, tree: &Arc<Tree>, flits: &[u64]) -> Vec<Row> {
+fn scheduled(
+    operation: &str,
+    name: &str,
+    tree: &Arc<Tree>,
+    flits: &[u64],
+    links: &LinkArgs,
+) -> Result<Vec<Row>, Vec<CompareError>> {
     let planned = |algorithm: String, plan: Plan| {
         // A relay holds the flit that it sends on in the next step.
         let relays = plan.messages.iter().any(|m| tree.depth(m.pe) > 1);
@@ -214,7 +240,14 @@ fn scheduled(operation: &str, name: &str, tree: &Arc<Tree>, flits: &[u64]) -> Ve
             control_steps: plan.control.len() as u64,
             largest_buffer_flits: relays.into(),
         };
-        Row::new(name, algorithm, flow)
+        let crossings = plan.crossing_count();
+        let on_links = links.time(tree.len(), Single, crossings, |timing| {
+            plan.on_links(timing)
+        });
+        Ok::<_, Vec<CompareError>>(Row {
+            on_links: on_links.map_err(|fault| vec![fault.into()])?,
+            ..Row::new(name, algorithm, flow)
+        })
     };
     let mut rows = Vec::new();
     let offered = Operation::named(operation).filter(|one| !one.ways().is_empty());
@@ -227,53 +260,88 @@ fn scheduled(operation: &str, name: &str, tree: &Arc<Tree>, flits: &[u64]) -> Ve
                 ("farthest-destination-first", farthest),
                 ("nearest-first", nearest),
             ] {
-                rows.push(planned(name.to_owned(), plan_scatter(tree, flits, &order)));
+                let plan = plan_scatter(tree, flits, &order);
+                rows.push(planned(name.to_owned(), plan)?);
             }
             continue;
         }
         let algorithm = [Some(operation.algorithm()), operation.sync()];
         let algorithm: Vec<&str> = algorithm.into_iter().flatten().collect();
-        rows.push(planned(algorithm.join(", "), plan(tree, operation, flits)));
+        rows.push(planned(algorithm.join(", "), plan(tree, operation, flits))?);
     }
-    rows
+    Ok(rows)
 }
 
 /// Returns the rows of the linear baselines along a tree.
-fn linear(name: &str, tree: &Tree, flits: &[u64], direction: Direction) -> Vec<Row> {
+fn linear(
+    name: &str,
+    tree: &Tree,
+    flits: &[u64],
+    direction: Direction,
+    links: &LinkArgs,
+) -> Result<Vec<Row>, Vec<CompareError>> {
     let window = ("linear, window of 4", Baseline::Window(WINDOW));
     // A scatter has no requests to keep in a window.
     let windowed = (direction == Direction::Up).then_some(window);
     let baselines = [("linear", Baseline::Linear)].into_iter().chain(windowed);
     baselines
-        .map(|(algorithm, baseline)| carried(name, algorithm, baseline, tree, flits, direction))
+        .map(|(algorithm, baseline)| {
+            carried([name, algorithm], baseline, tree, flits, direction, links)
+        })
         .collect()
 }
 
 /// Returns the rows of the combining baselines, each along its tree.
-fn combining(name: &str, trees: [&Tree; 2], flits: &[u64], direction: Direction) -> [Row; 2] {
-    let row = |algorithm, baseline, tree| Row {
-        waits_for_root: direction == Direction::Down,
-        ..carried(name, algorithm, baseline, tree, flits, direction)
+fn combining(
+    name: &str,
+    trees: [&Tree; 2],
+    flits: &[u64],
+    direction: Direction,
+    links: &LinkArgs,
+) -> Result<[Row; 2], Vec<CompareError>> {
+    let row = |algorithm, baseline, tree| {
+        let row = carried([name, algorithm], baseline, tree, flits, direction, links)?;
+        Ok::<_, Vec<CompareError>>(Row {
+            waits_for_root: direction == Direction::Down,
+            ..row
+        })
     };
-    [
-        row("binomial, combining", Baseline::Binomial, trees[0]),
-        row("adaptive (Träff)", Baseline::Adaptive, trees[1]),
-    ]
+    Ok([
+        row("binomial, combining", Baseline::Binomial, trees[0])?,
+        row("adaptive (Träff)", Baseline::Adaptive, trees[1])?,
+    ])
 }
 
 fn carried(
-    name: &str,
-    algorithm: &'static str,
+    [name, algorithm]: [&str; 2],
     baseline: Baseline,
     tree: &Tree,
     flits: &[u64],
     direction: Direction,
-) -> Row {
+    links: &LinkArgs,
+) -> Result<Row, Vec<CompareError>> {
     let transfers = match direction {
         Direction::Down | Direction::Across => baseline.scatter(tree, flits),
         Direction::Up => baseline.gather(tree, flits),
     };
-    Row::new(name, algorithm.to_owned(), flow(tree, &transfers))
+    let row = Row::new(name, algorithm.to_owned(), flow(tree, &transfers));
+    let is_edge =
+        |it: &Transfer| tree.parent(it.from) == Some(it.to) || tree.parent(it.to) == Some(it.from);
+    if !transfers.iter().all(is_edge) {
+        return Ok(row);
+    }
+    let crossings = transfers.iter().map(|it| it.flits).sum();
+    let on_links = links.time(tree.len(), Single, crossings, |_| {
+        let combines = matches!(baseline, Baseline::Binomial | Baseline::Adaptive);
+        of_transfers(&match combines && direction == Direction::Up {
+            true => after_token(tree, transfers),
+            false => transfers,
+        })
+    });
+    Ok(Row {
+        on_links: on_links.map_err(|fault| vec![fault.into()])?,
+        ..row
+    })
 }
 
 impl Row {
@@ -287,6 +355,7 @@ impl Row {
             control_steps: flow.control_steps,
             largest_buffer_flits: flow.largest_buffer_flits,
             waits_for_root: true,
+            on_links: None,
             best: false,
         }
     }
@@ -317,7 +386,9 @@ fn best(rows: &[Row]) -> Option<usize> {
 }
 
 fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
-    let mut table = figures::table([
+    let rows = &comparison.results;
+    let has_links = rows.iter().any(|row| row.on_links.is_some());
+    let columns = [
         "",
         "tree",
         "algorithm",
@@ -325,19 +396,26 @@ fn table(comparison: &Comparison, pes: usize, total: u64) -> String {
         "over bound",
         "control",
         "largest buffer",
-    ]);
-    let rows = &comparison.results;
+    ];
+    let on_links = has_links.then_some("on links");
+    let mut table = figures::table(columns.into_iter().chain(on_links));
     for row in rows {
         let unasked = if row.waits_for_root { "" } else { " (unasked)" };
-        table.add_row([
-            if row.best { "*" } else { "" }.to_owned(),
-            row.tree.clone(),
-            format!("{}{unasked}", row.algorithm),
-            row.time_steps.to_string(),
-            format!("{:.3}", row.over_lower_bound),
-            row.control_steps.to_string(),
-            row.largest_buffer_flits.to_string(),
-        ]);
+        table.add_row(
+            [
+                if row.best { "*" } else { "" }.to_owned(),
+                row.tree.clone(),
+                format!("{}{unasked}", row.algorithm),
+                row.time_steps.to_string(),
+                format!("{:.3}", row.over_lower_bound),
+                row.control_steps.to_string(),
+                row.largest_buffer_flits.to_string(),
+                row.on_links
+                    .map_or(String::new(), |it| Nanos(it.time_ns()).to_string()),
+            ]
+            .into_iter()
+            .take(7 + usize::from(has_links)),
+        );
     }
     let mut out = format!(
         "{} of {total} flits over {pes} PEs; no way takes less than {} steps\n\n",

@@ -11,6 +11,7 @@ pub mod manual;
 pub mod map;
 pub mod node;
 pub mod plan;
+pub mod timed;
 pub mod transfer;
 pub mod tree;
 pub mod watch;

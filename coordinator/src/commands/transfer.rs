@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, report_end};
-use crate::render::{pictures, report};
+use crate::render::{certificates, pictures, report};
 use crate::retry::{self, Undertaking};
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
@@ -29,7 +29,11 @@ pub async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow:
         let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
             Format::Json => report::json(request, outcome, &story),
-            _ => report::table(request, outcome) + &story.lines(),
+            _ => {
+                let is_verbose = logs.args.iter().any(|arg| arg == "-v");
+                let more = is_verbose.then(|| certificates::table(request, outcome));
+                report::table(request, outcome) + &more.unwrap_or_default() + &story.lines()
+            }
         };
         let code = match drawn {
             Ok(files) => {

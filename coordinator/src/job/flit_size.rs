@@ -24,7 +24,8 @@ use serde::Serialize;
 
 use crate::job::lanes::LaneChoice;
 use crate::job::model::foresee;
-use crate::job::order::{OrderChoice, ordered};
+use crate::job::order::ordered;
+use crate::job::order_choice::OrderChoice;
 use crate::job::packets::PacketChoice;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
@@ -102,7 +103,7 @@ pub struct Foreseen {
     pub chosen: Option<FlitSize>,
     /// How messages are cut, if packets were requested.
     pub packets: Option<PacketChoice>,
-    /// The order of messages, if one was searched for.
+    /// The order of messages, if one was given or searched for.
     pub order: Option<OrderChoice>,
     /// The choice of trees, if several were possible.
     pub trees: Option<LaneChoice>,
@@ -115,7 +116,8 @@ pub struct Foreseen {
 }
 
 impl Foreseen {
-    pub(super) fn ns(&self) -> u64 {
+    /// Returns the predicted duration of the round and of making its files durable, in nanoseconds.
+    pub fn ns(&self) -> u64 {
         self.prediction.round_ns() + self.prediction.commit_ns()
     }
 
@@ -141,15 +143,34 @@ impl Foreseen {
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_best(
-    (tree, way, pacing): (&Arc<Tree>, &Way, Pacing),
+    planned: (&Arc<Tree>, &Way, Pacing),
     bytes: &[u64],
     model: &Model,
     given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
+    let most_ns = |usual_ns: u64| (usual_ns / PART).clamp(UNNOTICED_NS, LONGEST_NS);
+    foresee_best_within(planned, bytes, model, most_ns, &mut |_| {}, given_up)
+}
+
+/// Plans and predicts a round as [`foresee_best`] does. The predictions after the first one may take
+/// `most_ns` of its predicted time together; `predicted` receives the time that each one predicts.
+///
+/// # Errors
+///
+/// Returns the error of a state machine, which is a bug in the schedule.
+pub fn foresee_best_within(
+    (tree, way, pacing): (&Arc<Tree>, &Way, Pacing),
+    bytes: &[u64],
+    model: &Model,
+    most_ns: impl FnOnce(u64) -> u64,
+    predicted: &mut dyn FnMut(u64),
+    given_up: &AtomicBool,
+) -> Result<Foreseen, RoundFault> {
     let (operation, asked) = (way.operation, way.flit_bytes);
-    let of = |flit_bytes: u32| -> Result<Foreseen, RoundFault> {
+    let mut of = |flit_bytes: u32| -> Result<Foreseen, RoundFault> {
         let (briefs, prediction) =
             foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
+        predicted(prediction.round_ns());
         let one = Foreseen {
             flit_bytes,
             chosen: None,
@@ -160,7 +181,7 @@ pub fn foresee_best(
             lanes: Vec::new(),
             prediction,
         };
-        ordered(way.order.before_search(), tree, one, model, given_up)
+        ordered(&way.order.before_others(), tree, one, model, given_up)
     };
     let (usual_bytes, worth) = match (operation, pacing) {
         (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => (SWITCHED_FLIT_BYTES, WORTH),
@@ -178,7 +199,7 @@ pub fn foresee_best(
     let Some(first) = first else {
         return Ok(usual);
     };
-    let mut left_ns = (usual_ns / PART).clamp(UNNOTICED_NS, LONGEST_NS);
+    let mut left_ns = most_ns(usual_ns);
     // `None` if there is no time for the prediction.
     let mut within = |flit_bytes: u32| -> Result<Option<Foreseen>, RoundFault> {
         if flit_bytes == usual_bytes {
@@ -292,7 +313,7 @@ pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> 
 }
 
 /// Returns whether links are slower than the software at their ends by the factor [`SLOWER`].
-fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
+pub fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
     dearest(tree, operation, model).ns_per_byte >= SLOWER * software

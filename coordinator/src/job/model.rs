@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
-use flitcast_proto::cost::{Edge, Host, Hosts, Model, Ports};
+use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::predict::{Prediction, predict_unless};
 use flitcast_proto::round::RoundFault;
@@ -63,6 +63,7 @@ pub fn since(started_ns: u64, at_ns: u64, clock: ClockOffset) -> u64 {
 pub fn assumed_host() -> Host {
     Host {
         shared_cores: None,
+        busy_threads: 0,
         wake_ns: 15_000.0,
         control_ns: 5_000.0,
         flit_ns: 6_000.0,
@@ -106,6 +107,24 @@ fn model(edges: Vec<Edge>, hosts: Hosts, ports: Ports, buffer_bytes: u64, shaped
         receipt_bytes: SEAL_BYTES as u64 + 8,
         prefix_bytes: SEAL_BYTES as u64 + 14,
         files: None,
+    }
+}
+
+/// Creates a model of emulated links that are all alike, between processes that cost nothing.
+pub fn links_alone(pes: usize, link: Link, ports: Ports) -> Model {
+    let edge = Edge {
+        down: link,
+        up: link,
+    };
+    Model {
+        own_links: ports == Ports::PerEdge,
+        ..model(
+            vec![edge; pes],
+            Hosts::one(Host::NONE),
+            ports,
+            BUFFER_BYTES,
+            true,
+        )
     }
 }
 

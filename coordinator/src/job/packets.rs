@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Model;
 use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::packets::certification::{self, ControlCost};
 use flitcast_proto::packets::model::{LinkCost, Run, Ticks, messages};
 use flitcast_proto::packets::path;
 use flitcast_proto::predict::Prediction;
@@ -23,7 +24,7 @@ use crate::job::flit_size::{
     Foreseen, USUAL_FLIT_BYTES, best_alone, best_around, looking_ns, packet_costs,
 };
 use crate::job::model::{foresee, foresee_cut};
-use crate::job::order;
+use crate::job::{order, order_bound};
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::text::figures::as_micros;
@@ -98,8 +99,8 @@ pub fn foresee_in_packets(
     given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
     let operation = way.operation;
-    let ordered = |order, one| order::ordered(order, tree, one, model, given_up);
-    let before_search = way.order.before_search();
+    let ordered = |order: &MessageOrder, one| order::ordered(order, tree, one, model, given_up);
+    let before_others = way.order.before_others();
     let cut = |packet_bytes: Vec<u32>| -> Result<Foreseen, RoundFault> {
         let foreseen = foresee_cut(
             tree,
@@ -110,17 +111,17 @@ pub fn foresee_in_packets(
             model,
             given_up,
         )?;
-        ordered(before_search, foreseen_of(foreseen))
+        ordered(&before_others, foreseen_of(foreseen))
     };
     let of_one_size = |flit_bytes| {
         let foreseen = foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
-        ordered(before_search, foreseen_of(foreseen))
+        ordered(&before_others, foreseen_of(foreseen))
     };
     let usual = of_one_size(USUAL_FLIT_BYTES)?;
     let usual_ns = usual.ns();
     let sizes = sizes(tree, operation, bytes, |bytes| asked.of(bytes));
     let mut best = match sizes {
-        Some(sizes) => ordered(way.order, cut(sizes)?)?,
+        Some(sizes) => ordered(&way.order, cut(sizes)?)?,
         None => {
             let best = best_of_one_size(tree, operation, &usual, model, of_one_size)?;
             let planned = planned(tree, operation, bytes, model)
@@ -130,9 +131,9 @@ pub fn foresee_in_packets(
             let others = best.into_iter().chain(planned).chain(few);
             let mut all: Vec<Foreseen> = std::iter::once(usual).chain(others).collect();
             all.sort_by_key(Foreseen::ns);
-            match way.order {
+            match &way.order {
                 MessageOrder::Search => best_order(tree, all, model, given_up)?,
-                _ => all.swap_remove(0),
+                order => ordered(order, all.swap_remove(0))?,
             }
         }
     };
@@ -213,13 +214,13 @@ fn best_order(
 ) -> Result<Foreseen, RoundFault> {
     let (mut best, mut left) = (None::<Foreseen>, SEARCHED);
     for one in cuts {
-        let bound = order::bound_of(tree, &one, model);
+        let bound = order_bound::bound_of(tree, &one, model);
         let is_worse = |best: &Foreseen| left == 0 || best.ns() as f64 <= bound;
         if best.as_ref().is_some_and(is_worse) {
             continue;
         }
         left -= 1;
-        let found = order::ordered(MessageOrder::Search, tree, one, model, given_up)?;
+        let found = order::ordered(&MessageOrder::Search, tree, one, model, given_up)?;
         if best.as_ref().is_none_or(|best| found.ns() < best.ns()) {
             best = Some(found);
         }
@@ -228,7 +229,7 @@ fn best_order(
         unreachable!("the usual size is one of the cuts");
     };
     let choice = best.order.take();
-    best.order = choice.map(|choice| choice.of_any_packets(tree, &best, model));
+    best.order = choice.map(|choice| order_bound::of_any_packets(choice, tree, &best, model));
     Ok(best)
 }
 
@@ -260,17 +261,15 @@ fn few_packets(
     Ok(few)
 }
 
-/// Returns the packet size of each message of a scatter whose messages are all on one way from the
-/// root. These sizes are optimal on equal links. Returns `None` for all other rounds.
+/// Returns the planned packet size of each message of a scatter whose messages are all on one way from
+/// the root, or of a gather by certification, whose control items pay no set-up. On equal links the
+/// former are optimal. Returns `None` for all other rounds.
 fn planned(tree: &Tree, operation: Operation, bytes: &[u64], model: &Model) -> Option<Vec<u32>> {
-    if operation != Operation::Scatter {
-        return None;
-    }
     let longest = bytes.iter().copied().max()?;
     let grain = longest.div_ceil(GRAINS).max(MIN_FLIT_BYTES.into());
     let grains: Vec<u64> = bytes.iter().map(|bytes| bytes.div_ceil(grain)).collect();
     let nonnull = messages(tree, &grains);
-    if nonnull.len() < 2 || !path::is_one_way(tree, &nonnull) {
+    if nonnull.len() < 2 {
         return None;
     }
     let [a_packet, a_byte] = packet_costs(tree, operation, model);
@@ -279,6 +278,17 @@ fn planned(tree: &Tree, operation: Operation, bytes: &[u64], model: &Model) -> O
         setup: picos(a_packet),
         flit: picos(a_byte * grain as f64),
     };
+    if let Operation::Certification(_) = operation {
+        let planned = certification::plan_best_cap(tree, &grains, cost, ControlCost::Free);
+        let cap = planned.ok()?.cap.saturating_mul(grain);
+        let cap = cap.clamp(MIN_FLIT_BYTES.into(), MAX_FLIT_BYTES.into());
+        return sizes(tree, operation, bytes, |bytes| {
+            Packets::Size(cap as u32).of(bytes)
+        });
+    }
+    if operation != Operation::Scatter || !path::is_one_way(tree, &nonnull) {
+        return None;
+    }
     let mut sizes = vec![MIN_FLIT_BYTES; tree.len()];
     for Run { pe, flits, .. } in path::plan(cost, &nonnull).sequence {
         let packet = flits.saturating_mul(grain).min(MAX_FLIT_BYTES.into());
@@ -358,26 +368,31 @@ mod tests {
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
             let given_up = AtomicBool::new(false);
-            let foreseen = |order, asked: Packets| {
-                let way = way(order);
+            let foreseen = |order: &MessageOrder, asked: Packets| {
+                let way = way(order.clone());
                 let planned = (&tree, &way, Pacing::Scheduled);
                 let found = foresee_in_packets(planned, &bytes, asked, &model, &given_up);
                 found.expect("a schedule")
             };
             let orders = [MessageOrder::Search, MessageOrder::Tail, MessageOrder::Fdf];
-            let chosen = orders.map(|order| foreseen(order, Packets::Auto));
-            let any = chosen[0].order.expect("an order was searched for");
+            let chosen = orders
+                .each_ref()
+                .map(|order| foreseen(order, Packets::Auto));
+            let any = chosen[0]
+                .order
+                .expect("an order was searched for")
+                .of_scatter();
             let counts = (1..=8).chain([13, 20, 40]).map(Packets::Count);
             let sizes = [4 << 10, USUAL_FLIT_BYTES, 1 << 20].map(Packets::Size);
             for asked in counts.chain(sizes) {
-                let each = orders.map(|order| foreseen(order, asked));
+                let each = orders.each_ref().map(|order| foreseen(order, asked));
                 for (auto, one) in chosen.iter().zip(&each) {
                     let choice = one.packets.expect("packets were asked for");
                     assert_eq!(choice.predicted_ns, one.ns());
                     assert!(auto.ns() <= one.ns(), "{case} {asked}: {:?}", one.packets);
                     assert!(any.bound_ns <= one.ns(), "{case} {asked}: {any}");
                     // Times are rounded to nanoseconds, hop by hop.
-                    let bound_ns = each[0].order.map(|order| order.bound_ns);
+                    let bound_ns = each[0].order.map(|order| order.of_scatter().bound_ns);
                     assert!(bound_ns <= Some(one.ns() + 10), "{case} {asked}");
                     assert!(each[0].ns() <= one.ns(), "{case} {asked}");
                 }

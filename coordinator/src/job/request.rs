@@ -1,11 +1,17 @@
 //! A checked command line: all errors that can be detected are detected here, at once, before a
 //! socket is bound, a process started or a byte written.
 
+mod alternative;
+mod budget;
+mod choice;
 mod choose;
+mod expected;
 mod fault;
 mod gossip_ways;
+mod least;
 mod links;
 mod messages;
+mod order;
 mod places;
 mod roots;
 mod site;
@@ -45,13 +51,17 @@ use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::text::units::parse_bytes;
 use crate::ways::baseline::Baseline;
-use crate::ways::candidates::{self, Candidate};
+use crate::ways::candidates;
 use crate::ways::way::{Way, operation_by};
 use messages::{AskedMessages, FilesAt};
+use order::{order_by, order_faults};
 use roots::{laid, seen_from};
-use ways::{Ways, choosing, ours};
+use ways::{Open, Ways, all_for};
 
-use choose::{Choice, FLITS, Offer, choose};
+use choice::Choice;
+pub use choice::Forecast;
+use choose::{Offer, choose};
+pub use expected::{expected_model, steps};
 pub use fault::{Outdated, RequestError, guard_fault};
 pub use links::{link_over, links};
 pub use messages::{Messages, measure_input, output_fault};
@@ -62,6 +72,8 @@ use links::links_name;
 
 /// The gather that works on any tree.
 const GATHER: Operation = Operation::Certification(Sync::Pipelined);
+/// The gather that works on any tree if P0 receives from all its children at once.
+const GATHER_BY_PORTS: Operation = Operation::Certification(Sync::MultiPort);
 
 /// A checked request.
 #[derive(Clone, Debug)]
@@ -96,19 +108,35 @@ impl Request {
     /// Checks the command line of `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
         let name = Operation::Scatter.name();
-        let algorithm = typed(&args.algorithm);
-        let baseline = Baseline::named(&algorithm);
-        let asked = operation_by(name, &algorithm).unwrap_or(Operation::Scatter);
-        let operation = |topology: &Topology| fitting(asked, &topology.tree, &topology.name);
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        let baseline = algorithm.as_deref().and_then(Baseline::named);
+        let asked = algorithm
+            .as_deref()
+            .and_then(|algorithm| operation_by(name, algorithm));
+        let asked = asked.unwrap_or(Operation::Scatter);
+        let ports = args.ports;
+        let operation = |topology: &Topology| {
+            let is_ours = baseline.is_none() && asked.has_all_ports();
+            match ports == Some(Ports::Multi) && !is_ours {
+                true => Err(RequestError::OnePort(
+                    baseline.map_or(asked.algorithm(), Baseline::name),
+                )),
+                false => fitting(asked, &topology.tree, &topology.name),
+            }
+        };
         let root = args.from.map(|pe| ("--from", pe));
         let (round, spread) = (args.round, args.spread);
-        let order = args.order;
-        let unordered = order != MessageOrder::Tail && args.algorithm != ScatterAlgorithm::Fdf;
-        let choosing = choosing(&round, args.algorithm == ScatterAlgorithm::Auto);
-        let auto = args.algorithm == ScatterAlgorithm::Auto;
-        let ways = choosing.then(|| Ways {
-            any_tree: auto,
-            candidates: ours(candidates::all(name)),
+        let by_fdf = [None, Some(ScatterAlgorithm::Fdf)].contains(&args.algorithm);
+        // An order is about one algorithm on one tree.
+        let unnamed = args.algorithm.is_none() && args.order == MessageOrder::Tail;
+        let other = algorithm.clone().filter(|_| !by_fdf);
+        let order = order_by(args.order, other, "a scatter by fdf");
+        let auto = args.algorithm == Some(ScatterAlgorithm::Auto);
+        let open = Open::of(&round, unnamed, auto);
+        let ways = open.map(|open| Ways {
+            open,
+            any_tree: false,
+            candidates: all_for(&round, candidates::all(name)),
             any_pacing: false,
         });
         let asked = Asked {
@@ -117,23 +145,13 @@ impl Request {
             spread,
             spanning: SpanningArg::Bfs,
             lays: None,
-            ports: None,
+            ports,
             baseline,
             ways,
+            order,
             like: Operation::Scatter,
         };
-        let request = Request::new(asked, operation);
-        match (unordered, request) {
-            (false, request) => request.map(|mut request| {
-                request.way.order = order;
-                request
-            }),
-            (true, request) => {
-                let mut faults = request.err().unwrap_or_default();
-                faults.push(RequestError::OrderOfOther(typed(&order), algorithm));
-                Err(faults)
-            }
-        }
+        Request::new(asked, operation)
     }
 
     /// Checks the command line of `flitcast gather`.
@@ -143,39 +161,55 @@ impl Request {
             algorithm,
             sync,
             pacing,
+            order,
             to,
+            ports,
         } = args;
         let pacing = pacing.map(Pacing::from);
         let baseline = algorithm.and_then(|one| Baseline::named(&typed(&one)));
         // A baseline needs a complete network, which only a star expresses for a network.
-        let spanning = match baseline {
-            Some(_) => SpanningArg::Bfs,
-            None => SpanningArg::Broadcast,
+        let all_ports = ports == Some(Ports::Multi);
+        let spanning = match baseline.is_some() || all_ports {
+            true => SpanningArg::Bfs,
+            false => SpanningArg::Broadcast,
         };
         let auto = algorithm == Some(GatherAlgorithm::Auto);
-        let ways = choosing(&round, auto).then(|| Ways {
-            any_tree: auto,
-            candidates: ours(candidates::all(GATHER.name())),
+        let open = Open::of(&round, algorithm.is_none() && order.is_none(), auto);
+        let emulated = emulates_own_links(&round);
+        let ways = open.map(|open| Ways {
+            open,
+            any_tree: false,
+            candidates: match all_ports {
+                true => candidates::of_all_ports(GATHER.name()),
+                false => all_for(&round, candidates::all(GATHER.name())),
+            },
             any_pacing: pacing.is_some(),
         });
         let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
-        let chosen = ways.is_some();
+        let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
+        let other = baseline.map(Baseline::name).or(is_auto.then_some("auto"));
+        let order = order_by(
+            order.map_or(MessageOrder::Tail, MessageOrder::Given),
+            other.map(str::to_owned),
+            "a gather by shoulder-tap or certification on a given tree",
+        );
         let asked = Asked {
             round,
             root: to.map(|pe| ("--to", pe)),
             spread: false,
             spanning,
             lays: None,
-            ports: None,
+            ports,
             baseline,
             ways,
+            order,
             like: Operation::CombiningGather,
         };
         let mut request = Request::new(asked, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
-            _ => gather_operation(&topology.tree, &topology.name, algorithm, sync),
+            _ => gather_by_ports((topology, emulated), ports, algorithm, sync),
         })?;
-        if !chosen {
+        if request.choice.is_none() {
             request.way.pacing = pacing;
         }
         Ok(request)
@@ -183,13 +217,16 @@ impl Request {
 
     /// Checks the command line of `flitcast broadcast`.
     pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
-        let auto = args.algorithm == BroadcastAlgorithm::Auto;
-        let operation = args.algorithm.operation();
-        let ways = choosing(&args.round, auto).then(|| {
-            let mut candidates = ours(candidates::all(operation.name()));
-            candidates.retain(|candidate| auto || candidate.operation == operation);
+        let auto = args.algorithm == Some(BroadcastAlgorithm::Auto);
+        let named = args.algorithm.filter(|_| !auto);
+        let algorithm = args.algorithm.unwrap_or(BroadcastAlgorithm::Rounds);
+        let operation = algorithm.operation();
+        let ways = Open::of(&args.round, args.algorithm.is_none(), auto).map(|open| {
+            let mut candidates = all_for(&args.round, candidates::all(operation.name()));
+            candidates.retain(|it| named.is_none() || it.operation == operation);
             Ways {
-                any_tree: auto,
+                open,
+                any_tree: false,
                 candidates,
                 any_pacing: false,
             }
@@ -199,10 +236,11 @@ impl Request {
             root: args.from.map(|pe| ("--from", pe)),
             spread: false,
             spanning: SpanningArg::Broadcast,
-            lays: Some(args.algorithm),
+            lays: Some(algorithm),
             ports: None,
             baseline: None,
             ways,
+            order: Ok(MessageOrder::Tail),
             like: operation,
         };
         Request::new(asked, |_| Ok(operation))
@@ -213,8 +251,8 @@ impl Request {
         let algorithm = args.algorithm;
         let auto = algorithm.as_deref() == Some("auto");
         Request::across(
+            Open::of(&args.round, algorithm.is_none(), auto),
             args.round,
-            auto.then(|| ours(candidates::all("gossip"))),
             |topology| match algorithm.as_deref() {
                 None | Some("auto") => Ok(None),
                 Some(name) => gossip_ways::named(name, topology).map(Some),
@@ -228,10 +266,12 @@ impl Request {
     pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
         let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
-        let named = algorithm.and_then(|algorithm| operation_by("exchange", &algorithm));
+        let named = algorithm
+            .as_deref()
+            .and_then(|name| operation_by("exchange", name));
         Request::across(
+            Open::of(&args.round, algorithm.is_none(), auto),
             args.round,
-            auto.then(|| ours(candidates::all("exchange"))),
             |_| Ok(named),
             (args.pacing.map(Pacing::from), args.ports),
             [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
@@ -242,17 +282,18 @@ impl Request {
     /// one. The default is the first of `usual` in a complete network, and else the second, which
     /// uses the tree.
     fn across(
+        open: Option<Open>,
         round: RoundArgs,
-        any_of: Option<Vec<Candidate>>,
         named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
         (pacing, ports): (Option<Pacing>, Option<Ports>),
         usual: [Operation; 2],
     ) -> Result<Request, Vec<RequestError>> {
         let [among_all, over_tree] = usual;
-        let auto = any_of.is_some();
-        let ways = choosing(&round, auto).then(|| Ways {
-            any_tree: auto,
-            candidates: any_of.unwrap_or_else(|| ours(candidates::all(over_tree.name()))),
+        let auto = open == Some(Open::Auto);
+        let ways = open.map(|open| Ways {
+            open,
+            any_tree: false,
+            candidates: all_for(&round, candidates::all(over_tree.name())),
             any_pacing: false,
         });
         let asked = Asked {
@@ -264,6 +305,7 @@ impl Request {
             ports,
             baseline: None,
             ways,
+            order: Ok(MessageOrder::Tail),
             like: over_tree,
         };
         let mut request = Request::new(asked, |topology| {
@@ -300,16 +342,22 @@ impl Request {
             ports,
             baseline,
             ways,
+            order,
             like,
         } = asked;
         let mut faults = Vec::new();
-        let mut args = args;
-        if ways.as_ref().is_some_and(|ways| ways.any_tree) {
-            args.transfer.tree.leave_open();
-        }
-        let described = local_topologies(&args.transfer.tree, spanning)
-            .map_err(|found| faults.extend(found))
-            .ok();
+        let emulated = emulates_own_links(&args);
+        let (described, ways) = match described(&args, spanning, ways) {
+            Ok((described, ways)) => (Some(described), ways),
+            Err(found) => {
+                faults.extend(found);
+                (None, None)
+            }
+        };
+        let lays = lays.map(|one| match &ways {
+            Some(ways) if ways.open == Open::Unnamed => BroadcastAlgorithm::Auto,
+            _ => one,
+        });
         if let (Some((option, _)), Some(baseline)) = (root, baseline) {
             let algorithm = baseline.name();
             faults.push(RequestError::RootOfBaseline { option, algorithm });
@@ -430,6 +478,14 @@ impl Request {
             let longest = bytes.iter().copied().max().unwrap_or(0);
             faults.extend(packets.check(longest).err().map(RequestError::from));
         }
+        let order = order
+            .map_err(|fault| faults.push(fault))
+            .unwrap_or_default();
+        if let (Some(topology), Some((_, bytes))) = (&topology, &payload) {
+            let are_known = !(elsewhere && args.input.is_some());
+            let lengths = are_known.then_some(&bytes[..]);
+            faults.extend(order_faults(&order, of, &topology.tree, lengths));
+        }
         // A baseline builds its tree from the messages' lengths.
         let topology = match (topology, &payload, baseline) {
             (Some(topology), Some((_, bytes)), Some(baseline)) => {
@@ -440,7 +496,8 @@ impl Request {
         let profile = args.transfer.profile.as_deref().and_then(|path| {
             let tree = described_tree.as_ref();
             // A tree that is to be chosen is not the measured one.
-            let measured = tree.filter(|_| !args.transfer.tree.is_auto());
+            let any_tree = ways.as_ref().is_some_and(|ways| ways.any_tree);
+            let measured = tree.filter(|_| !any_tree);
             let profile = Profile::load(path, measured);
             let profile = profile.map_err(|fault| faults.push(fault.into())).ok();
             let profile = profile.map(|profile| match (root, measured) {
@@ -524,10 +581,11 @@ impl Request {
                 Some(retries),
             ) if faults.is_empty() => {
                 let site = Site::of(topology, link, guard);
+                let has_own_links = site.own_links || emulated;
                 let site = Site {
                     cluster: args.transfer.tree.cluster,
                     placement,
-                    own_links: ports.map_or(site.own_links, |ports| ports == Ports::Multi),
+                    own_links: ports.map_or(has_own_links, |ports| ports == Ports::Multi),
                     ..site
                 };
                 let request = Request {
@@ -538,7 +596,7 @@ impl Request {
                         pacing: None,
                         flit_bytes,
                         packets,
-                        order: MessageOrder::Tail,
+                        order: order.clone(),
                         covers: args.cover,
                     },
                     choice: None,
@@ -568,11 +626,17 @@ impl Request {
                     topologies,
                     candidates: ways.candidates,
                     any_pacing: ways.any_pacing,
-                    flits: flit_bytes.map_or(FLITS.to_vec(), |asked| vec![asked]),
                     link,
                     bytes: &bytes,
+                    is_complete: args.compares,
                 };
-                choose(request, offer).map_err(|fault| vec![RequestError::Choice(fault)])
+                let chosen = choose(request, offer);
+                let chosen = chosen.map_err(|fault| vec![RequestError::Choice(fault)])?;
+                let way = Way {
+                    order,
+                    ..chosen.way
+                };
+                Ok(Request { way, ..chosen })
             }
             _ => Err(faults),
         }
@@ -591,6 +655,8 @@ struct Asked {
     ports: Option<Ports>,
     baseline: Option<Baseline>,
     ways: Option<Ways>,
+    /// The order of the messages, or the error that there is none to choose.
+    order: Result<MessageOrder, RequestError>,
     /// An operation with messages of this kind, so that they can be checked without a valid
     /// operation.
     like: Operation,
@@ -622,6 +688,34 @@ impl Request {
             pacing => pacing,
         }
     }
+}
+
+/// Returns the trees of a command line, and what is to be chosen on them. Where nothing is named, a
+/// choice needs a network, and links whose values are known before they are measured.
+fn described(
+    args: &RoundArgs,
+    spanning: SpanningArg,
+    ways: Option<Ways>,
+) -> Result<(Vec<Topology>, Option<Ways>), Vec<RequestError>> {
+    let mut tree = args.transfer.tree.clone();
+    let Some(mut ways) = ways else {
+        return Ok((local_topologies(&tree, spanning)?, None));
+    };
+    if ways.open == Open::Unnamed {
+        let usual = local_topologies(&tree, spanning)?;
+        let places = usual[0].places();
+        let transfer = &args.transfer;
+        let are_known = !places.is_spread() || transfer.profile.is_some();
+        let has_lengths = !places.is_elsewhere() || args.input.is_none();
+        if usual[0].network.is_none() || !are_known || !has_lengths {
+            return Ok((usual, None));
+        }
+    }
+    if ways.open != Open::Tree {
+        tree.leave_open();
+    }
+    ways.any_tree = tree.is_auto();
+    Ok((local_topologies(&tree, spanning)?, Some(ways)))
 }
 
 /// Returns trees whose PEs can all be processes on this machine, all of one size.
@@ -696,6 +790,45 @@ pub fn gather_operation(
         // It is asked itself, whether it works.
         Some(_) => Ok(operation),
         None => fitting(operation, tree, name),
+    }
+}
+
+/// Returns whether the links of a cover are emulated on this machine, where each edge of the network has
+/// a separate one.
+fn emulates_own_links(args: &RoundArgs) -> bool {
+    args.cover && args.transfer.link.is_some() && args.transfer.tree.cluster.is_none()
+}
+
+/// Returns the algorithm of a gather, with a port of P0 for each child if these are requested or if
+/// each child has a separate link.
+fn gather_by_ports(
+    (topology, has_own_links): (&Topology, bool),
+    ports: Option<Ports>,
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, RequestError> {
+    let by_certification = match algorithm {
+        None | Some(GatherAlgorithm::Auto | GatherAlgorithm::Certification) => true,
+        Some(_) => false,
+    };
+    if ports != Some(Ports::Multi) {
+        let one_port = gather_operation(&topology.tree, &topology.name, algorithm, sync)?;
+        let has_own_links = || has_own_links || topology.places().has_own_links(&topology.tree);
+        let is_open = ports.is_none() && sync.is_none() && by_certification;
+        return Ok(match is_open && one_port == GATHER && has_own_links() {
+            true => GATHER_BY_PORTS,
+            false => one_port,
+        });
+    }
+    match sync {
+        Some(_) => Err(RequestError::SyncOfPorts),
+        None if by_certification => Ok(GATHER_BY_PORTS),
+        None => {
+            let named = algorithm.map(|one| typed(&one)).unwrap_or_default();
+            let baseline = Baseline::named(&named).map(Baseline::name);
+            let one = operation_by(GATHER.name(), &named).unwrap_or(GATHER);
+            Err(RequestError::OnePort(baseline.unwrap_or(one.algorithm())))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
-use crate::options::order::MessageOrder;
+use crate::options::order::{GivenOrder, MessageOrder};
 use crate::options::pes::parse_pe;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
@@ -23,11 +23,14 @@ pub struct ScatterArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to scatter.
-    #[arg(long, value_enum, default_value_t = ScatterAlgorithm::Fdf)]
-    pub algorithm: ScatterAlgorithm,
-    /// The order in which messages leave.
-    #[arg(long, value_enum, default_value_t = MessageOrder::Tail)]
+    /// How to scatter [default: fdf on a --tree, else as auto].
+    #[arg(long, value_enum)]
+    pub algorithm: Option<ScatterAlgorithm>,
+    /// The order in which messages leave: tail (the message with the longest remaining time after it
+    /// has left first: farthest destination first if links and flits are equal), fdf (farthest
+    /// destination first, whatever links and flits cost), search (the quickest order found for the
+    /// measured links and hosts), or given:3,1,2 (every nonnull message once, by its PE).
+    #[arg(long, value_name = "ORDER", default_value_t = MessageOrder::Tail)]
     pub order: MessageOrder,
     /// Deal all files below the input over all other PEs, balanced by size.
     #[arg(long)]
@@ -36,6 +39,11 @@ pub struct ScatterArgs {
     /// P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
+    /// Whether the sender sends to all its neighbours at once (multi) or to one at a time (single); with
+    /// --link, also whether the links of a PE share their rate [default: multi where a cluster file
+    /// gives each neighbour its own link, else single].
+    #[arg(long, value_enum)]
+    pub ports: Option<Ports>,
 }
 
 /// Arguments of `flitcast gather`.
@@ -44,20 +52,31 @@ pub struct GatherArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to gather [default: shoulder-tap on a path, else certification].
+    /// How to gather [default: on a --tree shoulder-tap if it is a path and --ports is not multi, else
+    /// certification; without --tree as auto].
     #[arg(long, value_enum)]
     pub algorithm: Option<GatherAlgorithm>,
-    /// How certification synchronises [default: pipelined].
+    /// How certification synchronises [default: pipelined, or over all links at once with --ports multi].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
     /// How orders to transmit are obeyed [default: the profile's, else turns with --cluster
     /// and scheduled on this machine].
     #[arg(long, value_enum)]
     pub pacing: Option<PacingArg>,
+    /// The order in which the messages are taken, by shoulder-tap or certification: given:1,3,2 (every
+    /// nonnull message once, by its PE). It must be that of a walk down the tree: a PE before the PEs
+    /// below it, and those of a subtree one after the other [default: each as early as it can come].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<GivenOrder>,
     /// The PE that receives the messages, as 3 or P3; the lengths are those of all other PEs [default:
     /// P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub to: Option<PeId>,
+    /// Whether the receiver receives from all its neighbours at once (multi) or from one at a time
+    /// (single); with --link, also whether the links of a PE share their rate [default: multi where a
+    /// cluster file gives each neighbour its own link, else single].
+    #[arg(long, value_enum)]
+    pub ports: Option<Ports>,
 }
 
 /// Arguments of `flitcast broadcast`.
@@ -73,10 +92,10 @@ pub struct BroadcastArgs {
     pub round: RoundArgs,
     /// How to broadcast: over the given tree by rounds (flit after flit), urgent (in each step to the
     /// child that lags most) or, as a baseline, child-by-child; in a complete network path or kary:K,
-    /// which build their own tree; or auto, the algorithm and flit size with the shortest predicted
-    /// time.
-    #[arg(long, default_value = "rounds")]
-    pub algorithm: BroadcastAlgorithm,
+    /// which build their own tree; or auto, the algorithm, tree and flit size with the shortest
+    /// predicted time [default: rounds on a --tree, else auto].
+    #[arg(long)]
+    pub algorithm: Option<BroadcastAlgorithm>,
     /// The PE that has the message, 3 or P3 [default: P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
@@ -99,9 +118,8 @@ pub struct GossipArgs {
     /// PEs), dissemination[:K] (in the fewest possible steps: Bruck et al., 1997), direct (each PE
     /// sends its message to all others), neighbour (pairs swap what the pair before sent them). On a
     /// --network of lines or rings approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,..;x0,..,
-    /// cubgos, phases:A,a,b/.. or halves, as `flitcast plan gossip` plans them. Or auto, the algorithm
-    /// and flit size with the shortest predicted time [default: circulate in a complete network, else
-    /// flood].
+    /// cubgos, phases:A,a,b/.. or halves, as `flitcast plan gossip` plans them. Or auto, the algorithm,
+    /// tree and flit size with the shortest predicted time [default: flood on a --tree, else auto].
     #[arg(long, value_name = "ALGORITHM")]
     pub algorithm: Option<String>,
     /// Whether a PE sends when its receiver asks for data (turns) or as soon as it can (eager)
@@ -128,7 +146,7 @@ pub struct ExchangeArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to exchange [default: rounds in a complete network, else tree].
+    /// How to exchange [default: tree on a --tree, else auto].
     #[arg(long, value_enum)]
     pub algorithm: Option<ExchangeAlgorithm>,
     /// Whether a PE sends when its receiver asks for data (turns) or as soon as it can (eager)
@@ -154,7 +172,7 @@ pub enum ExchangeAlgorithm {
     Tree,
     /// Baseline: each PE sends to all others at the same time.
     AtOnce,
-    /// The shortest predicted time, flit size included.
+    /// The shortest predicted time, over all algorithms, trees of the network and flit sizes.
     Auto,
 }
 
@@ -163,7 +181,7 @@ pub enum ExchangeAlgorithm {
 pub enum ScatterAlgorithm {
     /// Farthest destination first: works on any tree, and no order is faster.
     Fdf,
-    /// The shortest predicted time, flit size included.
+    /// The shortest predicted time, over all algorithms, trees of the network and flit sizes.
     Auto,
     /// Baseline on complete:N: one PE after the other.
     Linear,
@@ -184,7 +202,7 @@ pub enum GatherAlgorithm {
     ShoulderTap,
     /// Transmission-Certification: any tree.
     Certification,
-    /// The shortest predicted time, pacing and flit size included.
+    /// The shortest predicted time, over all algorithms, trees of the network, pacings and flit sizes.
     Auto,
     /// Baseline on complete:N: one PE after the other.
     Linear,
@@ -278,7 +296,8 @@ pub struct RoundArgs {
     #[arg(long, value_name = "auto|COUNT|SIZE")]
     pub packets: Option<String>,
     /// Send on all trees of a cover of the network at once. The trees share no link; each PE has a
-    /// network card for each neighbour (reached_by in the cluster file).
+    /// network card for each neighbour (reached_by in the cluster file), or on this machine a
+    /// separate emulated link (--link).
     #[arg(long)]
     pub cover: bool,
     /// Folder of the messages: entry p3, a file or a folder, is P3's.
@@ -301,6 +320,9 @@ pub struct RoundArgs {
     /// take; send no message, and write no file.
     #[arg(long, conflicts_with_all = ["rounds", "retry", "report", "trace"])]
     pub dry_run: bool,
+    /// Whether every algorithm is predicted: `flitcast compare` sets this.
+    #[arg(skip)]
+    pub compares: bool,
     /// How the result is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
     pub format: Format,

@@ -1,25 +1,202 @@
-//! The order in which a scatter's messages leave their source (`--order`).
+//! The order of a scatter's or a gather's messages (`--order`).
 
-use clap::ValueEnum;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
 
-/// An order of a scatter's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+use flitcast_proto::ops::gather_order::{GatherOrderError, child_ranks};
+use flitcast_proto::{PeId, Tree};
+use thiserror::Error;
+
+use crate::text::words::names;
+
+/// An order of messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MessageOrder {
-    /// The message with the longest remaining time after it has left the source first: farthest
-    /// destination first if links and flits are equal.
+    /// In a scatter, the message with the longest remaining time after it has left the source first:
+    /// farthest destination first if links and flits are equal. In a gather, each as early as it can
+    /// come.
+    #[default]
     Tail,
     /// Farthest destination first, whatever links and flits cost.
     Fdf,
     /// The quickest order found for the measured links and hosts.
     Search,
+    /// The order of the named PEs.
+    Given(GivenOrder),
 }
 
 impl MessageOrder {
-    /// Returns the order in which flit sizes and packets are compared; a search begins with it.
-    pub fn before_search(self) -> MessageOrder {
+    /// Returns the order in which flit sizes and packets are compared; the other orders begin with it.
+    pub fn before_others(&self) -> MessageOrder {
         match self {
-            MessageOrder::Search => MessageOrder::Tail,
-            order => order,
+            MessageOrder::Fdf => MessageOrder::Fdf,
+            _ => MessageOrder::Tail,
         }
+    }
+}
+
+impl FromStr for MessageOrder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<MessageOrder, String> {
+        match text {
+            "tail" => Ok(MessageOrder::Tail),
+            "fdf" => Ok(MessageOrder::Fdf),
+            "search" => Ok(MessageOrder::Search),
+            _ if text.starts_with(GIVEN) => text.parse().map(MessageOrder::Given),
+            _ => Err(format!(
+                "`{text}` is not an order: write tail, fdf, search or given:3,1,2 with the PEs' numbers"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for MessageOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MessageOrder::Tail => f.write_str("tail"),
+            MessageOrder::Fdf => f.write_str("fdf"),
+            MessageOrder::Search => f.write_str("search"),
+            MessageOrder::Given(given) => given.fmt(f),
+        }
+    }
+}
+
+/// The word before the PEs of a given order.
+const GIVEN: &str = "given:";
+
+/// The PEs whose messages follow each other in this order: destinations of a scatter, sources of a
+/// gather.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GivenOrder(Arc<[PeId]>);
+
+/// An order of PEs that is not one of the nonnull messages, or that no gather can follow.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum OrderFault {
+    /// A PE that does not exist, or the root, which has no message.
+    #[error("{0} is not a PE with a message in this tree")]
+    Unknown(PeId),
+    /// A PE with a null message.
+    #[error("the message of {0} is null: leave {0} out")]
+    Null(PeId),
+    /// A PE that occurs twice.
+    #[error("{0} is named twice")]
+    Twice(PeId),
+    /// PEs with a message that are not in the order.
+    #[error("{} {} missing", names(.0), if .0.len() == 1 { "is" } else { "are" })]
+    Missing(Vec<PeId>),
+    /// An order that no gather can follow.
+    #[error("{0}; a gather takes the messages in the order of a walk down the tree")]
+    Gather(#[from] GatherOrderError),
+}
+
+impl GivenOrder {
+    /// Returns the PEs in order.
+    pub fn pes(&self) -> &[PeId] {
+        &self.0
+    }
+
+    /// Returns all errors in the order for messages of these lengths, by PE index; without lengths, for
+    /// messages of unknown length.
+    pub fn faults(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderFault> {
+        let mut faults = Vec::new();
+        let mut named = BTreeSet::new();
+        for &pe in self.pes() {
+            if !tree.contains(pe) || pe == tree.root() {
+                faults.push(OrderFault::Unknown(pe));
+            } else if lengths.is_some_and(|lengths| lengths[pe.index()] == 0) {
+                faults.push(OrderFault::Null(pe));
+            } else if !named.insert(pe) {
+                faults.push(OrderFault::Twice(pe));
+            }
+        }
+        faults.extend(lengths.and_then(|lengths| self.missing(tree, lengths)));
+        faults
+    }
+
+    /// Returns the error that PEs with a nonnull message are not in the order. `lengths` are by PE index.
+    pub fn missing(&self, tree: &Tree, lengths: &[u64]) -> Option<OrderFault> {
+        let named: BTreeSet<PeId> = self.pes().iter().copied().collect();
+        let missing = tree.below_root().filter(|pe| lengths[pe.index()] > 0);
+        let missing: Vec<PeId> = missing.filter(|pe| !named.contains(pe)).collect();
+        (!missing.is_empty()).then_some(OrderFault::Missing(missing))
+    }
+
+    /// Returns all errors in the order for a gather.
+    pub fn faults_of_gather(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderFault> {
+        let mut faults = self.faults(tree, lengths);
+        if faults.is_empty() {
+            faults.extend(child_ranks(tree, self.pes()).err().map(OrderFault::from));
+        }
+        faults
+    }
+}
+
+impl FromStr for GivenOrder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GivenOrder, String> {
+        let list = text.strip_prefix(GIVEN).ok_or_else(|| {
+            format!("`{text}` is not an order: write given:3,1,2 with the PEs' numbers")
+        })?;
+        let pe = |part: &str| {
+            let number = part.trim().trim_start_matches(['P', 'p']).parse();
+            let number = number.map_err(|_| format!("`{part}` is not a PE's number"));
+            number.map(PeId)
+        };
+        let pes: Result<Arc<[PeId]>, String> = list.split(',').map(pe).collect();
+        pes.map(GivenOrder)
+    }
+}
+
+impl fmt::Display for GivenOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.0.iter().map(|pe| pe.0.to_string()).collect();
+        write!(f, "{GIVEN}{}", numbers.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_read_as_it_is_written() {
+        for text in ["tail", "fdf", "search", "given:3,1,2"] {
+            let order: MessageOrder = text.parse().expect("it is an order");
+            assert_eq!(order.to_string(), text);
+        }
+        let named: GivenOrder = "given:P3, 1".parse().expect("it is an order");
+        assert_eq!(named.pes(), [PeId(3), PeId(1)]);
+        for text in ["", "given:", "given:1,,2", "given:x", "nearest"] {
+            assert!(text.parse::<MessageOrder>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_fault_is_named() {
+        let parents = [None, Some(0), Some(1), Some(0), Some(0)];
+        let tree = Tree::from_parents(parents.map(|pe| pe.map(PeId)).to_vec());
+        let tree = tree.expect("it is a tree");
+        let order: GivenOrder = "given:9,0,2,2,3".parse().expect("it is an order");
+        let faults = order.faults(&tree, Some(&[0, 5, 5, 0, 5]));
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 5, "{told:?}");
+        assert!(told[0].starts_with("P9 is not a PE") && told[1].starts_with("P0 is not a PE"));
+        assert_eq!(
+            told[2..4],
+            [
+                "P2 is named twice",
+                "the message of P3 is null: leave P3 out"
+            ]
+        );
+        assert_eq!(told[4], "P1, P4 are missing");
+        let gather: GivenOrder = "given:2,1".parse().expect("it is an order");
+        let lengths = [0, 5, 5, 0, 0];
+        assert_eq!(gather.faults(&tree, Some(&lengths)), []);
+        let faults = gather.faults_of_gather(&tree, Some(&lengths));
+        assert!(matches!(faults[..], [OrderFault::Gather(_)]), "{faults:?}");
     }
 }

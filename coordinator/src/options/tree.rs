@@ -52,7 +52,8 @@ pub struct ClusterArgs {
 impl TreeArgs {
     /// Leaves the tree of a network open, unless an option is about it.
     pub fn leave_open(&mut self) {
-        if self.tree.is_none() && self.network.is_some() && self.spanning.is_none() {
+        let has_network = self.network.is_some() || self.cluster.is_some();
+        if self.tree.is_none() && has_network && self.spanning.is_none() {
             self.tree = Some("auto".to_owned());
         }
     }

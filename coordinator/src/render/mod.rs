@@ -1,5 +1,6 @@
 //! Output of a command's results: tables, JSON, pages and pictures.
 
+pub mod certificates;
 pub mod ending;
 mod lateness;
 pub mod page;

@@ -14,6 +14,7 @@ use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
 use crate::retry::Story;
+use crate::rounds::certificates::Certificates;
 use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
 use crate::text::deliveries;
 use crate::text::figures::{self, lines, micros};
@@ -343,7 +344,9 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
         .ids()
         .map(|pe| tree.parent(pe).map(|parent| parent.0))
         .collect();
+    let certificates = Certificates::of(tree, &outcome.rounds);
     let pes = outcome.pes.iter().map(|pe| {
+        let certificate = certificates.pes[pe.pe.index()];
         json!({
             "pe": pe.pe.0,
             "parent": tree.parent(pe.pe).map(|parent| parent.0),
@@ -353,6 +356,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "measured_us": pe.measured,
             "peak_resident_bytes": pe.peak_resident_bytes,
             "retransmitted_packets": pe.retransmitted_packets,
+            "certificate": certificate.map(|it| it.json()),
         })
     });
     let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
@@ -415,6 +419,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
             "collisions": outcome.collisions,
             "peak_buffered_flits": outcome.peak_buffered_flits,
             "peak_resident_bytes": resident,
+            "certificates_of_round": certificates.round.map(|round| round.0),
         },
         "phases": outcome.phases,
         "costs": costs(outcome, &request.site.tree),

@@ -141,7 +141,7 @@ pub fn request(
     };
     Ok(Request {
         site,
-        way: record.way,
+        way: record.way.clone(),
         choice: None,
         messages: Messages {
             left_out: delivered.to_vec(),

@@ -7,39 +7,31 @@ mod driver;
 mod files;
 mod hosts;
 mod inventory;
-mod lanes;
+pub mod lanes;
 mod measure;
 mod prefixes;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use flitcast_proto::Tree;
-use flitcast_proto::cost::Model;
-use flitcast_proto::round::RoundFault;
-use flitcast_proto::schedule::pace::Pacing;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::job::flit_size::{Foreseen, foresee_best};
-use crate::job::host_costs::{CostSource, HostCosts};
-use crate::job::lanes::Lanes;
+use crate::job::flit_size::Foreseen;
+use crate::job::host_costs::{CostSource, HostCosts, is_here};
 use crate::job::model::{Measurement, measured_model, model_by};
-use crate::job::order;
-use crate::job::packets::foresee_in_packets;
+use crate::job::planned::Planned;
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
 use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::observe::tell::tell;
+use crate::options::order::MessageOrder;
 use crate::rounds::conducted::Rounds;
 use crate::rounds::conductor::{Plan, Trouble, Update};
 use crate::rounds::outcome::{Failure, Recorder};
 use crate::rounds::recording::Recording;
-use crate::system::machine::load_of_others;
-use crate::ways::way::Way;
+use crate::system::machine::BusyThreads;
 use driver::{Driver, Halt};
 
 /// Budget for the measurement of an edge before an uncalibrated round, short because commands
@@ -85,11 +77,14 @@ impl Driver<'_> {
     async fn rounds(&mut self, recorder: Recorder<'_>) -> Result<Rounds, Halt> {
         let request = self.request;
         let found = self.assign().await?;
+        let mut others = BusyThreads::default();
+        others.count();
         if let Some(record) = recorder(&self.known()) {
             self.aside(move |_| record()).await?;
         }
         let prefixes = self.common_prefixes(&found).await?;
         self.sent = self.without_prefixes(&found, &prefixes);
+        self.check_order()?;
         self.enter(Phase::Probe);
         let began = Instant::now();
         let (mut measured, costs, mut model, probing) = match &request.profile {
@@ -117,9 +112,17 @@ impl Driver<'_> {
                 (measured, costs, model, Some(probing))
             }
         };
+        others.count();
         model.hosts = model.hosts.in_median_of(request.rounds.max(1));
         let measured_at = Instant::now();
         let files = self.know_files(&found, &mut model).await?;
+        others.count();
+        // A profile was measured beside whatever runs on its machine.
+        let busy_threads = match is_here(&request.site) && request.profile.is_none() {
+            true => others.number(),
+            false => 0,
+        };
+        model.hosts = model.hosts.beside(busy_threads);
         let tree = &request.site.tree;
         let operation = request.way.operation;
         let pacing = request.pacing();
@@ -127,14 +130,14 @@ impl Driver<'_> {
         tracing::info!("predicting the round");
         let planned = Planned {
             tree: tree.clone(),
-            way: request.way,
+            way: request.way.clone(),
             pacing,
             bytes: self.sent.clone(),
             lanes: self.lanes.clone(),
             model,
         };
         let foreseen = self
-            .aside(move |given_up| planned.foresee(given_up))
+            .aside(move |given_up| planned.plan_and_predict(given_up))
             .await?;
         let Foreseen {
             flit_bytes,
@@ -152,7 +155,6 @@ impl Driver<'_> {
             pacing,
             prediction: &prediction,
         });
-        let load_before = load_of_others();
         self.conduct(Plan {
             bytes: self.sent.clone(),
             briefs: briefs.clone(),
@@ -178,7 +180,6 @@ impl Driver<'_> {
             }
             reports.push(round);
         }
-        let load_of_others = f64::midpoint(load_before, load_of_others());
         let age_ns = measured_at.elapsed().as_nanos() as u64;
         for clock in &mut measured.clocks {
             *clock = clock.aged(age_ns);
@@ -199,7 +200,7 @@ impl Driver<'_> {
             pacing,
             briefs,
             prediction,
-            load_of_others,
+            busy_threads,
             probing,
             reports,
             recorded: recording.median_round(),
@@ -207,36 +208,15 @@ impl Driver<'_> {
     }
 }
 
-/// The input for the plan and the prediction of a round.
-struct Planned {
-    tree: Arc<Tree>,
-    way: Way,
-    pacing: Pacing,
-    /// Lengths by delivery.
-    bytes: Vec<u64>,
-    lanes: Lanes,
-    model: Model,
-}
-
-impl Planned {
-    /// Makes the remaining choices for the round and predicts it.
-    fn foresee(&self, given_up: &AtomicBool) -> Result<Foreseen, RoundFault> {
-        let Planned {
-            tree,
-            way,
-            pacing,
-            bytes,
-            lanes,
-            model,
-        } = self;
-        let pacing = *pacing;
-        let one = match way.packets {
-            Some(asked) => foresee_in_packets((tree, way, pacing), bytes, asked, model, given_up)?,
-            None => {
-                let one = foresee_best((tree, way, pacing), bytes, model, given_up)?;
-                order::ordered(way.order, tree, one, model, given_up)?
-            }
+impl Driver<'_> {
+    /// Checks that a given order names all messages, whose lengths PEs on other hosts have reported.
+    fn check_order(&self) -> Result<(), Trouble> {
+        let MessageOrder::Given(given) = &self.request.way.order else {
+            return Ok(());
         };
-        lanes.foresee((tree, way, pacing), bytes, one, model, given_up)
+        match given.missing(&self.request.site.tree, &self.sent) {
+            None => Ok(()),
+            Some(fault) => Err(Trouble::Order(fault)),
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
 use crate::job::lanes::LaneChoice;
 use crate::job::model::Measurement;
-use crate::job::order::OrderChoice;
+use crate::job::order_choice::OrderChoice;
 use crate::job::packets::PacketChoice;
 use crate::rounds::versions::SeenVersions;
 
@@ -52,9 +52,9 @@ pub struct Rounds {
     pub briefs: Vec<Brief>,
     /// The prediction of a round.
     pub prediction: Prediction,
-    /// Threads of other programs per core that ran on this machine, in the mean of the times
-    /// before and after the rounds.
-    pub load_of_others: f64,
+    /// The threads of other programs that were busy on this machine before the rounds, as in the
+    /// prediction.
+    pub busy_threads: u32,
     /// Duration of the edges' measurement; `None` if a profile replaces it.
     pub probing: Option<Duration>,
     /// For each round, the PEs' reports by PE index, without their spans.

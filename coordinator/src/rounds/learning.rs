@@ -10,6 +10,7 @@ use crate::job::host_costs::files::{CachedFiles, Factors};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
+use crate::rounds::conducted::Rounds;
 use crate::rounds::outcome::{Outcome, by_row};
 
 /// Relative deviation of the median of many rounds from the model with the best costs, found for
@@ -17,12 +18,15 @@ use crate::rounds::outcome::{Outcome, by_row};
 const OFF_ALWAYS: f64 = 0.15;
 /// Additional relative deviation of a single round.
 const OFF_ONCE: f64 = 0.2;
+/// Relative deviation of the median of many rounds with files: their messages differ in more than
+/// the model has, such as the number of threads that work on them at once.
+const FILES_OFF_ALWAYS: f64 = 0.3;
 /// Additional relative deviation of a single round with files, because other processes use disks as
 /// well.
 const FILES_OFF_ONCE: f64 = 0.25;
-/// Additional relative deviation for each thread of other programs per core: beside as many threads
-/// as cores, PEs get half of them in the worst case.
-const OFF_BESIDE_OTHERS: f64 = 1.5;
+/// Additional relative deviation for each busy thread of other programs per core, whose turns
+/// differ from the predicted ones.
+const OFF_BESIDE_OTHERS: f64 = 0.5;
 /// Relative deviation of links between hosts as measured before a round.
 const OFF_ON_WIRES: f64 = 0.25;
 /// Maximum number of flits times edges, some two milliseconds' work, of rounds that are learned
@@ -42,7 +46,7 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
             measured.median as f64,
             geometric_mean(arrivals.map(|spread| spread.median))?,
         ],
-        deviation: deviation(OFF_ALWAYS, OFF_ONCE, rounds, outcome.rounds.load_of_others),
+        deviation: deviation([OFF_ALWAYS, OFF_ONCE], rounds, &outcome.rounds),
         rounds: rounds as u64,
     })
 }
@@ -51,23 +55,28 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
 pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
     Some(Lesson {
         times_ns: vec![*outcome.rounds_ns.first()? as f64],
-        deviation: deviation(OFF_ALWAYS, OFF_ONCE, 1, outcome.rounds.load_of_others),
+        deviation: deviation([OFF_ALWAYS, OFF_ONCE], 1, &outcome.rounds),
         rounds: 0,
     })
 }
 
 /// Returns the relative deviation of the median of `rounds` rounds, from the deviation that all
-/// rounds have, that of a single one, and the load of other programs.
-fn deviation(always: f64, once: f64, rounds: usize, load: f64) -> f64 {
-    let beside = OFF_BESIDE_OTHERS * load;
-    (always * always + once * once / rounds.max(1) as f64 + beside * beside).sqrt()
+/// rounds have, that of a single one, and the other programs beside which they ran.
+fn deviation([always, once]: [f64; 2], count: usize, rounds: &Rounds) -> f64 {
+    let machines = rounds.costs.hosts.machines().iter();
+    let cores = machines.filter_map(|host| host.shared_cores).min();
+    let cores = f64::from(cores.unwrap_or(1));
+    let beside = OFF_BESIDE_OTHERS * f64::from(rounds.busy_threads) / cores;
+    let once = once * once / count.max(1) as f64;
+    (always * always + once + beside * beside).sqrt()
 }
 
 /// Predicts the observed times of executed rounds for other costs of hosts, with the schedule that
 /// was executed, which depended on the costs known then.
 pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option<Vec<f64>> {
     let edges = &outcome.rounds.measured.edges;
-    let model = measured_model(edges, hosts.clone(), &request.site);
+    let hosts = hosts.beside(outcome.rounds.busy_threads);
+    let model = measured_model(edges, hosts, &request.site);
     let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
     let (operation, tree) = (request.way.operation, &request.site.tree);
     host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
@@ -172,15 +181,10 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     };
     let count = outcome.rounds_ns.len();
     let hosts = rounds.costs.hosts.in_median_of(count as u64);
+    let hosts = hosts.beside(rounds.busy_threads);
     let edges = wires(&rounds.measured.edges, &rounds.costs.hosts, &request.site);
     let wires_alone = model_of(edges, hosts, &request.site);
-    // Only waits for files during the transfer count, which may be 0.
-    let times = |transfer_ns: u64, whole_ns: u64, disk_ns: u64| {
-        let with_disk_ns = transfer_ns + disk_ns;
-        [transfer_ns, whole_ns, with_disk_ns]
-            .map(|ns| ns as f64)
-            .to_vec()
-    };
+    let times = |phases: [u64; 2]| phases.map(|ns| ns as f64).to_vec();
     let would_take = |factors: &Factors| {
         let mut files = known.files.clone();
         *files.disks.get_mut(*place)? = kept.costs_by(factors);
@@ -195,16 +199,15 @@ fn learn_files(request: &Request, outcome: &Outcome) {
         let prediction = predict(&request.site.tree, &rounds.briefs, &model).ok()?;
         let transfer_ns = prediction.round_ns();
         let whole_ns = transfer_ns + prediction.commit_ns();
-        Some(times(transfer_ns, whole_ns, prediction.disk_ns()))
+        Some(times([transfer_ns, whole_ns]))
     };
-    let [transfer, whole, disk] =
-        [phases.transfer, phases.whole, phases.disk].map(|it| it.measured);
-    let (Some(transfer), Some(whole), Some(disk)) = (transfer, whole, disk) else {
+    let [transfer, whole] = [phases.transfer, phases.whole].map(|it| it.measured);
+    let (Some(transfer), Some(whole)) = (transfer, whole) else {
         return;
     };
     let lesson = Lesson {
-        times_ns: times(transfer.median, whole.median, disk.median),
-        deviation: deviation(OFF_ALWAYS, FILES_OFF_ONCE, count, rounds.load_of_others),
+        times_ns: times([transfer.median, whole.median]),
+        deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds),
         rounds: count as u64,
     };
     if flits_on_edges(request, outcome) <= MOST_FLITS_WITH_FILES {

@@ -1,5 +1,6 @@
 //! Rounds on a launched cluster: measured, predicted, run and monitored, and their results.
 
+pub mod certificates;
 pub mod conduct;
 pub mod conducted;
 pub mod conductor;

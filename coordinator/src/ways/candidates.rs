@@ -2,6 +2,7 @@
 //! among them, and a check of the trees that each supports.
 
 use flitcast_proto::ops::{Broadcast, Exchange, Fits, Gossip, OnNetwork, Operation};
+use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
@@ -117,19 +118,29 @@ pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), Unfi
     check_fits(operation, &topology.tree, &topology.name)
 }
 
-/// Returns all algorithms of the operation of this name: baselines last, and before them the
-/// algorithms for any tree first.
+/// Returns the entries of an algorithm, one for each pacing.
+fn entries(operation: Operation) -> impl Iterator<Item = Candidate> {
+    let ways = operation.ways().iter();
+    ways.map(move |&(name, pacing)| Candidate {
+        name,
+        operation,
+        pacing,
+        baseline: None,
+    })
+}
+
+/// Returns the algorithms of the operation of this name that use all links of a PE at once.
+pub fn of_all_ports(name: &str) -> Vec<Candidate> {
+    let have_all = Operation::named(name).filter(|one| one.has_all_ports());
+    have_all.flat_map(entries).collect()
+}
+
+/// Returns all algorithms of the operation of this name that need no separate links: baselines last,
+/// and before them the algorithms for any tree first.
 pub fn all(name: &str) -> Vec<Candidate> {
-    let ours = Operation::named(name).flat_map(|operation| {
-        let ways = operation.ways().iter();
-        ways.map(move |&(name, pacing)| Candidate {
-            name,
-            operation,
-            pacing,
-            baseline: None,
-        })
-    });
-    let mut candidates: Vec<Candidate> = ours.collect();
+    let needs_links = |one: &Operation| *one == Operation::Certification(Sync::MultiPort);
+    let ours = Operation::named(name).filter(|one| !needs_links(one));
+    let mut candidates: Vec<Candidate> = ours.flat_map(entries).collect();
     candidates.sort_by_key(|candidate| candidate.operation.fits() != Fits::Trees);
     candidates.extend(Baseline::ALL.into_iter().filter_map(|baseline| {
         Some(Candidate {

@@ -9,7 +9,7 @@ use crate::options::packets::Packets;
 use crate::ways::baseline::Baseline;
 
 /// A method to execute an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The operation that the PEs run.
     pub operation: Operation,
@@ -21,7 +21,7 @@ pub struct Way {
     pub flit_bytes: Option<u32>,
     /// Division of messages into packets, if packets were requested.
     pub packets: Option<Packets>,
-    /// Order of a scatter's messages.
+    /// Order of a scatter's or a gather's messages.
     pub order: MessageOrder,
     /// Whether to send messages over all trees of a cover of the network at once.
     pub covers: bool,

@@ -6,7 +6,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
 use flitcast_proto::cost::FileCosts;
 use rustix::fs::{Advice, fadvise};
@@ -16,8 +16,9 @@ use super::content::Content;
 use super::leftovers::unlocked;
 use super::removal::remove;
 use super::{Packer, PayloadError, Target, Unpacker};
+use crate::limits::DISK_BLOCK_BYTES;
 use crate::pulse::Pulse;
-use crate::system::{clock, memory};
+use crate::system::{clock, memory, process};
 
 /// Bytes of the long message, two copies of which are in memory at once, and of a short file.
 const LONG_BYTES: usize = 1 << 20;
@@ -27,6 +28,8 @@ const SYNCING_NS: f64 = 40e6;
 const FILES: std::ops::RangeInclusive<usize> = 4..=32;
 /// Number of messages that are written at once, to measure how much their syncs overlap.
 const AT_ONCE: usize = 6;
+/// Number of tasks that are passed to a thread: a millisecond's work.
+const HAND_OVERS: usize = 64;
 
 /// Returns the path itself if it is a directory, or else the nearest directory above it.
 fn standing(place: &Path) -> PathBuf {
@@ -68,15 +71,18 @@ pub fn measure_files(place: &Path, name: &str) -> io::Result<FileCosts> {
 struct Took {
     /// Time on a core.
     core: f64,
-    /// Time without a core, mostly waiting for the disk.
+    /// Time without a core in which the thread did not ask for one: mostly waiting for the disk.
     waited: f64,
 }
 
 fn timed<T>(work: impl FnOnce() -> Result<T, PayloadError>) -> Result<(T, Took), PayloadError> {
-    let (began, core_began) = (clock::now(), clock::of_thread_ns());
+    let (began, core_began, queued_before) =
+        (clock::now(), clock::of_thread_ns(), process::queued_ns());
     let done = work()?;
     let core = (clock::of_thread_ns() - core_began) as f64;
-    let waited = ((clock::now().0 - began.0) as f64 - core).max(0.0);
+    let whole = (clock::now().0 - began.0) as f64;
+    let queued = process::queued_ns().saturating_sub(queued_before) as f64;
+    let waited = (whole - core - queued).max(0.0);
     Ok((done, Took { core, waited }))
 }
 
@@ -181,7 +187,9 @@ impl Gauge<'_> {
                 is_kept: false,
             };
             let mut unpacker = Unpacker::create(target, Arc::new(Pulse::default()))?;
-            unpacker.write(message)?;
+            // In blocks, as a round does.
+            let mut blocks = message.chunks(DISK_BLOCK_BYTES);
+            blocks.try_for_each(|block| unpacker.write(block))?;
             unpacker.commit()
         });
         Ok(written?.1)
@@ -231,37 +239,54 @@ impl Gauge<'_> {
         }
         match cold {
             0 => Ok(None),
-            _ => Ok(Some(read_measured(content, bytes)?.1)),
+            _ => read_measured(content, bytes).map(Some),
         }
     }
 }
 
-/// Returns the time of starting a thread and waiting for its end, in nanoseconds.
+/// Returns the core time of passing a task to a thread that waits for one, and of its answer, in
+/// nanoseconds. The time until the thread wakes up is a cost of processes.
 fn handed_to_a_thread_ns() -> f64 {
-    let hand_over = || {
-        let began = clock::now();
-        std::thread::scope(|scope| {
-            scope.spawn(|| ());
+    let (give, tasks) = mpsc::sync_channel::<()>(1);
+    let (answer, answers) = mpsc::sync_channel::<()>(1);
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let began = clock::of_thread_ns();
+            tasks.iter().try_for_each(|()| answer.send(())).ok();
+            clock::of_thread_ns() - began
         });
-        (clock::now().0 - began.0) as f64
-    };
-    // Other load only adds to the time, so the minimum counts.
-    (0..5).map(|_| hand_over()).fold(f64::INFINITY, f64::min)
+        let began = clock::of_thread_ns();
+        let answered = (0..HAND_OVERS).filter(|_| give.send(()).is_ok() && answers.recv().is_ok());
+        let count = answered.count().max(1);
+        let spent = clock::of_thread_ns() - began;
+        drop(give);
+        (spent + worker.join().unwrap_or(0)) as f64 / count as f64
+    })
 }
 
 /// Measures and reads a message; returns its bytes and the time of reading them.
 fn read(content: &Content) -> Result<(Vec<u8>, Took), PayloadError> {
-    read_measured(content, content.measure()?)
+    let bytes = content.measure()?;
+    let mut message = vec![0; bytes as usize];
+    Packer::open(content, bytes)?.fill(&mut message)?;
+    Ok((message, read_measured(content, bytes)?))
 }
 
-/// Reads a message of `bytes` bytes; returns it and the time of reading it.
-fn read_measured(content: &Content, bytes: u64) -> Result<(Vec<u8>, Took), PayloadError> {
-    timed(|| {
-        let mut message = vec![0; bytes as usize];
+/// Reads a message of `bytes` bytes block by block, as a round does; returns the time of reading
+/// it.
+fn read_measured(content: &Content, bytes: u64) -> Result<Took, PayloadError> {
+    let read = timed(|| {
         let mut packer = Packer::open(content, bytes)?;
-        packer.fill(&mut message)?;
-        Ok(message)
-    })
+        let mut blocks = [(); 2].map(|()| vec![0; DISK_BLOCK_BYTES.min(bytes as usize).max(1)]);
+        let mut left = bytes as usize;
+        while left > 0 {
+            blocks.swap(0, 1);
+            let length = left.min(DISK_BLOCK_BYTES);
+            left -= packer.fill(&mut blocks[0][..length])?.max(1).min(left);
+        }
+        Ok(())
+    });
+    Ok(read?.1)
 }
 
 fn middle(mut all: [Took; 3]) -> Took {

@@ -59,6 +59,14 @@ fn status_bytes(name: &str) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// Returns the time for which this thread was ready to run and other threads had the cores, in
+/// nanoseconds; 0 if the kernel does not report it.
+pub fn queued_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let queued = text.split_whitespace().nth(1);
+    queued.and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
+
 /// Returns whether this process ignores a signal, as it does if it was started so: by `nohup`, or
 /// in the background of a shell without job control.
 pub fn ignores(signal: i32) -> bool {

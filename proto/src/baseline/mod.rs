@@ -79,6 +79,34 @@ impl Baseline {
     }
 }
 
+/// Returns the transfers of a gather whose PEs wait for a token, which goes down the tree before. A
+/// real run sends it: P0 has to be ready for what arrives.
+pub fn after_token(tree: &Tree, gather: Vec<Transfer>) -> Vec<Transfer> {
+    let mut tokens: Vec<Transfer> = Vec::new();
+    let mut token_of = vec![None; tree.len()];
+    for &pe in tree.top_down() {
+        let Some(parent) = tree.parent(pe) else {
+            continue;
+        };
+        token_of[pe.index()] = Some(tokens.len());
+        tokens.push(Transfer {
+            from: parent,
+            to: pe,
+            flits: 1,
+            held_flits: 0,
+            control: true,
+            after: token_of[parent.index()].into_iter().collect(),
+        });
+    }
+    let before = tokens.len();
+    tokens.extend(gather.into_iter().map(|mut transfer| {
+        transfer.after.iter_mut().for_each(|place| *place += before);
+        transfer.after.extend(token_of[transfer.from.index()]);
+        transfer
+    }));
+    tokens
+}
+
 /// Returns the tree of [`Baseline::Binomial`], for real runs as well.
 pub fn binomial_tree(pes: usize) -> Tree {
     merged(&binomial(pes), pes)

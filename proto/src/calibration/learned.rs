@@ -4,7 +4,12 @@
 //! messages, and the prediction yields the expected ones. The most likely costs given both are
 //! found by the Gauss-Newton method with Huber's weights, so that a disturbed round counts little
 //! (an iterated extended Kalman filter). Costs that do not influence a round keep their values and
-//! uncertainties.
+//! uncertainties, apart from what all costs have in common: a faster processor makes all of them
+//! lower.
+//!
+//! A sitting is a sequence of rounds with short pauses, in which the machine does the same other
+//! work. The next sitting begins with the median of the earlier ones, and with the uncertainty that
+//! machines have between sittings, so that its first rounds outweigh all earlier ones.
 //!
 //! This module is pure arithmetic. The coordinator defines the costs and the rounds, and stores the
 //! results.
@@ -27,12 +32,19 @@ const SHORT_STEP: f64 = 0.01;
 pub struct Prior<const N: usize> {
     /// Costs for unmeasured hosts; learned costs stay near them.
     pub costs: [f64; N],
-    /// Uncertainties of `costs`: standard deviations of their logarithms.
+    /// Uncertainties of `costs` apart from the common factor: standard deviations of their
+    /// logarithms.
     pub unsure: [f64; N],
+    /// Uncertainty of the factor that all costs have in common.
+    pub common: f64,
     /// Minimum standard deviation, because machines and rounds change.
     pub surest: f64,
     /// Standard deviation of the drift of a cost between two lessons.
     pub drift: f64,
+    /// Standard deviation of the drift of the common factor between two lessons.
+    pub common_drift: f64,
+    /// Standard deviation of the common factor's difference between two sittings.
+    pub sitting: f64,
     /// Maximum number of iterations; each takes N + 1 predictions.
     pub iterations: usize,
 }
@@ -66,10 +78,9 @@ pub type Predict<'a, const N: usize> = dyn Fn(&[f64; N], usize) -> Option<Vec<f6
 impl<const N: usize> Learned<N> {
     /// Returns the assumed costs.
     pub fn assumed(prior: &Prior<N>) -> Learned<N> {
-        let mut covariance = [[0.0; N]; N];
-        for (i, row) in covariance.iter_mut().enumerate() {
-            row[i] = prior.unsure[i] * prior.unsure[i];
-        }
+        let own = |i: usize| prior.unsure[i] * prior.unsure[i];
+        let none = [[0.0; N]; N];
+        let covariance = drifted(&none, own, prior.common);
         Learned {
             costs: prior.costs,
             covariance,
@@ -89,6 +100,26 @@ impl<const N: usize> Learned<N> {
             && inverse(&self.covariance).is_some()
     }
 
+    /// Returns the estimate at the begin of a new sitting: the median of the costs now and at the
+    /// ends of `earlier` sittings, so that one that was odd does not count.
+    #[must_use]
+    pub fn in_new_sitting(&self, earlier: &[[f64; N]], prior: &Prior<N>) -> Learned<N> {
+        let median = |i: usize| {
+            let all = earlier.iter().chain([&self.costs]);
+            let mut logs: Vec<f64> = all.map(|costs| costs[i].ln()).collect();
+            logs.sort_by(f64::total_cmp);
+            let middle = logs.len() / 2;
+            f64::midpoint(logs[middle], logs[(logs.len() - 1) / 2]).exp()
+        };
+        let own = |_: usize| prior.drift * prior.drift;
+        let covariance = drifted(&self.covariance, own, prior.sitting);
+        Learned {
+            costs: std::array::from_fn(median),
+            covariance: unsure(covariance, prior),
+            rounds: self.rounds,
+        }
+    }
+
     /// Returns the estimate after these lessons.
     #[must_use]
     pub fn after(
@@ -97,10 +128,8 @@ impl<const N: usize> Learned<N> {
         prior: &Prior<N>,
         predict: &Predict<'_, N>,
     ) -> Learned<N> {
-        let mut drifted = self.covariance;
-        for (i, row) in drifted.iter_mut().enumerate() {
-            row[i] += prior.drift * prior.drift;
-        }
+        let own = |_: usize| prior.drift * prior.drift;
+        let drifted = drifted(&self.covariance, own, prior.common_drift);
         let Some(information) = inverse(&drifted) else {
             return self.clone();
         };
@@ -149,11 +178,26 @@ impl<const N: usize> Learned<N> {
     }
 }
 
+/// Returns the covariances after a drift: of each cost by its `own` variance, and of all by a common
+/// factor with the deviation `common`.
+fn drifted<const N: usize>(
+    covariance: &Matrix<N>,
+    own: impl Fn(usize) -> f64,
+    common: f64,
+) -> Matrix<N> {
+    let entry = |i: usize, j: usize| {
+        let own = if i == j { own(i) } else { 0.0 };
+        covariance[i][j] + own + common * common
+    };
+    std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j)))
+}
+
 /// Limits the variances: at least the minimum of the prior, at most those of the start.
 fn unsure<const N: usize>(covariance: Matrix<N>, prior: &Prior<N>) -> Matrix<N> {
     let scale: [f64; N] = std::array::from_fn(|i| {
         let variance = covariance[i][i];
-        let [least, most] = [prior.surest, prior.unsure[i]].map(|deviation| deviation * deviation);
+        let least = prior.surest * prior.surest;
+        let most = prior.unsure[i] * prior.unsure[i] + prior.common * prior.common;
         (variance.clamp(least, most) / variance).sqrt()
     });
     let row = |i: usize| std::array::from_fn(|j| scale[i] * covariance[i][j] * scale[j]);
@@ -285,8 +329,11 @@ mod tests {
     const PRIOR: Prior<COSTS> = Prior {
         costs: [15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3],
         unsure: [UNSURE; COSTS],
+        common: 0.0,
         surest: 0.03,
         drift: 0.02,
+        common_drift: 0.0,
+        sitting: 0.3,
         iterations: 10,
     };
     const TRUTH: [f64; COSTS] = [60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3];
@@ -410,5 +457,71 @@ mod tests {
         let mut broken = learned;
         broken.covariance[2][2] = f64::NAN;
         assert!(!broken.is_sound());
+    }
+
+    /// A machine whose costs are mostly alike, as processors differ.
+    const ALIKE: Prior<COSTS> = Prior {
+        unsure: [0.5; COSTS],
+        common: 0.9,
+        common_drift: 0.05,
+        ..PRIOR
+    };
+
+    /// Returns the estimate after single rounds that take `factors` of the true times.
+    fn after_rounds(mut learned: Learned<COSTS>, factors: &[f64]) -> Learned<COSTS> {
+        for (round, factor) in factors.iter().enumerate() {
+            let times = times_of(&TRUTH, round).expect("each has a prediction");
+            let lesson = Lesson {
+                times_ns: times.iter().map(|ns| ns * factor).collect(),
+                deviation: 0.25,
+                rounds: 1,
+            };
+            let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+            learned = learned.after(&[lesson], &ALIKE, &predict);
+        }
+        learned
+    }
+
+    #[test]
+    fn one_kind_of_rounds_tells_of_a_faster_processor() {
+        let prior = Learned::assumed(&ALIKE);
+        let faster = prior.costs.map(|cost| cost / 3.0);
+        let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, 1);
+        let lesson = Lesson {
+            times_ns: times_of(&faster, 1).expect("each has a prediction"),
+            deviation: 0.1,
+            rounds: 9,
+        };
+        let learned = prior.after(&[lesson], &ALIKE, &predict);
+        for (i, (is, truth)) in learned.costs.iter().zip(faster).enumerate() {
+            let off = (is / truth).ln().abs();
+            assert!(off < 0.35, "cost {i}: {off}");
+        }
+    }
+
+    #[test]
+    fn a_loaded_sitting_does_not_outlast_quiet_ones() {
+        let usual = Learned::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+        let mut earlier = vec![usual.costs];
+        let quiet = after_rounds(usual.in_new_sitting(&[], &ALIKE), &[1.0; 6]);
+        earlier.push(quiet.costs);
+        let loaded = quiet.in_new_sitting(&earlier, &ALIKE);
+        let loaded = after_rounds(loaded, &[2.2; 12]);
+        let next = loaded.in_new_sitting(&earlier, &ALIKE);
+        // At once, before any round.
+        assert_predicts(&next, 0.25);
+    }
+
+    #[test]
+    fn an_odd_first_sitting_is_forgotten_within_three_rounds() {
+        let odd = after_rounds(Learned::assumed(&ALIKE), &[2.5; 30]);
+        let next = after_rounds(odd.in_new_sitting(&[], &ALIKE), &[1.0; 3]);
+        assert_predicts(&next, 0.25);
+    }
+
+    #[test]
+    fn a_disturbed_round_moves_a_known_machine_little() {
+        let usual = Learned::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+        assert_predicts(&after_rounds(usual, &[1.0, 6.0]), 0.25);
     }
 }

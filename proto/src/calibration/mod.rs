@@ -273,6 +273,7 @@ mod tests {
 
     const HOST: Host = Host {
         shared_cores: None,
+        busy_threads: 0,
         wake_ns: 30_000.0,
         control_ns: 5_000.0,
         flit_ns: 5_000.0,

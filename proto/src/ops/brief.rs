@@ -45,10 +45,14 @@ pub struct Brief {
     pub subtree_messages: u64,
     /// `subtree_messages` of each child, in index order.
     pub child_messages: Vec<u64>,
+    /// The ranks of the children, in index order, by which the PE takes their streams in a gather by
+    /// certification; empty if it takes each as early as it can come.
+    pub child_ranks: Vec<u32>,
     /// Crossings of the static schedule that this PE sends or receives, by first step.
     pub legs: Vec<Leg>,
     /// Whether the PE uses a port for each neighbour at the same time; the crossings of each
-    /// neighbour stay in order.
+    /// neighbour stay in order. In a scatter or a gather only P0 can, because one stream passes any
+    /// other PE.
     pub all_ports: bool,
     /// Whether the PE may receive a short message ahead of the static schedule, because only
     /// processes take time.
@@ -56,6 +60,11 @@ pub struct Brief {
 }
 
 impl Brief {
+    /// Returns whether the PE sends and receives at the same time.
+    pub fn is_duplex(&self) -> bool {
+        self.operation.is_duplex() || self.all_ports
+    }
+
     /// Returns whether PEs follow a static schedule in turns: each crossing waits for its
     /// receiver's call.
     pub fn is_in_turns(&self) -> bool {
@@ -154,8 +163,10 @@ impl Brief {
                 child_messages: children
                     .map(|child| subtree_messages[child.index()])
                     .collect(),
+                child_ranks: Vec::new(),
                 legs: std::mem::take(&mut legs[pe.index()]),
-                all_ports: operation.uses_all_ports(timing),
+                all_ports: operation.uses_all_ports(timing)
+                    && (operation.is_duplex() || pe == tree.root()),
                 in_any_order: false,
             }
         };

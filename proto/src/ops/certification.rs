@@ -64,11 +64,23 @@ pub(super) const PARALLEL: Entry = Entry {
     ways: &[],
     code: 5,
     has_control_ports: true,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
-    peers: no_peers,
     bound: gather_steps_beside_control,
     ..SERIAL
+};
+
+/// With a port for each neighbour, for messages as well. Its time in steps is that of
+/// [`steps_of_gather_on_a_tree`](super::cover_plan::steps_of_gather_on_a_tree).
+pub(super) const MULTI_PORT: Entry = Entry {
+    sync: Some("multi-port"),
+    ways: &[
+        ("certification-multi-port", Some(Pacing::Scheduled)),
+        ("certification-multi-port-turns", Some(Pacing::Turns)),
+        ("certification-multi-port-eager", Some(Pacing::Eager)),
+    ],
+    code: 24,
+    all_ports: AllPorts::WithOwnLinks,
+    plan: None,
+    ..PARALLEL
 };
 
 /// Returns the synchronisation of an algorithm of this file.
@@ -79,16 +91,28 @@ pub(super) fn sync_of(operation: Operation) -> Sync {
     }
 }
 
+/// A child and its certificate.
+#[derive(Debug)]
+struct Certifier {
+    pe: PeId,
+    /// The rank by which its stream is taken.
+    rank: u32,
+    /// Ticks that an order takes to reach it.
+    reach: u64,
+    certificate: Option<Certificate>,
+}
+
 #[derive(Debug)]
 pub(super) struct Certification {
     sync: Sync,
     pace: Pace,
     flit_bytes: u32,
+    /// Whether the PE receives the streams of all children at the same time; only P0 does.
+    all_ports: bool,
     own: Option<Message>,
     own_bytes: u64,
-    /// Children in the token's order, with the ticks that an order takes to reach them and their
-    /// certificates.
-    children: Vec<(PeId, u64, Option<Certificate>)>,
+    /// Children in the token's order.
+    children: Vec<Certifier>,
     tokens_sent: usize,
     /// Number of children whose certificate has arrived.
     certified: usize,
@@ -116,7 +140,7 @@ impl Certification {
         let is_root = place.is_root();
         let own = brief.sends.first().copied();
         let (order, certify_after) = match sync {
-            Sync::Serial | Sync::Parallel => (place.children().to_vec(), 0),
+            Sync::Serial | Sync::Parallel | Sync::MultiPort => (place.children().to_vec(), 0),
             Sync::Pipelined => {
                 let broadcast = place.tree.token_broadcast();
                 // Received in step t, it crosses in step 2B + 1 - t.
@@ -125,16 +149,22 @@ impl Certification {
                 (broadcast.order(place.id).to_vec(), after)
             }
         };
-        let reach = |pe: PeId| {
-            let place = place.children().binary_search(&pe);
-            place.map_or(0, |place| brief.pace.below[place].reach)
+        let certifier = |pe: PeId| {
+            let place = place.children().binary_search(&pe).unwrap_or(0);
+            Certifier {
+                pe,
+                rank: brief.child_ranks.get(place).copied().unwrap_or(0),
+                reach: brief.pace.below[place].reach,
+                certificate: None,
+            }
         };
         Certification {
             sync,
             flit_bytes: brief.flit_bytes,
+            all_ports: brief.all_ports,
             own,
             own_bytes: own.map_or(0, |own| own.bytes),
-            children: order.into_iter().map(|pe| (pe, reach(pe), None)).collect(),
+            children: order.into_iter().map(certifier).collect(),
             tokens_sent: 0,
             certified: 0,
             token_at: None,
@@ -154,7 +184,7 @@ impl Certification {
         let asked = self.children.iter().take(self.tokens_sent);
         asked
             .into_iter()
-            .any(|(pe, _, certificate)| *pe == from && certificate.is_none())
+            .any(|child| child.pe == from && child.certificate.is_none())
     }
 
     fn all_certified(&self) -> bool {
@@ -164,13 +194,16 @@ impl Certification {
     /// Returns the children that get an order; all must have certified.
     fn promises(&self) -> Vec<Child> {
         let certified = self.children.iter();
-        let certified = certified.filter_map(|&(pe, reach, c)| Some((pe, reach, c?)));
+        let certified = certified
+            .filter_map(|child| Some((child.pe, child.rank, child.reach, child.certificate?)));
         rules::places(self.sync, self.pace.control, certified)
     }
 
     /// Sets the orders to give, and the sequence in which the streams come.
     fn give_orders(&mut self, now: Time, slots: Vec<Slot>) {
         self.orders = match self.pace.pacing {
+            // No stream waits for another one.
+            _ if self.all_ports => Orders::at_once(&slots),
             Pacing::Turns => {
                 let own = (self.own_bytes, self.pace.up.message(self.own_bytes));
                 let start = if self.own.is_some() {
@@ -184,6 +217,13 @@ impl Certification {
         };
         self.streams = slots.into_iter().filter(|slot| slot.bytes > 0).collect();
         self.ordered = true;
+    }
+
+    /// Returns the position of the stream from this child that may be in progress.
+    fn stream_of(&self, from: PeId) -> Option<usize> {
+        let open = if self.all_ports { usize::MAX } else { 1 };
+        let mut open = self.streams.iter().take(open);
+        open.position(|slot| slot.pe == from)
     }
 
     /// Returns when the certificate may go, if it waits for nothing but time.
@@ -221,12 +261,13 @@ impl Role for Certification {
         match item {
             Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
             Control::Certificate(certificate) if self.awaits_certificate(from) => {
-                if let Some((.., slot)) = self.children.iter_mut().find(|(pe, ..)| *pe == from) {
-                    *slot = Some(certificate);
+                if let Some(child) = self.children.iter_mut().find(|child| child.pe == from) {
+                    child.certificate = Some(certificate);
                     self.certified += 1;
                 }
                 if place.is_root() && self.all_certified() {
-                    let slots = rules::root_orders(self.flit_bytes, &self.promises());
+                    let slots =
+                        rules::root_orders(self.flit_bytes, self.all_ports, &self.promises());
                     self.give_orders(now, slots);
                 }
             }
@@ -268,7 +309,8 @@ impl Role for Certification {
         if !message.is_for(place.tree.root()) || !comes_from_below {
             return Err(Violation::NoRoute { from, message });
         }
-        let left = self.streams.front().map_or(0, |slot| slot.bytes);
+        let stream = self.stream_of(from);
+        let left = stream.map_or(0, |place| self.streams[place].bytes);
         if message.bytes > left {
             return Err(Violation::Overrun { from, message });
         }
@@ -278,11 +320,11 @@ impl Role for Certification {
         })
     }
 
-    fn received(&mut self, _from: PeId, message: &Message) {
-        if let Some(slot) = self.streams.front_mut() {
-            slot.bytes -= message.bytes;
-            if slot.bytes == 0 {
-                self.streams.pop_front();
+    fn received(&mut self, from: PeId, message: &Message) {
+        if let Some(place) = self.stream_of(from) {
+            self.streams[place].bytes -= message.bytes;
+            if self.streams[place].bytes == 0 {
+                self.streams.remove(place);
             }
         }
     }
@@ -294,7 +336,7 @@ impl Role for Certification {
     fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });
-        if let Some(&(to, ..)) = self.children.get(self.tokens_sent)
+        if let Some(&Certifier { pe: to, .. }) = self.children.get(self.tokens_sent)
             && (self.sync != Sync::Serial || self.certified == self.tokens_sent)
         {
             return control(to, Control::Token);
@@ -352,8 +394,7 @@ impl Role for Certification {
         // A relay needs the send port; P0 relays nothing.
         let owes_orders = self.orders.due() == Some(Time(0));
         let port_free = place.is_root() || (!owes_orders && self.own.is_none());
-        let its_turn =
-            self.ordered && port_free && self.streams.front().is_some_and(|slot| slot.pe == from);
+        let its_turn = self.ordered && port_free && self.stream_of(from).is_some();
         self.awaits_certificate(from) || its_turn
     }
 

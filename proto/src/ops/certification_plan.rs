@@ -2,20 +2,39 @@
 
 use std::sync::Arc;
 
+use super::brief::Brief;
 use super::certification::sync_of;
 use super::plan::{ControlPlan, Plan, finish, gathered};
 use super::table::Operation;
 use crate::items::Control;
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
-use crate::schedule::pace::Passage;
+use crate::schedule::pace::{Pace, Pacing, Passage, Timing};
 use crate::{PeId, Tree};
 
 /// Computes when all messages and control items cross.
 pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
-    let sync = sync_of(operation);
+    plan_by_rank(tree, operation, flits, &[])
+}
+
+/// Computes when all messages and control items cross if each PE takes its children's streams by rank.
+/// `ranks` are by PE index, then in index order of the children; without any, each stream comes as
+/// early as it can.
+pub(super) fn plan_by_rank(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+    ranks: &[Vec<u32>],
+) -> Plan {
+    let basis = Basis {
+        tree,
+        sync: sync_of(operation),
+        ranks: ranks.to_vec(),
+        paces: Vec::new(),
+        flit_bytes: 1,
+    };
     let mut control = Vec::with_capacity(3 * tree.len());
-    let certified = synchronise(tree, sync, &mut control);
-    let certificates = certify(tree, sync, flits);
+    let certified = synchronise(tree, basis.sync, &mut control);
+    let certificates = basis.certificates(|pe| flits[pe.index()]);
     for item in &mut control {
         if let Control::Certificate(certificate) = &mut item.item {
             *certificate = certificates[item.from.index()];
@@ -33,12 +52,7 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
         if own > 0 {
             messages.push(gathered(tree, pe, own, at + after));
         }
-        let children = promises(tree, sync, &certificates, pe);
-        let slots = match pe {
-            root if root == tree.root() => rules::root_orders(1, &children),
-            _ => rules::orders(sync, &Passage::LOCK_STEP, after, own, &children),
-        };
-        for slot in slots {
+        for slot in basis.slots(&certificates, pe, after, own) {
             let Slot { pe: to, after, .. } = slot;
             let step = at + slot.ordered;
             let item = Control::Order { after };
@@ -54,30 +68,140 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
     finish(tree, operation, flits, messages, control)
 }
 
-/// Returns the children of `pe` that get an order.
-fn promises(tree: &Tree, sync: Sync, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
-    let children = match sync {
-        Sync::Serial | Sync::Parallel => tree.children(pe),
-        Sync::Pipelined => tree.token_broadcast().order(pe),
-    };
-    rules::places(
-        sync,
-        1,
-        children
-            .iter()
-            .map(|&child| (child, 1, certificates[child.index()])),
-    )
+/// The certificate of a PE, and the s of its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// (c_i, n_i).
+    pub certificate: Certificate,
+    /// s_i; `None` if the PE gets no order.
+    pub after: Option<u64>,
 }
 
-/// Returns every PE's certificate.
-fn certify(tree: &Tree, sync: Sync, flits: &[u64]) -> Vec<Certificate> {
-    let mut certificates = vec![Certificate::default(); tree.len()];
-    for &pe in tree.top_down().iter().rev() {
-        let children = promises(tree, sync, &certificates, pe);
-        let own = flits[pe.index()];
-        certificates[pe.index()] = rules::certificate(sync, &Passage::LOCK_STEP, own, &children);
+/// Returns the certificates and orders of a round with these schedules, by PE index; `None` if it is not a
+/// gather by certification.
+pub fn streams(tree: &Tree, briefs: &[Brief]) -> Option<Vec<StreamPlan>> {
+    let root = &briefs[tree.root().index()];
+    let Operation::Certification(sync) = root.operation else {
+        return None;
+    };
+    let basis = Basis {
+        tree,
+        sync,
+        ranks: briefs.iter().map(|it| it.child_ranks.clone()).collect(),
+        paces: briefs.iter().map(|it| it.pace.clone()).collect(),
+        flit_bytes: root.flit_bytes,
+    };
+    let own = |pe: PeId| briefs[pe.index()].sends.first().map_or(0, |it| it.bytes);
+    let certificates = basis.certificates(own);
+    let mut afters = vec![None; tree.len()];
+    afters[tree.root().index()] = Some(0);
+    for &pe in tree.top_down() {
+        let Some(after) = afters[pe.index()] else {
+            continue;
+        };
+        for slot in basis.slots(&certificates, pe, after, own(pe)) {
+            afters[slot.pe.index()] = Some(match briefs[pe.index()].pace.pacing {
+                // A child that is called in its turn starts as soon as it can.
+                Pacing::Turns => slot.lag,
+                Pacing::Scheduled | Pacing::Eager => slot.after,
+            });
+        }
     }
-    certificates
+    afters[tree.root().index()] = None;
+    let plans = certificates.into_iter().zip(afters);
+    let plan = |(certificate, after)| StreamPlan { certificate, after };
+    Some(plans.map(plan).collect())
+}
+
+/// Returns the PEs whose messages P0 receives, in its order, if certificates and orders count the time
+/// of these links instead of steps. `bytes` are the lengths.
+pub(super) fn order_on(
+    tree: &Tree,
+    operation: Operation,
+    bytes: &[u64],
+    timing: &Timing,
+) -> Vec<PeId> {
+    let basis = Basis {
+        tree,
+        sync: sync_of(operation),
+        ranks: Vec::new(),
+        paces: tree.ids().map(|pe| timing.pace(tree, pe)).collect(),
+        flit_bytes: timing.flit_bytes(),
+    };
+    let certificates = basis.certificates(|pe| bytes[pe.index()]);
+    let (mut order, mut left) = (Vec::new(), vec![tree.root()]);
+    while let Some(pe) = left.pop() {
+        let own = bytes[pe.index()];
+        order.extend((own > 0).then_some(pe));
+        let slots = basis.slots(&certificates, pe, certificates[pe.index()].lag, own);
+        left.extend(slots.iter().rev().map(|slot| slot.pe));
+    }
+    order
+}
+
+/// The times and ranks by which certificates and orders are computed.
+struct Basis<'a> {
+    tree: &'a Tree,
+    sync: Sync,
+    /// The ranks by PE index, then in index order of the children; empty without ranks.
+    ranks: Vec<Vec<u32>>,
+    /// The times by PE index; empty for steps.
+    paces: Vec<Pace>,
+    flit_bytes: u32,
+}
+
+impl Basis<'_> {
+    fn pace(&self, pe: PeId) -> Option<&Pace> {
+        self.paces.get(pe.index())
+    }
+
+    /// Returns the edge to the parent.
+    fn up(&self, pe: PeId) -> Passage {
+        self.pace(pe).map_or(Passage::LOCK_STEP, |pace| pace.up)
+    }
+
+    /// Returns the children of `pe` that get an order.
+    fn promises(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
+        let in_token_order = match self.sync {
+            Sync::Serial | Sync::Parallel | Sync::MultiPort => self.tree.children(pe),
+            Sync::Pipelined => self.tree.token_broadcast().order(pe),
+        };
+        let pace = self.pace(pe);
+        let ranks = self.ranks.get(pe.index());
+        let certified = in_token_order.iter().map(|child| {
+            let place = self.tree.children(pe).binary_search(child).unwrap_or(0);
+            let rank = ranks.and_then(|ranks| ranks.get(place)).copied();
+            let reach = pace.map_or(1, |pace| pace.below[place].reach);
+            (
+                *child,
+                rank.unwrap_or(0),
+                reach,
+                certificates[child.index()],
+            )
+        });
+        let control = pace.map_or(1, |pace| pace.control);
+        rules::places(self.sync, control, certified)
+    }
+
+    /// Returns every PE's certificate.
+    fn certificates(&self, own: impl Fn(PeId) -> u64) -> Vec<Certificate> {
+        let mut certificates = vec![Certificate::default(); self.tree.len()];
+        for &pe in self.tree.top_down().iter().rev() {
+            let children = self.promises(&certificates, pe);
+            let certificate = rules::certificate(self.sync, &self.up(pe), own(pe), &children);
+            certificates[pe.index()] = certificate;
+        }
+        certificates
+    }
+
+    /// Returns a PE's orders, if its own order says `after`.
+    fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: u64) -> Vec<Slot> {
+        let children = self.promises(certificates, pe);
+        match pe == self.tree.root() {
+            true => rules::root_orders(self.flit_bytes, self.sync == Sync::MultiPort, &children),
+            false => rules::orders(self.sync, &self.up(pe), after, own, &children),
+        }
+    }
 }
 
 /// Adds the crossings of tokens and certificates, whose contents are set later; returns the step in
@@ -125,7 +249,7 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
             2 * broadcast.steps()
         }
         // A PE certifies in the step after its last child.
-        Sync::Parallel => {
+        Sync::Parallel | Sync::MultiPort => {
             let mut certified = vec![0; tree.len()];
             for &pe in tree.top_down().iter().rev() {
                 let below = tree

@@ -249,7 +249,7 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
 }
 
 /// Combines the crossings of all trees; each part of a message follows those on earlier trees.
-fn finish(cover: &Cover, dealt: &[Vec<u64>], legs: Vec<Vec<Leg>>) -> Timetable {
+pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], legs: Vec<Vec<Leg>>) -> Timetable {
     let mut offsets = vec![0; cover.nodes.len()];
     let mut all = Vec::new();
     for (legs, flits) in legs.into_iter().zip(dealt) {

@@ -136,7 +136,7 @@ fn legs(
     let number = |message: u64, pes: u64| [message / pes, message % pes];
     let mut legs = planned(present.tree(), &flits).legs;
     for leg in &mut legs {
-        if !timing.has_setup {
+        if timing.setup_flits == 0 {
             leg.packing = Packing::Flits;
         }
         let ends = number(leg.message.0, pes as u64).map(|pe| present.pes()[pe as usize]);

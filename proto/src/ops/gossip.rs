@@ -121,7 +121,7 @@ pub(super) fn legs(
     let flits: Vec<u64> = flits.collect();
     let mut legs = planned(present.tree(), &flits).legs;
     for leg in &mut legs {
-        if !timing.has_setup {
+        if timing.setup_flits == 0 {
             leg.packing = Packing::Flits;
         }
         leg.message = present.who(leg.message.pe()).into();

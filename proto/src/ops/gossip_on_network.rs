@@ -147,7 +147,7 @@ impl OnNetwork {
         let lengths = (0..parts).flat_map(|part| of_parts.iter().map(move |of| &of[part]));
         let lengths: Vec<u64> = lengths.map(|flits| flits.end - flits.start).collect();
         let (mut crossings, mut packet) = (Vec::new(), 0);
-        for step in gossip.steps() {
+        for (number, step) in gossip.steps().enumerate() {
             let mut packets = step.packets;
             // Packets of the same direction and length go together, so that ports match.
             packets.sort_by_key(|packet| (packet.axis, packet.hops, packet.class));
@@ -167,12 +167,15 @@ impl OnNetwork {
                         from: sent.from,
                         to: sent.to,
                         packet,
+                        step: number,
                     });
                 }
                 packet += 1;
             }
         }
-        in_order(pes, &lengths, &crossings, timing.all_ports, true)
+        // A plan on lines has a port for each neighbour, one in a complete network has one.
+        let has_planned_ports = timing.all_ports || self.arena.grid().is_none();
+        in_order(pes, &lengths, &crossings, timing, has_planned_ports)
     }
 }
 

@@ -2,18 +2,19 @@
 //! schedule requires ([`super::listed`]), with one port in each direction or with two for each
 //! neighbour.
 //!
-//! The plan determines the sender of each part to each PE, the packets and the order of the crossings;
-//! its steps are ignored. Repeatedly, the possible packet that can begin first is scheduled; ties go
-//! to the plan's order. A message is cut wherever the plan cuts it for any PE, so the first missing
-//! part of a message can always arrive, and there is no deadlock if each part is a packet. Where
-//! links have no set-up time, it is, and a PE forwards it as it arrives. Otherwise packets are whole,
-//! unless that leads to a deadlock.
+//! The plan determines the sender of each part to each PE, the packets, and their order at each port;
+//! no port waits for the end of a step. Repeatedly, the possible packet that can begin first is scheduled; ties
+//! go to the plan's order. Some plans bring the parts of a message to a PE in another order. Then
+//! packets leave a port in any order, and if they cannot be whole either, each part is a packet. A
+//! message is cut wherever the plan cuts it for any PE, so the first missing part of a message can
+//! always arrive, and there is no deadlock.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::timetable::Timetable;
 use crate::items::{Leg, Packing};
+use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId};
 
 /// A planned crossing of flits `offset..offset + flits` of a message. Every PE but the source gets
@@ -27,6 +28,8 @@ pub(super) struct Crossing {
     pub(super) to: PeId,
     /// The number of the packet: consecutive crossings with one number have the same ends.
     pub(super) packet: usize,
+    /// The number of the step.
+    pub(super) step: usize,
 }
 
 /// A part of a message that is not cut further.
@@ -41,21 +44,46 @@ struct Packet {
     from: PeId,
     to: PeId,
     parts: Vec<usize>,
+    /// The number of its step in the plan.
+    planned: usize,
     is_scheduled: bool,
 }
 
+/// The parts of the plan that a schedule keeps.
+#[derive(Clone, Copy, PartialEq)]
+enum Keeps {
+    /// The packets, and their order at each send port.
+    Order,
+    /// The packets.
+    Packets,
+    /// The crossings alone.
+    Parts,
+}
+
 /// Returns a schedule of the planned crossings between `pes` PEs; `flits` are the lengths of the
-/// messages, of which `message mod pes` is the source. `whole` keeps packets whole.
+/// messages, of which `message mod pes` is the source. If PEs have fewer ports than in the plan,
+/// packets leave in another order if that is shorter.
 pub(super) fn in_order(
     pes: usize,
     flits: &[u64],
     planned: &[Crossing],
-    all_ports: bool,
-    whole: bool,
+    timing: &Timing,
+    has_planned_ports: bool,
 ) -> Timetable {
-    let legs = Run::new(pes, flits, planned, all_ports, whole).legs();
-    let legs = legs.or_else(|| Run::new(pes, flits, planned, all_ports, false).legs());
-    Timetable::of(legs.unwrap_or_default())
+    let keeping = |keeps| {
+        let legs = Run::new(pes, flits, planned, timing, keeps).legs();
+        legs.map(Timetable::of)
+    };
+    let ordered = keeping(Keeps::Order);
+    let free = match &ordered {
+        Some(_) if has_planned_ports => None,
+        _ => keeping(Keeps::Packets),
+    };
+    let shorter = ordered.into_iter().chain(free);
+    let shorter = shorter.min_by_key(|plan| plan.time_steps);
+    shorter
+        .or_else(|| keeping(Keeps::Parts))
+        .unwrap_or_default()
 }
 
 /// Returns all parts by message and offset, and the index of the first part of each message.
@@ -93,7 +121,9 @@ enum Ports {
 struct Run {
     pes: usize,
     messages: usize,
-    whole: bool,
+    keeps: Keeps,
+    /// Steps of a packet's set-up.
+    setup: u64,
     parts: Vec<Part>,
     packets: Vec<Packet>,
     /// For each part and PE: the packet that brings it there, the packets that take it from there,
@@ -104,24 +134,30 @@ struct Run {
     /// For each PE and message: the part that the PE receives next.
     next: Vec<usize>,
     ports: Ports,
+    /// For each send port, the packets that have not been scheduled, in the plan's order.
+    queues: BTreeMap<(PeId, Option<PeId>), VecDeque<usize>>,
+    /// For each receiver with one port, the packets that have not been scheduled, by their planned
+    /// steps.
+    due: BTreeMap<PeId, BTreeMap<usize, BTreeSet<usize>>>,
     /// Possible packets by their first possible step when they were added, then in the plan's order.
     possible: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Run {
-    fn new(pes: usize, flits: &[u64], planned: &[Crossing], all_ports: bool, whole: bool) -> Run {
+    fn new(pes: usize, flits: &[u64], planned: &[Crossing], timing: &Timing, keeps: Keeps) -> Run {
         let (parts, first) = cut(flits, planned);
         let messages = flits.len();
         let mut run = Run {
             pes,
             messages,
-            whole,
+            keeps,
             packets: Vec::new(),
             deliveries: vec![None; parts.len() * pes],
             onwards: vec![Vec::new(); parts.len() * pes],
             here: vec![None; parts.len() * pes],
             next: first[..messages].repeat(pes),
-            ports: match all_ports {
+            setup: timing.setup_flits,
+            ports: match timing.all_ports {
                 true => Ports::OfEach {
                     arcs: BTreeMap::new(),
                     taken: vec![1; pes * messages],
@@ -131,6 +167,8 @@ impl Run {
                     takes: vec![1; pes],
                 },
             },
+            queues: BTreeMap::new(),
+            due: BTreeMap::new(),
             possible: BinaryHeap::new(),
             parts,
         };
@@ -142,14 +180,21 @@ impl Run {
             let begin = of_message.partition_point(|part| part.offset < crossing.offset);
             let behind = of_message.partition_point(|part| part.offset < end);
             for part in first[message] + begin..first[message] + behind {
-                if !whole || last != Some(crossing.packet) {
+                if keeps == Keeps::Parts || last != Some(crossing.packet) {
                     run.packets.push(Packet {
                         from: crossing.from,
                         to: crossing.to,
                         parts: Vec::new(),
+                        planned: crossing.step,
                         is_scheduled: false,
                     });
                     last = Some(crossing.packet);
+                    let packet = run.packets.len() - 1;
+                    run.queue(packet).push_back(packet);
+                    if !timing.all_ports {
+                        let due = run.due.entry(crossing.to).or_default();
+                        due.entry(crossing.step).or_default().insert(packet);
+                    }
                 }
                 let packet = run.packets.len() - 1;
                 run.packets[packet].parts.push(part);
@@ -172,13 +217,50 @@ impl Run {
         part * self.pes + pe.index()
     }
 
+    /// Returns the packets that wait for the send port of one of them.
+    fn queue(&mut self, packet: usize) -> &mut VecDeque<usize> {
+        let Packet { from, to, .. } = self.packets[packet];
+        let of_each = matches!(self.ports, Ports::OfEach { .. });
+        self.queues
+            .entry((from, of_each.then_some(to)))
+            .or_default()
+    }
+
+    /// Returns whether a packet is the next one of its send port, and of the first step that its receive
+    /// port has not finished.
+    fn is_its_turn(&mut self, packet: usize) -> bool {
+        let Packet { to, planned, .. } = self.packets[packet];
+        let of_each = matches!(self.ports, Ports::OfEach { .. });
+        let due = self.due.get(&to).and_then(|due| due.keys().next());
+        (of_each || due == Some(&planned)) && self.queue(packet).front() == Some(&packet)
+    }
+
+    /// Removes a packet that is scheduled from those that wait for its ports, and offers the next ones.
+    fn end_turn(&mut self, packet: usize) {
+        let Packet { to, planned, .. } = self.packets[packet];
+        self.queue(packet).pop_front();
+        let mut next: Vec<usize> = self.queue(packet).front().copied().into_iter().collect();
+        let due = self.due.entry(to).or_default();
+        if let Some(packets) = due.get_mut(&planned) {
+            packets.remove(&packet);
+            if packets.is_empty() {
+                due.remove(&planned);
+                next.extend(due.values().next().into_iter().flatten());
+            }
+        }
+        next.into_iter().for_each(|packet| self.offer(packet));
+    }
+
     fn next_place(&self, part: usize, to: PeId) -> usize {
         to.index() * self.messages + self.parts[part].message.index()
     }
 
-    /// Adds a packet if all of its parts are the next ones of their messages at its receiver and its
-    /// sender has them.
+    /// Adds a packet if all of its parts are the next ones of their messages at its receiver, its
+    /// sender has them, and it is its turn at the send port if packets keep their order.
     fn offer(&mut self, packet: usize) {
+        if self.keeps == Keeps::Order && !self.is_its_turn(packet) {
+            return;
+        }
         let Packet { to, parts, .. } = &self.packets[packet];
         let is_next = |(place, part): (usize, &usize)| {
             let follows = |before: &usize| {
@@ -261,7 +343,11 @@ impl Run {
         let Packet { from, to, .. } = self.packets[packet];
         let parts = self.packets[packet].parts.clone();
         let flits: u64 = parts.iter().map(|part| self.parts[*part].flits).sum();
-        self.occupy(packet, step + flits);
+        let setup = match self.keeps {
+            Keeps::Parts => 0,
+            _ => self.setup,
+        };
+        self.occupy(packet, step + setup + flits);
         self.packets[packet].is_scheduled = true;
         let mut first_step = step;
         for (place, part) in parts.iter().enumerate() {
@@ -270,10 +356,10 @@ impl Run {
                 offset,
                 flits,
             } = self.parts[*part];
-            let packing = match (self.whole, place) {
-                (false, _) => Packing::Flits,
-                (true, 0) => Packing::Begins,
-                (true, _) => Packing::Joins,
+            let packing = match (self.keeps, place) {
+                (Keeps::Parts, _) => Packing::Flits,
+                (_, 0) => Packing::Begins,
+                _ => Packing::Joins,
             };
             // Parts that follow each other in a packet are one crossing.
             match legs.last_mut().filter(|_| packing == Packing::Joins) {
@@ -293,7 +379,10 @@ impl Run {
             }
             first_step += flits;
         }
-        let goes_on = if self.whole { step + flits } else { step + 1 };
+        let goes_on = match self.keeps {
+            Keeps::Parts => step + 1,
+            _ => step + setup + flits,
+        };
         for part in parts {
             let place = self.next_place(part, to);
             self.next[place] = part + 1;
@@ -305,6 +394,9 @@ impl Run {
             for packet in offered.chain(onwards) {
                 self.offer(packet);
             }
+        }
+        if self.keeps == Keeps::Order {
+            self.end_turn(packet);
         }
     }
 }

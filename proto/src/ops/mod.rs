@@ -26,10 +26,12 @@ mod certification;
 mod certification_plan;
 mod combining;
 mod cover_deal;
+pub mod cover_in_turn;
 pub mod cover_plan;
 mod exchange;
 pub mod exchange_hosts;
 pub mod exchange_plan;
+pub mod gather_order;
 mod gossip;
 mod gossip_on_network;
 mod gossip_one_port;
@@ -51,6 +53,7 @@ mod scatter;
 mod shoulder_tap;
 mod table;
 pub mod timetable;
+mod upper_bound;
 
 pub use brief::{Brief, GATHERED_BYTES, LOOKS};
 pub use broadcast::{Broadcast, MOST_BLOCKS};
@@ -59,6 +62,7 @@ pub use gossip::Gossip;
 pub use gossip_on_network::OnNetwork;
 pub use pe::Pe;
 pub use table::{Direction, Fits, Layout, Operation, Word};
+pub use upper_bound::UpperBound;
 
 #[cfg(test)]
 mod tests;

@@ -30,6 +30,8 @@ pub struct Pe {
     /// Transmissions in progress if each neighbour has its own port.
     parts: SmallVec<[Transmit; 1]>,
     all_ports: bool,
+    /// Whether messages of several neighbours may arrive at the same time.
+    is_duplex: bool,
     /// Whether a relay occupies the send port.
     relaying: bool,
 }
@@ -40,6 +42,7 @@ impl Pe {
         let place = Place { tree, id };
         let receipts = Receipts::new(&place, &brief);
         let (operation, all_ports) = (brief.operation, brief.all_ports);
+        let is_duplex = brief.is_duplex();
         let role = (operation.entry().role)(&place, brief);
         Pe {
             place,
@@ -51,6 +54,7 @@ impl Pe {
             sending: None,
             parts: SmallVec::new(),
             all_ports,
+            is_duplex,
             relaying: false,
         }
     }
@@ -92,7 +96,7 @@ impl Pe {
     /// Handles the head of a message from a neighbour; the returned route applies to the whole
     /// message.
     pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
-        let is_between = !self.operation.is_duplex() && !self.incoming.is_empty();
+        let is_between = !self.is_duplex && !self.incoming.is_empty();
         if is_between || self.incoming.iter().any(|(of, ..)| *of == from) {
             return Err(Violation::Interrupted { from, message });
         }
@@ -250,7 +254,7 @@ impl Pe {
         let is_free = self.incoming.is_empty();
         let is_receipt_due = || self.receipts.is_due_from(from) && !self.role.has_more_from(from);
         is_free && is_receipt_due()
-            || (is_free || self.operation.is_duplex()) && self.role.listens_to(&self.place, from)
+            || (is_free || self.is_duplex) && self.role.listens_to(&self.place, from)
     }
 
     /// Returns whether this PE's part of the round is over.

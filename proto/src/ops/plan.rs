@@ -6,11 +6,16 @@
 
 use std::sync::Arc;
 
+use super::certification_plan::{order_on, plan_by_rank};
+use super::gather_order::{GatherOrderError, child_ranks};
 use super::table::{Direction, Operation};
 use crate::items::{Control, Destination, Message};
+use crate::on_links::{Load, Sent, of_crossings};
+use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
 use crate::{PeId, Tree};
 
+pub use super::certification_plan::{StreamPlan, streams};
 pub use super::listed::legs_of;
 pub use super::scatter::{plan_scatter, plan_scatter_by_branch};
 
@@ -38,6 +43,19 @@ pub struct ControlPlan {
     pub to: PeId,
     /// The control item.
     pub item: Control,
+}
+
+impl ControlPlan {
+    /// Returns the crossing of the item.
+    pub fn sent(&self) -> Sent {
+        Sent {
+            step: self.step,
+            from: self.from,
+            to: self.to,
+            load: Load::Control,
+            after: Vec::new(),
+        }
+    }
 }
 
 /// The schedule of a round.
@@ -70,6 +88,26 @@ pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
     }
 }
 
+/// Plans a gather by Shoulder-Tap or certification in which P0 takes the messages in the given order of
+/// their sources: the nonnull messages, each once.
+///
+/// # Errors
+///
+/// Returns an error if no gather can take the messages in this order.
+pub fn plan_gather(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+    order: &[PeId],
+) -> Result<Plan, GatherOrderError> {
+    let ranks = child_ranks(tree, order)?;
+    Ok(match operation {
+        Operation::Certification(_) => plan_by_rank(tree, operation, flits, &ranks),
+        // On a path there is one order.
+        _ => plan(tree, operation, flits),
+    })
+}
+
 /// Creates a plan of these crossings in any order.
 pub(super) fn finish(
     tree: &Arc<Tree>,
@@ -86,7 +124,7 @@ pub(super) fn finish(
         time_steps: messages.iter().map(|m| m.arrival_step).max().unwrap_or(0),
         messages,
         control,
-        lower_bound_steps: (operation.entry().bound)(tree, flits),
+        lower_bound_steps: operation.least_steps(tree, flits),
     }
 }
 
@@ -102,6 +140,42 @@ pub(super) fn gathered(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> Me
 }
 
 impl Plan {
+    /// Returns the crossings of the plan on links with these times. In a gather by certification, the
+    /// order in which P0 receives the messages depends on them.
+    pub fn on_links(&self, timing: &Timing) -> Vec<Sent> {
+        let Operation::Certification(_) = self.operation else {
+            return of_crossings(&self.crossings());
+        };
+        let mut flits = vec![0; self.tree.len()];
+        for message in &self.messages {
+            flits[message.pe.index()] = message.flits;
+        }
+        let bytes = flits
+            .iter()
+            .map(|flits| flits * u64::from(timing.flit_bytes()));
+        let bytes: Vec<u64> = bytes.collect();
+        let mut messages = Vec::new();
+        // In steps, without a gap at P0, after all control items. PEs of one depth send in this order.
+        let mut arrives = self.control.last().map_or(0, |item| item.step);
+        arrives += self
+            .tree
+            .pes()
+            .map(|pe| u64::from(self.tree.depth(pe)))
+            .max()
+            .unwrap_or(0);
+        for pe in order_on(&self.tree, self.operation, &bytes, timing) {
+            let flits = flits[pe.index()];
+            let first_step = arrives + 2 - u64::from(self.tree.depth(pe));
+            messages.push(gathered(&self.tree, pe, flits, first_step));
+            arrives += flits;
+        }
+        let plan = Plan {
+            messages,
+            ..self.clone()
+        };
+        of_crossings(&plan.crossings())
+    }
+
     /// Returns every crossing of a flit or control item as the simulator records them: by step,
     /// then by sender. Their number is the number of flits times the edges on their way.
     pub fn crossings(&self) -> Vec<Crossing> {

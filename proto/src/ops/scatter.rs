@@ -11,7 +11,7 @@ use super::messages::FROM_ROOT;
 use super::plan::{MessagePlan, Plan, finish};
 use super::role::{Place, Role};
 use super::table::{AllPorts, Direction, Entry, Fits, Layout, Operation, Word, no_legs, no_peers};
-use crate::items::{Message, Route, Transmit, Violation};
+use crate::items::{Message, Packing, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
@@ -28,7 +28,7 @@ pub(super) const ENTRY: Entry = Entry {
     begins_on: Word::Trigger,
     has_control_ports: false,
     is_duplex: false,
-    all_ports: AllPorts::Never,
+    all_ports: AllPorts::WithOwnLinks,
     peers: no_peers,
     direction: Direction::Down,
     messages: FROM_ROOT,
@@ -109,8 +109,10 @@ pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<Mess
 
 #[derive(Debug)]
 pub(super) struct Scatter {
-    /// P0: the messages left to send, in order.
-    to_send: VecDeque<Message>,
+    /// P0: its only send port, or that of each child.
+    ports: Vec<SendPort>,
+    /// P0: whether there is a port for each child.
+    all_ports: bool,
     /// P0: whether the round has begun.
     triggered: bool,
     /// Number of messages yet to come from the parent.
@@ -119,12 +121,27 @@ pub(super) struct Scatter {
     own_due: bool,
 }
 
+/// A send port of P0.
+#[derive(Debug, Default)]
+struct SendPort {
+    /// The messages left to send, in order.
+    messages: VecDeque<Message>,
+    /// The child that receives a message, if other ports do not wait for it.
+    busy_with: Option<PeId>,
+}
+
 impl Scatter {
     pub(super) fn new(place: &Place, brief: Brief) -> Scatter {
         let below: u64 = brief.child_messages.iter().sum();
         let is_root = place.is_root();
+        let mut ports: BTreeMap<Option<PeId>, SendPort> = BTreeMap::new();
+        for message in brief.sends {
+            let child = place.child_toward(&message).filter(|_| brief.all_ports);
+            ports.entry(child).or_default().messages.push_back(message);
+        }
         Scatter {
-            to_send: brief.sends.into(),
+            ports: ports.into_values().collect(),
+            all_ports: brief.all_ports,
             triggered: false,
             to_receive: if is_root { 0 } else { brief.subtree_messages },
             own_due: !is_root && brief.subtree_messages > below,
@@ -166,12 +183,38 @@ impl Role for Scatter {
         if !self.triggered {
             return None;
         }
-        let message = self.to_send.pop_front()?;
+        let mut free = self
+            .ports
+            .iter_mut()
+            .filter(|port| port.busy_with.is_none());
+        let (port, message) = free.find_map(|port| {
+            let message = port.messages.pop_front()?;
+            Some((port, message))
+        })?;
         let to = place.child_toward(&message)?;
-        Some(Transmit::Message {
-            to: smallvec![to],
+        if !self.all_ports {
+            return Some(Transmit::Message {
+                to: smallvec![to],
+                message,
+            });
+        }
+        port.busy_with = Some(to);
+        Some(Transmit::Part {
+            to,
             message,
+            bytes: [0, message.bytes],
+            later_from: u64::MAX,
+            packing: Packing::Flits,
         })
+    }
+
+    fn sent(&mut self, transmit: &Transmit) {
+        let Transmit::Part { to, .. } = transmit else {
+            return;
+        };
+        for port in &mut self.ports {
+            port.busy_with = port.busy_with.filter(|busy| busy != to);
+        }
     }
 
     fn listens_to(&self, place: &Place, from: PeId) -> bool {
@@ -179,6 +222,7 @@ impl Role for Scatter {
     }
 
     fn is_over(&self, place: &Place) -> bool {
-        (self.triggered || !place.is_root()) && self.to_send.is_empty() && self.to_receive == 0
+        let is_sent = self.ports.iter().all(|port| port.messages.is_empty());
+        (self.triggered || !place.is_root()) && is_sent && self.to_receive == 0
     }
 }

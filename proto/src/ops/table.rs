@@ -65,8 +65,8 @@ pub enum Fits {
     Cubes,
 }
 
-/// Number of ports that a static schedule uses in each PE: one in each direction, or one for each
-/// neighbour.
+/// Number of ports of a PE: one in each direction, or one for each neighbour. All PEs of a static
+/// schedule use them, and P0 alone in a scatter or a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AllPorts {
     /// One port in each direction.
@@ -144,7 +144,7 @@ pub(super) struct Entry {
     pub begins_on: Word,
     pub has_control_ports: bool,
     pub is_duplex: bool,
-    /// Whether a static schedule uses the links to all neighbours at the same time.
+    /// Whether PEs use the links to all neighbours at the same time.
     pub all_ports: AllPorts,
     /// The PEs to which a PE connects outside the tree. May contain the PE itself, tree neighbours
     /// and absent PEs, which [`Operation::peers`] removes.
@@ -167,12 +167,13 @@ pub(super) struct Entry {
 
 impl Operation {
     /// All algorithms, with the least value of their parameters.
-    pub const ALL: [Operation; 22] = [
+    pub const ALL: [Operation; 23] = [
         Operation::Scatter,
         Operation::ShoulderTap,
         Operation::Certification(Sync::Serial),
         Operation::Certification(Sync::Pipelined),
         Operation::Certification(Sync::Parallel),
+        Operation::Certification(Sync::MultiPort),
         Operation::LinearGather { window: 1 },
         Operation::CombiningGather,
         Operation::CombiningScatter,
@@ -199,6 +200,7 @@ impl Operation {
             Operation::Certification(Sync::Serial) => &certification::SERIAL,
             Operation::Certification(Sync::Pipelined) => &certification::PIPELINED,
             Operation::Certification(Sync::Parallel) => &certification::PARALLEL,
+            Operation::Certification(Sync::MultiPort) => &certification::MULTI_PORT,
             Operation::LinearGather { .. } => &linear::ENTRY,
             Operation::CombiningGather => &combining::GATHER,
             Operation::CombiningScatter => &combining::SCATTER,
@@ -216,6 +218,16 @@ impl Operation {
             Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
             Operation::Exchange(Exchange::Tree) => &exchange::TREE,
             Operation::Exchange(Exchange::AtOnce) => &exchange::AT_ONCE,
+        }
+    }
+
+    /// Returns a lower bound of the steps of any algorithm for the operation on this tree with one
+    /// port in each direction. `flits` has the length of each delivery.
+    pub fn least_steps(self, tree: &Tree, flits: &[u64]) -> u64 {
+        match self {
+            // A message has one length for all of its deliveries.
+            Operation::Gossip(_) => (self.entry().bound)(tree, &self.by_message(tree, flits)),
+            _ => (self.entry().bound)(tree, flits),
         }
     }
 

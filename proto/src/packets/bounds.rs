@@ -51,7 +51,7 @@ fn least_tail(cost: LinkCost, hops: u64, flits: u64) -> Ticks {
 /// Returns a bound for `flits` flits in at least `messages` packets at this depth and below it. From
 /// the last packet backwards, sizes grow by the factor `depth / (depth - 1)` at most, or an earlier
 /// packet would be late. So the schedule begins with small packets or ends with a long tail.
-fn growing(cost: LinkCost, depth: u64, messages: u64, flits: u64) -> Ticks {
+pub(super) fn growing(cost: LinkCost, depth: u64, messages: u64, flits: u64) -> Ticks {
     if depth == 1 {
         return cost.stream(messages, flits);
     }

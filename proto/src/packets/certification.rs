@@ -2,8 +2,9 @@
 //! 003, section 7.3; its text leaves gaps, and this is one interpretation).
 //!
 //! As in [`crate::schedule::certification`], with a delay at each relay: a packet is forwarded when it
-//! is complete. Control packets have one flit. The token carries a cap on packet sizes, the same for
-//! all PEs, since every packet costs time at P0's port.
+//! is complete. The token carries a cap on packet sizes, the same for all PEs, since every packet costs
+//! time at P0's port. In the paper a control packet has one flit and a set-up; on real links a control
+//! item goes between two packets ([`ControlCost`]), so another cap may be best there.
 
 use super::caps::caps;
 use super::fault::PacketsFault;
@@ -13,6 +14,26 @@ use crate::{PeId, Tree};
 /// Limit of tried caps times certified PEs: half a second.
 const MOST_CAPS: usize = 1000;
 const MOST_CERTIFIED: usize = 1 << 20;
+
+/// The time that a token, a certificate or an order takes on a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlCost {
+    /// The time of a packet of one flit, as in the paper.
+    #[default]
+    Packet,
+    /// No time: a few bytes between two packets, as on real links.
+    Free,
+}
+
+impl ControlCost {
+    /// Returns the time of a control item: the paper's beta + 1, or nothing.
+    pub fn ticks(self, cost: LinkCost) -> Ticks {
+        match self {
+            ControlCost::Packet => cost.packet(1),
+            ControlCost::Free => 0,
+        }
+    }
+}
 
 /// The promise of a PE to its parent for its whole subtree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +66,8 @@ pub struct Stream {
 pub struct Certified {
     /// The largest packet that a PE may make.
     pub cap: u64,
+    /// Time of a control item.
+    pub control: Ticks,
     /// The certificates by PE; P0's covers all messages.
     pub certificates: Vec<Certificate>,
     /// Time when P0 has the last certificate: the paper's 2B.
@@ -79,6 +102,8 @@ struct Planner<'a> {
     tree: &'a Tree,
     flits: &'a [u64],
     cost: LinkCost,
+    /// Time of a control item.
+    control: Ticks,
     cap: u64,
     certificates: Vec<Certificate>,
 }
@@ -102,7 +127,7 @@ impl Planner<'_> {
 
     /// Returns the children whose subtrees have flits. Orders are sent in the token's sequence.
     fn children(&self, pe: PeId) -> Vec<Child> {
-        let control = self.cost.packet(1);
+        let control = self.control;
         let order = self.tree.token_broadcast().order(pe).iter();
         let with_flits = order.filter(|child| self.certificate(**child).flits > 0);
         let child = |(place, &pe): (u128, &PeId)| Child {
@@ -127,7 +152,7 @@ impl Planner<'_> {
         let children = self.children(pe);
         let mut whole = self.own(pe);
         // The last order has been sent.
-        whole.lag = self.cost.packet(1) * children.len() as Ticks;
+        whole.lag = self.control * children.len() as Ticks;
         for child in children {
             let here = child.ready + child.delay;
             whole.lag = whole
@@ -173,24 +198,32 @@ pub fn plan(
     tree: &Tree,
     flits: &[u64],
     cost: LinkCost,
+    control: ControlCost,
     cap: u64,
 ) -> Result<Certified, PacketsFault> {
     super::check(flits)?;
-    Ok(with_cap(tree, flits, cost, cap))
+    Ok(with_cap(tree, flits, cost, control, cap))
 }
 
-fn with_cap(tree: &Tree, flits: &[u64], cost: LinkCost, cap: u64) -> Certified {
+fn with_cap(
+    tree: &Tree,
+    flits: &[u64],
+    cost: LinkCost,
+    control: ControlCost,
+    cap: u64,
+) -> Certified {
     let mut planner = Planner {
         tree,
         flits,
         cost,
+        control: control.ticks(cost),
         cap,
         certificates: vec![Certificate::default(); tree.len()],
     };
     for &pe in tree.top_down().iter().rev() {
         planner.certificates[pe.index()] = planner.certify(pe);
     }
-    let certified = 2 * cost.packet(1) * Ticks::from(tree.token_broadcast().steps());
+    let certified = 2 * planner.control * Ticks::from(tree.token_broadcast().steps());
     // Arrival of a PE's order, and begin of its stream.
     let mut begins = vec![None; tree.len()];
     begins[0] = Some((certified, 0));
@@ -206,6 +239,7 @@ fn with_cap(tree: &Tree, flits: &[u64], cost: LinkCost, cap: u64) -> Certified {
     }
     Certified {
         cap,
+        control: planner.control,
         certified,
         time: streams.iter().map(|stream| stream.end).max().unwrap_or(0),
         certificates: planner.certificates,
@@ -222,6 +256,7 @@ pub fn plan_best_cap(
     tree: &Tree,
     flits: &[u64],
     cost: LinkCost,
+    control: ControlCost,
 ) -> Result<Certified, PacketsFault> {
     super::check(flits)?;
     let at_most = (MOST_CERTIFIED / tree.len()).clamp(2, MOST_CAPS);
@@ -229,7 +264,7 @@ pub fn plan_best_cap(
     let tried = caps
         .iter()
         .rev()
-        .map(|cap| with_cap(tree, flits, cost, cap.least));
+        .map(|cap| with_cap(tree, flits, cost, control, cap.least));
     let best = tried.min_by_key(|certified| certified.time);
-    Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, 1)))
+    Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, control, 1)))
 }

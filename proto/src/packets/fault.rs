@@ -34,6 +34,17 @@ pub enum PacketsFault {
     /// A packet for a PE that does not exist, or for the source itself.
     #[error("the sequence has a packet for {0}, which gets nothing from P0 on this tree")]
     Nobody(PeId),
+    /// A packet with messages for PEs that are not on one path.
+    #[error(
+        "a packet of the sequence is for {farther} and {nearer}: name the farthest PE first, and \
+         then only PEs on the way to it"
+    )]
+    Apart {
+        /// The PE that is named first.
+        farther: PeId,
+        /// The PE that is not on the way to it.
+        nearer: PeId,
+    },
     /// A number of packets that is 0 or exceeds the number of flits.
     #[error(
         "{packets} packets of the {flits} flits for {pe}: 1 to {flits} packets can have a flit each"

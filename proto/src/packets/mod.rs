@@ -6,7 +6,7 @@
 //! link, with single ports, store and forward, first come, first served: [`model`]. One message has
 //! a best packet count ([`count`]), messages on one path from P0 a best schedule ([`path`]). On
 //! other trees a schedule is searched for ([`tree`], [`search`], [`local`]) and compared with
-//! bounds ([`bounds`]).
+//! bounds ([`bounds`]). Packets may also have flits of several messages ([`mixed`]).
 //!
 //! A gather whose lengths are all known is a mirrored scatter: time runs backwards, send and
 //! receive ports change places, and a packet that crosses from a to b in `[s, e]` of the scatter
@@ -19,6 +19,7 @@ pub mod certification;
 pub mod count;
 pub mod fault;
 pub mod local;
+pub mod mixed;
 pub mod model;
 pub mod path;
 pub mod search;
@@ -27,7 +28,7 @@ pub mod tree;
 use crate::{PeId, Tree};
 use count::{best_alone, time_alone};
 use fault::PacketsFault;
-use model::{LinkCost, Message, Run, Ticks, Timetable, even, messages};
+use model::{LinkCost, Message, Run, Ticks, even, messages};
 use search::Outcome;
 use tree::{Scatter, Schedule, Sorting};
 
@@ -49,6 +50,8 @@ pub enum Method {
     LargestTailFirst,
     /// Branch and bound, and local search.
     Search,
+    /// Packets with flits of several messages.
+    Mixed,
 }
 
 /// A scatter in packets.
@@ -71,7 +74,7 @@ pub enum Split {
     Count(u64),
     /// The only nonnull message into packets of these sizes.
     Sizes(Vec<u64>),
-    /// The whole dispatch sequence: destination and size of each packet.
+    /// The whole dispatch sequence: destinations and sizes of each packet, which may mix messages.
     Sequence(Vec<Run>),
 }
 
@@ -177,11 +180,7 @@ fn alone(cost: LinkCost, message: &Message, packets: u64) -> PacketPlan {
 /// Returns the schedule in single flits, which is optimal without a set-up cost (paper 003, Fact
 /// 10).
 fn flit_by_flit(cost: LinkCost, messages: &[Message]) -> PacketPlan {
-    let run = |message: &Message| Run {
-        pe: message.pe,
-        flits: 1,
-        packets: message.flits,
-    };
+    let run = |message: &Message| Run::new(message.pe, 1, message.flits);
     let time = time_of_single_flits(cost, messages);
     PacketPlan {
         sequence: messages.iter().map(run).collect(),
@@ -262,11 +261,7 @@ pub fn plan_split(
             if let Some(place) = sizes.iter().position(|&size| size == 0) {
                 return Err(PacketsFault::Empty(place + 1));
             }
-            let run = |&flits| Run {
-                pe: message.pe,
-                flits,
-                packets: 1,
-            };
+            let run = |&flits| Run::new(message.pe, flits, 1);
             let sequence: Vec<Run> = sizes.iter().map(run).collect();
             in_sequence(tree, flits, cost, &sequence)
         }
@@ -291,13 +286,24 @@ fn in_sequence(
 ) -> Result<PacketPlan, PacketsFault> {
     let mut sent = vec![0u128; flits.len()];
     for run in sequence {
-        let Some(sum) = sent
-            .get_mut(run.pe.index())
-            .filter(|_| run.pe != tree.root())
-        else {
-            return Err(PacketsFault::Nobody(run.pe));
-        };
-        *sum += u128::from(run.flits) * u128::from(run.packets);
+        let mut farther = None;
+        for part in run.parts() {
+            let Some(sum) = sent
+                .get_mut(part.pe.index())
+                .filter(|_| part.pe != tree.root())
+            else {
+                return Err(PacketsFault::Nobody(part.pe));
+            };
+            *sum += u128::from(part.flits) * u128::from(run.packets);
+            let mut above = std::iter::successors(farther, |pe| tree.parent(*pe)).skip(1);
+            if let Some(farther) = farther
+                && above.all(|pe| pe != part.pe)
+            {
+                let nearer = part.pe;
+                return Err(PacketsFault::Apart { farther, nearer });
+            }
+            farther = Some(part.pe);
+        }
     }
     for pe in tree.pes() {
         let (sum, flits) = (sent[pe.index()], flits[pe.index()]);
@@ -305,27 +311,25 @@ fn in_sequence(
             return Err(PacketsFault::Sum { sum, flits, pe });
         }
     }
-    let mut timetable = Timetable::new(tree, cost);
-    let single = sequence
-        .iter()
-        .flat_map(|run| (0..run.packets).map(move |_| run));
-    let whole = single.map(|run| timetable.dispatch(run.pe, run.flits).whole);
-    let time = whole.max().unwrap_or(0);
-    let best = plan(tree, flits, cost, 0)?;
+    let bound = match sequence.iter().any(|run| !run.also.is_empty()) {
+        true => mixed::least_time(tree, flits, cost),
+        false => plan(tree, flits, cost, 0)?.bound,
+    };
     Ok(PacketPlan {
         sequence: joined(sequence),
-        time,
-        bound: best.bound,
+        time: mixed::time_of(tree, cost, sequence),
+        bound,
         method: Method::Given,
     })
 }
 
 /// A sequence whose equal neighbours are one run.
 fn joined(sequence: &[Run]) -> Vec<Run> {
-    let alike = sequence.chunk_by(|one, next| (one.pe, one.flits) == (next.pe, next.flits));
+    let is_alike = |one: &Run, next: &Run| one.parts().eq(next.parts());
+    let alike = sequence.chunk_by(is_alike);
     let run = |alike: &[Run]| Run {
         packets: alike.iter().map(|run| run.packets).sum(),
-        ..alike[0]
+        ..alike[0].clone()
     };
     alike.map(run).collect()
 }

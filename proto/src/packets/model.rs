@@ -6,6 +6,7 @@
 
 use std::str::FromStr;
 
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::exact::{Exact, greatest_common_divisor};
@@ -121,22 +122,60 @@ pub fn messages(tree: &Tree, flits: &[u64]) -> Vec<Message> {
     all
 }
 
-/// Consecutive packets of one size for one PE.
+/// The flits of one message in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct Part {
     /// The destination.
     pub pe: PeId,
-    /// The number of flits of each.
+    /// The number of flits.
     pub flits: u64,
+}
+
+/// Consecutive equal packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The destination; the farthest one if the packets mix messages.
+    pub pe: PeId,
+    /// The number of flits for it in each packet.
+    pub flits: u64,
+    /// The flits in each packet for PEs on the way to it, farthest first; mostly none.
+    pub also: Vec<Part>,
     /// The number of packets.
     pub packets: u64,
+}
+
+impl Run {
+    /// Creates packets for one PE.
+    pub fn new(pe: PeId, flits: u64, packets: u64) -> Run {
+        Run {
+            pe,
+            flits,
+            also: Vec::new(),
+            packets,
+        }
+    }
+
+    /// Returns the size of each packet.
+    pub fn size(&self) -> u64 {
+        let also = self.also.iter().map(|part| part.flits);
+        also.fold(self.flits, u64::saturating_add)
+    }
+
+    /// Returns the flits of each message in a packet, farthest destination first.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let first = Part {
+            pe: self.pe,
+            flits: self.flits,
+        };
+        std::iter::once(first).chain(self.also.iter().copied())
+    }
 }
 
 /// Cuts a message into even packets, the larger ones first: `flits mod packets` of them have one flit
 /// more than the others.
 pub fn even(pe: PeId, flits: u64, packets: u64) -> impl Iterator<Item = Run> {
     let larger = flits % packets;
-    let run = move |flits, packets| Run { pe, flits, packets };
+    let run = move |flits, packets| Run::new(pe, flits, packets);
     let runs = [
         run(flits / packets + 1, larger),
         run(flits / packets, packets - larger),
@@ -173,17 +212,15 @@ impl SendPorts {
     }
 }
 
-/// A packet of a dispatch sequence, and the times when it crosses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The times when a packet of a dispatch sequence crosses.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dispatched {
-    /// The destination.
-    pub pe: PeId,
-    /// The size.
-    pub flits: u64,
     /// Time when P0 begins to send it.
     pub leaves: Ticks,
-    /// Time when it is complete at its destination.
-    pub whole: Ticks,
+    /// Times when it is complete at its destinations, farthest first.
+    pub whole: SmallVec<[Ticks; 1]>,
+    /// For each link on its way, when it occupies the link.
+    pub links: Vec<[Ticks; 2]>,
 }
 
 /// Simulates a dispatch sequence packet by packet, each in as many operations as its path has links.
@@ -209,17 +246,38 @@ impl<'a> Timetable<'a> {
         }
     }
 
-    /// Sends the next packet from P0.
-    pub fn dispatch(&mut self, pe: PeId, flits: u64) -> Dispatched {
-        if pe != self.to {
-            self.to = pe;
-            self.way = way(self.tree, pe);
+    /// Sends the next packet of a run from P0. At each destination it leaves the flits for that PE.
+    pub fn dispatch(&mut self, run: &Run) -> Dispatched {
+        if run.pe != self.to {
+            self.to = run.pe;
+            self.way = way(self.tree, run.pe);
         }
+        let leaves = self.ports.free[PeId::ROOT.index()];
+        let (mut size, mut also) = (run.size(), &run.also[..]);
+        let mut whole = SmallVec::new();
+        let mut links = Vec::with_capacity(self.way.len());
+        let mut end = 0;
+        for (hop, &sender) in self.way.iter().enumerate() {
+            let free = &mut self.ports.free[sender as usize];
+            let begin = end.max(*free);
+            end = begin + self.cost.packet(size);
+            *free = end;
+            links.push([begin, end]);
+            let next = self.way.get(hop + 1).copied();
+            if let Some((nearest, farther)) = also.split_last()
+                && Some(nearest.pe.0) == next
+            {
+                whole.push(end);
+                size -= nearest.flits;
+                also = farther;
+            }
+        }
+        whole.push(end);
+        whole.reverse();
         Dispatched {
-            pe,
-            flits,
-            leaves: self.ports.free[PeId::ROOT.index()],
-            whole: self.ports.send(&self.way, self.cost.packet(flits)),
+            leaves,
+            whole,
+            links,
         }
     }
 }

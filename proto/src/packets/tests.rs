@@ -1,9 +1,10 @@
 //! The cases that were worked out independently of this code, and the forms that hold in classes
 //! of scatters.
 
-use super::certification::{self, Certified};
+use super::certification::{self, Certified, ControlCost};
 use super::count::best_count;
-use super::model::{LinkCost, Run, Timetable, messages};
+use super::mixed::time_of as replay;
+use super::model::{LinkCost, Run, messages};
 use super::search::DEFAULT_NODES;
 use super::tree::Scatter;
 use super::*;
@@ -39,17 +40,6 @@ fn on_path(lengths: &[u64], beta: &str) -> (String, Vec<u64>) {
     };
     let counts = (1..flits.len()).map(count).collect();
     (cost(beta).exact(plan.time).to_string(), counts)
-}
-
-fn replay(tree: &Tree, cost: LinkCost, sequence: &[Run]) -> Ticks {
-    let mut timetable = Timetable::new(tree, cost);
-    let mut time = 0;
-    for run in sequence {
-        for _ in 0..run.packets {
-            time = time.max(timetable.dispatch(run.pe, run.flits).whole);
-        }
-    }
-    time
 }
 
 #[test]
@@ -177,11 +167,7 @@ fn the_example_of_section_4_1_is_bettered() {
     ] {
         let cost = cost(beta);
         let time = |packets: &[(PeId, u64)]| {
-            let run = |&(pe, flits): &(PeId, u64)| Run {
-                pe,
-                flits,
-                packets: 1,
-            };
+            let run = |&(pe, flits): &(PeId, u64)| Run::new(pe, flits, 1);
             let runs: Vec<Run> = packets.iter().map(run).collect();
             replay(&tree, cost, &runs)
         };
@@ -257,11 +243,8 @@ fn the_largest_tail_goes_first() {
     assert_eq!(bounds::from_the_beginning(&scatter), 130);
     // Farthest first, with the best count that the large message has there.
     let farthest = |count: u64| {
-        let singles = scatter.messages.iter().take(4).map(|message| Run {
-            pe: message.pe,
-            flits: 1,
-            packets: 1,
-        });
+        let first = scatter.messages.iter().take(4);
+        let singles = first.map(|message| Run::new(message.pe, 1, 1));
         let large = model::even(PeId(2), 55, count);
         replay(
             &tree,
@@ -309,7 +292,14 @@ fn long_messages_on_a_path_have_a_proven_gap() {
 }
 
 fn certified(spec: &str, lengths: &[u64], beta: &str, cap: u64) -> Certified {
-    certification::plan(&tree(spec), &with_root(lengths), cost(beta), cap).expect("it is small")
+    certification::plan(
+        &tree(spec),
+        &with_root(lengths),
+        cost(beta),
+        ControlCost::Packet,
+        cap,
+    )
+    .expect("it is small")
 }
 
 #[test]
@@ -371,7 +361,8 @@ fn certification_promises_and_orders_as_worked_out() {
         assert_eq!(after, orders, "{spec} {cap}");
     }
     let (tree, flits) = (tree(branches.0), with_root(branches.1));
-    let best = certification::plan_best_cap(&tree, &flits, cost("2")).expect("it is small");
+    let best = certification::plan_best_cap(&tree, &flits, cost("2"), ControlCost::Packet)
+        .expect("it is small");
     assert_eq!((best.cap, best.time), (7, 68));
     assert_eq!(
         bounds::from_the_beginning(&scatter(&tree, &flits, cost("2"))),

@@ -229,10 +229,9 @@ impl Scatter {
     /// Returns a sequence as runs of equal packets.
     pub fn runs(&self, packets: &[Packet]) -> Vec<Run> {
         let alike = packets.chunk_by(|one, next| one == next);
-        let run = |alike: &[Packet]| Run {
-            pe: self.messages[alike[0].message].pe,
-            flits: alike[0].flits,
-            packets: alike.len() as u64,
+        let run = |alike: &[Packet]| {
+            let pe = self.messages[alike[0].message].pe;
+            Run::new(pe, alike[0].flits, alike.len() as u64)
         };
         alike.map(run).collect()
     }

@@ -1,14 +1,11 @@
 //! The schedule of threads that work on files: when they get a core or a disk, and which PEs they
 //! wake.
 
+use super::cores::SLICE_NS;
 use super::files::{Goal, Step};
 use super::{Event, World};
 use crate::items::Message;
 use crate::{PeId, Time};
-
-/// Time after which a thread that works on files yields its core to a PE: Linux's scheduler runs a
-/// thread first that wakes up after a sleep, at its next decision.
-const STRETCH_NS: f64 = 50_000.0;
 
 impl World<'_> {
     /// Returns whether the next bytes that a PE sends are read; if not, the end of a chore wakes
@@ -64,10 +61,7 @@ impl World<'_> {
         }
         let (at, goal) = (chore.at, chore.goal);
         if let Some(Step::Core(_)) = chore.steps.front() {
-            if self.cores_of(thread).is_over(now, thread) {
-                self.give_up_core(now, thread);
-            }
-            if self.cores_of(thread).take(now, thread) {
+            if self.takes_core(now, thread) {
                 self.work_on(now, index);
             }
             return;
@@ -95,7 +89,7 @@ impl World<'_> {
     pub(super) fn work_on(&mut self, now: u64, index: usize) {
         if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
             // Very long work is divided into a limited number of stretches.
-            let stretch = work.min(STRETCH_NS.max(*work / 16.0));
+            let stretch = work.min((SLICE_NS as f64).max(*work / 16.0));
             *work -= stretch;
             self.cause(
                 now.saturating_add(stretch.round() as u64),

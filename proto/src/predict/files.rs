@@ -305,7 +305,9 @@ impl<'a> Desks<'a> {
         // Files are created and synced one after the other.
         let parts = ends.clamp(1.0, MOST_STEPS);
         let sync = self.sync(disk, costs, syncs / parts, synced / parts);
-        let mut steps = VecDeque::from([Step::Core(costs.thread_ns)]);
+        // The first block is passed behind the task that creates the message.
+        let tasks = if before > 0.0 { 1.0 } else { 2.0 };
+        let mut steps = VecDeque::from([Step::Core(costs.thread_ns * tasks)]);
         for _ in 0..parts as u64 {
             steps.push_back(Step::Core(core / parts));
             if syncs + synced > 0.0 {

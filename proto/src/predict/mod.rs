@@ -5,6 +5,7 @@
 //! prediction does not depend on the algorithm.
 
 mod chores;
+mod cores;
 mod files;
 mod resources;
 mod station;
@@ -14,8 +15,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use cores::{Cores, Thread};
 use files::{Chore, Desks};
-use resources::{Cores, FrameInFlight, PortQueue, Thread, Wire};
+use resources::{FrameInFlight, PortQueue, Wire};
 use station::{FlitsOut, Gathered, Next, Station, Work};
 
 use crate::cost::{Link, Model, Ports};
@@ -23,6 +25,7 @@ use crate::items::{Control, Message};
 use crate::ops::{Brief, Operation, Word};
 use crate::round::{Action, Round, RoundFault, Sized};
 use crate::spans::Span;
+use crate::streams::Streams;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
 /// Minimum number of pieces of the longest messages, each a whole number of flits, if they have as
@@ -49,6 +52,9 @@ pub struct Prediction {
     pub files_ns: Vec<u64>,
     /// For each PE index, the activity of its ports after the root's trigger.
     pub spans: Vec<Vec<Span>>,
+    /// For each PE index, the certificates, the order and the streams of a gather by certification,
+    /// after the root's trigger.
+    pub streams: Vec<Streams>,
 }
 
 impl Prediction {
@@ -80,6 +86,7 @@ impl Prediction {
             spans: spans
                 .map(|(one, other)| one.into_iter().chain(other).collect())
                 .collect(),
+            streams: self.streams,
         }
     }
 
@@ -162,6 +169,18 @@ fn predict_in_pieces(
     model: &Model,
     flits_a_piece: u64,
 ) -> Result<Prediction, RoundFault> {
+    let world = run_in_pieces(given_up, tree, briefs, model, flits_a_piece)?;
+    Ok(world.prediction())
+}
+
+/// Runs a round in which this number of flits crosses an edge at a time, to its end.
+fn run_in_pieces<'a>(
+    given_up: &AtomicBool,
+    tree: &'a Arc<Tree>,
+    briefs: &'a [Brief],
+    model: &'a Model,
+    flits_a_piece: u64,
+) -> Result<World<'a>, RoundFault> {
     let sent = briefs.iter().flat_map(Brief::cut_sends);
     let packets = sent.map(|(message, flit)| (message.id, flit.into()));
     let packets: BTreeMap<MessageId, u64> = packets.collect();
@@ -181,6 +200,7 @@ fn predict_in_pieces(
         gathered: Gathered::default(),
         set_up: BTreeSet::new(),
         fresh: true,
+        begins: 0,
         writes: VecDeque::new(),
         began: 0,
         held_up: None,
@@ -206,18 +226,24 @@ fn predict_in_pieces(
             .ids()
             .map(|pe| operation.neighbours(tree, pe))
             .collect(),
-        cores: machines
-            .map(|host| Cores::new(host.shared_cores, tree.len()))
-            .collect(),
+        cores: machines.map(Cores::new).collect(),
         residents,
         desks: files.map(|files| Desks::new(files, tree, briefs, piece)),
         chores: Vec::new(),
         events: BTreeMap::new(),
         caused: 0,
+        #[cfg(test)]
+        sent: Vec::new(),
     };
     let root = tree.root();
     let others = tree.pes().filter(|pe| *pe != root);
-    for pe in std::iter::once(root).chain(others) {
+    let all_begin = operation.begins_on() == Word::Clock;
+    for (nth, pe) in std::iter::once(root).chain(others).enumerate() {
+        match all_begin {
+            true => world.begin_late(pe, nth),
+            false if pe == root => world.begin_first(pe),
+            false => {}
+        }
         let is_triggered = operation.is_triggered(tree, pe);
         if is_triggered {
             world.stations[pe.index()].round.handle_trigger(Time(0));
@@ -235,9 +261,10 @@ fn predict_in_pieces(
             Event::Look(at) => world.look(now, at)?,
             Event::Done(at) => world.done(now, at)?,
             Event::Step(chore) => world.step(now, chore),
+            Event::Turn(thread) => world.take_turn(now, thread),
         }
     }
-    Ok(world.prediction())
+    Ok(world)
 }
 
 enum Event {
@@ -247,6 +274,8 @@ enum Event {
     Done(PeId),
     /// A thread that reads or writes files starts its next step.
     Step(usize),
+    /// The time slice of another program on the machine of this thread may be over.
+    Turn(Thread),
 }
 
 struct World<'a> {
@@ -271,6 +300,9 @@ struct World<'a> {
     /// Events by time, then in the order in which they were caused.
     events: BTreeMap<(u64, u64), Event>,
     caused: u64,
+    /// All flits that were sent, in this order, with the number of packets that began with each.
+    #[cfg(test)]
+    sent: Vec<(PeId, FlitsOut, u64)>,
 }
 
 impl World<'_> {
@@ -298,6 +330,7 @@ impl World<'_> {
             visible_ns: vec![None; deliveries],
             files_ns: Vec::with_capacity(pes),
             spans: Vec::with_capacity(pes),
+            streams: Vec::with_capacity(pes),
         };
         for mut station in self.stations {
             let arrivals = station.round.arrivals().into_iter();
@@ -309,13 +342,15 @@ impl World<'_> {
             }
             prediction.files_ns.push(station.files_ns);
             prediction.spans.push(station.round.take_spans());
+            prediction.streams.push(station.round.take_streams());
         }
         prediction
     }
 
     /// Lets a PE begin its next work.
     fn look(&mut self, now: u64, at: PeId) -> Result<(), RoundFault> {
-        if self.stations[at.index()].work.is_some() {
+        let station = &self.stations[at.index()];
+        if station.work.is_some() || now < station.begins {
             return Ok(());
         }
         match self.next(now, at)? {
@@ -323,10 +358,7 @@ impl World<'_> {
                 let station = &mut self.stations[at.index()];
                 station.work = Some(work);
                 station.began = now;
-                if self.cores_of(at.index()).is_over(now, at.index()) {
-                    self.give_up_core(now, at.index());
-                }
-                if self.cores_of(at.index()).take(now, at.index()) {
+                if self.takes_core(now, at.index()) {
                     self.start(now, at);
                 }
             }
@@ -342,25 +374,6 @@ impl World<'_> {
             Next::Stays => self.give_up_core(now, at.index()),
         }
         Ok(())
-    }
-
-    /// Returns the cores of the machine on which a thread runs.
-    fn cores_of(&mut self, thread: Thread) -> &mut Cores {
-        let at = match thread.checked_sub(self.stations.len()) {
-            Some(chore) => self.chores[chore].at,
-            None => PeId(thread as u32),
-        };
-        &mut self.cores[self.model.hosts.machine_of(at)]
-    }
-
-    /// Takes the core of a thread, if it has one, and runs the thread that has waited longest.
-    fn give_up_core(&mut self, now: u64, thread: Thread) {
-        let pes = self.stations.len();
-        match self.cores_of(thread).give_up(now, thread) {
-            Some(next) if next < pes => self.start(now, PeId(next as u32)),
-            Some(next) => self.work_on(now, next - pes),
-            None => {}
-        }
     }
 
     /// Starts the work of a PE that has a core.
@@ -668,6 +681,8 @@ impl World<'_> {
                         let (message, bytes) = (out.message, out.bytes);
                         let on_the_wire = self.flit_frames_bytes(message, bytes);
                         let packets = out.packing.packets(self.flits(message, bytes));
+                        #[cfg(test)]
+                        self.sent.push((at, out, packets));
                         (
                             out.to,
                             on_the_wire,
@@ -701,5 +716,7 @@ impl World<'_> {
 
 #[cfg(test)]
 mod packet_tests;
+#[cfg(test)]
+mod plan_tests;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,10 @@
 
 use super::*;
 use crate::cost::{Edge, Host, Hosts};
-use crate::packets::model::{LinkCost, Timetable};
+use crate::packets::certification::{self, ControlCost};
+use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;
+use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::seeded::SplitMix64;
 use crate::tree::TreeSpec;
@@ -60,7 +62,7 @@ fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[
         while left > 0 {
             let packet = left.min(sizes[pe.index()].into());
             left -= packet;
-            arrivals[pe.index()] = timetable.dispatch(pe, packet).whole as u64;
+            arrivals[pe.index()] = timetable.dispatch(&Run::new(pe, packet, 1)).whole[0] as u64;
         }
     }
     arrivals
@@ -144,4 +146,100 @@ fn a_set_up_on_the_wire_hides_that_of_a_process() {
     assert_eq!(took(50, 0.0), 100 * 51);
     // The sender's first set-up, and the receiver's last.
     assert_eq!(took(50, 10.0), 100 * 51 + 2 * 10);
+}
+
+/// Returns when a gather by certification ends, in packets of at most `cap` flits.
+fn gathered(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, cap: u64, pacing: Pacing) -> u64 {
+    let model = Model {
+        control_bytes: 0,
+        ..model(tree.len(), cost)
+    };
+    let sizes = bytes.iter().map(|&bytes| {
+        let packets = bytes.div_ceil(cap).max(1);
+        bytes.div_ceil(packets).max(1) as u32
+    });
+    let sizes: Vec<u32> = sizes.collect();
+    let largest = sizes.iter().copied().max().unwrap_or(1);
+    let timing = Timing::of(&model, largest, pacing).in_packets(sizes);
+    let operation = Operation::Certification(Sync::Pipelined);
+    let briefs = Brief::all(tree, operation, bytes, &timing);
+    predict(tree, &briefs, &model)
+        .expect("a schedule")
+        .round_ns()
+}
+
+/// Returns the planned times under all caps, with the caps that are best.
+fn caps(lengths: &[u64], time: impl Fn(u64) -> u64) -> (Vec<u64>, Vec<u64>) {
+    let longest = lengths.iter().copied().max().unwrap_or(1);
+    let times: Vec<u64> = (1..=longest).map(time).collect();
+    let best = times.iter().min();
+    let caps = (1..).zip(&times).filter(|(_, time)| Some(*time) == best);
+    (times.clone(), caps.map(|(cap, _)| cap).collect())
+}
+
+/// A control item pays no set-up on links. If messages are alike, a plan that has it so takes the time of
+/// the run under every cap, so that both have the same best one. In the golden case another cap is best
+/// with the paper's control packets.
+#[test]
+fn a_gather_takes_what_is_planned_with_control_between_packets() {
+    for seed in 0..60u64 {
+        let mut random = SplitMix64::new(seed);
+        let pes = 3 + random.below(9);
+        let tree = tree(&format!("random:{pes}:{seed}"));
+        let each = 1 + random.below(16);
+        let bytes: Vec<u64> = (0..pes).map(|pe| each * u64::from(pe > 0)).collect();
+        let cost = LinkCost {
+            setup: (1 + random.below(9)).into(),
+            flit: (1 + random.below(3)).into(),
+        };
+        let (free, _) = caps(&bytes, |cap| {
+            let plan = certification::plan(&tree, &bytes, cost, ControlCost::Free, cap);
+            plan.expect("it is small").time as u64
+        });
+        for pacing in [Pacing::Eager, Pacing::Scheduled, Pacing::Turns] {
+            let (times, _) = caps(&bytes, |cap| gathered(&tree, &bytes, cost, cap, pacing));
+            assert_eq!(times, free, "seed {seed} {pacing:?} {bytes:?} {cost:?}");
+        }
+    }
+    // The golden case of paper 003's algorithm.
+    let (path, bytes) = (tree("path:6"), [0, 2, 3, 0, 2, 1]);
+    let cost: LinkCost = "2".parse().expect("a set-up cost");
+    let best = |control| certification::plan_best_cap(&path, &bytes, cost, control);
+    let [paper, free] = [ControlCost::Packet, ControlCost::Free].map(|it| best(it).expect("small"));
+    assert_eq!(
+        [(paper.cap, paper.time), (free.cap, free.time)],
+        [(1, 63), (2, 19)]
+    );
+    let (times, best) = caps(&bytes, |cap| {
+        gathered(&path, &bytes, cost, cap, Pacing::Scheduled)
+    });
+    assert_eq!((times, best), (vec![24, 20, 21], vec![2]));
+}
+
+/// If messages differ, a run waits for streams with larger packets, which certificates do not count.
+/// Mostly the planned cap is the best one for the run all the same.
+#[test]
+fn a_run_has_the_best_cap_of_the_plan_with_free_control() {
+    let mut same = [0; 2];
+    for seed in 0..100u64 {
+        let mut random = SplitMix64::new(seed);
+        let pes = 3 + random.below(9);
+        let tree = tree(&format!("random:{pes}:{seed}"));
+        let bytes = (0..pes).map(|pe| random.below(30) * u64::from(pe > 0));
+        let bytes: Vec<u64> = bytes.collect();
+        let cost = LinkCost {
+            setup: (1 + random.below(20)).into(),
+            flit: (1 + random.below(3)).into(),
+        };
+        let run = |cap| gathered(&tree, &bytes, cost, cap, Pacing::Eager);
+        let (times, _) = caps(&bytes, run);
+        let kinds = [ControlCost::Free, ControlCost::Packet];
+        for (same, control) in same.iter_mut().zip(kinds) {
+            let planned = certification::plan_best_cap(&tree, &bytes, cost, control);
+            let at = times[planned.expect("it is small").cap as usize - 1];
+            *same += u32::from(times.iter().min() == Some(&at));
+        }
+    }
+    let [free, packet] = same;
+    assert!(free >= 85 && free > packet, "{same:?}");
 }

@@ -24,6 +24,8 @@ pub struct Station {
     pub set_up: BTreeSet<MessageId>,
     /// Whether it has done nothing yet.
     pub fresh: bool,
+    /// When it can run first.
+    pub begins: u64,
     /// Transmissions in progress, while wires have no room for them.
     pub writes: VecDeque<Action>,
     /// When the work was requested.
@@ -75,6 +77,7 @@ pub enum Work {
 }
 
 /// Outgoing flits.
+#[derive(Clone, Copy)]
 pub struct FlitsOut {
     pub to: PeId,
     pub message: Message,

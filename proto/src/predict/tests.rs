@@ -1,5 +1,7 @@
 use super::*;
 use crate::cost::{Edge, Host, Hosts};
+use crate::ops::cover_plan::steps_of_gather_on_a_tree;
+use crate::ops::plan::plan_scatter_by_branch;
 use crate::ops::{Broadcast, Exchange, Gossip, Operation};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
@@ -41,6 +43,66 @@ fn unit_links_give_the_steps_of_the_simulator() {
             assert_eq!(steps, simulated.arrival_steps, "{operation:?}, seed {seed}");
         }
     }
+}
+
+/// Returns the steps of a scatter or a gather over unit links if P0 has a port for each child.
+fn steps_by_all_ports(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> u64 {
+    let mut timing = Timing::LOCK_STEP;
+    timing.all_ports = true;
+    let model = Model {
+        ports: Ports::PerEdge,
+        own_links: true,
+        ..Model::unit(tree.len())
+    };
+    let briefs = Brief::all(tree, operation, flits, &timing);
+    let only_root = tree.pes().filter(|pe| briefs[pe.index()].all_ports);
+    assert_eq!(only_root.collect::<Vec<_>>(), [tree.root()]);
+    let predicted = predict(tree, &briefs, &model).unwrap();
+    let arrived = predicted.arrivals_ns.iter().map(Option::is_some);
+    assert!(
+        arrived.eq(flits.iter().map(|flits| *flits > 0)),
+        "{flits:?}"
+    );
+    predicted.round_ns()
+}
+
+/// On unit links, a round with a port of P0 for each child takes as many steps as the plan: of a
+/// scatter the time of its slowest branch, of a gather that of spec-exchange, section 7.
+#[test]
+fn rounds_by_all_ports_take_the_steps_of_their_plans() {
+    let gather = Operation::Certification(Sync::MultiPort);
+    let golden: [(&str, &[u64], u64); 3] = [
+        ("path:6", &[0, 2, 3, 0, 2, 1], 20),
+        ("star:9", &[0, 4, 4, 4, 4, 4, 4, 4, 4], 7),
+        (
+            "kary:2:15",
+            &[0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
+            28,
+        ),
+    ];
+    for (spec, flits, steps) in golden {
+        let tree = tree(spec);
+        assert_eq!(steps_of_gather_on_a_tree(&tree, flits), steps, "{spec}");
+        assert_eq!(steps_by_all_ports(&tree, gather, flits), steps, "{spec}");
+    }
+    let mut sooner = 0;
+    for seed in 0..80u64 {
+        let mut random = crate::seeded::SplitMix64::new(seed);
+        let n = 2 + random.below(20);
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let mut flits: Vec<u64> = (0..n).map(|_| random.below(9)).collect();
+        flits[0] = 0;
+        let planned = plan_scatter_by_branch(&tree, &flits);
+        let planned = planned.iter().map(|message| message.arrival_step).max();
+        let scatter = steps_by_all_ports(&tree, Operation::Scatter, &flits);
+        assert_eq!(scatter, planned.unwrap_or(0), "seed {seed}");
+        let one_port = sim::run(&tree, Operation::Scatter, &flits).unwrap();
+        sooner += usize::from(scatter < one_port.time_steps());
+        let planned = steps_of_gather_on_a_tree(&tree, &flits);
+        let took = steps_by_all_ports(&tree, gather, &flits);
+        assert_eq!(took, planned, "seed {seed}: {flits:?}");
+    }
+    assert!(sooner > 20, "{sooner}");
 }
 
 /// Edges of all kinds, whose every flit of 64 bytes takes a whole number of ticks.
@@ -198,11 +260,18 @@ fn every_pacing_of_every_gather_brings_every_message() {
         let model = Model {
             edges: edges(tree.len(), seed),
             ahead_ns: 100.0,
+            own_links: seed % 2 == 0,
+            ports: if seed % 2 == 0 {
+                Ports::PerEdge
+            } else {
+                Ports::Single
+            },
             ..Model::unit(tree.len())
         };
         let mut operations = vec![
             Operation::Certification(Sync::Serial),
             Operation::Certification(Sync::Pipelined),
+            Operation::Certification(Sync::MultiPort),
         ];
         if tree.is_path() {
             operations.push(Operation::ShoulderTap);
@@ -246,6 +315,27 @@ fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
     let operation = Operation::Certification(Sync::Pipelined);
     let briefs = Brief::all(&tree, operation, &bytes, &timing);
     predict(&tree, &briefs, &model).unwrap().round_ns()
+}
+
+#[test]
+fn a_busy_program_takes_its_share_of_the_cores() {
+    let beside = |busy_threads, cores| {
+        gathered_on(|_| {
+            Hosts::one(Host {
+                busy_threads,
+                send_ns_per_byte: 100.0,
+                receive_ns_per_byte: 100.0,
+                ..machine(cores, 0.0)
+            })
+        }) as f64
+    };
+    let alone = beside(0, 1);
+    // 90 ms of work on one core, half of which another program takes.
+    assert!((beside(1, 1) / alone - 2.0).abs() < 0.1);
+    // On two cores, it takes at most half of one, and nothing where P0 alone has work.
+    let share = beside(1, 2) / beside(0, 2);
+    assert!((1.05..1.4).contains(&share), "{share}");
+    assert_eq!(beside(1, 64), beside(0, 64), "there are cores for all");
 }
 
 #[test]

@@ -76,6 +76,7 @@ impl<O: Observer> Round<O> {
                 self.begin();
                 let span = [now, now];
                 self.recorder.keep(Port::Receive, from, item, span);
+                self.streams.handle_control(now.0, from, item);
                 Ok(self.pe.handle_control(now, from, item)?)
             }
             EdgeFrame::Control { round, .. } if self.is_late(round) => {
@@ -104,6 +105,7 @@ impl<O: Observer> Round<O> {
                 self.begin();
                 let span = [since, now];
                 self.recorder.keep(Port::Receive, from, item, span);
+                self.streams.handle_control(now.0, from, item);
                 Ok(self.pe.handle_control(now, from, item)?)
             }
             Sized::Flits { message, bytes } => {
@@ -162,6 +164,9 @@ impl<O: Observer> Round<O> {
         let bytes = flit.payload.len() as u64;
         let passes = incoming.route.as_ref().is_some_and(Route::relays);
         self.take(from, flit.payload.clone());
+        if counts {
+            self.streams.handle_flit(now.0, from, bytes);
+        }
         match counts {
             false => self.drop_late(),
             true if passes => {

@@ -59,6 +59,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::items::{Message, Packing, Transmit};
 use crate::ops::{Brief, Pe};
 use crate::spans::{Port, Span};
+use crate::streams::Streams;
 use crate::wire::control::{Arrival, OwnStart};
 use crate::wire::flit::Digest;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
@@ -129,6 +130,7 @@ pub struct Round<O = ()> {
     buffered_flits: u64,
     peak_buffered_flits: u64,
     recorder: Recorder,
+    streams: Streams,
 }
 
 /// An action, and the time when [`Round::poll`] first returned it.
@@ -159,7 +161,7 @@ impl<O: Observer> Round<O> {
             held: Held::new(brief.flit_bytes),
             packet_bytes: own_ids.zip(brief.packet_bytes.iter().copied()).collect(),
             piece_flits: 1,
-            is_duplex: brief.operation.is_duplex(),
+            is_duplex: brief.is_duplex(),
             pe: Pe::new(tree, pe, brief),
             observer,
             given: None,
@@ -188,6 +190,7 @@ impl<O: Observer> Round<O> {
             buffered_flits: 0,
             peak_buffered_flits: 0,
             recorder: Recorder::new(0),
+            streams: Streams::default(),
         }
     }
 
@@ -497,6 +500,11 @@ impl<O: Observer> Round<O> {
     /// Returns the recorded spans of the ports.
     pub fn take_spans(&mut self) -> Vec<Span> {
         self.recorder.take()
+    }
+
+    /// Returns the received certificates, order and streams of a gather by certification.
+    pub fn take_streams(&mut self) -> Streams {
+        std::mem::take(&mut self.streams)
     }
 }
 

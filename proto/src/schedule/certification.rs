@@ -21,6 +21,10 @@ pub enum Sync {
     /// back up in 2H steps, H the tree's height, and all orders of a PE at once.
     /// Streams still pass one at a time.
     Parallel,
+    /// [`Sync::Parallel`] with all ports in use at the same time: a PE's orders delay no stream,
+    /// and P0 receives each child's stream on a separate port. Streams to a relay still follow each
+    /// other, because there is only one link to its parent.
+    MultiPort,
 }
 
 /// (c, n): `lag` ticks after its order, the first flit of a PE's subtree is with the
@@ -41,9 +45,11 @@ pub struct Certificate {
 pub struct Child {
     /// The PE that sends the stream.
     pub pe: PeId,
+    /// The rank by which its stream is taken; the same for all if each comes as early as it can.
+    pub rank: u32,
     /// Begin of its order at the send port, in ticks after the PE's own order.
     pub turn: u64,
-    /// End of that order at the send port.
+    /// End of that order at the send port of the stream; 0 if it uses another port.
     pub out: u64,
     /// Arrival of the order at the child: the place p_j.
     pub ordered: u64,
@@ -110,23 +116,30 @@ impl Slot {
 }
 
 /// Returns the children that get an order, in its sequence. `children` are in the order in which the
-/// token was sent to them, with the ticks that an order takes to reach them; each order occupies the
-/// port for `control` ticks.
+/// token was sent to them, with their ranks and the ticks that an order takes to reach them; each order
+/// occupies the port for `control` ticks.
 pub fn places(
     sync: Sync,
     control: u64,
-    children: impl Iterator<Item = (PeId, u64, Certificate)>,
+    children: impl Iterator<Item = (PeId, u32, u64, Certificate)>,
 ) -> Vec<Child> {
     children
-        .filter(|(_, _, certificate)| sync == Sync::Serial || certificate.bytes > 0)
+        .filter(|(.., certificate)| sync == Sync::Serial || certificate.bytes > 0)
         .zip(0u64..)
-        .map(|((pe, reach, certificate), before)| {
-            let before = if sync == Sync::Parallel { 0 } else { before };
-            let turn = before.saturating_mul(control);
+        .map(|((pe, rank, reach, certificate), before)| {
+            let turn = match sync {
+                Sync::Serial | Sync::Pipelined => before.saturating_mul(control),
+                Sync::Parallel | Sync::MultiPort => 0,
+            };
+            let out = match sync {
+                Sync::MultiPort => 0,
+                _ => turn.saturating_add(control),
+            };
             Child {
                 pe,
+                rank,
                 turn,
-                out: turn.saturating_add(control),
+                out,
                 ordered: turn.saturating_add(reach),
                 certificate,
             }
@@ -134,15 +147,15 @@ pub fn places(
         .collect()
 }
 
-/// Returns the ticks after the PE's own order at which each child's first flit has arrived, earliest
-/// first, ties by index: the sequence in which the streams are relayed. In the paper this starts when
+/// Returns the ticks after the PE's own order at which each child's first flit has arrived, by rank,
+/// then earliest first, then by index: the sequence in which the streams are relayed. In the paper this starts when
 /// all orders are sent; pipelined, it starts for each child with its own order.
 fn sequence(sync: Sync, children: &[Child]) -> Vec<(u64, Child)> {
     let last = children.iter().map(|child| child.ordered).max();
     let ready = |child: &Child| {
         let ordered = match sync {
             Sync::Serial => last.unwrap_or(child.ordered),
-            Sync::Pipelined | Sync::Parallel => child.ordered,
+            Sync::Pipelined | Sync::Parallel | Sync::MultiPort => child.ordered,
         };
         ordered.saturating_add(child.certificate.lag)
     };
@@ -150,7 +163,7 @@ fn sequence(sync: Sync, children: &[Child]) -> Vec<(u64, Child)> {
         .iter()
         .map(|child| (ready(child), *child))
         .collect();
-    sorted.sort_by_key(|(ready, child)| (*ready, child.pe));
+    sorted.sort_by_key(|(ready, child)| (child.rank, *ready, child.pe));
     sorted
 }
 
@@ -201,11 +214,11 @@ pub fn orders(
 }
 
 /// Returns P0's orders to its children. P0 only receives, so the streams need no gap-free sequence:
-/// each begins as early as it can and the port is free.
-pub fn root_orders(flit_bytes: u32, children: &[Child]) -> Vec<Slot> {
+/// each begins as early as it can and the port is free; with `all_ports`, each child has a port.
+pub fn root_orders(flit_bytes: u32, all_ports: bool, children: &[Child]) -> Vec<Slot> {
     let earliest = |child: &Child| child.ordered.saturating_add(child.certificate.lag);
     let mut sorted = children.to_vec();
-    sorted.sort_by_key(|child| (earliest(child), child.pe));
+    sorted.sort_by_key(|child| (child.rank, earliest(child), child.pe));
     let mut free = 0u64;
     let slot = |child: &Child| {
         let Certificate { lag, stream, bytes } = child.certificate;
@@ -215,7 +228,9 @@ pub fn root_orders(flit_bytes: u32, children: &[Child]) -> Vec<Slot> {
                 // The first flit has arrived when it has passed the port.
                 let flit = child.first_flit(flit_bytes);
                 let first = earliest(child).max(free.saturating_add(flit));
-                free = first.saturating_sub(flit).saturating_add(stream);
+                if !all_ports {
+                    free = first.saturating_sub(flit).saturating_add(stream);
+                }
                 first - child.ordered
             }
         };

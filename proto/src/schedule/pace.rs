@@ -127,8 +127,9 @@ pub struct Timing {
     pub all_ports: bool,
     /// Whether no PE waits for a port: only processes take time.
     pub shares_no_port: bool,
-    /// Whether a link has a set-up time, so that static schedules send packets of several flits.
-    pub has_setup: bool,
+    /// The longest set-up time of a packet, as a number of flits that take as long, at most
+    /// [`MOST_SETUP_FLITS`]. If links have one, static schedules send packets of several flits.
+    pub setup_flits: u64,
 }
 
 /// An edge to a parent, the software of both ends included.
@@ -152,7 +153,7 @@ impl Timing {
         real: None,
         all_ports: false,
         shares_no_port: false,
-        has_setup: false,
+        setup_flits: 0,
     };
 
     /// Returns the times on the links and hosts of `model`.
@@ -180,10 +181,7 @@ impl Timing {
             real: Some(edges.collect()),
             all_ports: model.own_links,
             shares_no_port: model.ports == Ports::PerEdge,
-            has_setup: model
-                .edges
-                .iter()
-                .any(|edge| edge.down.setup_ns > 0.0 || edge.up.setup_ns > 0.0),
+            setup_flits: setup_flits(model, flit_bytes),
         }
     }
 
@@ -268,6 +266,19 @@ impl Timing {
         let own = self.packet_bytes.get(message.index());
         own.copied().unwrap_or(self.flit_bytes)
     }
+}
+
+/// Limit of a set-up time in flits: far more than a message has, where bytes take no time.
+const MOST_SETUP_FLITS: u64 = 1 << 20;
+
+fn setup_flits(model: &Model, flit_bytes: u32) -> u64 {
+    let links = model.edges.iter().flat_map(|edge| [&edge.down, &edge.up]);
+    let flits = links.map(|link| match link.setup_ns > 0.0 {
+        true => link.setup_ns / (link.ns_per_byte * f64::from(flit_bytes)),
+        false => 0.0,
+    });
+    // A conversion from infinity saturates.
+    (flits.fold(0.0, f64::max).ceil() as u64).min(MOST_SETUP_FLITS)
 }
 
 /// Number of bytes after which arrivals of a stream are noticed: two segments of TCP in frames of 1500

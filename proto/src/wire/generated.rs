@@ -829,6 +829,10 @@ pub struct Brief {
     /// Legs of one flit that begin a message come in any order.
     #[prost(bool, tag = "12")]
     pub in_any_order: bool,
+    /// Of a gather by certification in a chosen order: for each child in index order, the rank by which
+    /// its stream is taken. Empty where each stream comes as early as it can.
+    #[prost(uint32, repeated, tag = "13")]
+    pub child_ranks: ::prost::alloc::vec::Vec<u32>,
 }
 /// Flits of a message cross an edge, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -969,6 +973,43 @@ pub struct Report {
     /// As in a Pong: what was counted when the round was over.
     #[prost(message, optional, tag = "14")]
     pub counts: ::core::option::Option<Counts>,
+    /// Of a gather by certification: the PE's order, and its children's certificates and streams.
+    #[prost(message, optional, tag = "18")]
+    pub order: ::core::option::Option<TransmitOrder>,
+    #[prost(message, repeated, tag = "19")]
+    pub streams: ::prost::alloc::vec::Vec<ChildStream>,
+}
+/// An order to transmit, on the monotonic clock of the host that received it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TransmitOrder {
+    /// TRANSMIT AFTER.
+    #[prost(uint64, tag = "1")]
+    pub after_ns: u64,
+    #[prost(uint64, tag = "2")]
+    pub at_ns: u64,
+}
+/// What came from a child that has certified, on the monotonic clock of the parent's host.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ChildStream {
+    #[prost(uint32, tag = "1")]
+    pub child: u32,
+    /// The certificate.
+    #[prost(uint64, tag = "2")]
+    pub lag_ns: u64,
+    #[prost(uint64, tag = "3")]
+    pub stream_ns: u64,
+    #[prost(uint64, tag = "4")]
+    pub certified_bytes: u64,
+    #[prost(uint64, tag = "5")]
+    pub certified_at_ns: u64,
+    /// When the stream's first flit was whole, and the last one so far; 0 before the first.
+    #[prost(uint64, tag = "6")]
+    pub first_flit_ns: u64,
+    #[prost(uint64, tag = "7")]
+    pub last_flit_ns: u64,
+    /// Bytes of the stream so far.
+    #[prost(uint64, tag = "8")]
+    pub bytes: u64,
 }
 /// A PE's own message in a gather, on its host's monotonic clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -1294,6 +1335,7 @@ pub enum Operation {
     GatherCertificationSerial = 3,
     GatherCertificationPipelined = 4,
     GatherCertificationParallel = 5,
+    GatherCertificationMultiPort = 24,
     /// What users know from elsewhere, to measure against.
     GatherLinear = 6,
     GatherCombining = 7,
@@ -1335,6 +1377,9 @@ impl Operation {
             Self::GatherCertificationParallel => {
                 "OPERATION_GATHER_CERTIFICATION_PARALLEL"
             }
+            Self::GatherCertificationMultiPort => {
+                "OPERATION_GATHER_CERTIFICATION_MULTI_PORT"
+            }
             Self::GatherLinear => "OPERATION_GATHER_LINEAR",
             Self::GatherCombining => "OPERATION_GATHER_COMBINING",
             Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
@@ -1368,6 +1413,9 @@ impl Operation {
             }
             "OPERATION_GATHER_CERTIFICATION_PARALLEL" => {
                 Some(Self::GatherCertificationParallel)
+            }
+            "OPERATION_GATHER_CERTIFICATION_MULTI_PORT" => {
+                Some(Self::GatherCertificationMultiPort)
             }
             "OPERATION_GATHER_LINEAR" => Some(Self::GatherLinear),
             "OPERATION_GATHER_COMBINING" => Some(Self::GatherCombining),

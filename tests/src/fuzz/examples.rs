@@ -181,6 +181,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             takes: vec![message(2, 1 << 40)],
             subtree_messages: 2,
             child_messages: vec![1, 0],
+            child_ranks: vec![1, 0],
             legs: vec![pb::Leg {
                 message: 3,
                 flits: 2,
@@ -236,6 +237,16 @@ pub(super) fn control() -> Vec<Vec<u8>> {
             began_ns: 6,
             ..Default::default()
         }),
+        order: Some(pb::TransmitOrder {
+            after_ns: 7,
+            at_ns: 8,
+            ..Default::default()
+        }),
+        streams: vec![pb::ChildStream {
+            child: 2,
+            lag_ns: 9,
+            ..Default::default()
+        }],
         ..Default::default()
     };
     let register = pb::Register {

@@ -93,6 +93,12 @@ impl Scenario {
             }
         }
         let model = dice.model(tree.len(), flit_bytes);
+        let operation = match (operation, model.own_links) {
+            (Operation::Certification(Sync::Parallel), true) => {
+                Operation::Certification(Sync::MultiPort)
+            }
+            (other, _) => other,
+        };
         let pacing = dice.pick(&[Pacing::Scheduled, Pacing::Turns, Pacing::Eager]);
         let timing = Timing::of(&model, flit_bytes, pacing);
         let whole = Brief::all(&tree, operation, &bytes, &timing);

@@ -91,6 +91,8 @@ const HOUSES: [House; 3] = [
             "items",
             "trace",
             "spans",
+            "on_links",
+            "streams",
             "ops",
             "wire",
             "round",

@@ -238,7 +238,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             format!("scatter {path} --setup 1 --packets few"),
-            &["auto, a COUNT"],
+            &["auto, mixed, a COUNT"],
         ),
         (
             format!("scatter {path} --setup 1 --packets sizes:4,4"),
@@ -317,5 +317,49 @@ fn what_does_not_fit_is_refused_with_what_would() {
                 finished.stderr
             );
         }
+    }
+}
+
+/// Figure 6.2 of the thesis: packets of the first two messages that carry flits of the third are fewer
+/// and faster than those of an optimal schedule in which each packet has one message.
+#[test]
+fn packets_that_mix_messages_are_fewer_and_faster() {
+    let line = "scatter --tree path:7 --lengths 0,0,0,8,8,8 --setup 4";
+    let figure = "sequence:6x4+4x1,6x4+4x1,5x4+4x1,5x4+4x1,4x4";
+    for (packets, count, time, proof) in [
+        ("2", 6, 72, "optimal"),
+        (figure, 5, 71, "gap 1.4%"),
+        ("mixed", 4, 70, "optimal"),
+    ] {
+        let plan = planned(&format!("{line} --packets {packets}"));
+        assert_eq!(plan["packet_count"], count, "{packets}");
+        assert_eq!(
+            (&plan["time"], &plan["proof"]),
+            (&time.into(), &proof.into())
+        );
+    }
+    let plan = planned(&format!("{line} --packets mixed"));
+    let second = &plan["packets"][1];
+    assert_eq!((&second["pe"], &second["flits"]), (&6.into(), &6.into()));
+    let parts = serde_json::json!([
+        {"pe": 6, "flits": 2, "end": 66}, {"pe": 5, "flits": 4, "end": 60}
+    ]);
+    assert_eq!(second["parts"], parts);
+    // The mirror of a scatter, in which packets grow on their way.
+    let gather = planned("gather --tree path:7 --lengths 0,0,0,8,8,8 --setup 4 --packets mixed");
+    assert_eq!(gather["time"], 70);
+    assert_eq!(gather["packets"][2]["parts"][1]["start"], 10);
+    for (line, why) in [
+        ("--packets sequence:6x8+5x8+4x8,3x1", "for P3"),
+        (
+            "--packets sequence:4x8+6x8,5x8",
+            "name the farthest PE first",
+        ),
+        ("--packets mixed --order fdf", "leave out --order"),
+    ] {
+        let line = format!("plan scatter --tree path:7 --lengths 0,0,0,8,8,8 --setup 4 {line}");
+        let refused = run(line.split_whitespace());
+        assert_eq!(refused.code, Some(2), "{line}");
+        assert!(refused.stderr.contains(why), "{line}\n{}", refused.stderr);
     }
 }

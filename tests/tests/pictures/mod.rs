@@ -3,6 +3,7 @@
 
 mod browser;
 mod data;
+mod ordered;
 mod place;
 mod planned;
 mod recorded;

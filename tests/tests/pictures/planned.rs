@@ -8,11 +8,11 @@ use super::data::{data, spans};
 use super::{drawn, page};
 use crate::replay::{list, number, planned_of};
 
-const FLIT_BYTES: u64 = 4096;
+pub const FLIT_BYTES: u64 = 4096;
 
 /// The receiver of a send, and the message. A run of an exchange records the source of the message,
 /// and for those of P0 the destination.
-type Sent = (u64, u64);
+pub type Sent = (u64, u64);
 
 /// Returns the sends of each PE in the plan, step by step.
 fn planned(plan: &Value) -> Vec<Vec<Sent>> {
@@ -53,7 +53,7 @@ fn planned(plan: &Value) -> Vec<Vec<Sent>> {
 }
 
 /// Returns the sends of each PE in a real round.
-fn played(page: &str, pes: usize) -> Vec<Vec<Sent>> {
+pub fn played(page: &str, pes: usize) -> Vec<Vec<Sent>> {
     let mut sent = vec![Vec::new(); pes];
     let mut spans = spans(&data(page), "measured");
     spans.sort_by_key(|span| span.begin_ns);
@@ -66,7 +66,7 @@ fn played(page: &str, pes: usize) -> Vec<Vec<Sent>> {
 }
 
 /// Merges consecutive flits of one message to one neighbour, because a run records them together.
-fn in_turns(mut sent: Vec<Sent>) -> Vec<Sent> {
+pub fn in_turns(mut sent: Vec<Sent>) -> Vec<Sent> {
     sent.dedup();
     sent
 }
@@ -108,7 +108,7 @@ fn is_played_as_planned(
 }
 
 /// Returns `option` with these lengths, in flits and in bytes.
-fn lengths(option: &str, flits: &[u64]) -> [String; 2] {
+pub fn lengths(option: &str, flits: &[u64]) -> [String; 2] {
     [1, FLIT_BYTES].map(|unit| {
         let lengths = flits.iter().map(|flits| (flits * unit).to_string());
         format!("{option} {}", lengths.collect::<Vec<_>>().join(","))

@@ -9,7 +9,8 @@ use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
 use flitcast_proto::items::{Leg, Message, Packing};
 use flitcast_proto::ops::{Brief, Operation};
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::certification::{Certificate, Sync};
+use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
     Arrival, Assignment, Counts, Doing, FromPe, Join, Lane, OwnStart, Payload, Peer, Pong, Prefix,
@@ -139,6 +140,24 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
                 retransmitted_packets: 41,
                 spans: spans(),
                 counts: Box::new(counts()),
+                streams: Streams {
+                    order: Some(TransmitOrder {
+                        after: 8,
+                        at_ns: 90,
+                    }),
+                    children: vec![ChildStream {
+                        child: PeId(2),
+                        certificate: Certificate {
+                            lag: 3,
+                            stream: 1 << 40,
+                            bytes: 5,
+                        },
+                        certified_ns: 60,
+                        first_flit_ns: 70,
+                        last_flit_ns: 80,
+                        bytes: 4,
+                    }],
+                },
             }),
             "report { round: 3 complete: true started_ns: 12 began_ns: 13
              arrivals { message: 1 destination: 1 bytes_received: 10 bytes_total: 8589934592
@@ -147,6 +166,9 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
              collisions: 4 peak_buffered_flits: 1 peak_resident_bytes: 7340032
              own_start { due_ns: 50 began_ns: 60 } late_frames: 2 repeated_frames: 3
              files_ns: 12000 retransmitted_packets: 41
+             order { after_ns: 8 at_ns: 90 }
+             streams { child: 2 lag_ns: 3 stream_ns: 1099511627776 certified_bytes: 5
+                       certified_at_ns: 60 first_flit_ns: 70 last_flit_ns: 80 bytes: 4 }
              digests: \"0123456789abcdef\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000\"
              spans { peer: 1 item: ITEM_ORDER begin_after_ns: 700 duration_ns: 30 }
              spans { received: true peer: 2 item: ITEM_MESSAGE message: 5
@@ -360,6 +382,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         takes: vec![message(2, 8)],
         subtree_messages: 5,
         child_messages: vec![3, 1],
+        child_ranks: vec![1, 0],
         legs: vec![Leg {
             offset: 1,
             every: 2,
@@ -377,6 +400,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         sends: vec![message(3, 3)],
         packet_bytes: Vec::new(),
         takes: Vec::new(),
+        child_ranks: Vec::new(),
         legs: Vec::new(),
         all_ports: false,
         in_any_order: false,
@@ -405,6 +429,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
             ToPe::Prepare(prepare),
             "prepare { rounds: 100 brief { operation: OPERATION_GATHER_LINEAR window: 2
              flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
+             child_ranks: 1 child_ranks: 0
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }

@@ -324,6 +324,7 @@ fn base(
         force: false,
         retry: None,
         dry_run: false,
+        compares: false,
         pictures: PictureArgs::default(),
         rounds: args.rounds,
         format: Format::Table,
@@ -331,7 +332,7 @@ fn base(
     let request = match asked {
         Operation::Broadcast(_) => Request::broadcast(BroadcastArgs {
             round,
-            algorithm: BroadcastAlgorithm::Rounds,
+            algorithm: Some(BroadcastAlgorithm::Rounds),
             from: None,
         }),
         Operation::Gossip(_) => Request::gossip(GossipArgs {
@@ -349,16 +350,19 @@ fn base(
         _ if asked.direction() == Direction::Up => Request::gather(GatherArgs {
             to: None,
             pacing: None,
+            order: None,
             round,
             algorithm: Some(GatherAlgorithm::Certification),
             sync: None,
+            ports: None,
         }),
         _ => Request::scatter(ScatterArgs {
             from: None,
             round,
             order: MessageOrder::Tail,
-            algorithm: ScatterAlgorithm::Fdf,
+            algorithm: Some(ScatterAlgorithm::Fdf),
             spread: false,
+            ports: None,
         }),
     };
     let spanning = match asked {

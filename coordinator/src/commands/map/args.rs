@@ -157,9 +157,10 @@ impl Map {
             let round = args.round(args.input.clone(), work.join("in"), false);
             let scatter = ScatterArgs {
                 from: None,
+                ports: None,
                 round,
                 order: MessageOrder::Tail,
-                algorithm: ScatterAlgorithm::Fdf,
+                algorithm: Some(ScatterAlgorithm::Fdf),
                 spread,
             };
             // Creates the folder if there is no error.
@@ -202,6 +203,8 @@ impl Map {
             algorithm: None,
             sync: None,
             pacing: None,
+            order: None,
+            ports: None,
         })?;
         Ok(Request {
             again: true,
@@ -308,6 +311,7 @@ impl MapArgs {
             rounds: 1,
             format,
             dry_run: false,
+            compares: false,
             pictures: PictureArgs::default(),
         }
     }

@@ -6,11 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
-use super::packets::PacketArgs;
+use super::packets::{ControlArg, PacketArgs};
 use crate::job::exchange_flits::ExchangeFlitsArgs;
+use crate::job::on_links::LinkArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
+use crate::options::order::GivenOrder;
 use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::prices::PriceArgs;
@@ -128,6 +130,9 @@ pub struct PrintArgs {
     /// Omit the crossings: print only the figures of the whole.
     #[arg(long)]
     pub summary: bool,
+    /// The links of the plan.
+    #[command(flatten)]
+    pub links: LinkArgs,
 }
 
 impl PlanRoundArgs {
@@ -137,6 +142,7 @@ impl PlanRoundArgs {
             format: self.format,
             simulate: self.simulate,
             summary: self.summary,
+            links: self.links,
         }
     }
 }
@@ -159,6 +165,10 @@ pub struct PlanScatterArgs {
     /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
+    /// Plan over one tree for each port of P0 instead: these trees share arcs, over which messages
+    /// follow each other.
+    #[arg(long, requires = "cover")]
+    pub shared: bool,
     /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
@@ -176,12 +186,21 @@ pub struct PlanGatherArgs {
     /// How certification synchronises [default: pipelined].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
+    /// The order in which P0 takes the messages: given:1,3,2 (every nonnull message once, by its PE).
+    /// It must be that of a walk down the tree: a PE before the PEs below it, and those of a subtree
+    /// one after the other [default: each as early as it can come].
+    #[arg(long, value_name = "ORDER")]
+    pub order: Option<GivenOrder>,
     /// Number of ports of a PE; with multi, synchronisation runs in parallel.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
     /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
+    /// Time of a token, a certificate or an order with --setup and --algorithm certification [default:
+    /// packet].
+    #[arg(long, value_enum, requires = "setup")]
+    pub control: Option<ControlArg>,
 }
 
 /// How messages are distributed over the trees of a cover.
@@ -222,6 +241,9 @@ pub struct PlanRoundArgs {
     /// Omit the messages and control items: print only the figures of the whole.
     #[arg(long)]
     pub summary: bool,
+    /// The links of the plan.
+    #[command(flatten)]
+    pub links: LinkArgs,
 }
 
 /// The formats of a plan that is a list of crossings.
@@ -249,7 +271,7 @@ pub enum Order {
     /// Nearest destination first.
     NearestFirst,
     /// The given order.
-    Given(Vec<PeId>),
+    Given(GivenOrder),
     /// The best order found in at most this number of nodes.
     Search(u64),
 }
@@ -270,22 +292,12 @@ impl FromStr for Order {
                 format!("`{text}`: search:NODES has a number of nodes, at most {MOST_NODES}")
             });
         }
-        let list = text.strip_prefix("given:").ok_or_else(|| {
-            format!(
-                "`{text}` is no order: fdf, nearest-first, given:5,4 with the PEs' indices, or \
-                 search[:NODES]"
-            )
-        })?;
-        let pe = |part: &str| {
-            let digits = part.trim().trim_start_matches(['P', 'p']);
-            let index = digits
-                .parse()
-                .map_err(|_| format!("`{part}` is no PE's index"))?;
-            Ok(PeId(index))
-        };
-        list.split(',')
-            .map(pe)
-            .collect::<Result<_, String>>()
-            .map(Order::Given)
+        match text.starts_with("given:") {
+            true => text.parse().map(Order::Given),
+            false => Err(format!(
+                "`{text}` is not an order: write fdf, nearest-first, given:5,4 with the PEs' \
+                 numbers, or search[:NODES]"
+            )),
+        }
     }
 }

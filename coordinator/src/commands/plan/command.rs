@@ -1,12 +1,12 @@
 //! Checks the command line of `flitcast plan`, makes the plan and prints it.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use flitcast_proto::cost::Ports::Single;
 use flitcast_proto::network::cover::CoverError;
 use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
-use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::ops::{Direction, Operation};
 use flitcast_proto::packets::fault::PacketsFault;
 use flitcast_proto::schedule::certification::Sync;
@@ -26,6 +26,7 @@ use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::flits::{FlitsError, deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 use crate::options::names::typed;
+use crate::options::order::{GivenOrder, OrderFault};
 use crate::options::pes::NoSuchPe;
 use crate::options::ports::{Ports, PortsOfAll};
 use crate::options::tree::SpanningArg;
@@ -156,7 +157,8 @@ pub enum PlanError {
 pub struct Planned {
     /// The plan.
     pub plan: Plan,
-    /// The order in which P0 scatters.
+    /// The order in which P0 sends the messages of a scatter; in a gather, the given order in which it
+    /// takes them, or none.
     pub order: Vec<PeId>,
     /// L_i by PE index; `[0]` is 0.
     pub flits: Vec<u64>,
@@ -221,9 +223,17 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Pl
         }
         false => "",
     };
-    let summary = || summary_of(&planned) + simulated;
+    let plan = &planned.plan;
+    let on_links = args
+        .links
+        .time(plan.tree.len(), Single, plan.crossing_count(), |timing| {
+            plan.on_links(timing)
+        });
+    let on_links = on_links.map_err(|fault| vec![fault.into()])?;
+    let links = on_links.map_or(String::new(), |on_links| on_links.text());
+    let summary = || summary_of(&planned) + &links + simulated;
     Ok(match (args.format, args.summary) {
-        (Format::Json, _) => json::write(&planned, args.summary, out),
+        (Format::Json, _) => json::write(&planned, on_links, args.summary, out),
         (Format::Svg, _) => {
             check_pes(planned.plan.tree.len()).map_err(|fault| vec![fault])?;
             let drawing = svg::svg(&planned.plan, &title(&planned));
@@ -281,13 +291,24 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
     {
         return Err(vec![PlanError::NoSchedule(algorithm)]);
     }
-    let single_port_steps =
-        (args.ports == Ports::Multi).then(|| plan(&tree, single_port, &flits).time_steps);
+    let planned = |operation| match &args.order {
+        Some(order) => in_order(&tree, operation, &flits, order).map_err(|fault| vec![fault]),
+        None => Ok(plan(&tree, operation, &flits)),
+    };
+    let single_port_steps = match args.ports {
+        Ports::Single => None,
+        Ports::Multi => Some(planned(single_port)?.time_steps),
+    };
     let port_each_steps =
         (args.ports == Ports::Multi).then(|| steps_of_gather_on_a_tree(&tree, &flits));
     Ok(Planned {
-        plan: plan(&tree, operation, &flits),
-        order: Vec::new(),
+        plan: planned(operation)?,
+        order: args
+            .order
+            .iter()
+            .flat_map(GivenOrder::pes)
+            .copied()
+            .collect(),
         flits,
         tree_name: name,
         algorithm: operation.algorithm(),
@@ -295,6 +316,18 @@ fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
         single_port_steps,
         port_each_steps,
     })
+}
+
+/// Returns the plan of a gather in a given order.
+fn in_order(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+    order: &GivenOrder,
+) -> Result<Plan, PlanError> {
+    check_order(order.faults(tree, Some(flits)))?;
+    let planned = plan_gather(tree, operation, flits, order.pes());
+    planned.map_err(|fault| PlanError::Order(OrderFault::from(fault).to_string()))
 }
 
 fn table(plan: &Plan) -> Result<String, PlanError> {
@@ -363,22 +396,19 @@ pub(super) fn order_of(
             Ok((nearest, "nearest-first"))
         }
         Order::Given(given) => {
-            let mut faults = Vec::new();
-            let mut left: BTreeSet<PeId> = farthest.into_iter().collect();
-            for &pe in given {
-                if !tree.contains(pe) || pe == PeId::ROOT {
-                    faults.push(format!("{pe} is no PE with a message in this tree"));
-                } else if flits[pe.index()] == 0 {
-                    faults.push(format!("the message of {pe} is null"));
-                } else if !left.remove(&pe) {
-                    faults.push(format!("{pe} stands there twice"));
-                }
-            }
-            faults.extend(left.iter().map(|pe| format!("{pe} is missing")));
-            match faults.is_empty() {
-                true => Ok((given.clone(), "given")),
-                false => Err(PlanError::Order(faults.join("; "))),
-            }
+            check_order(given.faults(tree, Some(flits)))?;
+            Ok((given.pes().to_vec(), "given"))
+        }
+    }
+}
+
+/// Returns all errors in an order as one.
+fn check_order(faults: Vec<OrderFault>) -> Result<(), PlanError> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => {
+            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            Err(PlanError::Order(told.join("; ")))
         }
     }
 }
@@ -411,7 +441,9 @@ fn title(planned: &Planned) -> String {
     } = planned;
     let operation = plan.operation.name();
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
-    format!("{operation} on {tree_name} by {algorithm}{sync}")
+    let is_given = plan.operation.direction() == Direction::Up && !planned.order.is_empty();
+    let given = if is_given { ", in a given order" } else { "" };
+    format!("{operation} on {tree_name} by {algorithm}{sync}{given}")
 }
 
 fn summary_of(planned: &Planned) -> String {
@@ -441,6 +473,14 @@ fn summary_of(planned: &Planned) -> String {
         plan.time_steps,
         plan.lower_bound_steps,
     );
+    if let Some(bound) = plan.upper_bound() {
+        let (steps, theorem, formula) = (bound.steps, bound.theorem, bound.formula);
+        let by = match bound.printed {
+            Some(printed) => format!("{theorem} prints {printed}, which does not hold"),
+            None => theorem.to_owned(),
+        };
+        out.push_str(&format!("  upper bound  {steps} steps, {formula} ({by})\n"));
+    }
     if let Some(last) = plan.control.last() {
         let items = plan.control.len();
         out.push_str(&format!(
@@ -456,7 +496,7 @@ fn summary_of(planned: &Planned) -> String {
     }
     if let Some(each) = planned.port_each_steps {
         out.push_str(&format!(
-            "  a port each  {each} steps, if P0 takes each child's stream on a port of its own\n"
+            "  a port each  {each} steps, if P0 receives from each child on a separate port, as `gather --ports multi` does\n"
         ));
     }
     out

@@ -1,8 +1,9 @@
 //! Scatters, gathers and broadcasts over all trees of a cover of a network at once.
 
 use flitcast_proto::PeId;
-use flitcast_proto::network::cover::{Cover, cover, ways_to_all};
+use flitcast_proto::network::cover::{Cover, cover, tree_for_each_port, ways_to_all};
 use flitcast_proto::network::{Network, NetworkSpec, bfs};
+use flitcast_proto::ops::cover_in_turn::scatter_in_turn;
 use flitcast_proto::ops::cover_plan::{self, Deal};
 use flitcast_proto::ops::timetable::Timetable;
 
@@ -27,7 +28,7 @@ struct Covered {
 }
 
 impl Covered {
-    fn of(topology: &Topology, args: &TreeArgs) -> Result<Covered, PlanError> {
+    fn of(topology: &Topology, args: &TreeArgs, shared: bool) -> Result<Covered, PlanError> {
         let spanned = topology.network.as_ref().ok_or(PlanError::NothingToCover)?;
         // A network of a cluster file has no rule for its cover.
         let no_rule = || NetworkSpec::Edges(args.cluster.clone().unwrap_or_default());
@@ -40,7 +41,10 @@ impl Covered {
         let depths = nearest.tree.pes().map(|pe| nearest.tree.depth(pe).into());
         Ok(Covered {
             name: format!("{spec} root {root}"),
-            cover: cover(&network, Some(&spec), root)?,
+            cover: match shared {
+                true => tree_for_each_port(&network, root)?,
+                false => cover(&network, Some(&spec), root)?,
+            },
             distances: depths.collect(),
             network,
         })
@@ -76,11 +80,11 @@ impl Covered {
 }
 
 /// Returns the requested cover and lengths, or all errors in them.
-fn asked(args: &PlanRoundArgs) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
+fn asked(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
     let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
     let flits = deal_flits(&lengths, &topology.tree).map_err(|fault| vec![fault.into()])?;
     check_flits("--lengths", &flits).map_err(|fault| vec![fault.into()])?;
-    let covered = Covered::of(&topology, &args.tree).map_err(|fault| vec![fault])?;
+    let covered = Covered::of(&topology, &args.tree, shared).map_err(|fault| vec![fault])?;
     Ok((covered, flits))
 }
 
@@ -143,8 +147,14 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
         (args.from.is_some(), "--from"),
         (args.plan.simulate, "--simulate"),
     ])?;
-    let (covered, flits) = asked(&args.plan)?;
-    let (deal, plan, _) = dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter);
+    let (covered, flits) = asked(&args.plan, args.shared)?;
+    let (deal, plan, _) = match args.shared {
+        true => {
+            let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, scatter_in_turn);
+            (format!("{deal} over shared arcs"), plan, of_trees)
+        }
+        false => dealt(&args.plan, &covered.cover, &flits, cover_plan::scatter),
+    };
     let (ports, distances) = (covered.ports(), &covered.distances);
     let bound_steps = cover_plan::least_steps_of_scatter(ports, distances, &flits);
     Ok(StaticPlan {
@@ -160,9 +170,10 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
     check(&[
         (args.algorithm.is_some(), "--algorithm"),
         (args.sync.is_some(), "--sync"),
+        (args.order.is_some(), "--order"),
         (args.plan.simulate, "--simulate"),
     ])?;
-    let (covered, flits) = asked(&args.plan)?;
+    let (covered, flits) = asked(&args.plan, false)?;
     let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
     let (ports, distances) = (covered.ports(), &covered.distances);
     let bound_steps = cover_plan::least_steps_of_gather(ports, distances, &flits);
@@ -184,7 +195,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>>
     ])?;
     let topology = args.tree.topology(SpanningArg::Bfs);
     let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
-    let covered = Covered::of(&topology?, &args.tree).map_err(|fault| vec![fault])?;
+    let covered = Covered::of(&topology?, &args.tree, false).map_err(|fault| vec![fault])?;
     let pes = covered.cover.nodes.len() as u64;
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {

@@ -4,24 +4,28 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use flitcast_proto::cost::Ports;
 use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::{
-    Algorithm, Arena, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
+    Algorithm, Among, Arena, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
 };
+use flitcast_proto::on_links::of_gossip;
 use thiserror::Error;
 
 use super::args::PlanGossipArgs;
 use super::command::PlanError;
 use super::gossip_report::Report;
 use super::simulate::against_packets;
+use crate::job::on_links::OnLinks;
 use crate::job::prices::typed;
 use crate::options::flits::lengths_in_flits;
 use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
-use crate::options::ports::Ports;
+use crate::options::ports::Ports as PortsArg;
 use crate::options::prices::{PriceArgs, PriceError};
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
+use crate::ways::plan_limits::TooMuch;
 
 /// An error in the command line of a gossip on a network.
 #[derive(Debug, Error)]
@@ -70,6 +74,7 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
         false => String::new(),
     };
     let exact = |time| Exact::new(time, prices.unit.into());
+    let on_links = on_links(args, &gossip, &algorithm).map_err(|fault| vec![fault.into()])?;
     let report = Report {
         network: args.tree.network.as_deref().unwrap_or_default(),
         algorithm: algorithm.to_string(),
@@ -78,6 +83,7 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
         time: exact(prices.time(cost)),
         free_run: free_run(&gossip, &prices).map(exact),
         bound: gossip.bound(&prices),
+        on_links,
         gossip: &gossip,
     };
     Ok(match args.print.format {
@@ -88,6 +94,27 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
         }
         _ => out.write_all((report.text(args.print.summary) + &simulated).as_bytes()),
     })
+}
+
+/// Returns the time on the requested links. In a complete network, a PE has one port.
+fn on_links(
+    args: &PlanGossipArgs,
+    gossip: &Gossip,
+    algorithm: &Algorithm,
+) -> Result<Option<OnLinks>, TooMuch> {
+    let ports = match gossip.arena {
+        Arena::Grid(_) => Ports::PerEdge,
+        Arena::Complete(_) => Ports::Single,
+    };
+    // A run has its own schedules for these, whose flits do not wait for the rest of a packet.
+    let one = Among::Dissemination { ports: 1 };
+    let own = [one, Among::Circulate, Among::Direct].map(Algorithm::Among);
+    let are_whole = !own.contains(algorithm);
+    let pes = gossip.arena.pes();
+    let flits = gossip.blocks.lengths().iter().sum::<u64>();
+    let flits = flits.saturating_mul(pes as u64 - 1);
+    let links = &args.print.links;
+    links.time(pes, ports, flits, |_| of_gossip(gossip, are_whole))
 }
 
 /// Returns the result of the simulation, over the tree that a run would begin with.
@@ -169,7 +196,7 @@ fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
         ("--cluster", args.tree.cluster.is_some()),
         ("--root", args.tree.root.is_some()),
         ("--spanning", args.tree.spanning.is_some()),
-        ("--ports", args.ports == Ports::Multi),
+        ("--ports", args.ports == PortsArg::Multi),
     ];
     let given = options.into_iter().filter(|(_, given)| *given);
     given

@@ -7,6 +7,7 @@ use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::{Cost, Gossip, Packet, Step, StepCost};
 use serde::{Serialize, Serializer};
 
+use crate::job::on_links::OnLinks;
 use crate::options::prices::PriceArgs;
 use crate::text::figures::{as_exact, decimal, lines, table};
 use crate::text::words::counted;
@@ -30,6 +31,8 @@ pub struct Report<'a> {
     pub free_run: Option<Exact>,
     /// A lower bound of the time of any gossip.
     pub bound: Exact,
+    /// The time on the requested links.
+    pub on_links: Option<OnLinks>,
     /// The steps.
     pub gossip: &'a Gossip,
 }
@@ -50,6 +53,8 @@ struct Json<'a> {
     time: Exact,
     #[serde(skip_serializing_if = "Option::is_none")]
     free_run_time: Option<JsonTime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_links: Option<OnLinks>,
     #[serde(serialize_with = "as_exact")]
     bound: Exact,
     proof: String,
@@ -164,6 +169,7 @@ impl Report<'_> {
             },
             time: self.time,
             free_run_time: self.free_run.map(JsonTime),
+            on_links: self.on_links,
             bound: self.bound,
             proof: self.proof(),
         };
@@ -209,6 +215,7 @@ impl Report<'_> {
         }
         let (bound, proof) = (decimal(self.bound), self.proof());
         out.push_str(&format!("  bound        {bound}: {proof}\n"));
+        out.push_str(&self.on_links.map_or(String::new(), |it| it.text()));
         out
     }
 

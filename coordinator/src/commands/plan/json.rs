@@ -5,13 +5,20 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 use flitcast_proto::items::Control;
+use flitcast_proto::ops::UpperBound;
 use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, Plan};
 use serde::{Serialize, Serializer};
 
 use super::command::Planned;
+use crate::job::on_links::OnLinks;
 
 /// Writes the plan; with `summary` without its messages and control items.
-pub fn write(planned: &Planned, summary: bool, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    planned: &Planned,
+    on_links: Option<OnLinks>,
+    summary: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let Planned { plan, flits, .. } = planned;
     let whole = (!summary).then_some(plan);
     let whole = PlanReport {
@@ -20,14 +27,17 @@ pub fn write(planned: &Planned, summary: bool, out: &mut dyn Write) -> io::Resul
         sync: planned.sync,
         parents: whole,
         lengths: (!summary).then_some(flits),
+        order: (!summary && !planned.order.is_empty()).then_some(&planned.order),
         time_steps: plan.time_steps,
         lower_bound_steps: plan.lower_bound_steps,
+        upper: plan.upper_bound().map(Upper::from),
         single_port_time_steps: planned.single_port_steps,
         port_each_time_steps: planned.port_each_steps,
         pes: summary.then(|| plan.tree.len()),
         nonnull_messages: summary.then_some(plan.messages.len()),
         flits: summary.then(|| flits.iter().sum()),
         control_items: summary.then_some(plan.control.len()),
+        on_links,
         messages: whole,
         control: whole,
     };
@@ -44,8 +54,14 @@ struct PlanReport<'a> {
     parents: Option<&'a Plan>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<&'a Vec<u64>>,
+    /// The order in which messages leave the source of a scatter; in a gather, the given order in which
+    /// P0 takes them.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "order")]
+    order: Option<&'a Vec<PeId>>,
     time_steps: u64,
     lower_bound_steps: u64,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    upper: Option<Upper>,
     #[serde(skip_serializing_if = "Option::is_none")]
     single_port_time_steps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,10 +74,34 @@ struct PlanReport<'a> {
     flits: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_items: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_links: Option<OnLinks>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
     messages: Option<&'a Plan>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "control")]
     control: Option<&'a Plan>,
+}
+
+/// An upper bound of the time by a theorem of paper 000.
+#[derive(Serialize)]
+struct Upper {
+    upper_bound_steps: u64,
+    upper_bound_theorem: &'static str,
+    upper_bound_formula: &'static str,
+    /// The formula that the paper prints, if it does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upper_bound_printed: Option<&'static str>,
+}
+
+impl From<UpperBound> for Upper {
+    fn from(bound: UpperBound) -> Upper {
+        Upper {
+            upper_bound_steps: bound.steps,
+            upper_bound_theorem: bound.theorem,
+            upper_bound_formula: bound.formula,
+            upper_bound_printed: bound.printed,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -98,6 +138,11 @@ fn parents<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok, 
         plan.tree.pes().map(parent)
     });
     serializer.collect_seq(parents)
+}
+
+fn order<S: Serializer>(order: &Option<&Vec<PeId>>, serializer: S) -> Result<S::Ok, S::Error> {
+    let pes = order.iter().flat_map(|pes| pes.iter());
+    serializer.collect_seq(pes.map(|pe| pe.0))
 }
 
 fn messages<S: Serializer>(plan: &Option<&Plan>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -30,6 +30,9 @@ pub fn scatter(
     if args.plan.simulate {
         unfit.push("search does not go with --simulate: leave it out".to_owned());
     }
+    if args.plan.links.link.is_some() {
+        unfit.push("search has the links of the tree file: leave out --link".to_owned());
+    }
     if args.plan.format == Format::Svg {
         unfit.push("what search finds is printed as a table or json, not drawn".to_owned());
     }

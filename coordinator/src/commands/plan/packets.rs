@@ -3,12 +3,14 @@
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use flitcast_proto::PeId;
+use flitcast_proto::packets::certification::{self, ControlCost};
 use flitcast_proto::packets::fault::PacketsFault;
-use flitcast_proto::packets::model::{LinkCost, Run};
+use flitcast_proto::packets::mixed::plan_mixed;
+use flitcast_proto::packets::model::{LinkCost, Part, Run};
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
-use flitcast_proto::packets::{self, Method, Split, certification};
+use flitcast_proto::packets::{self, Method, Split};
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
 use super::command::{AskedPlan, PlanError, order_of};
@@ -27,9 +29,10 @@ pub struct PacketArgs {
     /// integer or a fraction like 3/2.
     #[arg(long, value_name = "BETA")]
     pub setup: Option<LinkCost>,
-    /// How messages are cut: auto; COUNT even packets each, or one per flit; sizes:S1,S2,.. of one
-    /// nonnull message; sequence:4x1,3x2,3x1 of all, the PE and the flits of each packet that P0
-    /// sends; with --algorithm certification auto or cap:C, the largest packet [default: auto].
+    /// How messages are cut: auto; mixed, so that a packet may also have flits for PEs on its way;
+    /// COUNT even packets each, or one per flit; sizes:S1,S2,.. of one nonnull message;
+    /// sequence:4x1,3x2,3x1 of all, the PE and the flits of each packet that P0 sends, or
+    /// sequence:4x1+3x2,3x1 with mixed ones; with --algorithm certification auto or cap:C, the largest packet [default: auto].
     #[arg(long, value_name = "PACKETS", requires = "setup")]
     pub packets: Option<Packets>,
     /// Limit of nodes that the search for a better plan visits, on trees where no plan is known to be
@@ -39,11 +42,22 @@ pub struct PacketArgs {
     pub search: Option<u64>,
 }
 
+/// The time that a control item takes on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ControlArg {
+    /// The time of a packet of one flit, as in the paper.
+    Packet,
+    /// No time: it goes between two packets, as on real links.
+    Free,
+}
+
 /// How messages are cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packets {
     /// The best cut found.
     Auto,
+    /// The best packets found that may mix messages.
+    Mixed,
     /// The requested cut.
     Split(Split),
     /// Each message into even packets of at most this number of flits.
@@ -56,28 +70,32 @@ impl FromStr for Packets {
     fn from_str(text: &str) -> Result<Packets, String> {
         let unknown = || {
             format!(
-                "`{text}` does not say how to cut messages: auto, a COUNT of even packets each, \
-                 sizes:S1,S2,.. with the flits of each packet of one message, \
+                "`{text}` does not say how to cut messages: auto, mixed, a COUNT of even packets \
+                 each, sizes:S1,S2,.. with the flits of each packet of one message, \
                  sequence:PExFLITS,.. with every packet of all messages, or cap:C (C at least 1) \
                  with --algorithm certification"
             )
         };
         let number = |part: &str| part.trim().parse::<u64>().map_err(|_| unknown());
-        let packet = |part: &str| {
+        let part = |part: &str| {
             let (pe, flits) = part.split_once('x').ok_or_else(unknown)?;
-            Ok::<_, String>(Run {
+            let flits = flits.trim().parse().ok().filter(|&flits| flits > 0);
+            Ok::<_, String>(Part {
                 pe: parse_pe(pe.trim()).map_err(|_| unknown())?,
-                flits: flits
-                    .trim()
-                    .parse()
-                    .ok()
-                    .filter(|&flits| flits > 0)
-                    .ok_or_else(unknown)?,
-                packets: 1,
+                flits: flits.ok_or_else(unknown)?,
+            })
+        };
+        let packet = |parts: &str| {
+            let mut parts = parts.split('+').map(part);
+            let Part { pe, flits } = parts.next().ok_or_else(unknown)??;
+            Ok::<_, String>(Run {
+                also: parts.collect::<Result<_, _>>()?,
+                ..Run::new(pe, flits, 1)
             })
         };
         match text.split_once(':') {
             None if text == "auto" => Ok(Packets::Auto),
+            None if text == "mixed" => Ok(Packets::Mixed),
             None => Ok(Packets::Split(Split::Count(number(text)?))),
             Some(("sizes", sizes)) => {
                 let sizes = sizes.split(',').map(number).collect::<Result<_, _>>()?;
@@ -109,7 +127,7 @@ pub fn scatter(
     let mut faults = left_out(unfit);
     if let Some(Packets::Cap(_)) = args.packets.packets {
         faults.push(PlanError::Packets(
-            "cap:C is for a gather by certification: auto, COUNT, sizes:S1,S2,.. or \
+            "cap:C is for a gather by certification: auto, mixed, COUNT, sizes:S1,S2,.. or \
              sequence:PExFLITS,.."
                 .to_owned(),
         ));
@@ -121,6 +139,11 @@ pub fn scatter(
     if is_in_order && args.order.is_some() {
         faults.push(PlanError::Packets(
             "sizes and sequence say in which order packets leave: leave out --order".to_owned(),
+        ));
+    }
+    if let (Some(Packets::Mixed), Some(_)) = (&args.packets.packets, &args.order) {
+        faults.push(PlanError::Packets(
+            "mixed packets have their own order: leave out --order".to_owned(),
         ));
     }
     if let (Some(Packets::Split(Split::Count(_))), Some(Order::Search(_))) =
@@ -155,8 +178,15 @@ pub fn gather(
     if args.sync.is_some() {
         unfit.push("--sync");
     }
+    if args.order.is_some() {
+        unfit.push("--order");
+    }
     match args.algorithm {
         Some(GatherAlgorithm::Certification) => certified(args, cost, unfit, out),
+        other if args.control.is_some() => {
+            unfit.push("--control, which is for --algorithm certification");
+            mirrored(args, cost, other, left_out(unfit), out)
+        }
         other => mirrored(args, cost, other, left_out(unfit), out),
     }
 }
@@ -200,16 +230,20 @@ fn certified(
         unfit.push("--search");
     }
     let mut faults = left_out(unfit);
-    if let Some(Packets::Split(_)) = args.packets.packets {
+    if let Some(Packets::Split(_) | Packets::Mixed) = args.packets.packets {
         faults.push(PlanError::Packets(
             "certification has one cap for all messages: auto or cap:C".to_owned(),
         ));
     }
     let asked = asked(&args.plan, SpanningArg::Broadcast, faults)?;
     let (tree, flits) = (&asked.tree, &asked.flits);
+    let control = match args.control {
+        Some(ControlArg::Free) => ControlCost::Free,
+        Some(ControlArg::Packet) | None => ControlCost::Packet,
+    };
     let certified = match args.packets.packets {
-        Some(Packets::Cap(cap)) => certification::plan(tree, flits, cost, cap),
-        _ => certification::plan_best_cap(tree, flits, cost),
+        Some(Packets::Cap(cap)) => certification::plan(tree, flits, cost, control, cap),
+        _ => certification::plan_best_cap(tree, flits, cost, control),
     };
     let certified = certified.map_err(|fault| vec![told(fault)])?;
     // On a tree for which no bound is computed, none is reported.
@@ -231,6 +265,9 @@ fn unfit(args: &PlanRoundArgs, ports: Ports) -> Vec<&'static str> {
     }
     if args.simulate {
         unfit.push("--simulate");
+    }
+    if args.links.link.is_some() {
+        unfit.push("--link");
     }
     unfit
 }
@@ -271,6 +308,9 @@ fn in_packets<'a>(
     let plan = match (&args.packets, given) {
         (Some(Packets::Split(split)), _) => packets::plan_split(tree, flits, cost, split, given),
         (_, Some(order)) => packets::plan_in_order(tree, flits, cost, order),
+        (Some(Packets::Mixed), None) => {
+            plan_mixed(tree, flits, cost, nodes.unwrap_or(DEFAULT_NODES))
+        }
         _ => packets::plan(tree, flits, cost, nodes.unwrap_or(DEFAULT_NODES)),
     };
     let unplanned = packets::unplanned(tree, flits, cost);
@@ -298,6 +338,7 @@ fn method(method: Method) -> &'static str {
         Method::OneWay | Method::FarthestFirst => "fdf",
         Method::LargestTailFirst => "largest-tail-first",
         Method::Search => "search",
+        Method::Mixed => "mixed",
     }
 }
 

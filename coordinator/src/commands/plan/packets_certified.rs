@@ -57,7 +57,7 @@ impl CertifiedReport<'_> {
             "setup": exact(self.cost.setup),
             "pes": self.asked.tree.len(),
             "cap": self.certified.cap,
-            "control_time": exact(self.cost.packet(1)),
+            "control_time": exact(self.certified.control),
             "certified": exact(self.certified.certified),
             "time": exact(self.certified.time),
             "bound": self.bound.map(exact),
@@ -114,7 +114,7 @@ impl CertifiedReport<'_> {
              messages      {} nonnull, {} flits together\n  \
              packets       {}, of at most {}\n  \
              set-up cost   {}, in the time of a flit on a link, as all times\n  \
-             control       {} for each token, certificate and order: a set-up and a flit\n  \
+             control       {} for each token, certificate and order: {}\n  \
              certified     {}: then P0 has the last certificate\n  \
              time          {}\n",
             tree.len(),
@@ -124,7 +124,11 @@ impl CertifiedReport<'_> {
             self.certified.certificates[PeId::ROOT.index()].packets,
             counted(self.certified.cap, "flit", "flits"),
             exact(self.cost.setup),
-            exact(self.cost.packet(1)),
+            exact(self.certified.control),
+            match self.certified.control {
+                0 => "between two packets",
+                _ => "a set-up and a flit",
+            },
             exact(self.certified.certified),
             exact(self.certified.time),
         ));

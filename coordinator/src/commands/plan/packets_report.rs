@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 use flitcast_proto::packets::PacketPlan;
-use flitcast_proto::packets::model::{LinkCost, Ticks, Timetable};
+use flitcast_proto::packets::model::{LinkCost, Part, Run, Ticks, Timetable};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -36,12 +36,19 @@ pub struct PacketReport<'a> {
     pub unplanned: [Ticks; 2],
 }
 
-/// A packet, from when its first sender begins to send it until it is whole at its destination.
+/// A packet of one message or several, farthest PE first.
 struct Listed {
+    parts: Vec<ListedPart>,
+    /// When P0 begins to send the packet, or has all of it.
+    at_root: Ticks,
+}
+
+/// The flits of one message in a packet.
+struct ListedPart {
     pe: PeId,
     flits: u64,
-    start: Ticks,
-    end: Ticks,
+    /// When they are whole at their PE, or when the PE begins to send them.
+    at_pe: Ticks,
 }
 
 /// Returns an exact time for JSON: an integer, or a fraction as a string.
@@ -139,25 +146,28 @@ impl PacketReport<'_> {
             return Err(PlanError::TooManyPackets { packets, links });
         }
         let mut timetable = Timetable::new(tree, self.cost);
-        let single = runs.flat_map(|run| (0..run.packets).map(move |_| (run.pe, run.flits)));
-        let sent = single.map(|(pe, flits)| timetable.dispatch(pe, flits));
-        if !self.is_gather() {
-            let listed = sent.map(|packet| Listed {
-                pe: packet.pe,
-                flits: packet.flits,
-                start: packet.leaves,
-                end: packet.whole,
+        let at = |time| match self.is_gather() {
+            true => self.plan.time - time,
+            false => time,
+        };
+        let single = runs.flat_map(|run| (0..run.packets).map(move |_| run));
+        let sent = single.map(|run| {
+            let packet = timetable.dispatch(run);
+            let parts = run.parts().zip(packet.whole);
+            let parts = parts.map(|(Part { pe, flits }, whole)| ListedPart {
+                pe,
+                flits,
+                at_pe: at(whole),
             });
-            return Ok(listed.take(most).collect());
-        }
-        let time = self.plan.time;
-        let mirrored = sent.map(|packet| Listed {
-            pe: packet.pe,
-            flits: packet.flits,
-            start: time - packet.whole,
-            end: time - packet.leaves,
+            Listed {
+                parts: parts.collect(),
+                at_root: at(packet.leaves),
+            }
         });
-        let mut listed: Vec<Listed> = mirrored.collect();
+        if !self.is_gather() {
+            return Ok(sent.take(most).collect());
+        }
+        let mut listed: Vec<Listed> = sent.collect();
         listed.reverse();
         listed.truncate(most);
         Ok(listed)
@@ -165,13 +175,29 @@ impl PacketReport<'_> {
 
     fn write_json(&self, listed: Option<Vec<Listed>>, out: &mut dyn Write) -> io::Result<()> {
         let exact = |time| exact(self.cost, time);
+        let far_end = if self.is_gather() { "start" } else { "end" };
         let packet = |packet: Listed| {
-            json!({
-                "pe": packet.pe.0,
-                "flits": packet.flits,
-                "start": exact(packet.start),
-                "end": exact(packet.end),
-            })
+            let farthest = &packet.parts[0];
+            let size: u64 = packet.parts.iter().map(|part| part.flits).sum();
+            let [near, far] = [packet.at_root, farthest.at_pe].map(exact);
+            let [start, end] = if self.is_gather() {
+                [far, near]
+            } else {
+                [near, far]
+            };
+            let mut listed = json!({
+                "pe": farthest.pe.0,
+                "flits": size,
+                "start": start,
+                "end": end,
+            });
+            if packet.parts.len() > 1 {
+                let parts = packet.parts.iter().map(|part| {
+                    json!({ "pe": part.pe.0, "flits": part.flits, far_end: exact(part.at_pe) })
+                });
+                listed["parts"] = parts.collect();
+            }
+            listed
         };
         let [unsplit, single_flits] = self.unplanned;
         let report = Whole {
@@ -209,12 +235,22 @@ impl PacketReport<'_> {
             let mut table = table(header);
             let rows = listed.len() as u64;
             for (number, packet) in (1..).zip(listed) {
+                let of_parts = |cell: &dyn Fn(&ListedPart) -> String| {
+                    let cells: Vec<String> = packet.parts.iter().map(cell).collect();
+                    cells.join(", ")
+                };
+                let at_pe = of_parts(&|part| exact(part.at_pe));
+                let at_root = exact(packet.at_root);
+                let [leaves, whole] = match self.is_gather() {
+                    false => [at_root, at_pe],
+                    true => [at_pe, at_root],
+                };
                 table.add_row([
                     number.to_string(),
-                    packet.pe.to_string(),
-                    packet.flits.to_string(),
-                    exact(packet.start),
-                    exact(packet.end),
+                    of_parts(&|part| part.pe.to_string()),
+                    of_parts(&|part| part.flits.to_string()),
+                    leaves,
+                    whole,
                 ]);
             }
             out.push_str(&lines(table, 2));
@@ -226,7 +262,7 @@ impl PacketReport<'_> {
         }
         let by = self.by();
         let AskedPlan { name, tree, flits } = self.asked;
-        let largest = self.plan.sequence.iter().map(|run| run.flits).max();
+        let largest = self.plan.sequence.iter().map(Run::size).max();
         let depth = tree.pes().map(|pe| tree.depth(pe)).max();
         let [unsplit, single_flits] = self.unplanned;
         out.push_str(&format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use flitcast_proto::packets::certification::Stream;
-use flitcast_proto::packets::model::{LinkCost, SendPorts, Ticks, way};
+use flitcast_proto::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
 use super::command::{AskedPlan, PlanError};
@@ -87,25 +87,25 @@ impl PacketReport<'_> {
         check_pes(tree.len())?;
         let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
-        let mut ports = SendPorts::new(tree.len());
+        let mut timetable = Timetable::new(tree, cost);
         let mut bands = Vec::new();
         for run in &self.plan.sequence {
             let mut stops: Vec<PeId> = way(tree, run.pe).into_iter().map(PeId).collect();
             stops.push(run.pe);
             for _ in 0..run.packets {
-                let mut end = 0;
-                for link in stops.windows(2) {
-                    let begin = ports.free[link[0].index()].max(end);
-                    end = begin + cost.packet(run.flits);
-                    ports.free[link[0].index()] = end;
+                let crossed = timetable.dispatch(run).links;
+                for (link, [begin, end]) in stops.windows(2).zip(crossed) {
                     let ([from, to], [begin, end]) = match self.is_gather() {
                         false => ([link[0], link[1]], [begin, end]),
                         true => ([link[1], link[0]], [whole - end, whole - begin]),
                     };
                     let at = |time| cost.exact(time).to_f64();
+                    let is_on = |part: &Part| tree.depth(part.pe) >= tree.depth(link[1]);
+                    let on_link = run.parts().filter(is_on);
+                    let names: Vec<String> = on_link.map(|it| format!("M{}", it.pe.0)).collect();
                     let crossing = Crossing {
                         class: places[&run.pe],
-                        name: format!("M{}", run.pe.0),
+                        name: names.join("+"),
                         from,
                         to,
                         begin: at(begin),

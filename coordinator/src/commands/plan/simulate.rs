@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use flitcast_proto::gossip::{Algorithm, Gossip};
 use flitcast_proto::items::Leg;
-use flitcast_proto::ops::{self, Brief, OnNetwork, Operation};
+use flitcast_proto::ops::gather_order::set_order;
+use flitcast_proto::ops::{self, Brief, Direction, OnNetwork, Operation};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::trace::Item;
@@ -205,10 +206,18 @@ pub fn against_plan(planned: &Planned) -> Result<(), PlanError> {
     check_items(plan.crossing_count())?;
     let (operation, flits) = (plan.operation, &planned.flits);
     let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
-    let place: BTreeMap<PeId, usize> = planned.order.iter().copied().zip(0..).collect();
-    briefs[0]
-        .sends
-        .sort_by_key(|message| place.get(&message.pe()));
+    match operation.direction() {
+        Direction::Up if !planned.order.is_empty() => {
+            let set = set_order(&plan.tree, &mut briefs, &planned.order);
+            set.map_err(|fault| PlanError::Order(fault.to_string()))?;
+        }
+        _ => {
+            let order = planned.order.iter().copied();
+            let place: BTreeMap<PeId, usize> = order.zip(0..).collect();
+            let sends = &mut briefs[0].sends;
+            sends.sort_by_key(|message| place.get(&message.pe()));
+        }
+    }
     let run = sim::run_briefs(&plan.tree, briefs)?;
     let mut crossings = run.crossings;
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));

@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use comfy_table::Table;
+use flitcast_proto::cost;
 use flitcast_proto::items::Leg;
+use flitcast_proto::on_links::of_legs;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::ops::plan::{
     ControlPlan, MessagePlan, legs_of, plan_scatter, plan_scatter_by_branch,
@@ -19,6 +21,7 @@ use super::args::{PlanScatterArgs, PrintArgs};
 use super::command::{PlanError, topology_and_lengths};
 use super::json::Item;
 use super::simulate::{Played, against_crossings};
+use crate::job::on_links::{LinkArgs, OnLinks};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
 use crate::options::pes::source;
@@ -26,6 +29,7 @@ use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
+use crate::ways::plan_limits::TooMuch;
 
 /// A plan that is a list of crossings, with its names.
 #[derive(Debug, Default)]
@@ -193,6 +197,8 @@ struct PlanReport<'a> {
     bound_steps: u64,
     proof: String,
     kept_flits: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_links: Option<OnLinks>,
     #[serde(skip_serializing_if = "<[Tree]>::is_empty", serialize_with = "parents")]
     trees: &'a [Tree],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -293,13 +299,16 @@ impl StaticPlan {
             format,
             simulate,
             summary,
+            links,
         } = asked;
         let simulated = match simulate {
             true => against_crossings(self).map_err(|fault| vec![fault])?,
             false => String::new(),
         };
+        let on_links = self.on_links(&links).map_err(|fault| vec![fault.into()])?;
+        let simulated = on_links.map_or(String::new(), |it| it.text()) + &simulated;
         Ok(match format {
-            Format::Json => self.write_json(summary, out),
+            Format::Json => self.write_json(summary, on_links, out),
             Format::Svg => {
                 let scene = self.scene().map_err(|fault| vec![fault])?;
                 out.write_all(scene.svg().as_bytes())
@@ -316,7 +325,27 @@ impl StaticPlan {
         }
     }
 
-    fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
+    /// Returns the time on the requested links.
+    fn on_links(&self, links: &LinkArgs) -> Result<Option<OnLinks>, TooMuch> {
+        let ports = match self.ports {
+            "multi" => cost::Ports::PerEdge,
+            _ => cost::Ports::Single,
+        };
+        let flits = self.crossings.legs().map(|leg| leg.flits);
+        let flits = flits.fold(0, u64::saturating_add);
+        links.time(self.pes, ports, flits, |_| {
+            let control = self.control.iter().map(|(_, item)| item.sent());
+            let legs: Vec<Leg> = self.crossings.legs().collect();
+            of_legs(&legs, false).into_iter().chain(control).collect()
+        })
+    }
+
+    fn write_json(
+        &self,
+        summary: bool,
+        on_links: Option<OnLinks>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let report = PlanReport {
             operation: self.operation,
             algorithm: &self.algorithm,
@@ -329,6 +358,7 @@ impl StaticPlan {
             bound_steps: self.bound_steps,
             proof: self.proof(),
             kept_flits: self.kept_flits,
+            on_links,
             trees: if summary { &[] } else { &self.trees },
             messages: (!summary).then(|| self.told_messages()),
             control_items: (summary && !self.control.is_empty()).then_some(self.control.len()),

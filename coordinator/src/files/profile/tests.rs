@@ -412,6 +412,7 @@ proptest! {
         all.encrypted = encrypted;
         all.host = Host {
             shared_cores: cores,
+            busy_threads: 0,
             wake_ns: costs[0],
             control_ns: costs[1],
             flit_ns: costs[2],

@@ -33,6 +33,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
         ],
         hosts: Hosts::one(Host {
             shared_cores: None,
+            busy_threads: 0,
             wake_ns: 15_000.0,
             control_ns: 5_000.0,
             flit_ns: 6_000.0,

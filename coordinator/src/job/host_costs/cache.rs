@@ -9,16 +9,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flitcast_node::system::process::{boot, cores, processor};
-use flitcast_proto::calibration::learned::Learned;
+use flitcast_proto::calibration::learned::{Learned, Prior};
 use flitcast_proto::cost::COSTS;
 use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::prior;
+
 /// Maximum length of a file; a typical one has some 2 KiB.
 const LONGEST_BYTES: u64 = 64 << 10;
 /// Age at which a file is removed: such hosts are rarely still up, and a new measurement is quick.
 const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Pause after which rounds belong to a new sitting: the machine may have begun or ended other work.
+const PAUSE: Duration = Duration::from_secs(600);
+/// Number of earlier sittings that are kept, for a median that two odd ones do not change.
+const SITTINGS: usize = 4;
 
 /// The conditions under which costs were learned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -94,19 +101,48 @@ pub struct Kept {
     rounds: u64,
     costs: Vec<f64>,
     covariance: Vec<Vec<f64>>,
+    /// When it was last changed, in seconds since 1970.
+    #[serde(default)]
+    learned_s: u64,
+    /// The costs at the ends of earlier sittings, the oldest first.
+    #[serde(default)]
+    sittings: Vec<Vec<f64>>,
 }
 
-impl<const N: usize> From<&Learned<N>> for Kept {
-    fn from(learned: &Learned<N>) -> Kept {
+impl Kept {
+    /// Creates the stored form of an estimate; `before` is what was stored until now.
+    pub fn new<const N: usize>(learned: &Learned<N>, before: Option<&Kept>, now_s: u64) -> Kept {
+        let mut sittings = before.map_or(Vec::new(), |kept| kept.sittings.clone());
+        if let Some(before) = before.filter(|kept| kept.is_over(now_s)) {
+            sittings.push(before.costs.clone());
+            sittings.drain(..sittings.len().saturating_sub(SITTINGS));
+        }
         Kept {
             rounds: learned.rounds,
             costs: learned.costs.to_vec(),
             covariance: learned.covariance.iter().map(|row| row.to_vec()).collect(),
+            learned_s: now_s,
+            sittings,
         }
     }
-}
 
-impl Kept {
+    /// Returns whether the sitting of the last change is over.
+    fn is_over(&self, now_s: u64) -> bool {
+        now_s.saturating_sub(self.learned_s) > PAUSE.as_secs()
+    }
+
+    /// Returns the estimate for the rounds that begin now, if it is plausible.
+    pub fn at<const N: usize>(&self, now_s: u64, prior: &Prior<N>) -> Option<Learned<N>> {
+        let learned = self.learned()?;
+        if !self.is_over(now_s) {
+            return Some(learned);
+        }
+        let sittings = self.sittings.iter().map(|costs| costs[..].try_into().ok());
+        let earlier: Vec<[f64; N]> = sittings.collect::<Option<_>>()?;
+        let begun = learned.in_new_sitting(&earlier, prior);
+        begun.is_sound().then_some(begun)
+    }
+
     /// Returns the cost estimate, if it is plausible.
     pub fn learned<const N: usize>(&self) -> Option<Learned<N>> {
         let rows = self.covariance.iter().map(|row| row[..].try_into().ok());
@@ -126,7 +162,7 @@ impl CachedHost {
         CachedHost {
             key,
             measured_s: first.map_or_else(now_s, |first| first.measured_s),
-            learned: learned.into(),
+            learned: Kept::new(learned, first.map(|first| &first.learned), now_s()),
         }
     }
 
@@ -146,6 +182,11 @@ impl CachedHost {
     /// Returns the cost estimate; never `None` for a stored one.
     pub fn learned(&self) -> Option<Learned<COSTS>> {
         self.learned.learned()
+    }
+
+    /// Returns the cost estimate for rounds that begin now.
+    pub fn now(&self) -> Option<Learned<COSTS>> {
+        self.learned.at(now_s(), &prior(self.key.encrypted))
     }
 
     /// Returns the time since the host was first measured.
@@ -253,7 +294,6 @@ pub fn folder() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::host_costs::prior;
 
     fn key() -> Key {
         Key::here(false).expect("this is Linux")
@@ -304,7 +344,7 @@ mod tests {
     #[test]
     fn what_cannot_be_true_is_refused() {
         let kept = CachedHost::new(key(), &learned(), None);
-        for (from, to) in [("15000", "-15000"), ("1.2100000000000002", "0"), ("{", "[")] {
+        for (from, to) in [("15000", "-15000"), ("1.06", "0"), ("{", "[")] {
             let text = kept.text();
             assert!(text.contains(from), "{text}");
             assert_eq!(CachedHost::parse(&text.replace(from, to)), None, "{to}");
@@ -332,5 +372,53 @@ mod tests {
         assert_eq!(CachedHost::load(dir.path(), &old), None);
         assert!(CachedHost::load(dir.path(), &recent).is_some());
         assert!(dir.path().join("other.json").exists());
+    }
+
+    /// Returns the stored form after sittings an hour apart whose rounds took these multiples of the
+    /// usual time.
+    fn after_sittings(factors: &[f64]) -> Kept {
+        let of = |factor: f64| {
+            let usual = Learned::assumed(&prior(false));
+            Learned {
+                costs: usual.costs.map(|cost| cost * factor),
+                ..usual
+            }
+        };
+        let mut kept = Kept::new(&of(factors[0]), None, 0);
+        for (hour, factor) in (1..).zip(&factors[1..]) {
+            for minute in 0..5 {
+                kept = Kept::new(&of(*factor), Some(&kept), hour * 3600 + minute * 60);
+            }
+        }
+        kept
+    }
+
+    #[test]
+    fn an_odd_sitting_does_not_count_in_the_next_one() {
+        let wake_ns = prior(false).costs[0];
+        let next = 100 * 3600;
+        for (factors, factor) in [
+            (&[1.0][..], 1.0),
+            (&[1.0, 1.02, 3.0], 1.02),
+            (&[3.0, 1.0, 1.0], 1.0),
+            (&[1.0, 1.0, 3.0, 1.0, 3.0], 1.0),
+            // A lasting change counts in the end.
+            (&[1.0, 1.0, 2.0, 2.0, 2.0], 2.0),
+        ] {
+            let kept = after_sittings(factors);
+            let begun: Learned<COSTS> = kept.at(next, &prior(false)).unwrap();
+            assert!(
+                (begun.costs[0] / wake_ns / factor - 1.0).abs() < 1e-9,
+                "{factors:?}"
+            );
+            // Within a sitting, its own rounds count.
+            let last = factors.last().unwrap();
+            let same: Learned<COSTS> = kept.at(kept.learned_s + 60, &prior(false)).unwrap();
+            assert!(
+                (same.costs[0] / wake_ns / last - 1.0).abs() < 1e-9,
+                "{factors:?}"
+            );
+            assert!(kept.sittings.len() <= SITTINGS);
+        }
     }
 }

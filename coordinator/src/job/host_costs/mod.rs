@@ -147,7 +147,7 @@ pub fn known(key: &Key) -> Option<(Learned<COSTS>, CostSource)> {
     let mut all = all_known();
     if !all.contains_key(key) {
         let kept = CachedHost::load(&cache::folder()?, key)?;
-        let learned = kept.learned()?;
+        let learned = kept.now()?;
         let (rounds, age) = (learned.rounds, kept.age());
         all.insert(key.clone(), (learned, CostSource::Cached { rounds, age }));
     }
@@ -203,10 +203,13 @@ pub fn host_here(costs: &[f64; COSTS]) -> Host {
 pub fn prior(encrypted: bool) -> Prior<COSTS> {
     Prior {
         costs: assumed(encrypted).costs(),
-        // A factor of three.
-        unsure: [1.1; COSTS],
+        // Processors differ by more than their costs' proportions: together a factor of three.
+        unsure: [0.5; COSTS],
+        common: 0.9,
         surest: 0.03,
         drift: 0.02,
+        common_drift: 0.05,
+        sitting: 0.3,
         iterations: 10,
     }
 }
@@ -237,7 +240,7 @@ pub fn learn(key: &Key, lesson: &Lesson, encrypted: bool, predict: &Predict<'_, 
     };
     // Another command may have updated the stored estimate since.
     let before = CachedHost::load(&folder, key);
-    let learned = before.as_ref().and_then(CachedHost::learned);
+    let learned = before.as_ref().and_then(CachedHost::now);
     let prior = prior(encrypted);
     let learned = learned.unwrap_or_else(|| Learned::assumed(&prior));
     let learned = learned.after(std::slice::from_ref(lesson), &prior, predict);

@@ -1,5 +1,8 @@
-use flitcast_proto::cost::{Edge, Host, Hosts};
+use flitcast_proto::cost::{Edge, Host, Hosts, Link, Ports};
 use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::plan::plan_scatter;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::scatter as rules;
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
@@ -97,7 +100,7 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
         let before = foreseen(&tree, &bytes, &model);
         let least = brute_force(&tree, &before.briefs, &model);
         let found = search(&tree, before, &model, &AtomicBool::new(false)).expect("a schedule");
-        let choice = found.order.expect("it was searched for");
+        let choice = found.order.expect("it was searched for").of_scatter();
         assert_eq!(choice.predicted_ns, found.prediction.round_ns());
         assert!(choice.predicted_ns <= choice.tail_first_ns.min(choice.farthest_first_ns));
         // Times are rounded to nanoseconds, hop by hop.
@@ -147,7 +150,7 @@ fn slow_relays_get_theirs_by_turns() {
         .collect();
     let relays: Vec<u32> = order.iter().map(|pe| (pe - 1) / 2).collect();
     assert_ne!(relays[0], relays[1], "{order:?}");
-    let choice = found.order.expect("it was searched for");
+    let choice = found.order.expect("it was searched for").of_scatter();
     assert!(choice.predicted_ns < choice.tail_first_ns, "{choice}");
 }
 
@@ -167,6 +170,108 @@ fn a_short_last_flit_is_not_taken_for_a_full_one() {
     }
     let before = foreseen(&tree, &[0, 0, 1_500], &model);
     let found = search(&tree, before, &model, &AtomicBool::new(false)).expect("a schedule");
-    let choice = found.order.expect("it was searched for");
+    let choice = found.order.expect("it was searched for").of_scatter();
     assert_eq!((choice.predicted_ns, choice.bound_ns), (24_500, 24_500));
+}
+
+/// Returns a tree, lengths in flits, and the sources or destinations in some order.
+fn given(random: &mut SplitMix64) -> (Arc<Tree>, Vec<u64>, Vec<PeId>) {
+    let pes = 3 + random.below(9);
+    let parents = (0..pes).map(|pe| (pe > 0).then(|| PeId(random.below(pe) as u32)));
+    let tree = Tree::from_parents(parents.collect()).expect("each parent comes first");
+    let flits: Vec<u64> = (0..pes)
+        .map(|pe| if pe > 0 { random.below(5) } else { 0 })
+        .collect();
+    let mut order: Vec<PeId> = tree.below_root().collect();
+    order.retain(|pe| flits[pe.index()] > 0);
+    order.sort_by_cached_key(|_| random.below(u64::MAX));
+    (Arc::new(tree), flits, order)
+}
+
+fn typed(order: &[PeId]) -> MessageOrder {
+    let numbers: Vec<String> = order.iter().map(|pe| pe.0.to_string()).collect();
+    let text = format!("given:{}", numbers.join(","));
+    text.parse().expect("it is an order")
+}
+
+/// On equal links a round takes as long as its plan in steps, in any order.
+#[test]
+fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
+    let mut random = SplitMix64::new(11);
+    let mut slower = 0;
+    for _ in 0..60 {
+        let (tree, flits, order) = given(&mut random);
+        if order.is_empty() {
+            continue;
+        }
+        let link = Link {
+            ns_per_byte: 1.0,
+            ..Link::default()
+        };
+        let edge = Edge {
+            down: link,
+            up: link,
+        };
+        let model = Model {
+            edges: vec![edge; tree.len()],
+            ports: Ports::Single,
+            ..random_model(&mut random, tree.len())
+        };
+        let bytes: Vec<u64> = flits.iter().map(|it| it * u64::from(FLIT_BYTES)).collect();
+        let before = foreseen(&tree, &bytes, &model);
+        let never = AtomicBool::new(false);
+        let found = ordered(&typed(&order), &tree, before, &model, &never).expect("a schedule");
+        let sent: Vec<PeId> = found.briefs[0].sends.iter().map(|m| m.id.pe()).collect();
+        assert_eq!(sent, order);
+        let choice = found.order.expect("it was given").of_scatter();
+        let steps = |order: &[PeId]| plan_scatter(&tree, &flits, order).time_steps;
+        let planned = [steps(&order), steps(&rules::farthest_first(&tree, &flits))];
+        let planned = planned.map(|steps| steps * u64::from(FLIT_BYTES));
+        assert_eq!([choice.predicted_ns, choice.farthest_first_ns], planned);
+        slower += u32::from(planned[0] > planned[1]);
+    }
+    assert!(slower > 20, "{slower}");
+}
+
+/// An order for a tree that was repaired may name PEs that are absent, and an impossible one is left out.
+#[test]
+fn a_gather_keeps_a_given_order_where_it_can() {
+    let spec = "parents:0,1,1,0".parse::<flitcast_proto::tree::TreeSpec>();
+    let whole = spec.expect("a tree").build().expect("a tree");
+    let tree = Arc::new(whole.without(&[PeId(3)], |_, _| true).tree);
+    let bytes = [0, 5_000, 5_000, 0, 5_000];
+    let model = random_model(&mut SplitMix64::new(3), tree.len());
+    let never = AtomicBool::new(false);
+    let gathered = |order: &[u32]| {
+        let operation = Operation::Certification(Sync::Pipelined);
+        let (briefs, prediction) = foresee(
+            &tree,
+            operation,
+            Pacing::Scheduled,
+            &bytes,
+            FLIT_BYTES,
+            &model,
+            &never,
+        )
+        .expect("a schedule");
+        let before = Foreseen {
+            briefs,
+            prediction,
+            ..foreseen(&tree, &bytes, &model)
+        };
+        let order: Vec<PeId> = order.iter().copied().map(PeId).collect();
+        ordered(&typed(&order), &tree, before, &model, &never).expect("a schedule")
+    };
+    for order in [[4, 1, 3, 2], [1, 2, 3, 4]] {
+        let found = gathered(&order);
+        assert!(matches!(found.order, Some(OrderChoice::Gather { .. })));
+        let arrivals = order.iter().filter(|pe| **pe != 3);
+        let arrivals = arrivals.map(|pe| found.prediction.arrivals_ns[*pe as usize]);
+        let arrivals: Vec<Option<u64>> = arrivals.collect();
+        assert!(
+            arrivals.is_sorted() && arrivals[0].is_some(),
+            "{arrivals:?}"
+        );
+    }
+    assert_eq!(gathered(&[2, 1, 3, 4]).order, None);
 }

@@ -1,104 +1,35 @@
 //! The choice by prediction: of all algorithms on all offered trees, the one with the shortest
-//! predicted time (`--algorithm auto`, `--tree auto`).
+//! predicted time (no `--algorithm`, `--algorithm auto`, `--tree auto`).
 //!
-//! Nothing is run here. The values of links and hosts come from the profile, or from the requested
-//! links.
+//! Alternatives are considered in the order of a lower bound of their time, and those whose bound is
+//! no less than the best prediction are left out. A first pass predicts each with long flits, of
+//! which a message has few, so that it takes little time; later ones predict the best of them with
+//! the flits that a round would have. Nothing is run here. The values of links and hosts come from
+//! the profile, or from the requested links.
 
-use std::cmp::Reverse;
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
-use flitcast_proto::cost::Edge;
 use flitcast_proto::ops::Fits;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
-use serde::Serialize;
 
-use super::{Request, Site};
-use crate::job::host_costs;
-use crate::job::model::{foresee, model_by, model_of};
-use crate::options::link_spec::{EdgeSpec, LinkSpec};
+use super::alternative::Alternative;
+use super::budget::Budget;
+use super::choice::{Choice, Forecast};
+use super::least::least_ns;
+use super::{Request, Site, expected_model, steps};
+use crate::job::flit_size::{USUAL_FLIT_BYTES, are_slow};
+use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
-use crate::text::figures::as_micros;
-use crate::text::units::{Bytes, Nanos};
 use crate::ways::candidates::Candidate;
 
-/// Flit payloads that are tried if none is requested: a short one fills the pipe of a deep tree sooner,
-/// a long one costs less software.
-pub const FLITS: [u32; 3] = [64 << 10, 16 << 10, 256 << 10];
-
+/// Number of alternatives of the first pass whose times the long flits may have confused.
+const FINALISTS: usize = 8;
+/// Number of finalists for which the best flit size is searched for.
+const SEARCHED: usize = 3;
 /// Ratio of predicted times within which predictions count as equal. The shallowest tree and the
 /// longest flits are then chosen, because they cost least where predictions are incomplete.
 const ALIKE: f64 = 1.02;
-
-/// Returns the time that a choice may take until another prediction: for the first flit size, in which
-/// the algorithms differ most, as long as a user waits without a question; for the others a part of
-/// the predicted time, or what no user notices.
-fn budget(pass: usize, best_ns: u64) -> Duration {
-    match pass {
-        0 => Duration::from_millis(250),
-        _ => Duration::from_nanos(best_ns / 20).max(Duration::from_millis(20)),
-    }
-}
-
-/// The chosen algorithm, and the number of alternatives.
-#[derive(Clone, Debug, Serialize)]
-pub struct Choice {
-    /// The number of predicted alternatives.
-    pub ways: usize,
-    /// The time that the choice took.
-    #[serde(rename = "took_us", serialize_with = "as_micros")]
-    pub took_ns: u64,
-    /// The choice.
-    pub chosen: Forecast,
-    /// The next best on another tree or by another algorithm, if there is one.
-    pub runner_up: Option<Forecast>,
-}
-
-/// The predicted duration of a round by one algorithm on one tree.
-#[derive(Clone, Debug, Serialize)]
-pub struct Forecast {
-    /// The algorithm's name.
-    pub algorithm: &'static str,
-    /// The tree's name.
-    pub tree: String,
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
-    /// Predicted duration in nanoseconds.
-    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
-    pub predicted_ns: u64,
-}
-
-impl fmt::Display for Forecast {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let flit = Bytes(self.flit_bytes.into());
-        write!(f, "{} on {}, flits of {flit}", self.algorithm, self.tree)
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Choice {
-            ways,
-            took_ns,
-            chosen,
-            runner_up,
-        } = self;
-        let [time, took] = [chosen.predicted_ns, *took_ns].map(Nanos);
-        write!(
-            f,
-            "{chosen}: {time}, of {ways} predictions in {took} none is less by 2 %"
-        )?;
-        if let Some(next) = runner_up {
-            let more = next.predicted_ns as f64 / chosen.predicted_ns.max(1) as f64 - 1.0;
-            let time = Nanos(next.predicted_ns);
-            write!(f, "; next {next}: {time} ({:+.1} %)", more * 100.0)?;
-        }
-        Ok(())
-    }
-}
 
 /// The alternatives of a choice.
 #[derive(Debug)]
@@ -109,12 +40,12 @@ pub struct Offer<'a> {
     pub candidates: Vec<Candidate>,
     /// Whether the user requested a pacing: then no other is offered, and it need not be a safe one.
     pub any_pacing: bool,
-    /// Payload bytes of a full flit.
-    pub flits: Vec<u32>,
     /// The requested shape of all links.
     pub link: Option<LinkSpec>,
     /// Bytes of M_i.
     pub bytes: &'a [u64],
+    /// Whether every alternative is predicted, however long that takes.
+    pub is_complete: bool,
 }
 
 /// Returns the request with the algorithm, tree and flit size that have the shortest predicted time.
@@ -123,68 +54,119 @@ pub struct Offer<'a> {
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
-    let began = Instant::now();
-    let mut open: Vec<(usize, &Candidate, Request)> = Vec::new();
+    let mut budget = match offer.is_complete {
+        true => Budget::without_limit(),
+        false => Budget::new(),
+    };
+    let bytes = offer.bytes;
+    let mut open = alternatives(&request, &offer);
+    // Stable: of equal ones the first in the tables, which is the simplest.
+    open.sort_by_key(|one| one.least_ns);
+    let mut excluded = 0;
+    for one in &mut open {
+        if one.least_ns >= budget.best_ns() && !offer.is_complete {
+            excluded += 1;
+        } else if budget.has_left(0.5) {
+            one.predict(bytes, one.coarse_flit(bytes), &mut budget)?;
+        }
+    }
+    open.sort_by_key(Alternative::rank);
+    let finalists = if offer.is_complete {
+        open.len()
+    } else {
+        FINALISTS
+    };
+    for one in open.iter_mut().take(finalists) {
+        if one.best.is_some() && budget.has_left(0.75) {
+            one.predict(bytes, USUAL_FLIT_BYTES, &mut budget)?;
+        }
+    }
+    open.sort_by_key(Alternative::rank);
+    let searched = if offer.is_complete {
+        open.len()
+    } else {
+        SEARCHED
+    };
+    for one in open.iter_mut().take(searched) {
+        if one.best.is_some() && budget.has_left(1.0) {
+            one.search_flits(bytes, &mut budget)?;
+        }
+    }
+    open.sort_by_key(Alternative::rank);
+    let alike = shallowest_first(&mut open, budget.best_ns());
+    let mut all: Vec<Forecast> = open.iter().filter_map(Alternative::forecast).collect();
+    if offer.is_complete {
+        for (one, forecast) in open.iter().zip(&mut all) {
+            forecast.steps = Some(steps(&one.request, bytes, forecast.flit_bytes)?);
+        }
+    }
+    let skipped = open.len() - all.len() - excluded;
+    let Some((chosen, best)) = all.first().zip(open.into_iter().next()) else {
+        return Ok(request);
+    };
+    let choice = Choice {
+        ways: budget.predictions(),
+        excluded,
+        skipped,
+        took_ns: budget.took_ns(),
+        chosen: chosen.clone(),
+        alike: alike.saturating_sub(1),
+        runner_up: all.get(alike.max(1)).cloned(),
+        all: all.clone(),
+    };
+    let mut request = best.request;
+    request.way.flit_bytes = Some(chosen.flit_bytes);
+    request.choice = Some(choice);
+    Ok(request)
+}
+
+/// Moves the alternatives whose times are equal to the best within [`ALIKE`] into the order of their
+/// depths, and returns their number. `open` is in the order of the predicted times.
+fn shallowest_first(open: &mut [Alternative<'_>], best_ns: u64) -> usize {
+    let most_ns = (best_ns as f64 * ALIKE) as u64;
+    let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|(ns, _)| ns <= most_ns);
+    let alike = open.iter().take_while(|one| is_alike(one)).count();
+    open[..alike].sort_by_key(Alternative::depth);
+    alike
+}
+
+/// Returns all algorithms on all trees that support them.
+fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<'a>> {
+    let mut all = Vec::new();
     for (place, topology) in offer.topologies.iter().enumerate() {
-        let request = on(&request, topology, offer.link);
+        let on_tree = on(request, topology, offer.link);
+        let model = expected_model(&on_tree);
         let works = offer.candidates.iter().filter(|candidate| {
             // Data between any two PEs does not go over the tree.
             let uses_tree = !matches!(candidate.operation.fits(), Fits::Complete | Fits::Cubes);
-            let is_safe = |pacing| offer.any_pacing || is_safe(&request, pacing);
-            (uses_tree || place == 0)
+            let is_safe = |pacing| offer.any_pacing || is_safe(&on_tree, pacing);
+            // The parts of a hypercube's trees cost memory traffic that no prediction includes: without
+            // slow links a broadcast of 64 MiB took 1.6 times as long as over a star.
+            let is_cube = candidate.operation.fits() == Fits::Cubes && !offer.is_complete;
+            let is_slow = are_slow(&on_tree.site.tree, candidate.operation, &model);
+            // A baseline has its own tree.
+            ((uses_tree && candidate.baseline.is_none()) || place == 0)
+                && (is_slow || !is_cube)
                 && candidate.check(topology, topology).is_ok()
                 && candidate.pacing.is_none_or(is_safe)
         });
-        open.extend(works.map(|candidate| (place, candidate, request.clone())));
-    }
-    let mut ways: Vec<(Forecast, Request)> = Vec::new();
-    for (pass, &flit_bytes) in offer.flits.iter().enumerate() {
-        for (place, candidate, request) in &open {
-            let best = ways.iter().map(|(way, _)| way.predicted_ns).min();
-            if best.is_some_and(|best| began.elapsed() > budget(pass, best)) {
-                break;
+        all.extend(works.map(|candidate| {
+            let request = on_tree.done_by(candidate, offer.bytes, topology);
+            Alternative {
+                candidate,
+                least_ns: least_ns(
+                    &request.site.tree,
+                    request.way.operation,
+                    &model,
+                    offer.bytes,
+                ),
+                request,
+                model: model.clone(),
+                best: None,
             }
-            let request = Request {
-                way: candidate.way(Some(flit_bytes)),
-                ..request.clone()
-            };
-            let way = Forecast {
-                algorithm: candidate.name,
-                tree: offer.topologies[*place].name.clone(),
-                flit_bytes,
-                predicted_ns: predicted_ns(&request, offer.bytes, flit_bytes)?,
-            };
-            ways.push((way, request));
-        }
+        }));
     }
-    let took = began.elapsed();
-    ways.sort_by_key(|(way, _)| way.predicted_ns);
-    let count = ways.len();
-    let Some(least) = ways.first().map(|(way, _)| way.predicted_ns) else {
-        return Ok(request);
-    };
-    let alike = (least as f64 * ALIKE) as u64;
-    let costs = |(way, request): &(Forecast, Request)| {
-        let tree = &request.site.tree;
-        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
-        (depth, Reverse(way.flit_bytes))
-    };
-    let alike = ways.iter().take_while(|(way, _)| way.predicted_ns <= alike);
-    let place = alike.enumerate().min_by_key(|(_, way)| costs(way));
-    let (chosen, best) = ways.remove(place.map_or(0, |(place, _)| place));
-    let mut ways = ways.into_iter();
-    // Another flit size of the same algorithm is not an alternative.
-    let differs = |way: &Forecast| (way.algorithm, &way.tree) != (chosen.algorithm, &chosen.tree);
-    let runner_up = ways.by_ref().map(|(way, _)| way).find(differs);
-    Ok(Request {
-        choice: Some(Choice {
-            ways: count,
-            took_ns: took.as_nanos() as u64,
-            chosen,
-            runner_up,
-        }),
-        ..best
-    })
+    all
 }
 
 /// Returns whether a pacing may be chosen for its predicted time. Predictions do not include switches
@@ -214,28 +196,4 @@ fn on(request: &Request, topology: &Topology, link: Option<LinkSpec>) -> Request
         profile,
         ..request.clone()
     }
-}
-
-fn predicted_ns(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, RoundFault> {
-    let model = match &request.profile {
-        Some(profile) => model_by(profile, &request.site),
-        None => {
-            let asked = request.site.links.iter();
-            let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
-            let hosts = host_costs::expected(&request.site);
-            model_of(asked.map(edge).collect(), hosts, &request.site)
-        }
-    };
-    let pacing = request.pacing();
-    let (tree, operation) = (&request.site.tree, request.way.operation);
-    let foreseen = foresee(
-        tree,
-        operation,
-        pacing,
-        bytes,
-        flit_bytes,
-        &model,
-        &AtomicBool::new(false),
-    );
-    Ok(foreseen?.1.round_ns())
 }

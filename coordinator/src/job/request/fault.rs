@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::files::user_file::FileError;
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::LinkFault;
+use crate::options::order::OrderFault;
 use crate::options::packets::PacketsFault;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::pictures::PictureError;
@@ -127,10 +128,13 @@ pub enum RequestError {
     NoClock(&'static str),
     /// Many ports for an algorithm that has one port in each direction.
     #[error(
-        "--ports multi: {0} sends to one PE at a time; over all links at once go flood and tree, over a \
-         tree, and the algorithms of a --network of lines or rings"
+        "--ports multi: {0} uses one port at a time; over all links at once go fdf, certification, flood \
+         and tree, over a tree, and the algorithms of a --network of lines or rings"
     )]
     OnePort(&'static str),
+    /// A synchronisation by single ports with many ports.
+    #[error("--ports multi synchronises over all links at once: leave out --sync")]
+    SyncOfPorts,
     /// No option gives the messages.
     #[error(
         "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
@@ -235,9 +239,19 @@ pub enum RequestError {
          broadcast, not for {0}"
     )]
     NotCovered(String),
-    /// An order of messages for another algorithm than fdf.
-    #[error("--order {0} is for a scatter by fdf, not by {1}")]
-    OrderOfOther(String, String),
+    /// An order of messages for an algorithm that has none to choose.
+    #[error("--order {order} is for {by}, not by {algorithm}")]
+    OrderOfOther {
+        /// The order as typed.
+        order: String,
+        /// The operation and the algorithms that have one.
+        by: &'static str,
+        /// The algorithm.
+        algorithm: String,
+    },
+    /// An order that is not one of the nonnull messages, or that no gather can follow.
+    #[error("--order: {0}")]
+    Order(#[from] OrderFault),
     /// An invalid link.
     #[error("--link: {0}")]
     Link(#[from] LinkFault),
@@ -276,6 +290,11 @@ pub enum RequestError {
         "auto chooses by the lengths of the messages, which only PEs on other hosts know: name an algorithm, and no --tree auto"
     )]
     UnknownLengths,
+    /// Links between hosts that nothing describes.
+    #[error(
+        "the links between these hosts are not known: measure them with `flitcast calibrate`, and give --profile FILE"
+    )]
+    UnknownLinks,
     /// The lengths do not fit the tree.
     #[error("{option}: {source}")]
     Lengths {

@@ -28,7 +28,12 @@ pub fn laid(
         BroadcastAlgorithm::Auto if given.reaches_all() => {
             let all = [BroadcastAlgorithm::Path].into_iter();
             let all = all.chain((2..=4).map(BroadcastAlgorithm::Kary));
-            trees.extend(all.map(shape).collect::<Result<Vec<_>, _>>()?);
+            for tree in all.map(shape) {
+                let tree = tree?;
+                if trees.iter().all(|other| other.tree != tree.tree) {
+                    trees.push(tree);
+                }
+            }
         }
         BroadcastAlgorithm::Auto => {}
         BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) if given.reaches_all() => {

@@ -9,9 +9,38 @@ use crate::options::names::typed;
 use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 
+/// The extent to which a command line leaves its algorithm and its tree open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// Neither is named: both are chosen where that is possible, and else they are the usual ones.
+    Unnamed,
+    /// `--algorithm auto`: both are chosen, or the tree is named.
+    Auto,
+    /// `--tree auto`: the tree is chosen, and the algorithm unless it is named.
+    Tree,
+}
+
+impl Open {
+    /// Returns what is to be chosen, or `None` for nothing: whether the algorithm is `unnamed` or
+    /// `auto`.
+    pub fn of(round: &RoundArgs, unnamed: bool, auto: bool) -> Option<Open> {
+        let tree = &round.transfer.tree;
+        // These are about one algorithm on one tree.
+        let is_about_one = round.packets.is_some() || round.cover || tree.spanning.is_some();
+        match () {
+            () if auto => Some(Open::Auto),
+            () if tree.is_auto() => Some(Open::Tree),
+            () if unnamed && tree.tree.is_none() && !is_about_one => Some(Open::Unnamed),
+            () => None,
+        }
+    }
+}
+
 /// The alternatives of a request.
 pub struct Ways {
-    /// Whether a network's tree is open, too, unless it was requested.
+    /// The parts that are to be chosen.
+    pub open: Open,
+    /// Whether the tree of the network is to be chosen, too.
     pub any_tree: bool,
     /// All algorithms that work.
     pub candidates: Vec<Candidate>,
@@ -42,15 +71,10 @@ impl Ways {
     }
 }
 
-/// Removes the baselines.
-pub fn ours(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.retain(|candidate| candidate.baseline.is_none());
+/// Removes the baselines, which only a comparison has.
+pub fn all_for(round: &RoundArgs, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
     candidates
-}
-
-/// Returns whether anything is to be chosen.
-pub fn choosing(round: &RoundArgs, algorithm: bool) -> bool {
-    algorithm || round.transfer.tree.is_auto()
 }
 
 impl Request {

@@ -34,7 +34,7 @@ use crate::files::toml_file::quoted;
 use crate::files::user_file::{self, FileError, FileKind};
 use crate::job::request::Request;
 use crate::options::link_spec::EdgeSpec;
-use crate::options::names::{pacing_name, typed};
+use crate::options::names::pacing_name;
 use crate::options::order::MessageOrder;
 use crate::options::timeouts;
 use crate::site::reach::Reach;
@@ -157,7 +157,7 @@ impl Record {
             undertaking: request.messages.undertaking,
             way: Way {
                 pacing: request.way.pacing.or(profile.map(|profile| profile.pacing)),
-                ..request.way
+                ..request.way.clone()
             },
             tree_name: request.site.name.clone(),
             tree: (*request.site.tree).clone(),
@@ -205,7 +205,7 @@ impl Record {
         writeln!(out, "operation = {}", quoted(operation))?;
         let lasting = Way {
             operation: self.way.operation.on_any_network(),
-            ..self.way
+            ..self.way.clone()
         };
         writeln!(out, "algorithm = {}", quoted(lasting.algorithm()))?;
         if let Some(sync) = self.way.sync() {
@@ -252,7 +252,7 @@ impl Record {
             writeln!(out, "packets = {}", quoted(&packets.to_string()))?;
         }
         if self.way.order != MessageOrder::Tail {
-            writeln!(out, "order = {}", quoted(&typed(&self.way.order)))?;
+            writeln!(out, "order = {}", quoted(&self.way.order.to_string()))?;
         }
         if self.way.covers {
             writeln!(out, "cover = true")?;

@@ -1,6 +1,5 @@
 //! Parsing of records: each invalid value is reported with its line.
 
-use clap::ValueEnum;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -84,8 +83,20 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     });
     let order = top.optional("order").and_then(|field| {
         field.parse(|text| {
-            MessageOrder::from_str(text, false)
-                .map_err(|_| [format!("order: no order is called {text}")])
+            let order = text
+                .parse()
+                .map_err(|fault| vec![format!("order: {fault}")])?;
+            let faults = match &order {
+                MessageOrder::Given(given) => given.faults(some_tree, None),
+                _ => Vec::new(),
+            };
+            match faults.is_empty() {
+                true => Ok(order),
+                false => {
+                    let told = faults.iter().map(|fault| format!("order: {fault}"));
+                    Err(told.collect::<Vec<_>>())
+                }
+            }
         })
     });
     let covers = top.flag("cover");
@@ -121,7 +132,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
             pacing,
             flit_bytes,
             packets,
-            order: order.unwrap_or(MessageOrder::Tail),
+            order: order.unwrap_or_default(),
             covers,
             ..way?
         },
@@ -227,8 +238,9 @@ fn read_way(
         None => None,
     };
     let (name, field, given) = (name?, algorithm?, given?);
-    let known = candidates::all(name);
-    let ways = known.iter().map(|candidate| candidate.way(None));
+    let known = candidates::all(name).into_iter();
+    let known = known.chain(candidates::of_all_ports(name));
+    let ways = known.map(|candidate| candidate.way(None));
     // An algorithm that is not offered can still be typed.
     let others = operation_by(name, &given).map(|operation| Way {
         operation,

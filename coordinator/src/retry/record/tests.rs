@@ -25,6 +25,20 @@ fn what_is_written_is_read() {
     assert_eq!(format!("{again:?}"), format!("{record:?}"));
 }
 
+/// A gather over all links is resumed over all links.
+#[test]
+fn a_gather_by_all_ports_is_read_as_one() {
+    let text = record().text();
+    let text = text.replace("\"pipelined\"", "\"multi-port\"");
+    let read = parse(&text.replace("[[link]]", "own_links = true\n[[link]]")).expect("it is one");
+    assert_eq!(read.way.sync(), Some("multi-port"));
+    assert!(read.own_links);
+    assert_eq!(
+        parse(&read.text()).expect("it was written").way.sync(),
+        read.way.sync()
+    );
+}
+
 /// Deliveries between pairs of PEs are listed by destination and source.
 #[test]
 fn deliveries_by_pairs_are_written_as_they_lie_in_the_output() {

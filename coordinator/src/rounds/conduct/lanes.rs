@@ -67,12 +67,15 @@ fn covering(site: &Site) -> Result<Vec<Arc<Tree>>, &'static str> {
     if trees.len() < 2 {
         return Err("no two trees over this network share no link");
     }
-    let has_own_links = |tree: &Tree| site.placement.has_own_links(tree);
+    let has_own_links = |tree: &Tree| match site.placement.has_any_edge() {
+        true => site.own_links,
+        false => site.placement.has_own_links(tree),
+    };
     match trees.iter().all(has_own_links) {
         true => Ok(trees.into_iter().map(Arc::new).collect()),
         false => Err(
             "a PE has one network card for all its neighbours, so more trees would share it \
-             (reached_by in a cluster file says where they have links of their own)",
+             (reached_by in a cluster file gives neighbours separate links; on this machine --link does)",
         ),
     }
 }

@@ -9,6 +9,7 @@ use flitcast_proto::wire::control::{FromPe, Version};
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 use thiserror::Error;
 
+use crate::options::order::OrderFault;
 use crate::text::words::names;
 
 /// The first error of a run.
@@ -53,6 +54,9 @@ pub enum Trouble {
         .0.join("\n    ")
     )]
     OutputStands(Vec<String>),
+    /// A given order does not name all messages.
+    #[error("--order: {0}")]
+    Order(OrderFault),
     /// A PE does not answer any more, for an unknown reason.
     #[error("{0} {1}")]
     Vanished(PeId, String),
@@ -129,7 +133,7 @@ impl Trouble {
             }
             | Trouble::OutputStands(_) => "output",
             Trouble::Fault { .. } => "fault",
-            Trouble::Versions(..) => "input",
+            Trouble::Versions(..) | Trouble::Order(_) => "input",
             Trouble::Vanished(..) => "vanished",
             Trouble::Silent { .. } | Trouble::Lifeless(..) => "silent",
             Trouble::Stalled(..) => "stalled",
@@ -160,6 +164,7 @@ impl Trouble {
             | Trouble::Schedule(_)
             | Trouble::TooLong { .. }
             | Trouble::OutputStands(_)
+            | Trouble::Order(_)
             | Trouble::Versions(..) => None,
         }
     }
@@ -204,6 +209,7 @@ impl Trouble {
             Trouble::Interrupted
             | Trouble::Holds(_)
             | Trouble::OutputStands(_)
+            | Trouble::Order(_)
             | Trouble::Versions(..)
             | Trouble::Schedule(_)
             | Trouble::TooLong { .. }

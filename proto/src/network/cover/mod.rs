@@ -5,9 +5,14 @@
 //! from the root (Edmonds). For hypercubes the trees follow a rule of Johnsson and Ho; the rules
 //! for tori, meshes and de Bruijn networks are new ([`rules`]). For other networks the trees follow
 //! from Lovász's proof of Edmonds' theorem ([`general`]).
+//!
+//! The paper's second technique permits trees that share edges. Trees of a cover do, in opposite
+//! directions, which do not meet. Trees that share arcs as well are one for each port of the root
+//! ([`shared`]).
 
 mod general;
 mod rules;
+mod shared;
 
 use crate::Tree;
 
@@ -15,11 +20,12 @@ use super::spanning::{Spanning, SpanningError, depths};
 use super::{Network, NetworkSpec};
 
 pub use general::ways_to_all;
+pub use shared::tree_for_each_port;
 
-/// Trees that share no arc.
+/// Several trees of the same PEs: those of [`cover()`] share no arc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cover {
-    /// Trees, at least one, with the same PEs.
+    /// Trees, at least one.
     pub trees: Vec<Tree>,
     /// Network node of each PE, by PE index: P0 is on the root, the other PEs on the other nodes in
     /// increasing order.
@@ -32,6 +38,17 @@ pub enum CoverError {
     /// No tree spans the network from this root.
     #[error(transparent)]
     Spanning(#[from] SpanningError),
+    /// A port of the root does not lead to all nodes.
+    #[error(
+        "without node {root}, node {first} does not reach all others, so there is no tree for each \
+         port of the root"
+    )]
+    Apart {
+        /// The root.
+        root: u32,
+        /// The neighbour at the port.
+        first: u32,
+    },
     /// The search would take too long.
     #[error(
         "a cover of a network without a rule of its own is worked out for at most {most} edges, \

@@ -72,3 +72,32 @@ fn what_cannot_be_searched_is_refused() {
     let (edges, most) = (4950, 1000);
     assert_eq!(fault, CoverError::TooLarge { edges, most });
 }
+
+/// Two trees of 15 edges each cannot be apart in a mesh of 24: those of a cover share edges, as the
+/// paper's second technique permits, each in opposite directions, so that their traffic never meets.
+#[test]
+fn trees_of_a_cover_share_edges_in_opposite_directions() {
+    let Cover { trees, .. } = covered("mesh:4x4", 0);
+    let [one, other] = &trees[..] else {
+        panic!("two ways lead to a corner");
+    };
+    let edges = |tree: &Tree| {
+        let below = tree.below_root();
+        let edges = below.map(|pe| (tree.parent(pe).unwrap(), pe));
+        edges.collect::<Vec<_>>()
+    };
+    let (one, other) = (edges(one), edges(other));
+    let back = other.iter().map(|(parent, pe)| (*pe, *parent));
+    let shared = back.filter(|edge| one.contains(edge)).count();
+    assert!(shared >= 6, "{shared}");
+    assert!(one.iter().all(|edge| !other.contains(edge)));
+}
+
+#[test]
+fn a_port_that_leads_nowhere_else_has_no_tree() {
+    let spec: NetworkSpec = "mesh:1x3".parse().unwrap();
+    let network = spec.build().unwrap();
+    let fault = tree_for_each_port(&network, 1).unwrap_err();
+    assert_eq!(fault, CoverError::Apart { root: 1, first: 0 });
+    assert_eq!(tree_for_each_port(&network, 0).unwrap().trees.len(), 1);
+}

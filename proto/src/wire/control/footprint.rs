@@ -59,6 +59,7 @@ const CONTROL: &[Field] = &[
             many::<pb::Arrival>(4, &[]),
             many::<pb::Span>(12, &[]),
             one(14, COUNTS),
+            many::<pb::ChildStream>(19, &[]),
         ],
     ),
     one(

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::counts::{parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
+use super::streams::{parse_streams, put_streams};
 use super::version::{parse_digests, put_digests};
 use super::{Arrival, Doing, FromPe, Join, OwnStart, Pong, Ran, Ready, Register, Report, decode};
 use crate::calibration::Exchange;
@@ -47,27 +48,32 @@ impl FromPe {
                 exchanges: exchanges.iter().map(put_exchange).collect(),
             }),
             FromPe::Prepared => Kind::Prepared(pb::Prepared {}),
-            FromPe::Report(report) => Kind::Report(pb::Report {
-                round: report.round.0,
-                complete: report.complete,
-                started_ns: report.started_ns,
-                began_ns: report.began_ns,
-                arrivals: report.arrivals.iter().map(put_arrival).collect(),
-                collisions: report.collisions,
-                peak_buffered_flits: report.peak_buffered_flits,
-                peak_resident_bytes: report.peak_resident_bytes,
-                own_start: report.own_start.map(|start| pb::OwnStart {
-                    due_ns: start.due_ns,
-                    began_ns: start.began_ns,
-                }),
-                late_frames: report.late_frames,
-                repeated_frames: report.repeated_frames,
-                files_ns: report.files_ns,
-                retransmitted_packets: report.retransmitted_packets,
-                digests: put_arrival_digests(&report.arrivals),
-                spans: put_spans(&report.spans),
-                counts: put_counts(*report.counts),
-            }),
+            FromPe::Report(report) => {
+                let (order, streams) = put_streams(&report.streams);
+                Kind::Report(pb::Report {
+                    order,
+                    streams,
+                    round: report.round.0,
+                    complete: report.complete,
+                    started_ns: report.started_ns,
+                    began_ns: report.began_ns,
+                    arrivals: report.arrivals.iter().map(put_arrival).collect(),
+                    collisions: report.collisions,
+                    peak_buffered_flits: report.peak_buffered_flits,
+                    peak_resident_bytes: report.peak_resident_bytes,
+                    own_start: report.own_start.map(|start| pb::OwnStart {
+                        due_ns: start.due_ns,
+                        began_ns: start.began_ns,
+                    }),
+                    late_frames: report.late_frames,
+                    repeated_frames: report.repeated_frames,
+                    files_ns: report.files_ns,
+                    retransmitted_packets: report.retransmitted_packets,
+                    digests: put_arrival_digests(&report.arrivals),
+                    spans: put_spans(&report.spans),
+                    counts: put_counts(*report.counts),
+                })
+            }
             FromPe::Progress { round, bytes } => Kind::Progress(pb::Progress {
                 round: round.0,
                 bytes,
@@ -157,6 +163,7 @@ impl FromPe {
                 retransmitted_packets: report.retransmitted_packets,
                 spans: parse_spans(&report.spans)?,
                 counts: Box::new(parse_counts(report.counts)?),
+                streams: parse_streams(report.order, &report.streams),
             }),
             Kind::Progress(progress) => FromPe::Progress {
                 round: RoundId(progress.round),

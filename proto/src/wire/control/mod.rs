@@ -10,6 +10,7 @@ mod kind;
 mod pace;
 mod prefix;
 mod span;
+mod streams;
 mod task;
 mod to_pe;
 mod version;
@@ -27,6 +28,7 @@ use crate::cost::{Edge, FileCosts, Link, MadeOf};
 use crate::items::{Address, Message};
 use crate::ops::{Brief, Operation};
 use crate::spans::Span;
+use crate::streams::Streams;
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
@@ -444,6 +446,8 @@ pub struct Report {
     pub spans: Vec<Span>,
     /// The counts at the end of the round.
     pub counts: Box<Counts>,
+    /// Certificates, order and streams of a gather by certification, on this host's monotonic clock.
+    pub streams: Streams,
 }
 
 impl Report {
@@ -482,6 +486,7 @@ impl Report {
             retransmitted_packets: 0,
             spans: Vec::new(),
             counts: Box::default(),
+            streams: Streams::default(),
         }
     }
 }

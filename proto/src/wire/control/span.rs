@@ -113,6 +113,7 @@ mod tests {
             retransmitted_packets: 0,
             spans: longest(MAX_REPORT_SPANS),
             counts: Default::default(),
+            streams: Default::default(),
         };
         let mut frame = Vec::new();
         FromPe::Report(report.clone()).put(&mut frame);

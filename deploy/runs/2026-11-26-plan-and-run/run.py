@@ -2,10 +2,11 @@
 """Real rounds beside their plans, on links with only a latency, only a rate and only a set-up time.
 
     run.py FLITCAST --csv plan-and-run.csv > tables.md
+    run.py FLITCAST --csv predictions.csv --dry-run     nothing is sent: plans and predictions alone
 
-Every message is one flit of 8 KiB (a broadcast: four of them), so that a step of a plan is a flit. The
-plan's time is its steps, in flits at the rate or in set-up times; on a network of lines or rings its
-start-ups, or the sum of its largest packets. Where a plan has neither, only the prediction is shown.
+Every message is one flit of 8 KiB (a broadcast: four of them). The plan's time is that of `flitcast plan
+--link`, and of `flitcast compare --link` for a baseline: the crossings of the plan on these links, without
+the costs of processes. `at-once` has no order; its plan is that of `shifts`, which takes the least time.
 """
 
 import argparse
@@ -15,8 +16,6 @@ import statistics
 import subprocess
 
 FLIT_BYTES = 8192
-# The bytes of a flit's frame that precede its payload, at most.
-FRAME_BYTES = 40
 UNIT_MS = 20
 RATE_BITS = 4_000_000
 LINKS = {"latency": f"latency={UNIT_MS}ms", "rate": f"rate={RATE_BITS // 1_000_000}mbit", "setup": f"setup={UNIT_MS}ms"}
@@ -87,33 +86,36 @@ def parts(place, algorithm):
     return CLASSES[max(fitting, key=len)] if fitting else 1
 
 
+# Names of baselines in comparisons.
+BASELINES = {"linear": "linear", "window": "linear, window of 4", "binomial": "binomial, combining",
+             "adaptive": "adaptive (Träff)"}
+
+
 def planned_ms(flitcast, operation, place, algorithm, link):
-    """The time of the plan, or None where it has no steps of this kind."""
-    if operation == "gather" or algorithm in ("linear", "window", "binomial", "adaptive", "at-once", "path", "kary:2"):
-        return None
-    flits = parts(place, algorithm)
+    """The time of the plan on links of this kind, or None and the reason."""
+    flits = parts(place, algorithm) if operation == "gossip" else 1
     lengths = {"broadcast": ["--size", "4"], "exchange": ["--lengths", "each:1"]}
     lengths = lengths.get(operation, ["--lengths", f"equal:{flits}"])
     # A network's plan has a port for each neighbour in any case.
     planned = place.replace(" --ports multi", "") if "network" in place else place
-    command = [flitcast, "plan", operation, *planned.split(), *lengths, "--format", "json"]
-    if operation != "scatter":
-        command += ["--algorithm", algorithm]
-    plan, _ = told(command)
-    if plan is None:
-        return None
-    flit_ms = (FLIT_BYTES / flits + FRAME_BYTES) * 8 / RATE_BITS * 1000
-    if "cost" in plan:
-        cost = plan["cost"]
-        return cost["flits"] * flit_ms if link == "rate" else cost["startups"] * UNIT_MS
-    steps = plan["time_steps"]
-    return {"rate": steps * flit_ms, "setup": steps * UNIT_MS}.get(link)
+    on_links = [*planned.split(), *lengths, "--link", LINKS[link], "--link-flit", str(-(-FLIT_BYTES // flits)),
+                "--format", "json"]
+    if algorithm in BASELINES:
+        compared, why = told([flitcast, "compare", operation, *on_links])
+        rows = compared["results"] if compared else []
+        named = [row for row in rows if row["algorithm"] == BASELINES[algorithm] and "on_links" in row]
+        plan = named[0] if named else None
+    else:
+        named = [] if operation == "scatter" else ["--algorithm", algorithm.replace("at-once", "shifts")]
+        plan, why = told([flitcast, "plan", operation, *on_links, *named, "--summary"])
+    return (plan["on_links"]["time_us"] / 1000, None) if plan else (None, why or "no such row")
 
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("flitcast")
     arguments.add_argument("--csv", required=True)
+    arguments.add_argument("--dry-run", action="store_true")
     given = arguments.parse_args()
     rows = []
     for operation, place, algorithm in CASES:
@@ -121,15 +123,17 @@ def main():
             size = 4 * FLIT_BYTES if operation == "broadcast" else FLIT_BYTES
             flit = -(-FLIT_BYTES // parts(place, algorithm)) if operation == "gossip" else FLIT_BYTES
             command = [given.flitcast, operation, *place.split(), "--algorithm", algorithm, "--size", str(size),
-                       "--flit-size", str(flit), "--link", shape, "--rounds", str(ROUNDS), "--format", "json"]
+                       "--flit-size", str(flit), "--link", shape, "--format", "json"]
+            command += ["--dry-run"] if given.dry_run else ["--rounds", str(ROUNDS)]
             report, why = told(command)
             row = {"operation": operation, "place": place, "algorithm": algorithm, "link": link,
                    "planned_ms": None, "predicted_ms": None, "measured_ms": None, "note": why or ""}
             if report:
                 timed = report["round"]
-                row["planned_ms"] = planned_ms(given.flitcast, operation, place, algorithm, link)
+                row["planned_ms"], why = planned_ms(given.flitcast, operation, place, algorithm, link)
+                row["note"] = why or ""
                 row["predicted_ms"] = timed["predicted_us"] / 1000
-                row["measured_ms"] = timed["measured_us"]["median"] / 1000
+                row["measured_ms"] = None if given.dry_run else timed["measured_us"]["median"] / 1000
             rows.append(row)
     with open(given.csv, "w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys())
@@ -140,8 +144,9 @@ def main():
 
 def show(rows):
     def off(of, row):
-        base = row[of]
-        return (row["measured_ms"] / base - 1) * 100 if base and row["measured_ms"] else None
+        # Without measurements, a prediction is compared with its plan.
+        base, took = row[of], row["measured_ms"] or (row["predicted_ms"] if of == "planned_ms" else None)
+        return (took / base - 1) * 100 if base and took else None
 
     def shown(value, unit):
         return "" if value is None else f"{value:.1f}{unit}"

@@ -1,0 +1,387 @@
+//! `flitcast plan` and `flitcast compare` in bytes and seconds: they take the options of the real
+//! command, and predict it without starting a process.
+
+use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, Subcommand};
+use flitcast_proto::round::RoundFault;
+use serde_json::{Value, json};
+
+use crate::job::flit_size::Foreseen;
+use crate::job::planned::Planned;
+use crate::job::request::{Forecast, Request, RequestError, expected_model, steps};
+use crate::options::args::{
+    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
+    RoundArgs, ScatterAlgorithm, ScatterArgs,
+};
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::format::Format;
+use crate::options::names::pacing_name;
+use crate::rounds::conduct::lanes::lanes_of;
+use crate::rounds::outcome::by_row;
+use crate::text::figures::{lines, micros, table};
+use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
+
+/// The last lines of the help of `flitcast plan` and `compare`.
+pub const TIMED_HELP: &str = "\
+With --profile, or lengths with a unit like 1MiB, all options are those of the real command (`flitcast
+gather --help`), and the answer is in seconds and in steps:
+  flitcast plan gather --network complete:16 --size 1KiB --link rate=100mbit,latency=10ms";
+
+/// Arguments of a plan or a comparison in bytes and seconds.
+#[derive(Debug, Args)]
+pub struct TimedArgs {
+    /// The operation.
+    #[command(subcommand)]
+    operation: TimedOperation,
+}
+
+/// The operation, with the arguments of the real command.
+#[derive(Debug, Subcommand)]
+enum TimedOperation {
+    /// A scatter.
+    Scatter(ScatterArgs),
+    /// A gather.
+    Gather(GatherArgs),
+    /// A broadcast.
+    Broadcast(BroadcastArgs),
+    /// A gossip.
+    #[command(alias = "allgather")]
+    Gossip(GossipArgs),
+    /// An exchange.
+    #[command(alias = "alltoall")]
+    Exchange(ExchangeArgs),
+}
+
+impl TimedOperation {
+    fn round(&mut self) -> &mut RoundArgs {
+        match self {
+            TimedOperation::Scatter(args) => &mut args.round,
+            TimedOperation::Gather(args) => &mut args.round,
+            TimedOperation::Broadcast(args) => &mut args.round,
+            TimedOperation::Gossip(args) => &mut args.round,
+            TimedOperation::Exchange(args) => &mut args.round,
+        }
+    }
+
+    /// Leaves the algorithm open, and the tree of a network.
+    fn leave_open(&mut self) {
+        let auto = || "auto".to_owned();
+        match self {
+            TimedOperation::Scatter(args) => args.algorithm = Some(ScatterAlgorithm::Auto),
+            TimedOperation::Gather(args) => args.algorithm = Some(GatherAlgorithm::Auto),
+            TimedOperation::Broadcast(args) => args.algorithm = Some(BroadcastAlgorithm::Auto),
+            TimedOperation::Gossip(args) => args.algorithm = Some(auto()),
+            TimedOperation::Exchange(args) => args.algorithm = Some(ExchangeAlgorithm::Auto),
+        }
+    }
+
+    fn request(self) -> Result<Request, Vec<RequestError>> {
+        match self {
+            TimedOperation::Scatter(args) => Request::scatter(args),
+            TimedOperation::Gather(args) => Request::gather(args),
+            TimedOperation::Broadcast(args) => Request::broadcast(args),
+            TimedOperation::Gossip(args) => Request::gossip(args),
+            TimedOperation::Exchange(args) => Request::exchange(args),
+        }
+    }
+}
+
+/// Returns whether a command line of `flitcast plan` or `compare` is in bytes and seconds: it has a
+/// profile, or lengths with a unit. `words` begins with the operation.
+pub fn is_timed(words: &[String]) -> bool {
+    let Some((operation, options)) = words.split_first() else {
+        return false;
+    };
+    // The word before may be the value of another command's option, like `--input plan`.
+    let operations = TimedOperation::augment_subcommands(clap::Command::new("plan"));
+    if operations.find_subcommand(operation).is_none() {
+        return false;
+    }
+    let value = |option: &str| {
+        let with_equals = format!("{option}=");
+        let mut all = options.iter().enumerate();
+        all.find_map(|(place, word)| match word == option {
+            true => Some(options.get(place + 1).cloned().unwrap_or_default()),
+            false => word.strip_prefix(&with_equals).map(str::to_owned),
+        })
+    };
+    let is_gossip = ["gossip", "allgather"].contains(&operation.as_str());
+    // The prices of a planned gossip may come from a profile, too.
+    let has_profile = !is_gossip && value("--profile").is_some();
+    // The length of a planned broadcast in flits is a --size, too.
+    let has_size = value("--size")
+        .is_some_and(|size| operation != "broadcast" || size.parse::<u64>().is_err());
+    let has_units = value("--lengths").is_some_and(|lengths| lengths.contains('B'));
+    has_profile || has_size || has_units
+}
+
+/// Prints the plan, or returns all errors in the command line.
+///
+/// # Errors
+///
+/// Returns an error if the plan cannot be printed.
+pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<RequestError>> {
+    let request = understood(args, false)?;
+    let lanes = lanes_of(&request);
+    let planned = Planned {
+        tree: request.site.tree.clone(),
+        way: request.way.clone(),
+        pacing: request.pacing(),
+        bytes: request.messages.bytes.clone(),
+        lanes,
+        model: expected_model(&request),
+    };
+    let foreseen = planned
+        .plan_and_predict(&AtomicBool::new(false))
+        .map_err(refused)?;
+    let steps = steps(&request, &planned.bytes, foreseen.flit_bytes).map_err(refused)?;
+    let plan = TimedPlan {
+        request,
+        foreseen,
+        steps,
+    };
+    Ok(match plan.request.format {
+        Format::Json => out.write_all(format!("{:#}\n", plan.json()).as_bytes()),
+        _ => out.write_all(plan.text().as_bytes()),
+    })
+}
+
+/// Prints the comparison of all algorithms on all trees, or returns all errors in the command line.
+///
+/// # Errors
+///
+/// Returns an error if the comparison cannot be printed.
+pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<RequestError>> {
+    let request = understood(args, true)?;
+    let all = request
+        .choice
+        .as_ref()
+        .map_or(&[][..], |choice| &choice.all);
+    let printed = match request.format {
+        Format::Json => {
+            let result = json!({
+                "operation": request.way.operation.name(),
+                "links": request.site.links_name(),
+                "messages": messages(&request),
+                "bytes": total(&request),
+                "results": all,
+            });
+            format!("{result:#}\n")
+        }
+        _ => format!(
+            "{}\n\n{}",
+            heading(&request, request.way.operation.name()),
+            rows(all)
+        ),
+    };
+    Ok(out.write_all(printed.as_bytes()))
+}
+
+fn refused(fault: RoundFault) -> Vec<RequestError> {
+    vec![RequestError::Choice(fault)]
+}
+
+/// Returns the checked request of a command that starts nothing.
+fn understood(args: TimedArgs, compares: bool) -> Result<Request, Vec<RequestError>> {
+    let mut operation = args.operation;
+    let round = operation.round();
+    round.dry_run = true;
+    round.compares = compares;
+    if compares {
+        operation.leave_open();
+    }
+    let request = operation.request()?;
+    let is_known = request.profile.is_some() || !request.site.placement.is_spread();
+    match is_known {
+        true => Ok(request),
+        false => Err(vec![RequestError::UnknownLinks]),
+    }
+}
+
+/// A plan in bytes and seconds.
+struct TimedPlan {
+    request: Request,
+    foreseen: Foreseen,
+    steps: u64,
+}
+
+/// Returns the number of nonnull messages.
+fn messages(request: &Request) -> u64 {
+    let operation = request.way.operation;
+    operation
+        .lengths(&request.site.tree, &request.messages.bytes)
+        .count() as u64
+}
+
+/// Returns the bytes of all messages.
+fn total(request: &Request) -> u64 {
+    let operation = request.way.operation;
+    operation.total(&request.site.tree, &request.messages.bytes)
+}
+
+fn heading(request: &Request, what: &str) -> String {
+    let links = request.site.links_name();
+    let links = links.map(|links| format!("; {links}")).unwrap_or_default();
+    format!(
+        "{what}: {}, {}, {}{links}",
+        counted(request.site.tree.count() as u64, "PE", "PEs"),
+        counted(messages(request), "message", "messages"),
+        Bytes(total(request)),
+    )
+}
+
+impl TimedPlan {
+    /// Returns the bytes and the predicted time of the last delivery of each PE's row, by PE index.
+    fn by_pe(&self) -> (Vec<u64>, Vec<Option<u64>>) {
+        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
+        let mut bytes = vec![0u64; tree.len()];
+        for delivery in operation.all_deliveries(tree) {
+            let row = &mut bytes[operation.row(tree, delivery).index()];
+            *row = row.saturating_add(self.request.messages.bytes[delivery.index()]);
+        }
+        let arrivals = by_row(operation, tree, &self.foreseen.prediction.arrivals_ns);
+        (bytes, arrivals)
+    }
+
+    fn algorithm(&self) -> String {
+        let way = &self.request.way;
+        let sync = way.sync().map(|sync| format!(", {sync}"));
+        let pacing = self.pacing().map(|pacing| format!(", {pacing}"));
+        let [sync, pacing] = [sync, pacing].map(Option::unwrap_or_default);
+        format!("{}{sync}{pacing}", way.algorithm())
+    }
+
+    fn pacing(&self) -> Option<&'static str> {
+        let gives_orders = self.request.way.operation.gives_orders();
+        pacing_name(gives_orders.then(|| self.request.pacing()))
+    }
+
+    fn text(&self) -> String {
+        let request = &self.request;
+        let what = format!(
+            "{} on {} by {}",
+            request.way.operation.name(),
+            request.site.name,
+            self.algorithm()
+        );
+        let mut out = heading(request, &what) + "\n\n";
+        if let Some(choice) = &request.choice {
+            out.push_str(&format!("  chosen: {choice}\n\n"));
+        }
+        let mut rows = table(["PE", "parent", "depth", "bytes", "predicted"]);
+        let (bytes, arrivals) = self.by_pe();
+        let tree = &request.site.tree;
+        for pe in tree.pes() {
+            let parent = tree.parent(pe);
+            rows.add_row([
+                pe.to_string(),
+                parent.map_or("-".to_owned(), |parent| parent.to_string()),
+                tree.depth(pe).to_string(),
+                Bytes(bytes[pe.index()]).to_string(),
+                arrivals[pe.index()].map_or("-".to_owned(), |ns| Nanos(ns).to_string()),
+            ]);
+        }
+        out.push_str(&lines(rows, 2));
+        out.push_str(&format!(
+            "\n  time         {} predicted, {} of a flit of {}\n",
+            Nanos(self.foreseen.prediction.round_ns()),
+            counted(self.steps, "step", "steps"),
+            Bytes(self.foreseen.flit_bytes.into())
+        ));
+        if let Some(flits) = self.foreseen.chosen {
+            out.push_str(&format!("  flits        {flits}\n"));
+        }
+        if let Some(packets) = self.foreseen.packets {
+            out.push_str(&format!("  packets      {packets}\n"));
+        }
+        if let Some(trees) = &self.foreseen.trees {
+            out.push_str(&format!("  trees        {trees}\n"));
+        }
+        out
+    }
+
+    fn json(&self) -> Value {
+        let (request, tree) = (&self.request, &self.request.site.tree);
+        let (bytes, arrivals) = self.by_pe();
+        let pes = tree.pes().map(|pe| {
+            json!({
+                "pe": pe.0,
+                "parent": tree.parent(pe).map(|parent| parent.0),
+                "depth": tree.depth(pe),
+                "bytes": bytes[pe.index()],
+                "predicted_us": arrivals[pe.index()].map(micros),
+            })
+        });
+        json!({
+            "operation": request.way.operation.name(),
+            "algorithm": request.way.algorithm(),
+            "sync": request.way.sync(),
+            "pacing": self.pacing(),
+            "tree": request.site.name,
+            "links": request.site.links_name(),
+            "choice": request.choice,
+            "flit_bytes": self.foreseen.flit_bytes,
+            "messages": messages(request),
+            "bytes": total(request),
+            "predicted_us": micros(self.foreseen.prediction.round_ns()),
+            "time_steps": self.steps,
+            "pes": pes.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn rows(all: &[Forecast]) -> String {
+    let mut rows = table([
+        "algorithm",
+        "tree",
+        "flits of",
+        "predicted",
+        "steps",
+        "to the best",
+    ]);
+    let least = all.first().map_or(0, |best| best.predicted_ns).max(1);
+    for one in all {
+        rows.add_row([
+            one.algorithm.to_owned(),
+            one.tree.clone(),
+            Bytes(one.flit_bytes.into()).to_string(),
+            Nanos(one.predicted_ns).to_string(),
+            one.steps.map_or("-".to_owned(), |steps| steps.to_string()),
+            format!("{:.2}", one.predicted_ns as f64 / least as f64),
+        ]);
+    }
+    lines(rows, 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_and_profiles_make_a_plan_timed() {
+        let is_timed = |line: &str| {
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            is_timed(&words)
+        };
+        for line in [
+            "gather --tree star:3 --size 5",
+            "scatter --tree star:3 --lengths=1KiB,2",
+            "alltoall --tree star:3 --size 1MiB",
+            "gather --tree star:3 --lengths 1,2 --profile p.toml",
+        ] {
+            assert!(is_timed(line), "{line}");
+        }
+        for line in [
+            "",
+            "broadcast --tree star:3 --size 5",
+            "gather --tree star:3 --lengths 1,2 --link latency=1ms",
+            "gossip --network ring:3 --lengths equal:1 --profile p.toml",
+            "--output x --lengths 5KiB",
+        ] {
+            assert!(!is_timed(line), "{line}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! An alternative of a choice, and its predictions.
+
+use std::cmp::Reverse;
+use std::sync::atomic::AtomicBool;
+
+use flitcast_proto::cost::Model;
+use flitcast_proto::round::RoundFault;
+use flitcast_proto::wire::MAX_FLIT_BYTES;
+
+use super::budget::Budget;
+use super::choice::Forecast;
+use crate::job::flit_size::{USUAL_FLIT_BYTES, are_slow, foresee_best_within};
+use crate::job::model::foresee;
+use crate::job::request::Request;
+use crate::ways::candidates::Candidate;
+
+/// Number of flits of the longest message in the first pass: enough to tell a path, which is a
+/// pipeline, from a tree of whole messages.
+const COARSE_FLITS: u64 = 4;
+/// Shortest flits of the first pass on slow links.
+const COARSE_BYTES: u64 = 4 << 10;
+/// Flit sizes that are tried where software is the limit and not the links: there the search from a
+/// formula does not apply.
+const OTHER_FLITS: [u32; 2] = [256 << 10, 16 << 10];
+
+/// An algorithm on a tree, as a request for it, and its best prediction so far.
+pub struct Alternative<'a> {
+    /// The algorithm.
+    pub candidate: &'a Candidate,
+    /// The request for it.
+    pub request: Request,
+    /// The costs of links and hosts on its tree.
+    pub model: Model,
+    /// A lower bound of its time.
+    pub least_ns: u64,
+    /// The shortest predicted time, and the flit size for it.
+    pub best: Option<(u64, u32)>,
+}
+
+impl Alternative<'_> {
+    /// Returns the order of alternatives by time; those without a prediction are last.
+    pub fn rank(&self) -> u64 {
+        self.best.map_or(u64::MAX, |(ns, _)| ns)
+    }
+
+    /// Returns the order of alternatives of equal times.
+    pub fn depth(&self) -> (Option<u32>, Reverse<u32>) {
+        let tree = &self.request.site.tree;
+        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
+        (
+            depth,
+            Reverse(self.best.map_or(0, |(_, flit_bytes)| flit_bytes)),
+        )
+    }
+
+    /// Returns the best prediction.
+    pub fn forecast(&self) -> Option<Forecast> {
+        let (predicted_ns, flit_bytes) = self.best?;
+        Some(Forecast {
+            algorithm: self.candidate.name,
+            tree: self.request.site.name.clone(),
+            flit_bytes,
+            predicted_ns,
+            steps: None,
+        })
+    }
+
+    /// Returns the size of few long flits.
+    pub fn coarse_flit(&self, bytes: &[u64]) -> u32 {
+        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
+        let shortest = match are_slow(tree, operation, &self.model) {
+            true => COARSE_BYTES,
+            false => USUAL_FLIT_BYTES.into(),
+        };
+        let longest = bytes.iter().copied().max().unwrap_or(0);
+        let few = longest.div_ceil(COARSE_FLITS);
+        few.clamp(shortest, MAX_FLIT_BYTES.into()) as u32
+    }
+
+    /// Predicts rounds of the flits that a round would have.
+    pub fn search_flits(&mut self, bytes: &[u64], budget: &mut Budget) -> Result<(), RoundFault> {
+        if self.request.way.flit_bytes.is_some() {
+            return Ok(());
+        }
+        let (request, model) = (&self.request, &self.model);
+        let (tree, operation) = (&request.site.tree, request.way.operation);
+        if !are_slow(tree, operation, model) {
+            let longest = bytes.iter().copied().max().unwrap_or(0);
+            for flit_bytes in OTHER_FLITS {
+                // No message would be cut in another way.
+                let is_other = longest > u64::from(flit_bytes.min(USUAL_FLIT_BYTES));
+                if is_other && budget.has_left(1.0) {
+                    self.predict(bytes, flit_bytes, budget)?;
+                }
+            }
+            return Ok(());
+        }
+        let planned = (tree, &request.way, request.pacing());
+        let left_ns = budget.left_ns();
+        let mut predicted = |ns| budget.predicted(ns);
+        let found = foresee_best_within(
+            planned,
+            bytes,
+            model,
+            |_| left_ns,
+            &mut predicted,
+            &AtomicBool::new(false),
+        )?;
+        self.take(found.ns(), found.flit_bytes);
+        Ok(())
+    }
+
+    /// Predicts a round of flits of this size, or of the size that the user requested.
+    pub fn predict(
+        &mut self,
+        bytes: &[u64],
+        flit_bytes: u32,
+        budget: &mut Budget,
+    ) -> Result<(), RoundFault> {
+        let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
+        let flit_bytes = self.request.way.flit_bytes.unwrap_or(flit_bytes);
+        if self
+            .best
+            .is_some_and(|(_, predicted)| predicted == flit_bytes)
+        {
+            return Ok(());
+        }
+        let foreseen = foresee(
+            tree,
+            operation,
+            self.request.pacing(),
+            bytes,
+            flit_bytes,
+            &self.model,
+            &AtomicBool::new(false),
+        );
+        let ns = foreseen?.1.round_ns();
+        budget.predicted(ns);
+        self.take(ns, flit_bytes);
+        Ok(())
+    }
+
+    /// Keeps a prediction if it is the best one.
+    fn take(&mut self, ns: u64, flit_bytes: u32) {
+        if self.best.is_none_or(|(best, _)| ns < best) {
+            self.best = Some((ns, flit_bytes));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The time that a choice may take.
+
+use std::time::Instant;
+
+use crate::system::machine::thread_cpu_ns;
+
+/// Time that a choice may always take: no user notices it.
+const UNNOTICED_NS: u64 = 20_000_000;
+/// Part of the shortest predicted time that a choice may take if that is longer.
+const PART: u64 = 20;
+
+/// The predictions of a choice, and the time that is left for more. It is measured on the processor,
+/// so that a choice on a busy machine is as good as on an idle one.
+#[derive(Debug)]
+pub struct Budget {
+    began: Instant,
+    began_cpu_ns: u64,
+    best_ns: u64,
+    predictions: usize,
+    has_limit: bool,
+}
+
+impl Budget {
+    /// Starts a choice.
+    pub fn new() -> Budget {
+        Budget {
+            began: Instant::now(),
+            began_cpu_ns: thread_cpu_ns(),
+            best_ns: u64::MAX,
+            predictions: 0,
+            has_limit: true,
+        }
+    }
+
+    /// Starts a choice that may take any time.
+    pub fn without_limit() -> Budget {
+        Budget {
+            has_limit: false,
+            ..Budget::new()
+        }
+    }
+
+    /// Returns the shortest predicted time, [`u64::MAX`] before the first prediction.
+    pub fn best_ns(&self) -> u64 {
+        self.best_ns
+    }
+
+    /// Returns the number of predictions.
+    pub fn predictions(&self) -> usize {
+        self.predictions
+    }
+
+    /// Returns the time since the choice began.
+    pub fn took_ns(&self) -> u64 {
+        self.began.elapsed().as_nanos() as u64
+    }
+
+    /// Returns whether less than a part of the budget, from 0 to 1, is used. The first prediction is
+    /// always made.
+    pub fn has_left(&self, part: f64) -> bool {
+        let used = thread_cpu_ns().saturating_sub(self.began_cpu_ns);
+        self.predictions == 0 || (used as f64) < part * self.most_ns() as f64
+    }
+
+    /// Returns the part of the budget that is not used.
+    pub fn left_ns(&self) -> u64 {
+        let used = thread_cpu_ns().saturating_sub(self.began_cpu_ns);
+        self.most_ns().saturating_sub(used)
+    }
+
+    /// Counts a prediction of this time.
+    pub fn predicted(&mut self, ns: u64) {
+        self.predictions += 1;
+        self.best_ns = self.best_ns.min(ns);
+    }
+
+    fn most_ns(&self) -> u64 {
+        match self.predictions {
+            _ if !self.has_limit => u64::MAX,
+            0 => UNNOTICED_NS,
+            _ => (self.best_ns / PART).max(UNNOTICED_NS),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The values of a request's cluster before it runs, and its rounds in the papers' model.
+
+use flitcast_proto::cost::{Edge, Model, Ports};
+use flitcast_proto::ops::Brief;
+use flitcast_proto::predict::predict;
+use flitcast_proto::round::RoundFault;
+use flitcast_proto::schedule::pace::{Pacing, Timing};
+
+use super::Request;
+use crate::job::host_costs;
+use crate::job::model::{model_by, model_of};
+use crate::options::link_spec::EdgeSpec;
+
+/// Returns the model of a request's cluster before it runs: of its profile, or else of the requested
+/// links and the known costs of hosts.
+pub fn expected_model(request: &Request) -> Model {
+    match &request.profile {
+        Some(profile) => model_by(profile, &request.site),
+        None => {
+            let asked = request.site.links.iter();
+            let edge = |link: &Option<EdgeSpec>| link.map_or_else(Edge::default, |l| l.edge());
+            let hosts = host_costs::expected(&request.site);
+            model_of(asked.map(edge).collect(), hosts, &request.site)
+        }
+    }
+}
+
+/// Returns the steps of a round in the papers' model, in which a flit or a control item crosses an
+/// edge in a step, for messages cut into flits of `flit_bytes`.
+///
+/// # Errors
+///
+/// Returns the error of a state machine, which is a bug in the schedule.
+pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, RoundFault> {
+    let site = &request.site;
+    let flits = bytes.iter().map(|bytes| bytes.div_ceil(flit_bytes.into()));
+    let model = Model {
+        ports: match site.own_links {
+            true => Ports::PerEdge,
+            false => Ports::Single,
+        },
+        own_links: site.own_links,
+        ..Model::unit(site.tree.len())
+    };
+    let mut timing = Timing::LOCK_STEP;
+    timing.all_ports = site.own_links;
+    if request.way.operation.is_duplex() {
+        timing = Timing::of(&model, 1, Pacing::Eager);
+    }
+    let flits: Vec<u64> = flits.collect();
+    let briefs = Brief::all(&site.tree, request.way.operation, &flits, &timing);
+    Ok(predict(&site.tree, &briefs, &model)?.round_ns())
+}

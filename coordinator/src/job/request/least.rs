@@ -1,0 +1,119 @@
+//! A lower bound of the time of an algorithm on a tree, which costs no planning.
+
+use flitcast_proto::Tree;
+use flitcast_proto::cost::{Link, Model, Ports};
+use flitcast_proto::ops::{Fits, Operation};
+
+/// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
+/// at the busiest port by the operation's bound (in steps of a byte), and the latency of the longest
+/// way down the tree. `bytes` has the length of each delivery.
+pub fn least_ns(tree: &Tree, operation: Operation, model: &Model, bytes: &[u64]) -> u64 {
+    let links = tree.below_root().flat_map(|pe| {
+        let edge = &model.edges[pe.index()];
+        [edge.down, edge.up]
+    });
+    let least = |of: fn(&Link) -> f64| {
+        let all = links.clone().map(|link| of(&link));
+        all.reduce(f64::min).unwrap_or(0.0)
+    };
+    // A message that is null crosses nothing.
+    let is_all = bytes.iter().filter(|bytes| **bytes > 0).count() + 1 >= bytes.len();
+    let uses_tree = !matches!(operation.fits(), Fits::Complete | Fits::Cubes);
+    let hops = match uses_tree && is_all {
+        true => tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
+        false => 0,
+    };
+    let latency_ns = f64::from(hops) * least(|link| link.latency_ns);
+    let data_ns = match model.ports {
+        // The bound counts steps of control frames, too, which are shorter than a step of data.
+        Ports::Single => busiest(tree, operation, bytes) as f64 * least(|link| link.ns_per_byte),
+        Ports::PerEdge => 0.0,
+    };
+    data_ns.max(latency_ns) as u64
+}
+
+/// Returns the bytes of the busiest port by the operation's bound, without the steps that are added
+/// for hops and control frames.
+fn busiest(tree: &Tree, operation: Operation, bytes: &[u64]) -> u64 {
+    let hops = 3 * tree.count() as u64;
+    operation.least_steps(tree, bytes).saturating_sub(hops)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use flitcast_proto::cost::Edge;
+    use flitcast_proto::schedule::pace::Pacing;
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+    use crate::job::model::foresee;
+
+    /// No prediction of any algorithm, on any tree that it supports, is below the bound.
+    #[test]
+    fn no_round_is_quicker() {
+        let trees = [
+            "path:5",
+            "star:6",
+            "kary:2:8",
+            "kary:3:7",
+            "random:9:4",
+            "random:8:7",
+            "path:2",
+        ];
+        let link = |latency_ns, ns_per_byte| Link {
+            latency_ns,
+            ns_per_byte,
+            ..Link::default()
+        };
+        let links = [link(5e5, 0.0), link(0.0, 80.0), link(2e5, 8.0)];
+        let mut compared = 0;
+        for name in trees {
+            let tree = name
+                .parse::<TreeSpec>()
+                .expect("a tree")
+                .build()
+                .expect("a tree");
+            let tree = Arc::new(tree);
+            for operation in Operation::ALL
+                .into_iter()
+                .filter(|one| one.fits().holds(&tree))
+            {
+                let given = 0..operation.lengths_given(&tree) as u64;
+                let lengths: Vec<u64> = given.map(|i| 20_000 * (i % 3) + 1).collect();
+                let bytes = operation.by_delivery(&tree, &lengths);
+                for link in links {
+                    let model = Model {
+                        edges: vec![
+                            Edge {
+                                down: link,
+                                up: link
+                            };
+                            tree.len()
+                        ],
+                        ..Model::unit(tree.len())
+                    };
+                    let foreseen = foresee(
+                        &tree,
+                        operation,
+                        Pacing::Eager,
+                        &bytes,
+                        4096,
+                        &model,
+                        &AtomicBool::new(false),
+                    );
+                    let round_ns = foreseen.expect("a schedule").1.round_ns();
+                    let least = least_ns(&tree, operation, &model, &bytes);
+                    assert!(
+                        least <= round_ns,
+                        "{operation:?} on {name}: {least}, {round_ns}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 200, "{compared}");
+    }
+}

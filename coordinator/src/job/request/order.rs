@@ -1,0 +1,42 @@
+//! The order of a request's messages, and its errors.
+
+use flitcast_proto::Tree;
+use flitcast_proto::ops::{Direction, Operation};
+
+use super::RequestError;
+use crate::options::order::MessageOrder;
+
+/// Returns the order, or the error that the algorithm `other` has none to choose; `by` names the
+/// operation and the algorithms that have one.
+pub(super) fn order_by(
+    order: MessageOrder,
+    other: Option<String>,
+    by: &'static str,
+) -> Result<MessageOrder, RequestError> {
+    match (order, other) {
+        (MessageOrder::Tail, _) => Ok(MessageOrder::Tail),
+        (order, None) => Ok(order),
+        (order, Some(algorithm)) => Err(RequestError::OrderOfOther {
+            order: order.to_string(),
+            by,
+            algorithm,
+        }),
+    }
+}
+
+/// Returns all errors in an order of messages of these lengths, by PE index, as far as they are known.
+pub(super) fn order_faults(
+    order: &MessageOrder,
+    operation: Operation,
+    tree: &Tree,
+    lengths: Option<&[u64]>,
+) -> Vec<RequestError> {
+    let MessageOrder::Given(given) = order else {
+        return Vec::new();
+    };
+    let faults = match operation.direction() {
+        Direction::Up => given.faults_of_gather(tree, lengths),
+        Direction::Down | Direction::Across => given.faults(tree, lengths),
+    };
+    faults.into_iter().map(RequestError::from).collect()
+}

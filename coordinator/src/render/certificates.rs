@@ -1,0 +1,66 @@
+//! The table of the certificates of a gather by certification, which `-v` adds to the report.
+
+use crate::job::request::Request;
+use crate::rounds::certificates::{Certificates, StreamFigures};
+use crate::rounds::outcome::Outcome;
+use crate::text::figures::{self, lines};
+use crate::text::units::{Bytes, Nanos};
+
+/// Returns the table: for each PE its planned figures, and below them those of the shown round. It is
+/// empty if there are no certificates.
+pub fn table(request: &Request, outcome: &Outcome) -> String {
+    let tree = &request.site.tree;
+    let certificates = Certificates::of(tree, &outcome.rounds);
+    let mut table = figures::table(vec![
+        "PE",
+        "",
+        "c",
+        "n",
+        "bytes",
+        "s",
+        "certified",
+        "ordered",
+        "first flit",
+        "lag",
+        "took",
+    ]);
+    let mut is_empty = true;
+    for (pe, certificate) in tree.ids().zip(&certificates.pes) {
+        let Some(certificate) = certificate else {
+            continue;
+        };
+        is_empty = false;
+        table.add_row(row(pe.to_string(), "planned", &certificate.planned));
+        if let Some(received) = &certificate.received {
+            table.add_row(row(String::new(), "received", received));
+        }
+    }
+    if is_empty {
+        return String::new();
+    }
+    let shown = match certificates.round {
+        Some(round) => format!("as planned, and as received in round {}", round.0),
+        None => "as planned".to_owned(),
+    };
+    format!(
+        "\n  certificates {shown}: c at the earliest, n long, TRANSMIT AFTER s\n\n{}",
+        lines(table, 2)
+    )
+}
+
+fn row(pe: String, which: &str, figures: &StreamFigures) -> Vec<String> {
+    let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
+    vec![
+        pe,
+        which.to_owned(),
+        Nanos(figures.lag_ns).to_string(),
+        Nanos(figures.stream_ns).to_string(),
+        Bytes(figures.stream_bytes).to_string(),
+        nanos(figures.after_ns),
+        nanos(Some(figures.certified_ns)),
+        nanos(figures.ordered_ns),
+        nanos(figures.flits_ns.map(|flits| flits[0])),
+        nanos(figures.lag_taken_ns()),
+        nanos(figures.stream_taken_ns()),
+    ]
+}

@@ -1,0 +1,377 @@
+//! Rounds of every algorithm, each with its plan. An algorithm without a case does not compile or fails
+//! the test.
+
+use std::sync::Arc;
+
+use crate::Tree;
+use crate::baseline::{Baseline, Transfer, adaptive_tree, after_token, binomial_tree};
+use crate::gossip::{Algorithm, Among, Arena, Gossip as OfNetwork};
+use crate::network::NetworkSpec;
+use crate::on_links::{Sent, of_gossip, of_legs, of_transfers};
+use crate::ops::gossip_plan::{self, Order};
+use crate::ops::plan::{Plan, plan};
+use crate::ops::timetable::Timetable;
+use crate::ops::{
+    Broadcast, Exchange, Gossip, OnNetwork, Operation, broadcast_plan, exchange_hosts,
+    exchange_plan,
+};
+use crate::schedule::certification::Sync;
+use crate::tree::TreeSpec;
+
+/// A round and its plan.
+pub struct Case {
+    pub name: String,
+    pub tree: Arc<Tree>,
+    pub operation: Operation,
+    /// Flits by delivery.
+    pub flits: Vec<u64>,
+    pub planned: Planned,
+    /// Whether each neighbour has its own link.
+    pub multi: bool,
+}
+
+/// The plan of a round.
+pub enum Planned {
+    /// Crossings, whatever the links.
+    Crossings(Vec<Sent>),
+    /// A plan whose order depends on the links.
+    OnLinks(Plan),
+}
+
+impl From<Vec<Sent>> for Planned {
+    fn from(crossings: Vec<Sent>) -> Planned {
+        Planned::Crossings(crossings)
+    }
+}
+
+impl From<Plan> for Planned {
+    fn from(plan: Plan) -> Planned {
+        Planned::OnLinks(plan)
+    }
+}
+
+impl Case {
+    /// Creates a case; `lengths` are those of all messages of the operation.
+    fn new(
+        name: impl Into<String>,
+        tree: &Arc<Tree>,
+        operation: Operation,
+        lengths: &[u64],
+        planned: impl Into<Planned>,
+    ) -> Case {
+        Case {
+            name: format!("{} {}", operation.name(), name.into()),
+            tree: tree.clone(),
+            operation,
+            flits: operation.by_delivery(tree, lengths),
+            planned: planned.into(),
+            multi: false,
+        }
+    }
+
+    fn multi(mut self) -> Case {
+        self.name += " multi";
+        self.multi = true;
+        self
+    }
+}
+
+fn tree(spec: &str) -> Arc<Tree> {
+    let spec: TreeSpec = spec.parse().expect("a tree");
+    Arc::new(spec.build().expect("a tree"))
+}
+
+/// Equal lengths, and some that are not.
+fn lengths(count: usize) -> [Vec<u64>; 2] {
+    let uneven = [2, 0, 1, 3, 1, 1, 4].into_iter().cycle();
+    [vec![1; count], uneven.take(count).collect()]
+}
+
+/// Returns rounds of a scatter or a gather between P0 and all others with the plan of the table.
+fn to_or_from_root(operation: Operation, specs: &[&str]) -> Vec<Case> {
+    let of_tree = |spec: &&str| {
+        let tree = tree(spec);
+        lengths(tree.len() - 1).map(|lengths| {
+            let flits = operation.by_delivery(&tree, &lengths);
+            let plan = plan(&tree, operation, &flits);
+            let names = [Some(operation.algorithm()), operation.sync()];
+            let name = format!("{names:?} {spec} {lengths:?}");
+            Case::new(name, &tree, operation, &lengths, plan)
+        })
+    };
+    specs.iter().flat_map(of_tree).collect()
+}
+
+/// Returns rounds of a baseline on its own tree.
+fn baseline(
+    operation: Operation,
+    baseline: Baseline,
+    lay: impl Fn(&[u64]) -> Tree,
+    transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
+) -> Vec<Case> {
+    let of_size = |pes: usize| {
+        let lengths = vec![1; pes - 1];
+        let mut flits = lengths.clone();
+        flits.insert(0, 0);
+        let tree = Arc::new(lay(&flits));
+        let planned = of_transfers(&transfers(baseline, &tree, &flits));
+        let name = format!("{baseline:?} of {pes}");
+        Case::new(name, &tree, operation, &lengths, planned)
+    };
+    [6, 8, 13].map(of_size).into()
+}
+
+fn combining(
+    operation: Operation,
+    transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
+) -> Vec<Case> {
+    let binomial = |flits: &[u64]| binomial_tree(flits.len());
+    all([
+        baseline(operation, Baseline::Binomial, binomial, transfers),
+        baseline(operation, Baseline::Adaptive, adaptive_tree, transfers),
+    ])
+}
+
+fn all(cases: impl IntoIterator<Item = Vec<Case>>) -> Vec<Case> {
+    cases.into_iter().flatten().collect()
+}
+
+fn broadcast(
+    one: Broadcast,
+    specs: &[&str],
+    planned: fn(&Tree, u64) -> broadcast_plan::Broadcast,
+) -> Vec<Case> {
+    let of_tree = |spec: &&str| {
+        let tree = tree(spec);
+        [1, 4, 7].map(|flits| {
+            let mut legs = planned(&tree, flits).legs;
+            legs.sort_by_key(|leg| leg.first_step);
+            let lengths = vec![flits; tree.len() - 1];
+            let name = format!("{one:?} {spec} {flits}");
+            Case::new(
+                name,
+                &tree,
+                Operation::Broadcast(one),
+                &lengths,
+                of_legs(&legs, false),
+            )
+        })
+    };
+    specs.iter().flat_map(of_tree).collect()
+}
+
+/// Returns gossips over the edges of trees.
+fn flood() -> Vec<Case> {
+    let operation = Operation::Gossip(Gossip::Flood);
+    let one_port = |tree: &Tree, flits: &[u64]| {
+        let orders = [Order::Hungry, Order::Needy];
+        let plans = orders.map(|order| gossip_plan::one_port(tree, flits, order));
+        let better = plans.into_iter().min_by_key(|plan| plan.time_steps);
+        better.expect("there are two")
+    };
+    let of_tree = |spec: &'static str| {
+        let tree = tree(spec);
+        lengths(tree.len()).into_iter().flat_map(move |lengths| {
+            let name = format!("flood {spec} {lengths:?}");
+            let case = |plan: Timetable| {
+                Case::new(
+                    &name,
+                    &tree,
+                    operation,
+                    &lengths,
+                    of_legs(&plan.legs, false),
+                )
+            };
+            [
+                case(one_port(&tree, &lengths)),
+                case(gossip_plan::all_ports(&tree, &lengths)).multi(),
+            ]
+        })
+    };
+    ["path:5", "kary:2:7", "random:8:4"]
+        .map(of_tree)
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn arena(spec: &str) -> Arena {
+    let spec: NetworkSpec = spec.parse().expect("a network");
+    Arena::of(&spec).expect("a network to gossip on")
+}
+
+/// Returns gossips by an operation of the table that has the plan of this algorithm for networks.
+fn of_network(operation: Option<Operation>, network: &str, algorithm: &str) -> Vec<Case> {
+    let arena = arena(network);
+    let pes = arena.pes();
+    let algorithm: Algorithm = algorithm.parse().expect("an algorithm");
+    // The schedules of the table cut a packet through.
+    let are_whole = operation.is_none();
+    let one = || OnNetwork::new(arena.clone(), algorithm.clone()).expect("it suits");
+    let operation = operation.unwrap_or_else(|| Operation::Gossip(Gossip::OnNetwork(Some(one()))));
+    let tree = tree(&format!("star:{pes}"));
+    let has_own_links = arena.grid().is_some();
+    // Blocks are cut by the dimensions and in halves: 6 flits can be.
+    let [alike, unlike] = lengths(pes);
+    let alike: Vec<u64> = alike.iter().map(|flits| 6 * flits).collect();
+    let of_lengths = |lengths: Vec<u64>| {
+        let plan = OfNetwork::new(arena.clone(), &lengths, &algorithm).expect("it suits");
+        let name = format!("{network} {algorithm} {lengths:?}");
+        let planned = of_gossip(&plan, are_whole);
+        let case = Case::new(name, &tree, operation, &lengths, planned);
+        if has_own_links { case.multi() } else { case }
+    };
+    [alike, unlike].map(of_lengths).into()
+}
+
+/// Gossips of each kind on networks.
+const ON_NETWORKS: [(&str, &str); 30] = [
+    ("ring:9", "approach1"),
+    ("ring:9", "approach2"),
+    ("ring:9", "circgos:3,3,1"),
+    ("ring:9", "halves"),
+    ("ring:8", "approach1"),
+    ("ring:27", "approach1"),
+    ("ring:27", "approach2"),
+    ("ring:27", "circgos:9,3,1"),
+    ("ring:27", "circgos:3,3,2"),
+    ("array:9", "approach1"),
+    ("array:9", "approach2"),
+    ("array:9", "circgos:3,3,1"),
+    ("torus:3x3", "approach1"),
+    ("torus:3x3", "approach2"),
+    ("torus:3x3", "torgos:3;;"),
+    ("torus:3x3", "cubgos"),
+    ("torus:3x3", "phases:1,3,1/1,3,1"),
+    ("torus:3x3x3", "approach1"),
+    ("torus:3x3x3", "cubgos"),
+    ("torus:9x9", "torgos:3;3;1"),
+    ("mesh:3x3", "phases:1,3,1/1,3,1"),
+    ("mesh:4x4", "approach1"),
+    ("mesh:4x4", "approach2"),
+    ("complete:8", "approach1"),
+    ("complete:8", "dissemination"),
+    ("complete:9", "dissemination"),
+    ("complete:9", "dissemination:2"),
+    ("complete:8", "circulate"),
+    ("complete:8", "neighbour"),
+    ("complete:8", "direct"),
+];
+
+/// Returns the number of an algorithm's kind, below [`KINDS`].
+fn kind(algorithm: &Algorithm) -> usize {
+    match algorithm {
+        Algorithm::Approach1 => 0,
+        Algorithm::Approach2(_) => 1,
+        Algorithm::Circgos(_) => 2,
+        Algorithm::Torgos(_) => 3,
+        Algorithm::Cubgos => 4,
+        Algorithm::Phases(_) => 5,
+        Algorithm::Halves => 6,
+        Algorithm::Among(Among::Dissemination { .. }) => 7,
+        Algorithm::Among(Among::Circulate) => 8,
+        Algorithm::Among(Among::Neighbour) => 9,
+        Algorithm::Among(Among::Direct) => 10,
+        // The name of approach 1 on a complete network.
+        Algorithm::Among(Among::CirculateBothWays) => 0,
+    }
+}
+const KINDS: usize = 11;
+
+fn exchange(one: Exchange) -> Vec<Case> {
+    let operation = Operation::Exchange(one);
+    let of_tree = |spec: &'static str| {
+        let tree = tree(spec);
+        let pes = tree.len();
+        lengths(pes * pes).into_iter().flat_map(move |mut lengths| {
+            (0..pes).for_each(|pe| lengths[pe * pes + pe] = 0);
+            let rows: Vec<Vec<u64>> = lengths.chunks(pes).map(<[u64]>::to_vec).collect();
+            let plans = match one {
+                Exchange::Rounds => vec![exchange_hosts::rounds(&rows)],
+                // No order is planned.
+                Exchange::Shifts | Exchange::AtOnce => vec![exchange_hosts::shifts(&rows)],
+                Exchange::Tree => vec![
+                    exchange_plan::one_port(&tree, &rows),
+                    exchange_plan::all_ports(&tree, &rows),
+                ],
+            };
+            let uneven = if lengths.iter().any(|flits| *flits > 1) {
+                " uneven"
+            } else {
+                ""
+            };
+            let name = format!("{one:?} {spec}{uneven}");
+            let case = |(place, plan): (usize, Timetable)| {
+                let case = Case::new(
+                    &name,
+                    &tree,
+                    operation,
+                    &lengths,
+                    of_legs(&plan.legs, false),
+                );
+                if place == 0 { case } else { case.multi() }
+            };
+            let cases: Vec<Case> = plans.into_iter().enumerate().map(case).collect();
+            cases
+        })
+    };
+    ["star:5", "star:8", "kary:2:7"]
+        .map(of_tree)
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Returns the rounds of an algorithm with the crossings of their plans.
+pub fn cases(operation: Operation) -> Vec<Case> {
+    let trees = ["path:6", "kary:2:7", "star:6", "random:9:2"];
+    let on_complete = |algorithm| {
+        let one = |network| of_network(Some(operation), network, algorithm);
+        all(["complete:8", "complete:9"].map(one))
+    };
+    match operation {
+        Operation::Scatter | Operation::ListedScatter => to_or_from_root(operation, &trees),
+        Operation::ShoulderTap => to_or_from_root(operation, &["path:2", "path:6", "path:9"]),
+        Operation::Certification(Sync::Serial | Sync::Pipelined | Sync::Parallel) => {
+            to_or_from_root(operation, &trees)
+        }
+        Operation::Certification(Sync::MultiPort) => Vec::new(),
+        Operation::LinearGather { .. } => {
+            let star = |flits: &[u64]| (*tree(&format!("star:{}", flits.len()))).clone();
+            let window = |window| {
+                let operation = Operation::LinearGather { window };
+                let of_window = Baseline::Window(window as usize);
+                baseline(operation, of_window, star, Baseline::gather)
+            };
+            all([1, 4].map(window))
+        }
+        Operation::CombiningGather => combining(operation, |baseline, tree, flits| {
+            after_token(tree, baseline.gather(tree, flits))
+        }),
+        Operation::CombiningScatter => combining(operation, Baseline::scatter),
+        Operation::Broadcast(one) => match one {
+            Broadcast::Rounds => {
+                let specs = [&trees[..], &["path:8", "kary:2:8"]].concat();
+                broadcast(one, &specs, broadcast_plan::rounds)
+            }
+            Broadcast::Urgent => broadcast(one, &trees, broadcast_plan::urgent),
+            Broadcast::ChildByChild => broadcast(one, &trees, broadcast_plan::child_by_child),
+            Broadcast::Hypercube => broadcast(one, &["path:8", "path:16"], |tree, flits| {
+                broadcast_plan::hypercube(tree.len().ilog2(), flits)
+            }),
+        },
+        Operation::Gossip(one) => match one {
+            Gossip::Flood => flood(),
+            Gossip::Circulate => on_complete("circulate"),
+            Gossip::Dissemination => on_complete("dissemination"),
+            Gossip::Direct => on_complete("direct"),
+            Gossip::OnNetwork(_) => {
+                let seen = ON_NETWORKS.map(|(_, name)| kind(&name.parse().expect("a name")));
+                assert!((0..KINDS).all(|kind| seen.contains(&kind)), "{seen:?}");
+                let case = |(network, algorithm)| of_network(None, network, algorithm);
+                all(ON_NETWORKS.map(case))
+            }
+        },
+        Operation::Exchange(one) => exchange(one),
+    }
+}

@@ -1,0 +1,168 @@
+//! Certificates, orders and streams of a gather by certification: received as planned, in virtual time
+//! and by real processes, and shown.
+
+use std::sync::Arc;
+
+use flitcast_proto::cost::{Edge, Link, Model};
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::plan::{plan, streams};
+use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::predict::predict;
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::{PeId, Tree};
+use flitcast_tests::random::tree_and_flits;
+use flitcast_tests::run;
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// Returns a model with different edges.
+fn model(pes: usize, seed: u64) -> Model {
+    let mut random = SplitMix64::new(seed);
+    let mut link = || Link {
+        latency_ns: random.below(9_000) as f64,
+        ns_per_byte: (1 + random.below(12)) as f64 / 4.0,
+        ..Link::default()
+    };
+    let edge = |_| Edge {
+        down: link(),
+        up: link(),
+    };
+    Model {
+        edges: (0..pes).map(edge).collect(),
+        ..Model::unit(pes)
+    }
+}
+
+/// Runs a gather in virtual time, and checks the certificates and orders that PEs receive.
+fn are_received_as_planned(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) {
+    let planned = streams(tree, briefs).expect("a gather by certification");
+    let received = predict(tree, briefs, model).expect("a schedule").streams;
+    for pe in tree.below_root() {
+        let plan = planned[pe.index()];
+        let parent = tree.parent(pe).expect("it is below the root");
+        let children = &received[parent.index()].children;
+        let stream = children.iter().find(|stream| stream.child == pe);
+        let stream = stream.expect("every PE certifies");
+        assert_eq!(stream.certificate, plan.certificate, "{pe}");
+        assert_eq!(stream.bytes, plan.certificate.bytes, "{pe}");
+        let order = received[pe.index()].order;
+        assert_eq!(order.map(|order| order.after), plan.after, "{pe}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn certificates_are_received_as_planned((tree, flits) in tree_and_flits(20), seed in any::<u64>()) {
+        let bytes: Vec<u64> = flits.iter().map(|flits| flits * 700).collect();
+        for sync in [Sync::Serial, Sync::Pipelined] {
+            let operation = Operation::Certification(sync);
+            for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
+                let model = model(tree.len(), seed);
+                let timing = Timing::of(&model, 1000, pacing);
+                are_received_as_planned(&tree, &Brief::all(&tree, operation, &bytes, &timing), &model);
+            }
+            let briefs = Brief::all(&tree, operation, &flits, &Timing::LOCK_STEP);
+            are_received_as_planned(&tree, &briefs, &Model::unit(tree.len()));
+            // The plan in steps has the same certificates.
+            let planned = streams(&tree, &briefs).expect("a gather by certification");
+            for item in plan(&tree, operation, &flits).control {
+                match item.item {
+                    Control::Certificate(certificate) => {
+                        assert_eq!(planned[item.from.index()].certificate, certificate);
+                    }
+                    Control::Order { after } => {
+                        assert_eq!(planned[item.to.index()].after, Some(after));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Figure 4 of paper 000.
+#[test]
+fn the_papers_figure_has_these_certificates() {
+    let path = (0..6u32).map(|pe| pe.checked_sub(1).map(PeId)).collect();
+    let tree = Arc::new(Tree::from_parents(path).expect("it is a path"));
+    let operation = Operation::Certification(Sync::Serial);
+    let briefs = Brief::all(&tree, operation, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
+    let planned = streams(&tree, &briefs).expect("a gather by certification");
+    let each = planned[1..].iter();
+    let figures = each.map(|it| (it.certificate.lag, it.certificate.stream, it.after));
+    let figures: Vec<_> = figures.collect();
+    let expected = [(3, 8, 3), (3, 6, 3), (4, 3, 4), (2, 3, 2), (1, 1, 2)];
+    assert_eq!(figures, expected.map(|(c, n, s)| (c, n, Some(s))));
+}
+
+/// Runs a gather of real processes.
+fn gathered(line: &str) -> String {
+    run(line.split_whitespace()).ok().stdout
+}
+
+#[test]
+fn real_processes_receive_the_planned_certificates() {
+    let line =
+        "gather --tree random:8:5 --lengths 4KiB,0,9KiB,1KiB,0,70KiB,2KiB --link rate=80mbit";
+    for way in [
+        "--sync serial --pacing scheduled",
+        "--sync pipelined --pacing scheduled",
+        "--sync pipelined --pacing turns",
+        "--sync pipelined --pacing eager --rounds 3",
+    ] {
+        let printed = gathered(&format!("{line} {way} --format json"));
+        let report: Value = serde_json::from_str(&printed).expect("it is JSON");
+        assert!(
+            report["round"]["certificates_of_round"].is_number(),
+            "{way}"
+        );
+        let pes = report["pes"].as_array().expect("a list");
+        assert!(pes[0]["certificate"].is_null());
+        let mut total = 0;
+        for pe in &pes[1..] {
+            let [planned, received] =
+                ["planned", "received"].map(|which| &pe["certificate"][which]);
+            for key in ["lag_us", "stream_us", "stream_bytes", "after_us"] {
+                assert_eq!(planned[key], received[key], "{way}: {key} of {pe}");
+            }
+            assert!(received["lag_us"].as_f64() > Some(0.0), "{pe}");
+            if pe["parent"] == 0 {
+                total += received["stream_bytes"].as_u64().expect("a number");
+            }
+            let holds_bytes = received["stream_bytes"].as_u64() > Some(0);
+            assert_eq!(received["first_flit_us"].is_number(), holds_bytes, "{pe}");
+            if holds_bytes {
+                let at = |key: &str| received[key].as_f64().expect("a number");
+                assert!(at("certified_us") < at("ordered_us"), "{pe}");
+                assert!(at("ordered_us") < at("first_flit_us"), "{pe}");
+                assert!(at("first_flit_us") <= at("last_flit_us"), "{pe}");
+            }
+        }
+        assert_eq!(report["round"]["bytes"], total, "{way}");
+    }
+}
+
+#[test]
+fn certificates_are_in_the_table_of_verbose_runs_and_in_dry_runs() {
+    let line = "gather --tree kary:2:5 --size 2KiB";
+    let told = "certificates as planned, and as received in round 1";
+    let table = gathered(&format!("-v {line}"));
+    assert!(table.contains(told), "{table}");
+    let received = table
+        .lines()
+        .filter(|line| line.trim_start().starts_with("received"));
+    assert_eq!(received.count(), 4, "{table}");
+    assert!(!gathered(line).contains("certificates"));
+    let printed = gathered(&format!("{line} --dry-run --format json"));
+    let report: Value = serde_json::from_str(&printed).expect("it is JSON");
+    let certificate = &report["pes"][1]["certificate"];
+    assert!(certificate["planned"]["lag_us"].as_f64() > Some(0.0));
+    assert!(certificate["received"].is_null());
+    let scatter = gathered("scatter --tree path:3 --size 1KiB --format json");
+    let report: Value = serde_json::from_str(&scatter).expect("it is JSON");
+    assert!(report["pes"][1]["certificate"].is_null());
+}

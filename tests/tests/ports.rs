@@ -1,0 +1,128 @@
+//! Scatter and gather with a port of P0 for each of its neighbours.
+
+use std::fs;
+use std::path::Path;
+
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::report::Report;
+use flitcast_tests::{parsed, refused, run, scratch};
+
+/// A tree of three branches whose links all differ: a leaf, a path of two, a PE with two children.
+const TREE: &str = "parents = [0, 0, 2, 0, 4, 4]\n\
+    [[edges]]\nchild = 1\nrate = \"8mbit\"\nlatency = \"3ms\"\n\
+    [[edges]]\nchild = 2\nrate = \"24mbit\"\nup = { rate = \"12mbit\" }\n\
+    [[edges]]\nchild = 3\nrate = \"16mbit\"\nlatency = \"1ms\"\n\
+    [[edges]]\nchild = 4\nrate = \"20mbit\"\nlatency = \"2ms\"\n\
+    [[edges]]\nchild = 5\nrate = \"30mbit\"\n\
+    [[edges]]\nchild = 6\nrate = \"10mbit\"\nlatency = \"1ms\"\n";
+
+fn report(line: &str) -> Report {
+    let report = run(format!("{line} --format json").split_whitespace()).ok();
+    let report = report.report();
+    report.assert_all_arrived();
+    report
+}
+
+/// Creates messages of all kinds: long ones for each branch, a folder, a byte, an empty file, nothing.
+fn fill_input(input: &Path) {
+    fill(&input.join("p1"), 150_001);
+    fill(&input.join("p2/folder/file"), 90_000);
+    fill(&input.join("p2/another"), 1);
+    fill(&input.join("p3"), 60_000);
+    fill(&input.join("p4"), 0);
+    fill(&input.join("p6"), 70_003);
+}
+
+#[test]
+fn files_go_there_and_back_over_all_links_at_once() {
+    let dir = scratch();
+    let path = |name: &str| dir.path().join(name);
+    fs::write(path("tree.toml"), TREE).expect("it can be written");
+    fill_input(&path("input"));
+    let line = |operation: &str, [from, to]: [&str; 2], more: &str| {
+        let (tree, from, to) = (path("tree.toml"), path(from), path(to));
+        let (tree, from, to) = (tree.display(), from.display(), to.display());
+        format!("{operation} --tree file:{tree} --input {from} --output {to} --force {more}")
+    };
+    for more in ["", "--flit-size 4000", "--packets 3", "--rounds 2"] {
+        for (operation, ways) in [
+            ("scatter", ["input", "there"]),
+            ("gather", ["there", "back"]),
+        ] {
+            let took = ["single", "multi"].map(|ports| {
+                let report = report(&line(operation, ways, &format!("--ports {ports} {more}")));
+                assert_eq!(report.value("/ports"), ports);
+                report.float("/round/predicted_us")
+            });
+            assert!(took[1] < took[0], "{operation} {more}: {took:?}");
+        }
+        assert_same_below(&path("input"), &path("back"));
+    }
+}
+
+/// Every way to obey orders, every order of a scatter, any root: everything arrives.
+#[test]
+fn every_choice_beside_the_ports_goes_with_them() {
+    let links = "--lengths uniform:0..300000:7 --link rate=80mbit";
+    for line in [
+        "scatter --tree kary:3:10 --order search",
+        "scatter --tree kary:3:10 --order fdf --packets auto",
+        "scatter --tree kary:2:10 --from P4",
+        "scatter --network complete:6 --algorithm auto",
+        "gather --tree kary:3:10 --pacing turns",
+        "gather --tree kary:3:10 --pacing eager --packets 4",
+        "gather --tree kary:2:10 --to P4",
+        "gather --tree path:5 --algorithm certification",
+        "gather --tree star:6 --algorithm auto",
+        "gather --network torus:3x3 --algorithm auto",
+    ] {
+        let line = format!("{line} {links} --ports multi --format json");
+        let report = run(line.split_whitespace()).ok().report();
+        assert_eq!(report.value("/ports"), "multi", "{line}");
+        if line.starts_with("gather") {
+            assert_eq!(report.value("/sync"), "multi-port", "{line}");
+        }
+    }
+}
+
+/// The figures of spec-exchange, section 9.
+#[test]
+fn a_gather_by_all_ports_is_planned_with_the_time_that_it_takes() {
+    for (tree, lengths, steps) in [
+        ("path:6", "2,3,0,2,1", 20),
+        ("star:9", "equal:4", 7),
+        ("kary:2:15", "equal:3", 28),
+    ] {
+        let line = format!("plan gather --tree {tree} --lengths {lengths} --ports multi");
+        let plan = parsed(&format!("{line} --format json --summary"));
+        assert_eq!(plan["port_each_time_steps"], steps, "{tree}");
+    }
+}
+
+#[test]
+fn an_algorithm_with_one_port_is_refused() {
+    for (line, why) in [
+        (
+            "scatter --network complete:4 --algorithm linear",
+            "--ports multi: linear uses one port at a time",
+        ),
+        (
+            "scatter --tree path:3 --algorithm listed",
+            "--ports multi: listed uses one port at a time",
+        ),
+        (
+            "gather --tree path:3 --algorithm shoulder-tap",
+            "--ports multi: shoulder-tap uses one port at a time",
+        ),
+        (
+            "gather --network complete:4 --algorithm window",
+            "--ports multi: window uses one port at a time",
+        ),
+        (
+            "gather --tree star:4 --sync serial",
+            "--ports multi synchronises over all links at once: leave out --sync",
+        ),
+    ] {
+        refused(&format!("{line} --size 1KiB --ports multi"), &[why]);
+    }
+}

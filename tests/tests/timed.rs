@@ -1,0 +1,148 @@
+//! `flitcast plan` and `flitcast compare` in bytes and seconds: they predict what the real command
+//! predicts, count the steps of a plan in flits, and start nothing.
+
+use flitcast_tests::{parsed, refused, run, scratch};
+use serde_json::Value;
+
+fn planned(line: &str) -> Value {
+    parsed(&format!("plan {line} --format json"))
+}
+
+/// With a profile, the model of a plan is that of the run.
+#[test]
+fn a_plan_predicts_what_the_run_predicts() {
+    let dir = scratch();
+    let profile = dir.path().join("profile.toml");
+    let calibrate = format!(
+        "calibrate --tree star:5 --output {} --seconds 0.5",
+        profile.display()
+    );
+    run(calibrate.split_whitespace()).ok();
+    for line in [
+        "scatter --tree star:5 --lengths 9KiB,0,300KiB,1",
+        "gather --tree star:5 --size 200KiB --pacing turns",
+        "gather --network complete:5 --size 20KiB",
+        "broadcast --tree star:5 --size 1MiB",
+        "gossip --tree star:5 --size 64KiB",
+        "exchange --tree star:5 --size 20KiB",
+    ] {
+        let line = format!("{line} --profile {} --flit-size 16KiB", profile.display());
+        let (plan, run) = (planned(&line), parsed(&format!("{line} --format json")));
+        for key in [
+            "operation",
+            "algorithm",
+            "sync",
+            "pacing",
+            "tree",
+            "flit_bytes",
+        ] {
+            assert_eq!(plan[key], run[key], "{line}: {key}");
+        }
+        assert_eq!(plan["predicted_us"], run["round"]["predicted_us"], "{line}");
+        let times = |all: &Value| -> Vec<Value> {
+            let all = all["pes"].as_array().expect("a row for each PE").iter();
+            all.map(|pe| pe["predicted_us"].clone()).collect()
+        };
+        assert_eq!(times(&plan), times(&run), "{line}");
+    }
+}
+
+/// The steps are those of a plan in flits.
+#[test]
+fn steps_are_those_of_the_plan_in_flits() {
+    let link = "--link rate=1gbit --flit-size 16KiB";
+    for (operation, tree, size, lengths) in [
+        (
+            "scatter",
+            "--tree kary:2:8",
+            "--size 48KiB",
+            "--lengths equal:3",
+        ),
+        (
+            "gather",
+            "--tree kary:2:8",
+            "--size 48KiB",
+            "--lengths equal:3",
+        ),
+        (
+            "gather",
+            "--tree path:6",
+            "--size 32KiB",
+            "--lengths equal:2",
+        ),
+        ("broadcast", "--tree kary:3:9", "--size 160KiB", "--size 10"),
+        (
+            "gossip",
+            "--tree kary:2:7",
+            "--size 16KiB",
+            "--lengths equal:1",
+        ),
+        (
+            "exchange",
+            "--tree kary:2:7",
+            "--size 16KiB",
+            "--lengths each:1",
+        ),
+    ] {
+        let timed = planned(&format!("{operation} {tree} {size} {link}"));
+        let plan = planned(&format!("{operation} {tree} {lengths}"));
+        assert_eq!(
+            timed["time_steps"], plan["time_steps"],
+            "{operation} {tree}"
+        );
+    }
+}
+
+#[test]
+fn a_comparison_has_every_algorithm_and_begins_with_the_best() {
+    let line = "--network complete:6 --size 100KiB --link rate=100mbit,latency=1ms";
+    for (operation, names) in [
+        ("scatter", &["fdf", "linear", "binomial", "adaptive"][..]),
+        ("broadcast", &["rounds", "urgent"]),
+        (
+            "gossip",
+            &["circulate", "dissemination", "direct", "neighbour", "flood"],
+        ),
+        ("exchange", &["rounds", "shifts", "tree"]),
+    ] {
+        let compared = parsed(&format!("compare {operation} {line} --format json"));
+        let rows = compared["results"].as_array().expect("rows");
+        let time = |row: &Value| row["predicted_us"].as_f64().expect("a time");
+        assert!(rows.is_sorted_by_key(time), "{compared:#}");
+        assert!(rows.iter().all(|row| row["time_steps"].as_u64() > Some(0)));
+        for name in names {
+            assert!(
+                rows.iter().any(|row| row["algorithm"] == *name),
+                "{operation}: {name}"
+            );
+        }
+        // A choice considers predictions within 2 % as equal.
+        let plan = planned(&format!("{operation} {line}"));
+        let chosen = plan["choice"]["chosen"]["predicted_us"].as_f64();
+        assert!(
+            chosen <= Some(1.02 * time(&rows[0])),
+            "{operation}: {plan:#}"
+        );
+    }
+}
+
+#[test]
+fn what_a_plan_in_seconds_cannot_know_is_refused() {
+    let dir = scratch();
+    let file = dir.path().join("cluster.toml");
+    let text = "coordinator = \"127.0.0.1:7119\"
+tree = \"star:2\"
+[launch]
+kind = \"join\"
+";
+    std::fs::write(&file, text).expect("a cluster file");
+    let line = format!(
+        "plan gather --cluster {} --insecure --size 1MiB",
+        file.display()
+    );
+    refused(&line, &["the links between these hosts are not known"]);
+    refused(
+        "compare gather --tree star:3 --size 1MiB --link rate=1",
+        &["`1` has no unit"],
+    );
+}

@@ -138,7 +138,7 @@ pub async fn dial(
         .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
         .map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
-    sockets::fail_with_host(&stream, timeouts.silence).map_err(failed)?;
+    sockets::fail_with_host(&stream, timeouts.coordinator_gone()).map_err(failed)?;
     let secured = timeout(timeouts.handshake, security.call(stream, Name::Coordinator));
     secured
         .await

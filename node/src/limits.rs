@@ -33,6 +33,12 @@ impl Timeouts {
         limit.saturating_sub(2 * self.heartbeat).max(limit / 2)
     }
 
+    /// Returns the time after which a PE ends because the coordinator's host is gone. It is longer than
+    /// `silence`, so that the coordinator reports a PE whose host is gone, and not the PE's exit.
+    pub fn coordinator_gone(&self) -> Duration {
+        self.silence + 2 * self.heartbeat
+    }
+
     /// Returns the time limit of a new connection, so that it is closed when the time for a handshake
     /// has passed.
     pub fn greeting(&self) -> Duration {
@@ -86,7 +92,8 @@ impl Default for Timeouts {
 pub const FIRST_WORD: Duration = Duration::from_secs(30);
 
 /// Time without a message from a coordinator whose host answers: a user may have stopped it, by Ctrl-Z
-/// for example, and may continue it later. A dead host is detected within the silence limit.
+/// for example, and may continue it later. A dead host is detected earlier:
+/// see `Timeouts::coordinator_gone`.
 pub const STANDSTILL_OF_COORDINATOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Number of queued messages to or from the coordinator. There are a few a round, and the coordinator

@@ -58,7 +58,7 @@ pub enum NodeError {
     #[error("the coordinator closed the channel")]
     Abandoned,
     /// A message of the coordinator that is not expected now.
-    #[error("the coordinator said {said} {when}")]
+    #[error("the coordinator sent {said} {when}")]
     Unexpected {
         /// The message.
         said: String,

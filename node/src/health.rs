@@ -73,7 +73,7 @@ pub enum Unwell {
         source: io::Error,
     },
     /// The file is not updated any more.
-    #[error("{}: nobody has written it for {} s, so the PE is stuck, stopped or gone; it said last: {last}", path.display(), age.as_secs())]
+    #[error("{}: not updated for {} s, so the PE is stuck, stopped or gone; its last state: {last}", path.display(), age.as_secs())]
     Old {
         /// The path.
         path: PathBuf,
@@ -131,7 +131,7 @@ mod tests {
         let then = SystemTime::now() - Duration::from_secs(60);
         file.set_modified(then).unwrap();
         let old = check(&path).unwrap_err().to_string();
-        assert!(old.contains("nobody has written it for 6"), "{old}");
+        assert!(old.contains("not updated for 6"), "{old}");
         assert!(old.ends_with("it said last: P3 plays"), "{old}");
     }
 

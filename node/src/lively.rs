@@ -14,10 +14,10 @@ use tokio::time::{Instant, Sleep, sleep};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Lifeless {
     /// No byte arrived.
-    #[error("silent for {:.1} s", .0.as_secs_f64())]
+    #[error("has been silent for {:.1} s", .0.as_secs_f64())]
     Silent(Duration),
     /// No byte was accepted.
-    #[error("taking no bytes for {:.1} s", .0.as_secs_f64())]
+    #[error("has taken no bytes for {:.1} s", .0.as_secs_f64())]
     Stalled(Duration),
 }
 
@@ -199,7 +199,7 @@ mod tests {
                 ours.read_u8().await.expect_err("it is silent")
             };
             let (_open, error) = tokio::join!(talk, listen);
-            assert_eq!(error.to_string(), "silent for 3.0 s");
+            assert_eq!(error.to_string(), "has been silent for 3.0 s");
             assert_eq!(error.kind(), io::ErrorKind::TimedOut);
             let silent = Lifeless::Silent(PATIENCE.silence);
             assert_eq!(Lifeless::of(&error), Some(silent));
@@ -257,7 +257,7 @@ mod tests {
             };
             let (_open, written) = tokio::join!(take, ours.write_all(&[0; 100]));
             let error = written.expect_err("it is stalled");
-            assert_eq!(error.to_string(), "taking no bytes for 10.0 s");
+            assert_eq!(error.to_string(), "has taken no bytes for 10.0 s");
         });
     }
 }

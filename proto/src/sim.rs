@@ -115,7 +115,7 @@ pub enum SimulationFault {
         pe: PeId,
     },
     /// Nothing can happen any more, but the round is not over.
-    #[error("step {step}: the round stands still; unfinished: {unfinished:?}")]
+    #[error("step {step}: the round makes no progress; unfinished: {unfinished:?}")]
     Stalled {
         /// The step.
         step: u64,

@@ -265,7 +265,11 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     );
     refused(
         "gossip --network ring:5 --algorithm circgos:9,1,0 --lengths 5",
-        &["A is 9, and has to be 1 to 5", "a is 1, and", "1 length(s)"],
+        &[
+            "A is 9; it must be from 1 to 5",
+            "a is 1; it must",
+            "1 length(s)",
+        ],
     );
     refused(
         "gossip --network complete:4 --size 5 --ports multi",

@@ -459,23 +459,23 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "ring:9 --lengths equal:1 --algorithm direct",
-            "there are auto, approach1",
+            "use one of auto, approach1",
         ),
         (
             "ring:9 --lengths equal:1 --algorithm foo",
-            "there are auto, approach1",
+            "use one of auto, approach1",
         ),
         (
             "complete:9 --lengths equal:1 --algorithm cubgos",
-            "there are auto, dissemination",
+            "use one of auto, dissemination",
         ),
         (
             "complete:9 --lengths equal:1 --algorithm neighbour",
-            "do not come in pairs",
+            "9 PEs are an odd number",
         ),
         (
             "complete:9 --lengths equal:1 --algorithm dissemination:9",
-            "K is 9, and has to be 1 to 8",
+            "K is 9; it must be from 1 to 8",
         ),
         (
             "mesh:9x9 --lengths equal:1 --algorithm circgos:1,3,1",
@@ -491,11 +491,11 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "ring:9 --lengths equal:1 --algorithm circgos:1,5,1",
-            "b is 1, and has to be at least 2",
+            "b is 1; it must be at least 2",
         ),
         (
             "torus:9x9 --lengths equal:1 --algorithm torgos:3;2;1",
-            "A times all b is 6, and has to be the side, 9",
+            "the product of A and all b is 6; it must be the side, 9",
         ),
         (
             "torus:9x9 --lengths equal:1 --algorithm torgos:3;3",
@@ -507,7 +507,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "torus:6x6 --lengths equal:1 --algorithm cubgos",
-            "6, is no power of 3",
+            "6, is not a power of 3",
         ),
         (
             "torus:6x6 --lengths equal:1 --algorithm phases:1,3,1",

@@ -151,6 +151,6 @@ fn what_nothing_plays_is_refused() {
     );
     refused(
         "plan exchange --network complete:500 --lengths each:1000 --simulate",
-        &["crossings of edges are too many to keep"],
+        &["crossings of edges are too many"],
     );
 }

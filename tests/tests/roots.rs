@@ -211,6 +211,6 @@ fn nobody_starts_from_a_pe_that_there_is_not() {
     let words = ["scatter", "--tree", "path:3", "--from", "P2"];
     let finished = done(&words, &input, &dir.path().join("out"));
     assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    let told = "`p2` is the root of the tree and has no message of its own; this tree has p0..p1";
+    let told = "`p2` is the root of the tree, which has no message; this tree has p0..p1";
     assert!(finished.stderr.contains(told), "{}", finished.stderr);
 }

@@ -107,7 +107,7 @@ fn drawings_have_every_pe_and_every_edge() {
     assert!(!svg.contains("NaN") && !svg.contains("href") && !svg.contains("<script"));
     refused(
         "tree --tree star:5001 --format svg",
-        &["5001 PEs are too many to draw, at most 5000"],
+        &["5001 PEs are too many to draw; the limit is 5000"],
     );
 }
 

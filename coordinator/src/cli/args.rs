@@ -12,6 +12,7 @@ use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
 use crate::commands::kept::{DownArgs, KeepArgs, StatusArgs, UpArgs};
 use crate::commands::leash::{LeashArgs, StageArgs};
+#[cfg(feature = "packaging")]
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::map::MapArgs;
 use crate::commands::node::{HealthArgs, NodeArgs};
@@ -128,8 +129,10 @@ pub enum Command {
     /// Keep a cluster: `flitcast up` runs this in the background.
     #[command(hide = true)]
     Keep(KeepArgs),
+    #[cfg(feature = "packaging")]
     /// Print the shell script that completes command lines.
     Completions(CompletionsArgs),
+    #[cfg(feature = "packaging")]
     /// Write the manual pages, one for each command.
     Man(ManArgs),
     /// Make the certificates by which the processes of a cluster authenticate each other.

@@ -7,15 +7,19 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser as _};
-use tracing_subscriber::EnvFilter;
+#[cfg(feature = "packaging")]
+use clap::CommandFactory as _;
+use clap::Parser as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{fmt, registry};
 
 use crate::commands::bench::{Bench, BenchArgs};
 use crate::commands::check::CheckArgs;
 use crate::commands::map::{Map, MapArgs};
 use crate::commands::{
-    bench, ca, calibrate, check, compare, kept, manual, map, node, plan, timed, transfer, tree,
-    watch,
+    bench, ca, calibrate, check, compare, kept, map, node, plan, timed, transfer, tree, watch,
 };
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
@@ -109,12 +113,10 @@ fn run(cli: Cli) -> ExitCode {
         Command::Status(args) => kept::status(&args, &logs),
         Command::Down(args) => kept::down(&args),
         Command::Keep(args) => kept::keep(args, &logs),
-        Command::Completions(args) => print_with(|out| {
-            let printed: Result<_, Vec<String>> =
-                Ok(manual::completions(&args, Cli::command(), out));
-            printed
-        }),
-        Command::Man(args) => print_with(|out| manual::man(&args, Cli::command(), out)),
+        #[cfg(feature = "packaging")]
+        Command::Completions(args) => print_with(|out| args.run(Cli::command(), out)),
+        #[cfg(feature = "packaging")]
+        Command::Man(args) => print_with(|out| args.run(Cli::command(), out)),
         Command::Watch(args) => print_with(|out| watch::run(&args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
         Command::Scatter(args) => {
@@ -155,23 +157,22 @@ fn start_logging(format: LogFormat, verbose: u8) -> Result<(), String> {
         .ok()
         .filter(|filter| !filter.is_empty());
     let text = by_user.as_deref().unwrap_or(by_flag);
-    let filter = EnvFilter::builder()
-        .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
-        .parse(text)
-        .map_err(|error| format!("RUST_LOG {text}: {error}"));
+    let filter = text.parse::<Targets>().map_err(|error| {
+        format!("RUST_LOG {text}: {error}; write for example flitcast_node=debug")
+    });
     let (filter, result) = match filter {
         Ok(filter) => (filter, Ok(())),
-        Err(fault) => (EnvFilter::default(), Err(fault)),
+        Err(fault) => (Targets::new(), Err(fault)),
     };
-    let messages = format!("{}=trace", stderr::MESSAGES).parse();
-    let filter = filter.add_directive(messages.map_err(|error| format!("{error}"))?);
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(LogLines)
-        .with_env_filter(filter);
+    let filter = filter.with_target(stderr::MESSAGES, LevelFilter::TRACE);
+    let lines = fmt::layer().with_writer(LogLines);
     match format {
-        LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).init(),
+        LogFormat::Text => {
+            let lines = lines.with_ansi(std::io::stderr().is_terminal());
+            registry().with(filter).with(lines).init();
+        }
         LogFormat::Json => {
-            subscriber.json().init();
+            registry().with(filter).with(lines.json()).init();
             std::panic::set_hook(Box::new(|panic| stderr::error(panic)));
         }
     }

@@ -48,33 +48,44 @@ pub struct ManError {
     source: io::Error,
 }
 
-/// Prints the completion script for `command`.
-///
-/// # Errors
-///
-/// Returns an error if the output cannot be written.
-pub fn completions(
-    args: &CompletionsArgs,
-    mut command: Command,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    // `generate` would panic if writing failed, so it writes to memory.
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "flitcast", &mut script);
-    out.write_all(&script)
+impl CompletionsArgs {
+    /// Prints the completion script for `command`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the output cannot be written.
+    pub fn run(
+        self,
+        mut command: Command,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, Vec<ManError>> {
+        // `generate` would panic if writing failed, so it writes to memory.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut command, "flitcast", &mut script);
+        Ok(out.write_all(&script))
+    }
 }
 
-/// Writes a page for each subcommand of `command`, and prints their number.
-///
-/// # Errors
-///
-/// Returns an error for the first page that cannot be written.
-pub fn man(
-    args: &ManArgs,
+impl ManArgs {
+    /// Writes a page for each subcommand of `command`, and prints their number.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for the first page that cannot be written.
+    pub fn run(
+        self,
+        command: Command,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, Vec<ManError>> {
+        write_pages(&self.folder, command, out)
+    }
+}
+
+fn write_pages(
+    folder: &Path,
     command: Command,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, Vec<ManError>> {
-    let folder = &args.folder;
     let failed = |path: &Path, source| {
         let path = path.to_owned();
         vec![ManError { path, source }]

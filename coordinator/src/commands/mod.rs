@@ -7,6 +7,7 @@ pub mod check;
 pub mod compare;
 pub mod kept;
 pub mod leash;
+#[cfg(feature = "packaging")]
 pub mod manual;
 pub mod map;
 pub mod node;

@@ -47,9 +47,11 @@ const WAIT: Duration = Duration::from_secs(60);
 /// An error in the command line of a PE that joins.
 #[derive(Debug, Error)]
 enum JoinFault {
-    #[error("say which PE to play: --pe I")]
+    #[error("--pe: missing; give the number of the PE, --pe I")]
     NoPe,
-    #[error("--pe {0}: with --join slurm, SLURM_PROCID says which PE this is")]
+    #[error(
+        "--pe {0}: not allowed with --join slurm, which reads the number from SLURM_PROCID; remove it"
+    )]
     TwoPes(u32),
     #[error("--join slurm: {0}")]
     Slurm(#[from] SlurmFault),

@@ -22,7 +22,7 @@ pub enum RuntimeDirError {
         source: io::Error,
     },
     /// A symbolic link, or not a directory: another user may have created it.
-    #[error("{} is no directory: remove it", .0.display())]
+    #[error("{} is not a directory; remove it", .0.display())]
     NoDirectory(PathBuf),
     /// The directory belongs to another user.
     #[error("{} belongs to user {owner}: set XDG_RUNTIME_DIR to a directory of your own", path.display())]

@@ -24,7 +24,7 @@ pub struct ExchangeFlitsArgs {
 pub enum ExchangeFlitsError {
     /// No option gives the lengths.
     #[error(
-        "say what every PE has for every other: --lengths each:F, F flits, or --matrix FILE.csv"
+        "the lengths are missing: give --lengths each:F, F flits from every PE to every other, or --matrix FILE.csv"
     )]
     NothingToExchange,
     /// A list or pattern of lengths instead of one length.

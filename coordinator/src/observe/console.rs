@@ -2,10 +2,10 @@
 //! stderr is a terminal.
 
 use std::io::{self, Write as _};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use flitcast_proto::{PeId, RoundId};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::observe::phase::Phase;
 use crate::system::terminal;
@@ -26,35 +26,32 @@ pub fn left_ns(moved: u64, total: u64, elapsed: Duration, predicted_ns: u64) -> 
 /// A shared handle for output on stderr.
 #[derive(Clone, Debug)]
 pub struct Console {
-    bar: ProgressBar,
+    bar: Arc<Mutex<Bar>>,
 }
 
 impl Console {
     /// Creates a console; it shows a progress bar if stderr is a terminal.
     pub fn new() -> Console {
-        let target = match terminal::size(io::stderr()) {
-            Some(_) if !stderr::is_json() => {
-                ProgressDrawTarget::term_like_with_hz(Box::new(Terminal), 10)
-            }
-            _ => ProgressDrawTarget::hidden(),
+        let bar = Bar {
+            is_shown: !stderr::is_json() && terminal::size(io::stderr()).is_some(),
+            ..Bar::default()
         };
-        let bar = ProgressBar::with_draw_target(Some(0), target);
-        bar.set_style(
-            ProgressStyle::with_template("{prefix} [{bar:30}] {msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_bar())
-                .progress_chars("=> "),
-        );
+        let bar = Arc::new(Mutex::new(bar));
         Console { bar }
+    }
+
+    fn bar(&self) -> MutexGuard<'_, Bar> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Prints what the user should know, without damaging the progress bar.
     pub fn note(&self, text: &str) {
-        self.bar.suspend(|| stderr::note(text));
+        self.bar().suspend(|| stderr::note(text));
     }
 
     /// Passes on a line that a PE or its command has written on stderr.
     pub fn line_of(&self, pe: PeId, line: &str) {
-        self.bar.suspend(|| stderr::line_of(pe, line));
+        self.bar().suspend(|| stderr::line_of(pe, line));
     }
 
     /// Shows that `edges` of `of` edges have been measured.
@@ -62,35 +59,30 @@ impl Console {
         if edges == 0 {
             self.begin("measuring".to_owned(), of as u64);
         }
-        self.bar.set_position(edges as u64);
         let edge = (edges + 1).min(of);
-        self.bar.set_message(format!("edge {edge} of {of}"));
+        self.bar()
+            .show(edges as u64, format!("edge {edge} of {of}"));
     }
 
     /// Starts the progress bar of a round of `bytes` bytes.
     pub fn begin(&self, name: String, bytes: u64) {
-        self.bar.reset();
-        self.bar.set_length(bytes.max(1));
-        self.bar.set_prefix(name);
+        let mut bar = self.bar();
+        (bar.name, bar.total) = (name, bytes.max(1));
+        bar.show(0, String::new());
     }
 
     /// Shows that `moved` bytes have moved after `elapsed`, and the estimated remaining time.
     pub fn moved(&self, moved: u64, elapsed: Duration, predicted_ns: u64) {
-        let total = self.bar.length().unwrap_or(1);
+        let mut bar = self.bar();
+        let total = bar.total;
         let left = left_ns(moved, total, elapsed, predicted_ns);
-        self.bar.set_position(moved);
-        self.bar.set_message(format!(
-            "{} of {}, {} left",
-            Bytes(moved),
-            Bytes(total),
-            Nanos(left)
-        ));
+        let text = format!("{} of {}, {} left", Bytes(moved), Bytes(total), Nanos(left));
+        bar.show(moved, text);
     }
 
     /// Shows that `done` of `of` commands have ended successfully.
     pub fn done(&self, done: usize, of: usize) {
-        self.bar.set_position(done as u64);
-        self.bar.set_message(format!("{done} of {of} done"));
+        self.bar().show(done as u64, format!("{done} of {of} done"));
     }
 
     /// Prints that a round has taken `times` times as long as predicted so far.
@@ -102,69 +94,82 @@ impl Console {
 
     /// Removes the progress bar.
     pub fn clear(&self) {
-        self.bar.finish_and_clear();
+        let mut bar = self.bar();
+        bar.erase();
+        bar.is_shown = false;
     }
 }
 
-/// The terminal on stderr, as the progress bar draws on it.
-#[derive(Debug)]
-struct Terminal;
+/// Number of characters between the brackets of the progress bar.
+const CELLS: u64 = 30;
 
-/// The width of a terminal that does not know its own.
+/// Minimum time from one drawing of the progress bar to the next.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// The width of a terminal that does not report its own.
 const USUAL_COLUMNS: usize = 80;
 
-impl Terminal {
-    fn put(&self, text: &str) -> io::Result<()> {
-        let mut terminal = LogLine::DROPPABLE;
-        terminal.write_all(text.as_bytes())
-    }
+/// A progress bar: one line at the end of the output on stderr.
+#[derive(Debug, Default)]
+struct Bar {
+    is_shown: bool,
+    name: String,
+    done: u64,
+    total: u64,
+    text: String,
+    /// When it was drawn, while it is on the terminal.
+    drawn: Option<Instant>,
 }
 
-impl TermLike for Terminal {
-    fn width(&self) -> u16 {
+impl Bar {
+    /// Changes the bar; draws it if it was not drawn a moment ago.
+    fn show(&mut self, done: u64, text: String) {
+        (self.done, self.text) = (done, text);
+        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW);
+        if self.is_shown && is_due {
+            self.draw();
+        }
+    }
+
+    /// Prints something above the bar.
+    fn suspend(&mut self, print: impl FnOnce()) {
+        let was_drawn = self.drawn.is_some();
+        self.erase();
+        print();
+        if was_drawn {
+            self.draw();
+        }
+    }
+
+    fn draw(&mut self) {
         let columns = terminal::size(io::stderr()).map(|(_, columns)| columns);
         let columns = columns.filter(|&columns| columns > 0);
-        columns.unwrap_or(USUAL_COLUMNS) as u16
+        let line = self.line(columns.unwrap_or(USUAL_COLUMNS));
+        self.put(&format!("\r\x1b[2K{line}"));
+        self.drawn = Some(Instant::now());
     }
 
-    fn move_cursor_up(&self, n: usize) -> io::Result<()> {
-        self.put(&control(n, 'A'))
+    fn erase(&mut self) {
+        if self.drawn.take().is_some() {
+            self.put("\r\x1b[2K");
+        }
     }
 
-    fn move_cursor_down(&self, n: usize) -> io::Result<()> {
-        self.put(&control(n, 'B'))
+    /// Returns the bar as text that is narrower than the terminal, so that it is one line.
+    fn line(&self, columns: usize) -> String {
+        let share = u128::from(self.done.min(self.total)) * u128::from(CELLS);
+        let filled = (share / u128::from(self.total.max(1))) as usize;
+        let mut cells = "=".repeat(filled);
+        if filled < CELLS as usize {
+            cells.push('>');
+        }
+        let line = format!("{} [{cells:30}] {}", self.name, self.text);
+        line.chars().take(columns.saturating_sub(1)).collect()
     }
 
-    fn move_cursor_right(&self, n: usize) -> io::Result<()> {
-        self.put(&control(n, 'C'))
-    }
-
-    fn move_cursor_left(&self, n: usize) -> io::Result<()> {
-        self.put(&control(n, 'D'))
-    }
-
-    fn write_line(&self, text: &str) -> io::Result<()> {
-        self.put(&format!("{text}\n"))
-    }
-
-    fn write_str(&self, text: &str) -> io::Result<()> {
-        self.put(text)
-    }
-
-    fn clear_line(&self) -> io::Result<()> {
-        self.put("\r\x1b[2K")
-    }
-
-    fn flush(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Returns the sequence that moves the cursor `n` places in a direction.
-fn control(n: usize, direction: char) -> String {
-    match n {
-        0 => String::new(),
-        n => format!("\x1b[{n}{direction}"),
+    fn put(&self, text: &str) {
+        // The writer puts it into a queue, which does not fail.
+        let _ = LogLine::DROPPABLE.write_all(text.as_bytes());
     }
 }
 
@@ -179,7 +184,7 @@ mod tests {
             let told: Vec<String> = (0..=of)
                 .map(|edges| {
                     console.measured(edges, of);
-                    console.bar.message()
+                    console.bar().text.clone()
                 })
                 .collect();
             let expected = (1..=of)
@@ -187,5 +192,21 @@ mod tests {
                 .map(|edge| format!("edge {edge} of {of}"));
             assert_eq!(told, expected.collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_bar_is_one_line_of_the_terminal() {
+        let bar = |done| Bar {
+            name: "round 1".to_owned(),
+            total: 1 << 60,
+            done,
+            text: "half".to_owned(),
+            ..Bar::default()
+        };
+        let half = format!("round 1 [{}>{}] half", "=".repeat(15), " ".repeat(14));
+        assert_eq!(bar(1 << 59).line(80), half);
+        assert_eq!(bar(1 << 59).line(20), half[..19]);
+        let full = format!("round 1 [{}] half", "=".repeat(30));
+        assert_eq!(bar(u64::MAX).line(80), full);
     }
 }

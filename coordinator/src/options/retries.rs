@@ -9,11 +9,11 @@ pub const MOST: u32 = 16;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RetryFault {
     /// Not a number in its range.
-    #[error("`{0}` is no whole number from 0 to {MOST}")]
+    #[error("`{0}` is not an integer from 0 to {MOST}")]
     Number(String),
     /// A retry combined with repeated rounds, which are timed.
     #[error(
-        "it does not go with --rounds {0}: a round that lost a PE is on another tree, and not to be compared with the others"
+        "it cannot be combined with --rounds {0}: a round that lost a PE runs on another tree and cannot be compared with the others"
     )]
     Rounds(u64),
 }
@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(parse("16"), Ok(16));
         for wrong in ["17", "-1", "+1", "", "two", "1.5", "99999999999999999999"] {
             let fault = parse(wrong).expect_err(wrong);
-            let expected = format!("`{wrong}` is no whole number from 0 to 16");
+            let expected = format!("`{wrong}` is not an integer from 0 to 16");
             assert_eq!(fault.to_string(), expected);
         }
     }

@@ -8,7 +8,7 @@
 //! the user. Nothing here starts a process.
 //!
 //! A running cluster is never rearranged: a new one starts in some 10 ms, and has no connection or
-//! frame of a round that failed. Of its files it has only those of messages that it continues.
+//! frame of a round that failed. It has only those files that belong to messages that it continues.
 
 mod held;
 mod kept_record;

@@ -59,7 +59,7 @@ pub enum ResumeError {
     },
     /// Files that are dealt differently than before, so that some would arrive twice or never.
     #[error(
-        "--input: {} is not what it was, so that its files would be dealt otherwise: {pe}'s message was {was} bytes long and is {is} now", input.display()
+        "--input: {} has changed, so that its files would be distributed differently: {pe}'s message was {was} bytes long and is {is} bytes now", input.display()
     )]
     DealtOtherwise {
         /// The first PE whose message differs.

@@ -36,7 +36,7 @@ pub enum TooMuch {
         crossings: u64,
     },
     /// A number of PEs for which even one flit each is too much.
-    #[error("{pes} PEs are too many to plan this for, at most {MOST_PES} are supported")]
+    #[error("{pes} PEs are too many to plan this; the limit is {MOST_PES}")]
     Pes {
         /// Number of PEs.
         pes: usize,

@@ -68,7 +68,7 @@ pub enum PayloadError {
         others: Others,
     },
     /// The input directory has an entry for the root.
-    #[error("`p{}` is the root of the tree and has no message of its own; {others}", .root.0)]
+    #[error("`p{}` is the root of the tree, which has no message; {others}", .root.0)]
     NamesRoot {
         /// The root.
         root: PeId,
@@ -82,7 +82,7 @@ pub enum PayloadError {
         name: PathBuf,
     },
     /// The entry of a PE in the input of an exchange is not a folder.
-    #[error("{} is no folder: it should be one with an entry p1, p2, .. for each PE that {pe} has something for", shown(.folder))]
+    #[error("{} is not a folder; make it a folder with an entry p1, p2, .. for each PE that {pe} has a message for", shown(.folder))]
     NoFolder {
         /// The entry.
         folder: PathBuf,
@@ -100,7 +100,7 @@ pub enum PayloadError {
         others: Others,
     },
     /// The root is the only PE, so its files cannot be dealt.
-    #[error("the files below {} can be dealt to nobody; this tree has no PE but {root}", shown(.dir))]
+    #[error("the files below {} cannot be distributed: the only PE is {root}", shown(.dir))]
     NobodyToDealTo {
         /// The directory to be dealt.
         dir: PathBuf,

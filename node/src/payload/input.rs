@@ -286,7 +286,7 @@ mod tests {
                 "`foo` names no PE; this tree has p1..p7".to_owned(),
                 "`p` names no PE; this tree has p1..p7".to_owned(),
                 "`p+1` names no PE; this tree has p1..p7".to_owned(),
-                "`p0` is the root of the tree and has no message of its own; \
+                "`p0` is the root of the tree, which has no message; \
                  this tree has p1..p7"
                     .to_owned(),
                 "`p01` names no PE; this tree has p1..p7".to_owned(),
@@ -321,7 +321,7 @@ mod tests {
                 read_input_dir(dir.path(), with_root(root, 4)).expect_err("P3 is the root");
             messages(&faults)
         };
-        let end = "is the root of the tree and has no message of its own; this tree has";
+        let end = "is the root of the tree, which has no message; this tree has";
         assert_eq!(told(3), [format!("`p3` {end} p0..p2")]);
         fs::rename(dir.path().join("p3"), dir.path().join("p2"))?;
         assert_eq!(told(2), [format!("`p2` {end} p0..p3 but p2")]);
@@ -380,8 +380,8 @@ mod tests {
                 format!("`p9` names no PE; {there}"),
                 format!("`y` names no PE; {there}"),
                 format!(
-                    "`{}/p0` is no folder: it should be one with an entry p1, p2, .. for each PE \
-                     that P0 has something for",
+                    "`{}/p0` is not a folder; make it a folder with an entry p1, p2, .. for each PE \
+                     that P0 has a message for",
                     dir.path().display()
                 ),
                 "`p1/p1`: a PE has no message for itself".to_owned(),

@@ -53,12 +53,12 @@ enum TaskError {
         path: PathBuf,
         source: io::Error,
     },
-    #[error("`{}` is no working folder of `flitcast map`", .0.display())]
+    #[error("`{}` is not a working folder of `flitcast map`", .0.display())]
     NotOurs(PathBuf),
     #[error("there is no shard at `{}`", .0.display())]
     NoShard(PathBuf),
     #[error(
-        "it wrote a file of its own called `{0}`, where what it says on {0} is to be put: have it take another name"
+        "it wrote a file named `{0}`, the name of the file for its {0}; have it use another name"
     )]
     Taken(&'static str),
     #[error("what it wrote cannot be sent: {0}")]

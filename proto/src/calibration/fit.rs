@@ -97,7 +97,7 @@ pub enum FitError {
         found: usize,
     },
     /// The search across sizes supports at most [`MAX_SIZES`].
-    #[error("bursts of {found} sizes: at most {MAX_SIZES} are supported")]
+    #[error("bursts of {found} sizes; the limit is {MAX_SIZES}")]
     TooManySizes {
         /// Number of sizes.
         found: usize,

@@ -34,7 +34,7 @@ pub enum Algorithm {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Another word.
-    #[error("`{0}` is no way to gossip: there are {ALL}")]
+    #[error("`{0}` is not a gossip algorithm; use one of {ALL}")]
     Unknown(String),
     /// A name without its numbers, or with invalid ones.
     #[error("`{given}` does not have the form {form}, with whole numbers up to {MAX_NUMBER}")]

@@ -32,19 +32,19 @@ pub struct Grid {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArenaError {
     /// A ring of one or two PEs has an edge twice.
-    #[error("{0} PEs are no ring: take at least 3, or array:{0}")]
+    #[error("{0} PEs are too few for a ring; use at least 3, or array:{0}")]
     ShortRing(usize),
     /// A torus with such a side has an edge twice.
-    #[error("a side of {0} is no ring: a torus has sides of at least 3; take a mesh")]
+    #[error("a side of {0} is too short for a torus, whose sides have at least 3 PEs; use a mesh")]
     ShortSide(usize),
     /// A line of one PE.
-    #[error("a side of 1 has nobody to gossip with: sides are at least 2")]
+    #[error("a side of 1 is too short; use sides of at least 2")]
     NoSide,
     /// A network of one PE.
-    #[error("one PE has nobody to gossip with: take at least 2")]
+    #[error("one PE cannot gossip; use at least 2")]
     Alone,
     /// More than [`MAX_PES`].
-    #[error("{0} PEs are too many to plan what each gets from each: at most {MAX_PES} are")]
+    #[error("{0} PEs are too many to plan every PE's messages; the limit is {MAX_PES}")]
     TooMany(usize),
     /// Another network.
     #[error("a gossip is planned on ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N")]

@@ -21,7 +21,7 @@ pub enum Way {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The algorithm is for other networks.
-    #[error("it is not for a {arena}: there are {}", .fit)]
+    #[error("it does not run on a {arena}; use one of {}", .fit)]
     Network {
         /// The network.
         arena: String,
@@ -29,7 +29,7 @@ pub enum Unfit {
         fit: &'static str,
     },
     /// A.
-    #[error("A is {given}, and has to be 1 to {most}, the PEs of a line")]
+    #[error("A is {given}; it must be from 1 to {most}, the number of PEs of a line")]
     Heads {
         /// The given value.
         given: usize,
@@ -37,10 +37,10 @@ pub enum Unfit {
         most: usize,
     },
     /// a.
-    #[error("a is {0}, and has to be at least 2")]
+    #[error("a is {0}; it must be at least 2")]
     Division(usize),
     /// b or x.
-    #[error("{name} is {given}, and has to be at least {least}, half of {of} rounded down")]
+    #[error("{name} is {given}; it must be at least {least}, half of {of} rounded down")]
     Steps {
         /// The name of the parameter, b or x_j.
         name: String,
@@ -52,7 +52,7 @@ pub enum Unfit {
         of: usize,
     },
     /// A * prod(b_j).
-    #[error("A times all b is {given}, and has to be the side, {side}")]
+    #[error("the product of A and all b is {given}; it must be the side, {side}")]
     Product {
         /// The given product.
         given: u128,
@@ -70,19 +70,19 @@ pub enum Unfit {
         needed: usize,
     },
     /// A torus or a mesh whose sides differ.
-    #[error("the sides of a {arena} differ: approach1, approach2[:A] and phases:.. do not mind")]
+    #[error("the sides of a {arena} differ; use approach1, approach2[:A] or phases:..")]
     Sides {
         /// The network.
         arena: String,
     },
     /// A side other than a power of 3.
-    #[error("the side, {0}, is no power of 3: take torgos:..")]
+    #[error("the side, {0}, is not a power of 3; use torgos:..")]
     NoPowerOf3(usize),
     /// Neighbours without a partner.
-    #[error("{0} PEs do not come in pairs: take circulate, or dissemination")]
+    #[error("{0} PEs are an odd number; use circulate or dissemination")]
     Odd(usize),
     /// A number of packets at a time that is never sent.
-    #[error("K is {given}, and has to be 1 to {most}, the other PEs")]
+    #[error("K is {given}; it must be from 1 to {most}, the number of other PEs")]
     Ports {
         /// The given number.
         given: usize,

@@ -9,7 +9,7 @@ use crate::PeId;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
     /// A control item that is not allowed in this phase of this algorithm.
-    #[error("{from} sent {item:?}, which has no place {phase}")]
+    #[error("{from} sent {item:?}, which is not allowed {phase}")]
     UnexpectedControl {
         /// The neighbour.
         from: PeId,
@@ -27,7 +27,7 @@ pub enum Violation {
         message: Message,
     },
     /// A message from a neighbour that is not its sender now.
-    #[error("{from} sent the message of {} out of turn", message.pe())]
+    #[error("{from} sent the message of {}, which is not expected now", message.pe())]
     OutOfTurn {
         /// The neighbour.
         from: PeId,
@@ -55,7 +55,7 @@ pub enum Violation {
         message: Message,
     },
     /// A flit with a digest before the last one, or a last flit without one.
-    #[error("{from} sent the message of {} in flits that do not make it up", message.pe())]
+    #[error("{from} sent the message of {} in flits that contradict its digest", message.pe())]
     Torn {
         /// The neighbour.
         from: PeId,

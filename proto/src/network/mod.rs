@@ -5,11 +5,8 @@
 //! and [`broadcast`] compute a [`Tree`](crate::Tree) from it. Messages, lengths and schedules are
 //! elsewhere, nothing here reads a file, and no function is recursive.
 //!
-//! The graph is a petgraph [`Csr`]: sorted rows of neighbours in one array, four bytes for each end
-//! of an edge. petgraph also traverses it ([`petgraph::visit::Bfs`]). Its matchings are for general
-//! graphs without weights, and its shortest paths use hash maps whose order differs from run to
-//! run. So the matching in `rounds` is implemented here, and nothing of petgraph that hashes is
-//! used.
+//! The graph is in compressed sparse row format: the sorted neighbours of all nodes in one array,
+//! four bytes for each end of an edge.
 
 pub mod cover;
 mod exact;
@@ -19,9 +16,6 @@ mod spec;
 
 pub use spanning::{Spanning, SpanningError, bfs, broadcast, broadcast_lower_bound};
 pub use spec::{NetworkSpec, NetworkSpecError};
-
-use petgraph::Directed;
-use petgraph::csr::Csr;
 
 use crate::tree::MAX_PES;
 
@@ -36,8 +30,10 @@ pub const MAX_EDGES: usize = 1 << 24;
 /// disconnected.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Contains each edge once in each direction.
-    graph: Csr<(), (), Directed, u32>,
+    /// Neighbours of node 0 in increasing order, those of node 1, and so on: each edge twice.
+    neighbours: Vec<u32>,
+    /// Index in `neighbours` of each node's first neighbour, and at the end the length.
+    starts: Vec<u32>,
 }
 
 /// A fault of a set of edges.
@@ -114,25 +110,26 @@ impl Network {
         }
         both_ways.sort_unstable();
         both_ways.dedup();
-        let mut graph = match Csr::from_sorted_edges(&both_ways) {
-            Ok(graph) => graph,
-            Err(unsorted) => unreachable!("sorted just above: {unsorted:?}"),
-        };
-        for _ in graph.node_count()..nodes {
-            graph.add_node(());
+        let mut starts = vec![0; nodes + 1];
+        for (from, _) in &both_ways {
+            starts[*from as usize + 1] += 1;
         }
-        Ok(Network { graph })
+        for node in 0..nodes {
+            starts[node + 1] += starts[node];
+        }
+        let neighbours = both_ways.into_iter().map(|(_, to)| to).collect();
+        Ok(Network { neighbours, starts })
     }
 
     /// Returns the number of nodes: at least 1, at most [`MAX_PES`].
     #[allow(clippy::len_without_is_empty)] // It never is.
     pub fn len(&self) -> usize {
-        self.graph.node_count()
+        self.starts.len() - 1
     }
 
     /// Returns the number of edges.
     pub fn edges(&self) -> usize {
-        self.graph.edge_count() / 2
+        self.neighbours.len() / 2
     }
 
     /// Returns the two ends of each edge, the smaller number first.
@@ -157,7 +154,8 @@ impl Network {
 
     /// Returns the neighbours of a node in increasing order.
     pub fn neighbours(&self, node: u32) -> &[u32] {
-        self.graph.neighbors_slice(node)
+        let [start, end] = [node, node + 1].map(|node| self.starts[node as usize] as usize);
+        &self.neighbours[start..end]
     }
 }
 

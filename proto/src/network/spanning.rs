@@ -5,9 +5,8 @@
 //! broadcast, so its tree is near a minimum broadcast tree. `exact` and `rounds` search for trees;
 //! this module chooses among them.
 
+use std::collections::VecDeque;
 use std::fmt;
-
-use petgraph::visit::Bfs;
 
 use crate::{PeId, Tree};
 
@@ -177,12 +176,15 @@ pub(super) fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningE
         return Err(SpanningError::NoSuchRoot { root, last });
     }
     let mut depths = vec![NEVER; network.len()];
-    let mut walk = Bfs::new(&network.graph, root);
-    while let Some(node) = walk.next(&network.graph) {
-        // Nodes are visited level by level, so all nodes of the level above have their depths.
-        let above = network.neighbours(node).iter().map(|&n| depths[n as usize]);
-        let above = above.min().filter(|_| node != root);
-        depths[node as usize] = above.map_or(0, |depth| depth + 1);
+    depths[root as usize] = 0;
+    let mut visited = VecDeque::from([root]);
+    while let Some(node) = visited.pop_front() {
+        for &next in network.neighbours(node) {
+            if depths[next as usize] == NEVER {
+                depths[next as usize] = depths[node as usize] + 1;
+                visited.push_back(next);
+            }
+        }
     }
     let unreached = (0..network.len() as u32).filter(|&node| depths[node as usize] == NEVER);
     let nodes: Vec<u32> = unreached.clone().take(NAMED).collect();

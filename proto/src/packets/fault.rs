@@ -9,7 +9,7 @@ use crate::PeId;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PacketsFault {
     /// A number of flits whose times would exceed 128 bits.
-    #[error("{flits} flits together are too many to plan in packets, at most {MAX_FLITS} are")]
+    #[error("{flits} flits are too many to plan in packets; the limit is {MAX_FLITS}")]
     Flits {
         /// The number of flits.
         flits: u128,

@@ -35,7 +35,9 @@ pub struct LinkCost {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LinkCostError {
     /// Neither an integer nor a fraction.
-    #[error("`{0}` is no set-up cost: an integer or a fraction of a flit's time, 20 or 3/2, say")]
+    #[error(
+        "`{0}` is not a set-up cost; give an integer or a fraction of a flit's time, for example 20 or 3/2"
+    )]
     Form(String),
     /// A denominator of 0.
     #[error("`{0}` divides by 0")]

@@ -42,10 +42,10 @@ pub enum Cause {
     #[error(transparent)]
     Fault(#[from] RoundFault),
     /// The round requests another poll at once, again and again.
-    #[error("the round is due for ever")]
+    #[error("the round requests another poll without end")]
     Spins,
     /// A message of the coordinator that is not expected now.
-    #[error("the coordinator said {0}")]
+    #[error("the coordinator sent {0}")]
     Unexpected(String),
 }
 

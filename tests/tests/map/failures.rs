@@ -77,7 +77,7 @@ fn an_entry_that_cannot_be_sent_is_the_only_one_that_is_lost() {
             "error: P1: not in its result: `away` is refused: its target `/etc` is absolute",
             "error: P1: not in its result: `d/pipe` is refused: it is a fifo",
             "error: P1: not in its result: `pipe` is refused: it is a fifo",
-            "error: P2: it wrote a file of its own called `stdout`",
+            "error: P2: it wrote a file named `stdout`",
         ],
     );
     place.assert_results(&["p1", "p3"], &[]);

@@ -82,13 +82,13 @@ fn what_does_not_agree_with_the_record_is_told_at_once() {
 #[test]
 fn a_number_of_retries_that_there_cannot_be_is_refused() {
     for (retry, rounds, expected) in [
-        ("17", "1", "--retry: `17` is no whole number from 0 to 16"),
+        ("17", "1", "--retry: `17` is not an integer from 0 to 16"),
         (
             "once",
             "3",
-            "--retry: `once` is no whole number from 0 to 16",
+            "--retry: `once` is not an integer from 0 to 16",
         ),
-        ("1", "3", "--retry: it does not go with --rounds 3"),
+        ("1", "3", "--retry: it cannot be combined with --rounds 3"),
     ] {
         let line = ["gather", "--tree", "path:2", "--size", "no size"];
         let more = ["--retry", retry, "--rounds", rounds];

@@ -5,20 +5,26 @@ use super::measure::Figures;
 use crate::rounds::outcome::Spread;
 
 /// Returns the header and the lines.
-///
-/// # Errors
-///
-/// Returns an error if the CSV writer does; writing to memory does not fail.
-pub fn csv(bench: &Bench, figures: &[Figures]) -> std::io::Result<Vec<u8>> {
-    let mut csv = ::csv::Writer::from_writer(Vec::new());
+pub fn csv(bench: &Bench, figures: &[Figures]) -> String {
+    let mut text = String::new();
     for (place, f) in figures.iter().enumerate() {
-        let (columns, line): (Vec<_>, Vec<_>) = columns(bench, f).into_iter().unzip();
+        let columns = columns(bench, f);
         if place == 0 {
-            csv.write_record(columns)?;
+            text += &line(columns.iter().map(|(name, _)| *name));
         }
-        csv.write_record(line)?;
+        text += &line(columns.iter().map(|(_, value)| value.as_str()));
     }
-    csv.into_inner().map_err(|error| error.into_error())
+    text
+}
+
+/// Returns a line of CSV; a value with a comma, a quote or a line break is quoted (RFC 4180).
+pub fn line<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted = |value: &'a str| match value.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", value.replace('"', "\"\"")),
+        false => value.to_owned(),
+    };
+    let values: Vec<String> = values.into_iter().map(quoted).collect();
+    values.join(",") + "\n"
 }
 
 fn columns(bench: &Bench, f: &Figures) -> [(&'static str, String); 18] {

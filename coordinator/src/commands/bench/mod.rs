@@ -35,7 +35,7 @@ fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
                 let (algorithm, why) = (skipped.algorithm, &skipped.why);
                 stderr::note(format_args!("skipped: {algorithm} is {why}"));
             }
-            out.write_all(&csv::csv(bench, &figures)?)
+            out.write_all(csv::csv(bench, &figures).as_bytes())
         }
         _ => {
             // A terminal that does not know its size reports zero.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::csv::micros;
+use super::csv::{line, micros};
 use super::measure::Sample;
 use crate::rounds::outcome::Spread;
 use crate::system::folder::check_writable;
@@ -86,10 +86,7 @@ impl Raw {
         };
         let (host, command) = (host(), command_line());
         let above = format!("# commit: {COMMIT}\n# host: {host}\n# command: {command}\n");
-        let begun = lines([COLUMNS.map(str::to_owned)]).and_then(|names| {
-            let text = [above.as_bytes(), &names].concat();
-            raw.append(&text)
-        });
+        let begun = raw.append(&(above + &line(COLUMNS)));
         begun.map(|()| raw).map_err(|error| {
             // The file contains no measurements, and would block the next attempt.
             let _ = fs::remove_file(path);
@@ -109,30 +106,24 @@ impl Raw {
     /// Returns an error if writing fails.
     pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), RawFault> {
         let records = samples.iter().map(|sample| record(algorithm, sample));
-        let added = lines(records).and_then(|text| self.append(&text));
-        added.map_err(|error| RawFault {
+        let text: String = records
+            .map(|record| line(record.iter().map(String::as_str)))
+            .collect();
+        self.append(&text).map_err(|error| RawFault {
             path: self.path.clone(),
             why: format!("it cannot be written: {error}"),
         })
     }
 
     /// Appends these lines, or none of them if writing fails.
-    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+    fn append(&mut self, text: &str) -> io::Result<()> {
         let before = self.file.metadata()?.len();
-        let written = self.file.write_all(text);
+        let written = self.file.write_all(text.as_bytes());
         if written.is_err() {
             self.file.set_len(before)?;
         }
         written
     }
-}
-
-fn lines<const N: usize>(records: impl IntoIterator<Item = [String; N]>) -> io::Result<Vec<u8>> {
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    for record in records {
-        csv.write_record(record)?;
-    }
-    csv.into_inner().map_err(|error| error.into_error())
 }
 
 fn record(algorithm: &str, sample: &Sample) -> [String; 8] {

@@ -60,14 +60,14 @@ pub enum GossipFault {
     )]
     OfTrees(&'static str),
     /// The lengths of messages are missing.
-    #[error("--lengths: say what each PE of the tree has for the others, like equal:1")]
+    #[error("--lengths: missing; give the length of each PE's message, for example equal:1")]
     NoLengths,
     /// A price of 0 for the unit of all times.
     #[error("--tl 0: times are compared in units of t_l, which has to be more than 0")]
     NoUnit,
     /// More parameters than can be tried.
     #[error(
-        "--network: sides of at most {MAX_SIDE} are compared, not of {0}: there are too many parameters"
+        "--network: a side of {0} has too many parameters to compare; use sides of at most {MAX_SIDE}"
     )]
     TooLong(usize),
 }

@@ -259,7 +259,7 @@ fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<S
         _ => None,
     };
     match (lifeless, end) {
-        (Some(lifeless), _) => Some(format!("has been {lifeless}")),
+        (Some(lifeless), _) => Some(lifeless.to_string()),
         _ if cluster.joined_from(pe).is_none() => None,
         (None, Some(error)) => Some(format!("is gone: its channel broke: {error}")),
         (None, None) => Some(format!("is gone: {LEFT}")),

@@ -97,7 +97,7 @@ pub enum PlanError {
     #[error("--cover: {0}")]
     Cover(#[from] CoverError),
     /// Something that a cover does not go with.
-    #[error("{0} does not go with --cover: leave it out")]
+    #[error("{0} cannot be combined with --cover; remove it")]
     WithCover(&'static str),
     /// An order that is not one of the nonnull messages.
     #[error("--order: {0}")]
@@ -109,9 +109,7 @@ pub enum PlanError {
     #[error("--ports multi runs certification's synchronisation in parallel: leave out {0}")]
     Ports(String),
     /// A simulation that does not fit into memory.
-    #[error(
-        "--simulate: {items} crossings of edges are too many to keep, at most {MAX_SIMULATED} are"
-    )]
+    #[error("--simulate: {items} crossings of edges are too many; the limit is {MAX_SIMULATED}")]
     TooLong {
         /// The number of crossings.
         items: u64,

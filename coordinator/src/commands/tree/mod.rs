@@ -48,7 +48,7 @@ pub enum PrintTreeError {
     Topology(#[from] TopologyError),
     /// The tree is too large to draw.
     #[error(
-        "--format svg: {pes} PEs are too many to draw, at most {MAX_DRAWN} are possible; use another format"
+        "--format svg: {pes} PEs are too many to draw; the limit is {MAX_DRAWN}; use another format"
     )]
     TooManyToDraw {
         /// Number of PEs.

@@ -137,11 +137,11 @@ pub enum RequestError {
     SyncOfPorts,
     /// No option gives the messages.
     #[error(
-        "say what to send: files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
+        "there is nothing to send: give files with --input DIR --output DIR, or synthetic messages with --size SIZE or --lengths LENGTHS"
     )]
     NoPayload,
     /// Lengths that differ, of one message.
-    #[error("--lengths: a broadcast has one message; --size says how long it is")]
+    #[error("--lengths: a broadcast has one message; give its length with --size")]
     SeveralLengths,
     /// A number of pairs of PEs that exceeds the range of delivery numbers.
     #[error("{pes} PEs: where each has a message for all others, or for each, there can be {most}")]
@@ -169,7 +169,7 @@ pub enum RequestError {
         pes: usize,
     },
     /// Files and synthetic messages, or two kinds of synthetic ones.
-    #[error("{0} says what the messages are, and so does {1}: choose one")]
+    #[error("{0} and {1} both define the messages; choose one")]
     TwoPayloads(&'static str, &'static str),
     /// An option without another one that it requires.
     #[error("{option} goes with {needs}, which is not there")]
@@ -219,7 +219,7 @@ pub enum RequestError {
     )]
     NotInPackets(String),
     /// Two sizes.
-    #[error("--packets says how large flits are, and so does --flit-size: choose one")]
+    #[error("--packets and --flit-size both define the size of flits; choose one")]
     PacketsAndFlits,
     /// Packets for an algorithm or a tree that is to be chosen.
     #[error(
@@ -362,7 +362,7 @@ pub enum Outdated {
         what: String,
     },
     /// The network is another.
-    #[error("the network {spec} is not what it was: {what}")]
+    #[error("the network {spec} has changed: {what}")]
     Network {
         /// The network's name.
         spec: String,

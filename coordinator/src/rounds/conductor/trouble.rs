@@ -61,7 +61,7 @@ pub enum Trouble {
     #[error("{0} {1}")]
     Vanished(PeId, String),
     /// PEs did not answer in time.
-    #[error("no word from {} within {} s, {doing}", names(.silent), limit.as_secs())]
+    #[error("{} did not answer within {} s, {doing}", names(.silent), limit.as_secs())]
     Silent {
         /// The PEs.
         silent: Vec<PeId>,
@@ -71,7 +71,7 @@ pub enum Trouble {
         doing: &'static str,
     },
     /// The channel of a PE has timed out.
-    #[error("{0} has been {1}")]
+    #[error("{0} {1}")]
     Lifeless(PeId, Lifeless),
     /// The round has stalled; the PE at fault may be known.
     #[error("{1}")]
@@ -102,7 +102,7 @@ pub enum Trouble {
     #[error("{0}: unexpected message: {1}")]
     OutOfTurn(PeId, &'static str),
     /// A PE has registered an invalid address.
-    #[error("{0} says it listens on `{1}`, which is no address and port")]
+    #[error("{0} reported the listen address `{1}`, which is not HOST:PORT")]
     NoPort(PeId, String),
     /// The measurements of an edge fit no link.
     #[error("the edge to {0} could not be measured: {1}")]

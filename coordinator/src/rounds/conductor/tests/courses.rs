@@ -63,7 +63,7 @@ fn who_does_not_prepare_is_named_after_ten_seconds() {
     let gave_up = scatter.conductor.gave_up().unwrap();
     assert_eq!(
         gave_up.trouble.to_string(),
-        "no word from P0, P2, P3 within 10 s, preparing the rounds"
+        "P0, P2, P3 did not answer within 10 s, preparing the rounds"
     );
     assert_eq!(gave_up.trouble.culprits(), [P0, P2, P3]);
     assert_eq!(gave_up.round, None);
@@ -95,7 +95,7 @@ fn who_does_not_report_is_named() {
     let gave_up = scatter.gave_up();
     assert_eq!(
         gave_up.trouble.to_string(),
-        "no word from P2 within 10 s, reporting the round"
+        "P2 did not answer within 10 s, reporting the round"
     );
     assert_eq!(gave_up.phase, Phase::Report);
     assert_eq!(gave_up.delivered, [1, 3].map(DeliveryId));
@@ -221,7 +221,7 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
         told(probe),
         (
             clock::after(at(30.0), budget),
-            "no word from P1 within 30 s, measuring its edges".to_owned()
+            "P1 did not answer within 30 s, measuring its edges".to_owned()
         )
     );
     let files = asked(|conductor| conductor.measure_files(at(0.0), P2));
@@ -229,7 +229,7 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
         told(files),
         (
             at(10.0),
-            "no word from P2 within 10 s, measuring what files cost".to_owned()
+            "P2 did not answer within 10 s, measuring what files cost".to_owned()
         )
     );
     let host = asked(|conductor| conductor.measure_host(at(0.0), P2, false));
@@ -237,7 +237,7 @@ fn what_is_asked_before_the_rounds_has_its_own_limits() {
         told(host),
         (
             at(10.0),
-            "no word from P2 within 10 s, measuring what processes cost".to_owned()
+            "P2 did not answer within 10 s, measuring what processes cost".to_owned()
         )
     );
     let mut answered = asked(|conductor| conductor.probe(at(0.0), P2, Duration::ZERO));

@@ -50,6 +50,7 @@ mod output;
 mod pacing;
 mod packets;
 mod pictures;
+mod pins;
 mod plan;
 mod plan_cover;
 mod plan_exchange;

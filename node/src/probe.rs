@@ -256,12 +256,30 @@ fn shape(bytes: u32, flit_bytes: u32) -> (u32, u32) {
     }
 }
 
-/// Answers a probe of the upper end. `flit_bytes` bounds the length of requested flits.
-pub async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Result<(), LinkError> {
+/// Waits for the next frame of the upper end and answers it if it is a probe. Returns false if it is
+/// a control item of a round: the upper end is prepared for the rounds before this PE is, and the
+/// frame stays the next one of the link. `flit_bytes` bounds the length of requested flits.
+///
+/// # Errors
+///
+/// Returns an error if the connection fails, or for another frame.
+pub async fn answer_next(link: &mut Link, flit_bytes: u32) -> Result<bool, LinkError> {
+    link.next_frame().await?;
+    let frame = EdgeFrame::parse(link.body()).map_err(|error| link.wire(error))?;
+    if let EdgeFrame::Control { .. } = frame {
+        return Ok(false);
+    }
+    link.consume();
+    answer(link, frame, flit_bytes).await?;
+    Ok(true)
+}
+
+/// Answers a probe of the upper end.
+async fn answer(link: &mut Link, frame: EdgeFrame, flit_bytes: u32) -> Result<(), LinkError> {
     let EdgeFrame::Probe(probe) = frame else {
         return Err(unexpected(
             link,
-            "no probe, and nothing else has its time yet",
+            "a frame that is not a probe, before the rounds",
         ));
     };
     if probe.flits.max(probe.reply_flits) > MAX_FLITS || probe.reply_flit_bytes > flit_bytes {
@@ -315,9 +333,10 @@ fn unexpected(link: &Link, what: &str) -> LinkError {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::PeId;
     use flitcast_proto::calibration::clock::ClockOffset;
     use flitcast_proto::calibration::fit_edge;
+    use flitcast_proto::items::Control;
+    use flitcast_proto::{PeId, RoundId};
     use tokio::net::{TcpListener, TcpStream};
 
     use crate::security::Transport;
@@ -340,8 +359,7 @@ mod tests {
         let mut alarm = Alarm::new().unwrap();
         let answering = async {
             loop {
-                let probe = below.next_control().await.unwrap();
-                answer(&mut below, probe, FLIT).await.unwrap();
+                assert!(answer_next(&mut below, FLIT).await.unwrap());
             }
         };
         tokio::select! {
@@ -402,6 +420,33 @@ mod tests {
                     .contains("more than may be")
             );
         }
+    }
+
+    /// A PE that is prepared calls its senders, of which some may not be prepared yet.
+    #[tokio::test]
+    async fn a_control_item_waits_for_the_rounds() {
+        let (mut above, mut below) = edge().await;
+        let call = EdgeFrame::Control {
+            round: RoundId(1),
+            item: Control::Token,
+        };
+        above.send_control(&call).await.unwrap();
+        for _ in 0..2 {
+            assert!(!answer_next(&mut below, FLIT).await.unwrap());
+        }
+        assert_eq!(below.next_control().await.unwrap(), call);
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_is_not_expected_before_the_rounds_is_refused() {
+        let (mut above, mut below) = edge().await;
+        let reply = EdgeFrame::ProbeReply {
+            received_ns: 1,
+            answered_ns: 2,
+        };
+        above.send_control(&reply).await.unwrap();
+        let refused = answer_next(&mut below, FLIT).await.unwrap_err();
+        assert!(refused.to_string().contains("not a probe"), "{refused}");
     }
 
     #[tokio::test]

@@ -393,13 +393,11 @@ async fn prepare(
 ) -> Result<Option<Prepare>, NodeError> {
     let flit_bytes = assignment.flit_bytes;
     let mut alarm = alarm()?;
+    let mut probes = true;
     loop {
         let parent = async {
-            match neighbours.parent() {
-                Some(link) => {
-                    let frame = link.next_control().await?;
-                    probe::answer(link, frame, flit_bytes).await
-                }
+            match neighbours.parent().filter(|_| probes) {
+                Some(link) => probe::answer_next(link, flit_bytes).await,
                 None => std::future::pending().await,
             }
         };
@@ -439,7 +437,7 @@ async fn prepare(
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
                 other => return Err(unexpected(&other, "before the rounds")),
             },
-            answered = parent => answered?,
+            answered = parent => probes = answered?,
         }
     }
 }

@@ -168,8 +168,9 @@ impl Bar {
     }
 
     fn put(&self, text: &str) {
+        let mut terminal = LogLine::DROPPABLE;
         // The writer puts it into a queue, which does not fail.
-        let _ = LogLine::DROPPABLE.write_all(text.as_bytes());
+        let _ = terminal.write_all(text.as_bytes());
     }
 }
 

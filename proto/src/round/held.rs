@@ -55,13 +55,33 @@ impl Held {
     }
 }
 
+/// The flits of other PEs' messages in memory.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    pub(super) held: Held,
+    flits: u64,
+    /// Maximum of `flits` so far.
+    pub(super) peak_flits: u64,
+}
+
+impl Buffers {
+    /// Creates empty buffers, for flits of `flit_bytes`.
+    pub(super) fn new(flit_bytes: u32) -> Buffers {
+        Buffers {
+            held: Held::new(flit_bytes),
+            flits: 0,
+            peak_flits: 0,
+        }
+    }
+}
+
 impl<O: Observer> Round<O> {
     /// Counts the flits of others' messages in memory: those held, and `passing` ones.
-    pub(super) fn buffers(&mut self, passing: u64) {
-        let flits = self.held.flits + passing;
-        if std::mem::replace(&mut self.buffered_flits, flits) != flits {
+    pub(super) fn count_buffers(&mut self, passing: u64) {
+        let flits = self.buffers.held.flits + passing;
+        if std::mem::replace(&mut self.buffers.flits, flits) != flits {
             self.observer.holds(flits);
-            self.peak_buffered_flits = self.peak_buffered_flits.max(flits);
+            self.buffers.peak_flits = self.buffers.peak_flits.max(flits);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Incoming messages: delivered, forwarded, held or dropped, frame by frame.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::hash::Hash;
 use super::{Action, Observer, Round, RoundFault, Sized};
 use crate::items::{Message, Route, Violation};
 use crate::spans::Port;
@@ -54,6 +56,71 @@ pub(super) struct InHand {
     done: usize,
 }
 
+/// The incoming messages.
+#[derive(Debug, Default)]
+pub(super) struct Receiving {
+    pub(super) incoming: Option<Incoming>,
+    /// Hash of the payload of `incoming` so far.
+    hash: Hash,
+    /// Incomplete messages of other neighbours, with their hashes.
+    pub(super) aside: BTreeMap<PeId, (Incoming, Hash)>,
+    /// Messages of which a part has arrived, with the hash of that part.
+    paused: BTreeMap<MessageId, (Incoming, Hash)>,
+    /// The last received frame, while actions on it are left.
+    pub(super) in_hand: Option<InHand>,
+}
+
+impl Receiving {
+    /// Makes the message from this neighbour the current one and sets the previous one aside.
+    fn turn_to(&mut self, from: PeId) {
+        if self.incoming.as_ref().is_some_and(|it| it.from != from)
+            && let Some(incoming) = self.incoming.take()
+        {
+            let hash = std::mem::take(&mut self.hash);
+            self.aside.insert(incoming.from, (incoming, hash));
+        }
+        if self.incoming.is_none()
+            && let Some((incoming, hash)) = self.aside.remove(&from)
+        {
+            self.incoming = Some(incoming);
+            self.hash = hash;
+        }
+    }
+
+    /// Returns the bytes that are left of the current message, or else of a paused one.
+    fn bytes_left(&self, message: MessageId) -> Option<u64> {
+        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
+        let incoming = self.incoming.as_ref().or(paused);
+        incoming.map(|incoming| incoming.left)
+    }
+
+    /// Returns the number of bytes that have arrived of a message.
+    pub(super) fn bytes_taken(&self, message: MessageId) -> u64 {
+        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
+        let aside = self.aside.values().map(|(incoming, _)| incoming);
+        let mut under_way = self.incoming.iter().chain(aside);
+        let under_way = under_way.find(|it| it.is(message));
+        under_way.or(paused).map_or(0, Incoming::taken)
+    }
+
+    /// Pauses the current message, of which another part comes later.
+    fn pause(&mut self) {
+        let hash = std::mem::take(&mut self.hash);
+        let paused = self.incoming.take();
+        let paused = paused.map(|incoming| (incoming.message.id, (incoming, hash)));
+        self.paused.extend(paused);
+    }
+
+    /// Puts a frame in hand, with the range of its payload.
+    fn take(&mut self, from: PeId, payload: Range<usize>) {
+        self.in_hand = Some(InHand {
+            from,
+            payload,
+            done: 0,
+        });
+    }
+}
+
 impl<O: Observer> Round<O> {
     /// Handles a frame of a neighbour that the round listens to: its body, without length and seal.
     /// The frame is in hand until [`Action::Drop`].
@@ -63,14 +130,14 @@ impl<O: Observer> Round<O> {
     /// Returns an error if the frame breaks the protocol; the round cannot continue.
     pub fn handle_frame(&mut self, now: Time, from: PeId, body: &[u8]) -> Result<(), RoundFault> {
         let wire = |error| RoundFault::Wire { from, error };
-        let is_between = self.incoming.is_some() && !self.is_duplex;
+        let is_between = self.receiving.incoming.is_some() && !self.is_duplex;
         if is_between || flit::is_flit(body) {
             let flit = flit::parse(body).map_err(wire)?;
             let payload = &body[flit.payload.clone()];
             return self.handle_flit(now, from, &flit, Some(payload));
         }
         let what = EdgeFrame::parse(body).map_err(wire)?;
-        self.take(from, 0..0);
+        self.receiving.take(from, 0..0);
         match what {
             EdgeFrame::Control { round, item } if round == self.id => {
                 self.begin();
@@ -101,7 +168,7 @@ impl<O: Observer> Round<O> {
     ) -> Result<(), RoundFault> {
         match frame {
             Sized::Control(item) => {
-                self.take(from, 0..0);
+                self.receiving.take(from, 0..0);
                 self.begin();
                 let span = [since, now];
                 self.recorder.keep(Port::Receive, from, item, span);
@@ -109,17 +176,15 @@ impl<O: Observer> Round<O> {
                 Ok(self.pe.handle_control(now, from, item)?)
             }
             Sized::Flits { message, bytes } => {
-                self.turn_to(from);
-                let paused = self.paused.get(&message.id).map(|(incoming, _)| incoming);
-                let incoming = self.incoming.as_ref().or(paused);
-                let left = incoming.map(|incoming| incoming.left);
+                self.receiving.turn_to(from);
+                let left = self.receiving.bytes_left(message.id);
                 let flit = Flit {
                     head: left.is_none().then_some((self.id, message)),
                     digest: (left.unwrap_or(message.bytes) == bytes).then_some([0; 16]),
                     payload: 0..bytes as usize,
                 };
                 self.handle_flit(now, from, &flit, None)?;
-                if let Some(incoming) = &mut self.incoming
+                if let Some(incoming) = &mut self.receiving.incoming
                     && left.is_none()
                 {
                     incoming.since = since;
@@ -137,16 +202,16 @@ impl<O: Observer> Round<O> {
         flit: &Flit,
         payload: Option<&[u8]>,
     ) -> Result<(), RoundFault> {
-        self.turn_to(from);
-        if let (Some(_), Some((_, message))) = (&self.incoming, flit.head) {
+        self.receiving.turn_to(from);
+        if let (Some(_), Some((_, message))) = (&self.receiving.incoming, flit.head) {
             return Err(Violation::Interrupted { from, message }.into());
         }
-        match (&self.incoming, flit.head) {
+        match (&self.receiving.incoming, flit.head) {
             (Some(_), _) => {}
             (None, None) if self.is_duplex => self.handle_next_part(now, from)?,
             (None, _) => self.handle_head(now, from, flit, payload.is_some())?,
         }
-        let Some(incoming) = &mut self.incoming else {
+        let Some(incoming) = &mut self.receiving.incoming else {
             return Ok(());
         };
         let message = incoming.message;
@@ -156,21 +221,21 @@ impl<O: Observer> Round<O> {
         }
         incoming.digest = flit.digest;
         if let (true, Some(payload)) = (incoming.is_hashed, payload) {
-            self.taken_hash.update(payload);
+            self.receiving.hash.update(payload);
         }
         let since = incoming.since;
         let (is_last, counts) = (incoming.left == 0, incoming.counts());
         let ends_here = incoming.route.as_ref().is_some_and(|it| it.deliver);
         let bytes = flit.payload.len() as u64;
         let passes = incoming.route.as_ref().is_some_and(Route::relays);
-        self.take(from, flit.payload.clone());
+        self.receiving.take(from, flit.payload.clone());
         if counts {
             self.streams.handle_flit(now.0, from, bytes);
         }
         match counts {
             false => self.drop_late(),
             true if passes => {
-                self.buffers(bytes.div_ceil(self.flit_bytes.into()));
+                self.count_buffers(bytes.div_ceil(self.sending.flit_bytes.into()));
                 if is_last && !ends_here {
                     let span = [since, now];
                     self.recorder.keep(Port::Receive, from, message, span);
@@ -179,22 +244,6 @@ impl<O: Observer> Round<O> {
             true => {}
         }
         Ok(())
-    }
-
-    /// Makes the message from this neighbour the current one and sets the previous one aside.
-    fn turn_to(&mut self, from: PeId) {
-        if self.incoming.as_ref().is_some_and(|it| it.from != from)
-            && let Some(incoming) = self.incoming.take()
-        {
-            let hash = std::mem::take(&mut self.taken_hash);
-            self.aside.insert(incoming.from, (incoming, hash));
-        }
-        if self.incoming.is_none()
-            && let Some((incoming, hash)) = self.aside.remove(&from)
-        {
-            self.incoming = Some(incoming);
-            self.taken_hash = hash;
-        }
     }
 
     fn handle_head(
@@ -220,19 +269,22 @@ impl<O: Observer> Round<O> {
             }
         };
         let ends_here = route.as_ref().is_some_and(|route| route.deliver);
-        let expected = self.arrival(&message).map(|arrival| arrival.bytes_total);
+        let expected = self
+            .arrivals
+            .of(&message)
+            .map(|arrival| arrival.bytes_total);
         if ends_here && expected != Some(message.bytes) {
             return Err(RoundFault::out_of_place(from, &message, self.id));
         }
         let is_hashed = ends_here && has_payload;
         if is_hashed {
-            self.taken_hash.reset();
+            self.receiving.hash.reset();
         }
         if route.as_ref().is_some_and(|route| route.hold) {
-            self.held.begin(message.id);
+            self.buffers.held.begin(message.id);
         }
         let until = route.as_ref().and_then(|route| route.until);
-        self.incoming = Some(Incoming {
+        self.receiving.incoming = Some(Incoming {
             from,
             message,
             route,
@@ -250,7 +302,7 @@ impl<O: Observer> Round<O> {
     /// Handles the first flit of a further part of a message.
     fn handle_next_part(&mut self, now: Time, from: PeId) -> Result<(), RoundFault> {
         let next = self.pe.handle_next_part(from);
-        let begun = next.and_then(|(id, until)| Some((self.paused.remove(&id)?, until)));
+        let begun = next.and_then(|(id, until)| Some((self.receiving.paused.remove(&id)?, until)));
         let Some(((mut incoming, hash), until)) = begun else {
             let what = "a body flit without a head";
             return Err(RoundFault::out_of_place(from, &what, self.id));
@@ -258,17 +310,9 @@ impl<O: Observer> Round<O> {
         incoming.from = from;
         incoming.later = incoming.message.bytes - until;
         incoming.since = now;
-        self.taken_hash = hash;
-        self.incoming = Some(incoming);
+        self.receiving.hash = hash;
+        self.receiving.incoming = Some(incoming);
         Ok(())
-    }
-
-    fn take(&mut self, from: PeId, payload: Range<usize>) {
-        self.in_hand = Some(InHand {
-            from,
-            payload,
-            done: 0,
-        });
     }
 
     fn drop_late(&mut self) {
@@ -283,7 +327,7 @@ impl<O: Observer> Round<O> {
 
     /// Returns the next action for the frame in hand.
     pub(super) fn poll_in_hand(&mut self, now: Time) -> Option<Action> {
-        let in_hand = self.in_hand.as_ref()?;
+        let in_hand = self.receiving.in_hand.as_ref()?;
         let (from, done) = (in_hand.from, in_hand.done);
         if in_hand.payload.is_empty() {
             return Some(Action::Drop { from });
@@ -294,7 +338,7 @@ impl<O: Observer> Round<O> {
             left,
             relayed,
             ..
-        }) = &mut self.incoming
+        }) = &mut self.receiving.incoming
         else {
             return Some(Action::Drop { from });
         };
@@ -329,7 +373,7 @@ impl<O: Observer> Round<O> {
     /// Returns the next action for the current message if no frame of it is in hand; `None` if
     /// there is no message or no action.
     pub(super) fn poll_incoming(&mut self) -> Option<Action> {
-        let incoming = self.incoming.as_ref()?;
+        let incoming = self.receiving.incoming.as_ref()?;
         if incoming.left > incoming.later {
             if self.is_duplex {
                 return None;
@@ -341,10 +385,7 @@ impl<O: Observer> Round<O> {
         let (from, message) = (incoming.from, incoming.message);
         if incoming.later > 0 {
             self.pe.handle_received(from);
-            let hash = std::mem::take(&mut self.taken_hash);
-            let paused = self.incoming.take().map(|incoming| (incoming, hash));
-            self.paused
-                .extend(paused.map(|paused| (message.id, paused)));
+            self.receiving.pause();
             return None;
         }
         if let Some(route) = &incoming.route {
@@ -357,14 +398,14 @@ impl<O: Observer> Round<O> {
                 self.pe.handle_sent();
             }
         }
-        self.incoming = None;
+        self.receiving.incoming = None;
         // If PEs send and receive at the same time, no other frame had to wait.
         (!self.is_duplex).then_some(Action::Turn { from: Some(from) })
     }
 
     /// Handles the end of an action on the frame in hand or on the message that it completes.
     pub(super) fn done_in_hand(&mut self, now: Time, done: &Action) -> Result<(), RoundFault> {
-        let bytes = self.in_hand.as_mut().map_or(0, |in_hand| {
+        let bytes = self.receiving.in_hand.as_mut().map_or(0, |in_hand| {
             in_hand.done += 1;
             in_hand.payload.len() as u64
         });
@@ -375,16 +416,20 @@ impl<O: Observer> Round<O> {
                     left: 0,
                     relayed: Some(since),
                     ..
-                }) = self.incoming
+                }) = self.receiving.incoming
                 {
                     self.recorder.keep(Port::Send, to, message, [since, now]);
-                    self.buffers(0);
+                    self.count_buffers(0);
                 }
             }
             Action::Hold { message, .. } => {
-                self.held.add(message.id, bytes);
-                self.buffers(0);
-                let ended = self.incoming.as_ref().filter(|it| it.left == it.later);
+                self.buffers.held.add(message.id, bytes);
+                self.count_buffers(0);
+                let ended = self
+                    .receiving
+                    .incoming
+                    .as_ref()
+                    .filter(|it| it.left == it.later);
                 let ended = ended.filter(|it| it.route.as_ref().is_some_and(|it| !it.deliver));
                 if let Some(Incoming { from, since, .. }) = ended {
                     let span = [*since, now];
@@ -392,15 +437,20 @@ impl<O: Observer> Round<O> {
                 }
             }
             Action::Drop { from } => {
-                self.in_hand = None;
+                self.receiving.in_hand = None;
                 if self.is_duplex {
                     self.pe.handle_taken(from, bytes);
-                } else if self.incoming.as_ref().is_some_and(Incoming::counts) {
+                } else if self
+                    .receiving
+                    .incoming
+                    .as_ref()
+                    .is_some_and(Incoming::counts)
+                {
                     self.pe.handle_progress(now, bytes);
                 }
             }
             Action::Commit { .. } => {
-                if let Some(incoming) = &mut self.incoming {
+                if let Some(incoming) = &mut self.receiving.incoming {
                     incoming.is_committed = true;
                 }
             }
@@ -413,21 +463,21 @@ impl<O: Observer> Round<O> {
     /// complete message.
     fn stored(&mut self, now: Time, message: Message, bytes: u64) -> Result<(), RoundFault> {
         self.observer.moved(bytes);
-        let incoming = self.incoming.as_ref();
+        let incoming = self.receiving.incoming.as_ref();
         let is_last = incoming.is_some_and(|it| it.left == 0);
         let ends_part = incoming.is_some_and(|it| it.left == it.later);
-        if let Some(arrival) = self.arrival(&message) {
+        if let Some(arrival) = self.arrivals.of(&message) {
             arrival.bytes_received += bytes;
             if is_last {
                 arrival.at_ns = now.0;
             }
         }
-        let Some(incoming) = self.incoming.as_ref().filter(|_| ends_part) else {
+        let Some(incoming) = self.receiving.incoming.as_ref().filter(|_| ends_part) else {
             return Ok(());
         };
         let (from, since) = (incoming.from, incoming.since);
         let is_hashed = incoming.is_hashed && is_last;
-        let ours = is_hashed.then(|| self.taken_hash.digest());
+        let ours = is_hashed.then(|| self.receiving.hash.digest());
         let theirs = incoming.digest;
         self.recorder
             .keep(Port::Receive, from, message, [since, now]);
@@ -442,7 +492,7 @@ impl<O: Observer> Round<O> {
 
     /// Returns the error for stored bytes that differ from the expected ones.
     pub fn unexpected_bytes(&mut self, message: Message) -> RoundFault {
-        let at = self.arrival(&message).map_or(0, |it| it.bytes_received);
+        let at = self.arrivals.of(&message).map_or(0, |it| it.bytes_received);
         let what = format!("not the expected bytes in the flit at byte {at}");
         RoundFault::Damaged { message, what }
     }

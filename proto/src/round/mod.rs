@@ -44,6 +44,7 @@
 //! ```
 
 mod action;
+mod arrivals;
 mod fault;
 mod hash;
 mod held;
@@ -51,10 +52,9 @@ mod incoming;
 mod outgoing;
 mod spans;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 
 use crate::items::{Message, Packing, Transmit};
 use crate::ops::{Brief, Pe};
@@ -63,10 +63,11 @@ use crate::streams::Streams;
 use crate::wire::control::{Arrival, OwnStart};
 use crate::wire::flit::Digest;
 use crate::{MessageId, PeId, RoundId, Time, Tree};
-use hash::Hash;
-use held::Held;
-use incoming::{InHand, Incoming};
-use outgoing::Outgoing;
+use arrivals::Arrivals;
+use hash::OwnHashes;
+use held::Buffers;
+use incoming::{Incoming, Receiving};
+use outgoing::Sending;
 use spans::Recorder;
 
 pub use action::{Action, Observer, Sized};
@@ -77,60 +78,31 @@ pub use fault::RoundFault;
 pub struct Round<O = ()> {
     id: RoundId,
     pe: Pe,
-    flit_bytes: u32,
-    /// Flit sizes of the own messages with separate ones.
-    packet_bytes: BTreeMap<MessageId, u32>,
-    /// Number of flits that are sent at a time.
-    piece_flits: u64,
     observer: O,
     /// Whether the PE sends and receives at the same time.
     is_duplex: bool,
+    start: Start,
+    is_over: bool,
     /// The last action that [`Round::poll`] returned.
     given: Option<Given>,
-    /// Transmissions in progress, one for each neighbour.
-    under_way: SmallVec<[Given; 1]>,
-    /// Payload bytes sent since the last check for incoming frames.
-    unlooked_bytes: u64,
-    /// Outgoing parts: one, or one for each neighbour that has its own port.
-    outgoing: SmallVec<[Outgoing; 1]>,
-    /// For each message of which a part was in `outgoing`: the offset of the first byte that later
-    /// parts may send.
-    later_from: BTreeMap<MessageId, u64>,
-    /// For each own message that uses several ports: the number of bytes from its start that were
-    /// sent to any neighbour.
-    gone: BTreeMap<MessageId, u64>,
-    incoming: Option<Incoming>,
-    /// Incomplete messages of other neighbours, with their hashes.
-    aside: BTreeMap<PeId, (Incoming, Hash)>,
-    /// Hash of the incoming message's payload so far, and hash of the payload sent so far of the
-    /// last own message.
-    taken_hash: Hash,
-    sent_hash: Hash,
-    /// The own message of `sent_hash`, while more of it follows, and the number of its bytes that
-    /// are hashed. A neighbour that gets a part has all preceding parts, so these were sent before.
-    hashed: Option<MessageId>,
-    hashed_bytes: u64,
-    /// Other incomplete own messages, with the number of hashed bytes and the hash.
-    begun: BTreeMap<MessageId, (u64, Hash)>,
-    /// Messages of which a part has arrived, with the hash of that part.
-    paused: BTreeMap<MessageId, (Incoming, Hash)>,
-    /// The last received frame, while actions on it are left.
-    in_hand: Option<InHand>,
-    held: Held,
-    /// The messages for this PE, and their positions by id.
-    arrivals: Vec<Arrival>,
-    places: BTreeMap<MessageId, usize>,
-    has_begun: bool,
-    /// When the round begins at this PE, and when the first action after that was polled.
-    begins_at: Option<Time>,
-    began_at: Option<Time>,
-    is_over: bool,
-    own_start: Option<OwnStart>,
+    sending: Sending,
+    receiving: Receiving,
+    own_hashes: OwnHashes,
+    arrivals: Arrivals,
+    buffers: Buffers,
     late_frames: u64,
-    buffered_flits: u64,
-    peak_buffered_flits: u64,
     recorder: Recorder,
     streams: Streams,
+}
+
+/// The beginning of the round at this PE.
+#[derive(Debug, Default)]
+struct Start {
+    has_begun: bool,
+    /// The time of the trigger, and when the first action after that was polled.
+    begins_at: Option<Time>,
+    began_at: Option<Time>,
+    own_start: Option<OwnStart>,
 }
 
 /// An action, and the time when [`Round::poll`] first returned it.
@@ -152,43 +124,20 @@ impl Round {
 impl<O: Observer> Round<O> {
     /// Creates a PE's part of round `id` that reports its events to `observer`.
     pub fn observed(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief, observer: O) -> Round<O> {
-        let arrivals: Vec<Arrival> = brief.takes.iter().map(|it| Arrival::of(it, pe)).collect();
-        let ids = arrivals.iter().map(|arrival| arrival.message);
-        let own_ids = brief.sends.iter().map(|message| message.id);
         Round {
             id,
-            flit_bytes: brief.flit_bytes,
-            held: Held::new(brief.flit_bytes),
-            packet_bytes: own_ids.zip(brief.packet_bytes.iter().copied()).collect(),
-            piece_flits: 1,
-            is_duplex: brief.is_duplex(),
-            pe: Pe::new(tree, pe, brief),
             observer,
-            given: None,
-            under_way: SmallVec::new(),
-            unlooked_bytes: 0,
-            outgoing: SmallVec::new(),
-            later_from: BTreeMap::new(),
-            gone: BTreeMap::new(),
-            incoming: None,
-            aside: BTreeMap::new(),
-            taken_hash: Hash::default(),
-            sent_hash: Hash::default(),
-            hashed: None,
-            hashed_bytes: 0,
-            begun: BTreeMap::new(),
-            paused: BTreeMap::new(),
-            in_hand: None,
-            places: ids.zip(0..).collect(),
-            arrivals,
-            has_begun: false,
-            begins_at: None,
-            began_at: None,
+            is_duplex: brief.is_duplex(),
+            start: Start::default(),
             is_over: false,
-            own_start: None,
+            given: None,
+            sending: Sending::new(&brief),
+            receiving: Receiving::default(),
+            own_hashes: OwnHashes::default(),
+            arrivals: Arrivals::new(&brief, pe),
+            buffers: Buffers::new(brief.flit_bytes),
+            pe: Pe::new(tree, pe, brief),
             late_frames: 0,
-            buffered_flits: 0,
-            peak_buffered_flits: 0,
             recorder: Recorder::new(0),
             streams: Streams::default(),
         }
@@ -202,7 +151,7 @@ impl<O: Observer> Round<O> {
 
     /// Sends `flits` flits at a time, for a prediction, to which all flits of a message are equal.
     pub fn in_pieces(mut self, flits: u64) -> Round<O> {
-        self.piece_flits = flits;
+        self.sending.piece_flits = flits;
         self
     }
 
@@ -219,17 +168,17 @@ impl<O: Observer> Round<O> {
     /// Starts the round: at P0 now, or, if all PEs are triggered, at the given time.
     pub fn handle_trigger(&mut self, at: Time) {
         self.begin();
-        self.begins_at = Some(at);
+        self.start.begins_at = Some(at);
         self.pe.handle_trigger(at);
     }
 
     /// Returns when this PE began after its trigger.
     pub fn began_at(&self) -> Option<Time> {
-        self.began_at
+        self.start.began_at
     }
 
     fn begin(&mut self) {
-        if !std::mem::replace(&mut self.has_begun, true) {
+        if !std::mem::replace(&mut self.start.has_begun, true) {
             self.observer.begun();
         }
     }
@@ -237,8 +186,9 @@ impl<O: Observer> Round<O> {
     /// Returns the next action. Before [`Round::handle_done`] it returns the same action again, or
     /// a control item that has become due between two flits.
     pub fn poll(&mut self, now: Time) -> Action {
-        if self.began_at.is_none() && self.begins_at.is_some_and(|at| at <= now) {
-            self.began_at = Some(now);
+        let start = &mut self.start;
+        if start.began_at.is_none() && start.begins_at.is_some_and(|at| at <= now) {
+            start.began_at = Some(now);
         }
         // The state machine returns these only once.
         if let Some(Given { action, .. }) = &self.given
@@ -246,8 +196,13 @@ impl<O: Observer> Round<O> {
         {
             return action.clone();
         }
-        let counts = || self.incoming.as_ref().is_some_and(Incoming::counts);
-        let moves = self.is_duplex || !self.outgoing.is_empty() || counts();
+        let counts = || {
+            self.receiving
+                .incoming
+                .as_ref()
+                .is_some_and(Incoming::counts)
+        };
+        let moves = self.is_duplex || !self.sending.outgoing.is_empty() || counts();
         let interjection = moves.then(|| self.pe.poll_interjection(now)).flatten();
         let action = match interjection {
             Some((to, item)) => Action::SendControl { to, item },
@@ -271,13 +226,13 @@ impl<O: Observer> Round<O> {
             if let Some(action) = self.poll_incoming() {
                 return action;
             }
-            if !self.under_way.is_empty() && !self.pe.has_all_ports() {
+            if !self.sending.under_way.is_empty() && !self.pe.has_all_ports() {
                 return Action::Wait { until: None };
             }
             // Checks for incoming frames after each full flit, or after as many bytes of short
             // ones.
-            if self.is_duplex && self.unlooked_bytes >= self.piece_bytes(None) {
-                self.unlooked_bytes = 0;
+            if self.is_duplex && self.sending.unlooked_bytes >= self.sending.piece_bytes(None) {
+                self.sending.unlooked_bytes = 0;
                 return Action::Wait { until: Some(now) };
             }
             if let Some(action) = self.poll_outgoing() {
@@ -287,7 +242,8 @@ impl<O: Observer> Round<O> {
                 Some(Transmit::Control { to, item }) => return Action::SendControl { to, item },
                 Some(Transmit::Message { to, message }) => {
                     let bytes = [0, message.bytes];
-                    self.send(now, to, message, bytes, u64::MAX, Packing::Flits);
+                    self.sending
+                        .add(now, to, message, bytes, u64::MAX, Packing::Flits);
                 }
                 Some(Transmit::Part {
                     to,
@@ -295,7 +251,9 @@ impl<O: Observer> Round<O> {
                     bytes,
                     later_from,
                     packing,
-                }) => self.send(now, smallvec![to], message, bytes, later_from, packing),
+                }) => self
+                    .sending
+                    .add(now, smallvec![to], message, bytes, later_from, packing),
                 None if self.pe.is_finished() => {
                     if !std::mem::replace(&mut self.is_over, true) {
                         self.observer.finished();
@@ -326,7 +284,7 @@ impl<O: Observer> Round<O> {
     /// of it; [`Round::handle_through`] reports the end. Only if PEs send and receive at the same
     /// time.
     pub fn handle_under_way(&mut self) {
-        self.under_way.extend(self.given.take());
+        self.sending.under_way.extend(self.given.take());
     }
 
     /// Reports that the transmission in progress to this neighbour is complete.
@@ -335,10 +293,10 @@ impl<O: Observer> Round<O> {
     ///
     /// Returns an error as [`Round::handle_done`] does.
     pub fn handle_through(&mut self, now: Time, to: PeId) -> Result<(), RoundFault> {
-        let mut all = self.under_way.iter();
+        let mut all = self.sending.under_way.iter();
         match all.position(|given| given.action.sends_to() == Some(to)) {
             Some(place) => {
-                let given = self.under_way.swap_remove(place);
+                let given = self.sending.under_way.swap_remove(place);
                 self.done(now, given)
             }
             None => Ok(()),
@@ -347,8 +305,7 @@ impl<O: Observer> Round<O> {
 
     /// Returns whether a flit to this neighbour is in progress.
     pub fn is_under_way_to(&self, to: PeId) -> bool {
-        let mut all = self.under_way.iter();
-        all.any(|given| given.action.sends_to() == Some(to))
+        self.sending.is_under_way_to(to)
     }
 
     /// Returns whether the PE sends and receives at the same time.
@@ -373,8 +330,7 @@ impl<O: Observer> Round<O> {
                 ..
             } => {
                 if self.pe.has_all_ports() {
-                    let gone = self.gone.entry(message.id).or_default();
-                    *gone = (*gone).max(offset + bytes);
+                    self.sending.went(message.id, offset + bytes);
                 }
                 self.observer.moved(bytes);
                 self.sent(now, to, bytes);
@@ -388,8 +344,8 @@ impl<O: Observer> Round<O> {
                 ..
             } => {
                 self.sent(now, to, bytes);
-                self.held.give_up_to(message.id, later_from);
-                self.buffers(0);
+                self.buffers.held.give_up_to(message.id, later_from);
+                self.count_buffers(0);
             }
             done => self.done_in_hand(now, &done)?,
         }
@@ -399,12 +355,12 @@ impl<O: Observer> Round<O> {
     /// Returns whether a frame of this neighbour is accepted now. Frames of other neighbours wait
     /// in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
-        match &self.incoming {
-            _ if self.in_hand.is_some() => false,
-            _ if !self.outgoing.is_empty() && !self.is_duplex => false,
+        match &self.receiving.incoming {
+            _ if self.receiving.in_hand.is_some() => false,
+            _ if !self.sending.outgoing.is_empty() && !self.is_duplex => false,
             Some(incoming) if incoming.from == from => true,
             Some(_) if !self.is_duplex => false,
-            _ if self.aside.contains_key(&from) => true,
+            _ if self.receiving.aside.contains_key(&from) => true,
             _ => self.pe.listens_to(from),
         }
     }
@@ -422,23 +378,20 @@ impl<O: Observer> Round<O> {
 
     /// Returns the neighbour whose message is incomplete.
     pub fn awaits_rest_from(&self) -> Option<PeId> {
-        self.incoming.as_ref().map(|incoming| incoming.from)
+        let incoming = self.receiving.incoming.as_ref();
+        incoming.map(|incoming| incoming.from)
     }
 
     /// Returns the number of bytes that have arrived of a message for this PE, or of one that it
     /// holds.
     pub fn bytes_taken(&self, message: MessageId) -> u64 {
-        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
-        let aside = self.aside.values().map(|(incoming, _)| incoming);
-        let mut under_way = self.incoming.iter().chain(aside);
-        let under_way = under_way.find(|it| it.is(message));
-        under_way.or(paused).map_or(0, Incoming::taken)
+        self.receiving.bytes_taken(message)
     }
 
     /// Reports that a message for this PE is durable and visible. This may end the round, or come
     /// after the round was given up.
     pub fn handle_delivered(&mut self, now: Time, message: Message) {
-        let Some(arrival) = self.arrival(&message) else {
+        let Some(arrival) = self.arrivals.of(&message) else {
             return;
         };
         arrival.delivered = true;
@@ -451,12 +404,12 @@ impl<O: Observer> Round<O> {
     /// of the written files; only one of the parts has it.
     pub fn handle_committed(&mut self, now: Time, message: Message, digest: Option<Digest>) {
         self.handle_delivered(now, message);
-        if let Some(arrival) = self.arrival(&message) {
+        if let Some(arrival) = self.arrivals.of(&message) {
             arrival.digest = digest;
         }
         let whole = self.pe.whole(message.id);
         let is_part = |it: &&Arrival| self.pe.whole(it.message) == whole;
-        let parts = || self.arrivals.iter().filter(is_part);
+        let parts = || self.arrivals.all.iter().filter(is_part);
         if let (Some(came), true) = (
             parts().map(|it| it.at_ns).max(),
             parts().all(|it| it.delivered),
@@ -467,24 +420,19 @@ impl<O: Observer> Round<O> {
         }
     }
 
-    fn arrival(&mut self, message: &Message) -> Option<&mut Arrival> {
-        let place = self.places.get(&message.id)?;
-        self.arrivals.get_mut(*place)
-    }
-
     /// Returns the messages for this PE with their progress over all parts.
     pub fn arrivals(&self) -> Vec<Arrival> {
         let whole = |part: &Arrival| Arrival {
             message: self.pe.whole(part.message),
             ..*part
         };
-        Arrival::joined(self.arrivals.iter().map(whole))
+        Arrival::joined(self.arrivals.all.iter().map(whole))
     }
 
     /// Returns when the PE's own message was due and when it began; `None` if no due time is known,
     /// or before the begin.
     pub fn own_start(&self) -> Option<OwnStart> {
-        self.own_start
+        self.start.own_start
     }
 
     /// Returns the number of frames of earlier rounds that have arrived.
@@ -494,7 +442,7 @@ impl<O: Observer> Round<O> {
 
     /// Returns the maximum number of flits of other PEs' messages that were in memory at once.
     pub fn peak_buffered_flits(&self) -> u64 {
-        self.peak_buffered_flits
+        self.buffers.peak_flits
     }
 
     /// Returns the recorded spans of the ports.

@@ -132,7 +132,7 @@ mod tests {
         file.set_modified(then).unwrap();
         let old = check(&path).unwrap_err().to_string();
         assert!(old.contains("not updated for 6"), "{old}");
-        assert!(old.ends_with("it said last: P3 plays"), "{old}");
+        assert!(old.ends_with("its last state: P3 plays"), "{old}");
     }
 
     #[tokio::test]

@@ -251,7 +251,7 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     refused(
         "gossip --tree path:4 --algorithm bruck --size 5",
         &[
-            "--algorithm bruck: `bruck` is no way",
+            "--algorithm bruck: `bruck` is not a gossip algorithm",
             "flood, over any tree",
         ],
     );

@@ -193,11 +193,11 @@ fn what_does_not_go_with_a_cover_is_refused() {
         ),
         (
             "scatter --network ring:4 --lengths equal:1 --cover --from 1 --simulate",
-            &["--from does not go", "--simulate does not go"],
+            &["--from cannot be combined", "--simulate cannot be combined"],
         ),
         (
             "gather --network ring:4 --lengths equal:1 --cover --algorithm certification",
-            &["--algorithm does not go"],
+            &["--algorithm cannot be combined"],
         ),
         (
             "scatter --network ring:4 --lengths equal:1 --deal whole",

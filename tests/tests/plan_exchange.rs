@@ -181,7 +181,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "gossip --tree path:2000 --lengths equal:1 --ports multi",
-            &["2000 PEs are too many", "at most 1024"],
+            &["2000 PEs are too many", "the limit is 1024"],
         ),
         (
             "gossip --tree path:9 --lengths equal:1000000000000 --ports multi",

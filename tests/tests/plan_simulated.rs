@@ -145,8 +145,8 @@ fn what_nothing_plays_is_refused() {
     refused(
         "plan broadcast --network torus:4x4 --size 5 --cover --simulate --from 3",
         &[
-            "--simulate does not go with --cover",
-            "--from does not go with --cover",
+            "--simulate cannot be combined with --cover",
+            "--from cannot be combined with --cover",
         ],
     );
     refused(

@@ -85,7 +85,11 @@ fn an_input_that_cannot_be_sent() {
 fn files_for_nobody() {
     let dir = with_input();
     let line = format!("scatter --spread --tree path:1 {TO_OUTPUT}");
-    refused_in(dir.path(), &line, &["dealt to nobody", "no PE but P0"]);
+    refused_in(
+        dir.path(),
+        &line,
+        &["cannot be distributed", "the only PE is P0"],
+    );
 }
 
 #[test]

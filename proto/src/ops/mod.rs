@@ -28,6 +28,7 @@ mod combining;
 mod cover_deal;
 pub mod cover_in_turn;
 pub mod cover_plan;
+mod deliveries;
 mod exchange;
 pub mod exchange_hosts;
 pub mod exchange_plan;

@@ -3,7 +3,7 @@
 
 use super::cores::SLICE_NS;
 use super::files::{Goal, Step};
-use super::{Event, World};
+use super::world::{Event, World};
 use crate::items::Message;
 use crate::{PeId, Time};
 

@@ -2,7 +2,9 @@
 //! which shares no code with it.
 
 use super::*;
-use crate::cost::{Edge, Host, Hosts};
+use crate::PeId;
+use crate::cost::{Edge, Host, Hosts, Link};
+use crate::ops::Operation;
 use crate::packets::certification::{self, ControlCost};
 use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;

@@ -4,14 +4,17 @@
 
 mod cases;
 
+use std::collections::BTreeMap;
+
 use super::*;
-use crate::cost::Edge;
+use crate::cost::{Edge, Link, Ports};
 use crate::items::Leg;
 use crate::on_links::{Load, Sent, course, of_legs};
-use crate::ops::Exchange;
+use crate::ops::{Exchange, Operation};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::shape::RUN_AHEAD_NS;
+use crate::{MessageId, PeId};
 use cases::{Case, Planned, cases};
 
 const FLIT_BYTES: u32 = 4096;
@@ -162,7 +165,8 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
         .collect();
     let briefs = Brief::all(&case.tree, case.operation, &bytes, &timing);
     let given_up = AtomicBool::new(false);
-    let world = run_in_pieces(&given_up, &case.tree, &briefs, &model, 1).expect("a schedule");
+    let mut world = World::new(&case.tree, &briefs, &model, 1);
+    world.run_to_end(&briefs, &given_up).expect("a schedule");
     let of_links;
     let planned = match &case.planned {
         Planned::Crossings(planned) => planned,

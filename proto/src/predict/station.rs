@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::resources::PortQueue;
 use crate::items::{Message, Packing};
-use crate::ops::GATHERED_BYTES;
+use crate::ops::{Brief, GATHERED_BYTES};
 use crate::round::{Action, Round, Sized};
 use crate::{MessageId, PeId};
 
@@ -40,6 +40,27 @@ pub struct Station {
 }
 
 impl Station {
+    /// Creates a PE that has done nothing; it may sleep until something happens.
+    pub fn new(round: Round, brief: &Brief, sleeps: bool) -> Station {
+        Station {
+            round,
+            work: None,
+            waits_since: sleeps.then_some(0),
+            waits_awake: brief.waits_awake(),
+            gathers: brief.in_any_order,
+            gathered: Gathered::default(),
+            set_up: BTreeSet::new(),
+            fresh: true,
+            begins: 0,
+            writes: VecDeque::new(),
+            began: 0,
+            held_up: None,
+            files_ns: 0,
+            send: PortQueue::default(),
+            receive: PortQueue::default(),
+        }
+    }
+
     /// Records whether its files let it continue at `now`.
     pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
         match can {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::cost::{Edge, Host, Hosts};
+use crate::PeId;
+use crate::cost::{Edge, Host, Hosts, Link, Ports};
 use crate::ops::cover_plan::steps_of_gather_on_a_tree;
 use crate::ops::plan::plan_scatter_by_branch;
 use crate::ops::{Broadcast, Exchange, Gossip, Operation};

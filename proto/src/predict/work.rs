@@ -1,7 +1,7 @@
 //! Times of a core for a PE's work: before it begins, and for each frame.
 
-use super::World;
 use super::station::{FlitsOut, Work};
+use super::world::World;
 use crate::PeId;
 use crate::cost::ALONG;
 use crate::ops::LOOKS;

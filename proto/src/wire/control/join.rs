@@ -1,6 +1,6 @@
 //! Messages with which a PE that was not started for this launch joins, to and from protobuf.
 
-use super::missing;
+use super::codec::missing;
 use crate::PeId;
 use crate::wire::{Secret, WireError, pb};
 

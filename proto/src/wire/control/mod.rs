@@ -2,38 +2,39 @@
 //! sizes are in their range, and ids belong to PEs.
 
 mod brief;
+mod codec;
 mod counts;
 mod footprint;
 mod from_pe;
 mod join;
 mod kind;
 mod pace;
+mod pong;
 mod prefix;
+mod register;
+mod report;
 mod span;
 mod streams;
 mod task;
 mod to_pe;
 mod version;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use prost::Message as _;
-
 use super::flit::Digest;
-use super::{Secret, WireError, pb};
 use crate::calibration::Exchange;
-use crate::cost::{Edge, FileCosts, Link, MadeOf};
-use crate::items::{Address, Message};
+use crate::cost::{Edge, FileCosts, Link};
+use crate::items::Address;
 use crate::ops::{Brief, Operation};
-use crate::spans::Span;
-use crate::streams::Streams;
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
 pub use join::{Join, TimeoutsNs, Welcome};
+pub use pong::{Doing, Pong};
 pub use prefix::Prefix;
+pub use register::{Ready, Register};
+pub use report::{Arrival, OwnStart, Report};
 pub use task::{End, Ran, Run};
 pub use version::Version;
 
@@ -186,92 +187,6 @@ pub enum ToPe {
     },
 }
 
-/// Sign of life of a PE, with its current activity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pong {
-    /// Time since the PE last read a byte from an edge or wrote one to it.
-    pub quiet_ms: u64,
-    /// Time since the PE last finished an entry of a message on its disk, or found one there to
-    /// send.
-    pub files_quiet_ms: u64,
-    /// Current activity.
-    pub doing: Doing,
-    /// Neighbours whose hosts do not acknowledge retransmitted data; empty unless requested.
-    pub unreached: Vec<PeId>,
-    /// The counts so far.
-    pub counts: Counts,
-}
-
-/// Activity of a PE, as far as it concerns other PEs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
-    /// There is no round, or the PE's part of it has ended.
-    Idle,
-    /// The PE is working, or waits for its disk or for a time.
-    Working,
-    /// The PE waits until this neighbour accepts bytes.
-    Sending(PeId),
-    /// The PE waits for the rest of a message from this neighbour.
-    Receiving(PeId),
-    /// The PE waits for the next message of any neighbour.
-    Listening,
-}
-
-/// First message of a PE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Register {
-    /// Id of the cluster.
-    pub cluster: u64,
-    /// The PE that sends the message.
-    pub pe: PeId,
-    /// Oldest protocol version offered.
-    pub min_version: u32,
-    /// Newest protocol version offered.
-    pub max_version: u32,
-    /// Address for connections of the PE's children: "address:port".
-    pub listen: String,
-    /// Process id.
-    pub pid: u32,
-    /// Name of the PE's monotonic clock: equal names are one clock. Empty if unknown.
-    pub clock: String,
-    /// Name of the processor by the kernel; empty if unknown.
-    pub processor: String,
-    /// Number of cores that the PE may run on; 0 if unknown.
-    pub cores: u32,
-    /// Proof that the PE belongs to this launch.
-    pub secret: Secret,
-}
-
-/// Entries that a PE has found at the places of its messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ready {
-    /// Lengths in bytes of the messages sent by this PE, by id: M_1..M_n from P0 in a scatter, its
-    /// own message from another PE in a gather.
-    pub message_bytes: Vec<u64>,
-    /// Deliveries to this PE that exist and have a receipt of this job.
-    pub delivered: Vec<DeliveryId>,
-    /// Deliveries to this PE whose places have another entry, which must not be replaced.
-    pub standing: Vec<DeliveryId>,
-    /// Number of entries and of cold bytes of each message of files, in the order of
-    /// `message_bytes`.
-    pub made_of: Vec<MadeOf>,
-    /// Number of the file system that the PE writes messages to, or reads its own from, among those
-    /// of its host; 0 without files.
-    pub file_system: u64,
-    /// States of the sources of messages made of files, in the order of `message_bytes`.
-    pub states: Vec<u64>,
-    /// Digests in the receipts of `delivered`, in the same order.
-    pub delivered_digests: Vec<Digest>,
-    /// Lengths in bytes of the entries at `standing`, read as messages, in the same order; 0 if an
-    /// entry cannot be a message.
-    pub standing_bytes: Vec<u64>,
-    /// Digests of the entries at `standing`, in the same order.
-    pub standing_digests: Vec<Digest>,
-    /// Deliveries to this PE of which an earlier run of the job left a prefix, with its length in
-    /// bytes.
-    pub prefixes: Vec<(DeliveryId, u64)>,
-}
-
 /// The position of a PE in the cluster, and its task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
@@ -408,198 +323,4 @@ pub struct Prepare {
     /// Prefixes that the source and all destinations have in common, of messages that this PE sends
     /// or receives. Only the rests are sent; the briefs have the lengths of the rests.
     pub prefixes: Vec<Prefix>,
-}
-
-/// Result of a round at one PE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// The round.
-    pub round: RoundId,
-    /// Whether the round was completed; false if it was given up.
-    pub complete: bool,
-    /// Time at which the round began, on the monotonic clock of P0's host; 0 at other PEs.
-    pub started_ns: u64,
-    /// Time at which a triggered PE began, which may be a little later, on this host's monotonic
-    /// clock; 0 at other PEs.
-    pub began_ns: u64,
-    /// The messages with this PE as destination.
-    pub arrivals: Vec<Arrival>,
-    /// Number of flits that had to wait for a busy port.
-    pub collisions: u64,
-    /// Maximum number of flits of other PEs' messages in user memory.
-    pub peak_buffered_flits: u64,
-    /// Maximum resident set of the process in bytes.
-    pub peak_resident_bytes: u64,
-    /// Start of the PE's own message; `None` if no schedule defines it, or before it.
-    pub own_start: Option<OwnStart>,
-    /// Number of frames of earlier rounds, which were dropped.
-    pub late_frames: u64,
-    /// Number of frames received before on the same edge, since the last report; they were dropped.
-    pub repeated_frames: u64,
-    /// Time that the PE has waited for its files with messages to send or to receive.
-    pub files_ns: u64,
-    /// Number of packets sent by this PE that TCP has retransmitted since the last report; 0 if the
-    /// kernel does not report it.
-    pub retransmitted_packets: u64,
-    /// Activity of the PE's ports, if the assignment requests it: the first
-    /// [`MAX_REPORT_SPANS`](super::MAX_REPORT_SPANS) spans.
-    pub spans: Vec<Span>,
-    /// The counts at the end of the round.
-    pub counts: Box<Counts>,
-    /// Certificates, order and streams of a gather by certification, on this host's monotonic clock.
-    pub streams: Streams,
-}
-
-impl Report {
-    /// Adds the report of another part of the round, which runs on another tree at the same time.
-    /// The arrivals of a message's parts are combined.
-    #[must_use]
-    pub fn with_part(mut self, part: Report) -> Report {
-        self.arrivals = Arrival::joined(self.arrivals.into_iter().chain(part.arrivals));
-        self.collisions += part.collisions;
-        self.peak_buffered_flits += part.peak_buffered_flits;
-        self.own_start = self.own_start.or(part.own_start);
-        self.late_frames += part.late_frames;
-        self.repeated_frames += part.repeated_frames;
-        self.files_ns = self.files_ns.max(part.files_ns);
-        self.retransmitted_packets += part.retransmitted_packets;
-        let room = super::MAX_REPORT_SPANS.saturating_sub(self.spans.len());
-        self.spans.extend(part.spans.into_iter().take(room));
-        self
-    }
-
-    /// Returns the report of a round in which these messages are expected and nothing has happened.
-    pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
-        Report {
-            round,
-            complete: false,
-            started_ns: 0,
-            began_ns: 0,
-            arrivals,
-            collisions: 0,
-            peak_buffered_flits: 0,
-            peak_resident_bytes: 0,
-            own_start: None,
-            late_frames: 0,
-            files_ns: 0,
-            repeated_frames: 0,
-            retransmitted_packets: 0,
-            spans: Vec::new(),
-            counts: Box::default(),
-            streams: Streams::default(),
-        }
-    }
-}
-
-/// The start of a PE's own message in a gather, on its host's monotonic clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnStart {
-    /// Time defined by the order or the wakeup call.
-    pub due_ns: u64,
-    /// Time at which its first flit was passed to the socket.
-    pub began_ns: u64,
-}
-
-/// A message at its destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// The message.
-    pub message: MessageId,
-    /// The PE that sends it.
-    pub source: PeId,
-    /// The PE that receives it.
-    pub destination: PeId,
-    /// Number of bytes that have arrived.
-    pub bytes_received: u64,
-    /// Length of the message in bytes.
-    pub bytes_total: u64,
-    /// Whether the message is complete, verified and visible.
-    pub delivered: bool,
-    /// Time at which its last byte was read from the link, on this host's monotonic clock.
-    pub at_ns: u64,
-    /// Time of delivery on the same clock; 0 if it was not delivered.
-    pub delivered_ns: u64,
-    /// XXH3-128 of the files written for a delivered message.
-    pub digest: Option<Digest>,
-}
-
-impl Arrival {
-    /// Combines the arrivals of the parts of each message; returns those of whole messages, by id.
-    pub fn joined(parts: impl IntoIterator<Item = Arrival>) -> Vec<Arrival> {
-        let mut joined: BTreeMap<MessageId, Arrival> = BTreeMap::new();
-        for part in parts {
-            let whole = joined.entry(part.message);
-            whole.and_modify(|it| it.add_part(&part)).or_insert(part);
-        }
-        joined.into_values().collect()
-    }
-
-    /// Adds the arrival of another part of the message.
-    fn add_part(&mut self, part: &Arrival) {
-        self.bytes_received += part.bytes_received;
-        self.bytes_total += part.bytes_total;
-        self.delivered &= part.delivered;
-        self.at_ns = self.at_ns.max(part.at_ns);
-        self.delivered_ns = match self.delivered {
-            true => self.delivered_ns.max(part.delivered_ns),
-            false => 0,
-        };
-        self.digest = self.digest.or(part.digest);
-    }
-
-    /// Returns the arrival of a message at a PE, before its first byte.
-    pub fn of(message: &Message, at: PeId) -> Arrival {
-        Arrival {
-            message: message.id,
-            source: message.source,
-            destination: at,
-            bytes_received: 0,
-            bytes_total: message.bytes,
-            delivered: false,
-            at_ns: 0,
-            delivered_ns: 0,
-            digest: None,
-        }
-    }
-}
-
-/// Decodes a control frame, unless its lists would take more memory than its bytes allow.
-fn decode(body: &[u8]) -> Result<pb::control::Kind, WireError> {
-    footprint::check(body)?;
-    let kind = pb::Control::decode(body)?.kind;
-    kind.ok_or_else(|| missing("a control message"))
-}
-
-fn missing(what: &str) -> WireError {
-    WireError::malformed(format!("{what} is missing"))
-}
-
-fn put_link(link: Link) -> pb::Link {
-    pb::Link {
-        latency_ns: link.latency_ns,
-        ns_per_byte: link.ns_per_byte,
-        burst_bytes: link.burst_bytes,
-        setup_ns: link.setup_ns,
-    }
-}
-
-fn parse_link(link: Option<pb::Link>) -> Result<Link, WireError> {
-    let link = link.ok_or_else(|| missing("a link"))?;
-    let link = Link {
-        latency_ns: link.latency_ns,
-        ns_per_byte: link.ns_per_byte,
-        burst_bytes: link.burst_bytes,
-        setup_ns: link.setup_ns,
-    };
-    let Link {
-        latency_ns,
-        setup_ns,
-        ns_per_byte,
-        burst_bytes,
-    } = link;
-    let numbers = [latency_ns, setup_ns, ns_per_byte, burst_bytes];
-    match numbers.iter().all(|x| x.is_finite() && *x >= 0.0) {
-        true => Ok(link),
-        false => Err(WireError::malformed("a link with nonsense numbers")),
-    }
 }

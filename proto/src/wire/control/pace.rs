@@ -1,6 +1,6 @@
 //! The times on a PE's edges, to and from protobuf.
 
-use super::missing;
+use super::codec::missing;
 use crate::schedule::pace::{Below, Pace, Pacing, Passage};
 use crate::wire::{WireError, pb};
 

@@ -9,12 +9,10 @@ use bytes::Bytes;
 use prost::Message as _;
 
 use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
+use super::codec::{decode, missing, parse_link, put_link};
 use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
-use super::{
-    Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome, decode, missing,
-    parse_link, put_link,
-};
+use super::{Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
 use crate::cost::{Edge, Link};
 use crate::shape;
 use crate::tree::{MAX_PES, TreeFault};

@@ -1,0 +1,269 @@
+//! The report of a PE on a round, to and from protobuf.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::counts::{Counts, parse_counts, put_counts};
+use super::span::{parse_spans, put_spans};
+use super::streams::{parse_streams, put_streams};
+use super::version::{parse_digests, put_digests};
+use crate::items::Message;
+use crate::spans::Span;
+use crate::streams::Streams;
+use crate::wire::flit::Digest;
+use crate::wire::{WireError, pb};
+use crate::{MessageId, PeId, RoundId};
+
+/// Result of a round at one PE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The round.
+    pub round: RoundId,
+    /// Whether the round was completed; false if it was given up.
+    pub complete: bool,
+    /// Time at which the round began, on the monotonic clock of P0's host; 0 at other PEs.
+    pub started_ns: u64,
+    /// Time at which a triggered PE began, which may be a little later, on this host's monotonic
+    /// clock; 0 at other PEs.
+    pub began_ns: u64,
+    /// The messages with this PE as destination.
+    pub arrivals: Vec<Arrival>,
+    /// Number of flits that had to wait for a busy port.
+    pub collisions: u64,
+    /// Maximum number of flits of other PEs' messages in user memory.
+    pub peak_buffered_flits: u64,
+    /// Maximum resident set of the process in bytes.
+    pub peak_resident_bytes: u64,
+    /// Start of the PE's own message; `None` if no schedule defines it, or before it.
+    pub own_start: Option<OwnStart>,
+    /// Number of frames of earlier rounds, which were dropped.
+    pub late_frames: u64,
+    /// Number of frames received before on the same edge, since the last report; they were dropped.
+    pub repeated_frames: u64,
+    /// Time that the PE has waited for its files with messages to send or to receive.
+    pub files_ns: u64,
+    /// Number of packets sent by this PE that TCP has retransmitted since the last report; 0 if the
+    /// kernel does not report it.
+    pub retransmitted_packets: u64,
+    /// Activity of the PE's ports, if the assignment requests it: the first
+    /// [`MAX_REPORT_SPANS`](crate::wire::MAX_REPORT_SPANS) spans.
+    pub spans: Vec<Span>,
+    /// The counts at the end of the round.
+    pub counts: Box<Counts>,
+    /// Certificates, order and streams of a gather by certification, on this host's monotonic clock.
+    pub streams: Streams,
+}
+
+impl Report {
+    /// Adds the report of another part of the round, which runs on another tree at the same time.
+    /// The arrivals of a message's parts are combined.
+    #[must_use]
+    pub fn with_part(mut self, part: Report) -> Report {
+        self.arrivals = Arrival::joined(self.arrivals.into_iter().chain(part.arrivals));
+        self.collisions += part.collisions;
+        self.peak_buffered_flits += part.peak_buffered_flits;
+        self.own_start = self.own_start.or(part.own_start);
+        self.late_frames += part.late_frames;
+        self.repeated_frames += part.repeated_frames;
+        self.files_ns = self.files_ns.max(part.files_ns);
+        self.retransmitted_packets += part.retransmitted_packets;
+        let room = crate::wire::MAX_REPORT_SPANS.saturating_sub(self.spans.len());
+        self.spans.extend(part.spans.into_iter().take(room));
+        self
+    }
+
+    /// Returns the report as protobuf.
+    pub(super) fn put(self) -> pb::Report {
+        let (order, streams) = put_streams(&self.streams);
+        pb::Report {
+            order,
+            streams,
+            round: self.round.0,
+            complete: self.complete,
+            started_ns: self.started_ns,
+            began_ns: self.began_ns,
+            arrivals: self.arrivals.iter().map(put_arrival).collect(),
+            collisions: self.collisions,
+            peak_buffered_flits: self.peak_buffered_flits,
+            peak_resident_bytes: self.peak_resident_bytes,
+            own_start: self.own_start.map(|start| pb::OwnStart {
+                due_ns: start.due_ns,
+                began_ns: start.began_ns,
+            }),
+            late_frames: self.late_frames,
+            repeated_frames: self.repeated_frames,
+            files_ns: self.files_ns,
+            retransmitted_packets: self.retransmitted_packets,
+            digests: put_arrival_digests(&self.arrivals),
+            spans: put_spans(&self.spans),
+            counts: put_counts(*self.counts),
+        }
+    }
+
+    /// Parses a report.
+    pub(super) fn parse(report: pb::Report) -> Result<Report, WireError> {
+        Ok(Report {
+            round: RoundId(report.round),
+            complete: report.complete,
+            started_ns: report.started_ns,
+            began_ns: report.began_ns,
+            arrivals: parse_arrivals(&report)?,
+            collisions: report.collisions,
+            peak_buffered_flits: report.peak_buffered_flits,
+            peak_resident_bytes: report.peak_resident_bytes,
+            own_start: report.own_start.map(|start| OwnStart {
+                due_ns: start.due_ns,
+                began_ns: start.began_ns,
+            }),
+            late_frames: report.late_frames,
+            repeated_frames: report.repeated_frames,
+            files_ns: report.files_ns,
+            retransmitted_packets: report.retransmitted_packets,
+            spans: parse_spans(&report.spans)?,
+            counts: Box::new(parse_counts(report.counts)?),
+            streams: parse_streams(report.order, &report.streams),
+        })
+    }
+
+    /// Returns the report of a round in which these messages are expected and nothing has happened.
+    pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
+        Report {
+            round,
+            complete: false,
+            started_ns: 0,
+            began_ns: 0,
+            arrivals,
+            collisions: 0,
+            peak_buffered_flits: 0,
+            peak_resident_bytes: 0,
+            own_start: None,
+            late_frames: 0,
+            files_ns: 0,
+            repeated_frames: 0,
+            retransmitted_packets: 0,
+            spans: Vec::new(),
+            counts: Box::default(),
+            streams: Streams::default(),
+        }
+    }
+}
+
+/// The start of a PE's own message in a gather, on its host's monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnStart {
+    /// Time defined by the order or the wakeup call.
+    pub due_ns: u64,
+    /// Time at which its first flit was passed to the socket.
+    pub began_ns: u64,
+}
+
+/// A message at its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The message.
+    pub message: MessageId,
+    /// The PE that sends it.
+    pub source: PeId,
+    /// The PE that receives it.
+    pub destination: PeId,
+    /// Number of bytes that have arrived.
+    pub bytes_received: u64,
+    /// Length of the message in bytes.
+    pub bytes_total: u64,
+    /// Whether the message is complete, verified and visible.
+    pub delivered: bool,
+    /// Time at which its last byte was read from the link, on this host's monotonic clock.
+    pub at_ns: u64,
+    /// Time of delivery on the same clock; 0 if it was not delivered.
+    pub delivered_ns: u64,
+    /// XXH3-128 of the files written for a delivered message.
+    pub digest: Option<Digest>,
+}
+
+impl Arrival {
+    /// Combines the arrivals of the parts of each message; returns those of whole messages, by id.
+    pub fn joined(parts: impl IntoIterator<Item = Arrival>) -> Vec<Arrival> {
+        let mut joined: BTreeMap<MessageId, Arrival> = BTreeMap::new();
+        for part in parts {
+            let whole = joined.entry(part.message);
+            whole.and_modify(|it| it.add_part(&part)).or_insert(part);
+        }
+        joined.into_values().collect()
+    }
+
+    /// Adds the arrival of another part of the message.
+    fn add_part(&mut self, part: &Arrival) {
+        self.bytes_received += part.bytes_received;
+        self.bytes_total += part.bytes_total;
+        self.delivered &= part.delivered;
+        self.at_ns = self.at_ns.max(part.at_ns);
+        self.delivered_ns = match self.delivered {
+            true => self.delivered_ns.max(part.delivered_ns),
+            false => 0,
+        };
+        self.digest = self.digest.or(part.digest);
+    }
+
+    /// Returns the arrival of a message at a PE, before its first byte.
+    pub fn of(message: &Message, at: PeId) -> Arrival {
+        Arrival {
+            message: message.id,
+            source: message.source,
+            destination: at,
+            bytes_received: 0,
+            bytes_total: message.bytes,
+            delivered: false,
+            at_ns: 0,
+            delivered_ns: 0,
+            digest: None,
+        }
+    }
+}
+
+fn put_arrival(arrival: &Arrival) -> pb::Arrival {
+    pb::Arrival {
+        message: arrival.message.0,
+        source: arrival.source.0,
+        destination: arrival.destination.0,
+        bytes_received: arrival.bytes_received,
+        bytes_total: arrival.bytes_total,
+        delivered: arrival.delivered,
+        at_ns: arrival.at_ns,
+        delivered_ns: arrival.delivered_ns,
+    }
+}
+
+fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
+    Arrival {
+        message: MessageId(arrival.message),
+        source: PeId(arrival.source),
+        destination: PeId(arrival.destination),
+        bytes_received: arrival.bytes_received,
+        bytes_total: arrival.bytes_total,
+        delivered: arrival.delivered,
+        at_ns: arrival.at_ns,
+        delivered_ns: arrival.delivered_ns,
+        digest: None,
+    }
+}
+
+fn parse_arrivals(report: &pb::Report) -> Result<Vec<Arrival>, WireError> {
+    let mut arrivals: Vec<Arrival> = report.arrivals.iter().map(parse_arrival).collect();
+    let digests = parse_digests(&report.digests)?;
+    if !digests.is_empty() && digests.len() != arrivals.len() {
+        return Err(WireError::malformed("not one digest for each arrival"));
+    }
+    for (arrival, digest) in arrivals.iter_mut().zip(digests) {
+        arrival.digest = (digest != [0; 16]).then_some(digest);
+    }
+    Ok(arrivals)
+}
+
+fn put_arrival_digests(arrivals: &[Arrival]) -> Bytes {
+    if arrivals.iter().all(|arrival| arrival.digest.is_none()) {
+        return Bytes::new();
+    }
+    let digests = arrivals.iter().map(|arrival| arrival.digest.as_ref());
+    put_digests(digests.map(|digest| digest.unwrap_or(&[0; 16])))
+}

@@ -165,8 +165,7 @@ pub async fn play<I: RoundIo>(
                 let payload = offset..offset + bytes;
                 let sent = io.send_flit(round, to, message, payload, packing).await?;
                 now = moved(io)?;
-                if sent == Sent::Begun {
-                    round.handle_under_way();
+                if leaves(round, sent) {
                     continue;
                 }
             }
@@ -185,8 +184,7 @@ pub async fn play<I: RoundIo>(
                 let sent = io.send_held(round, to, message, offset, later_from, packing);
                 let sent = sent.await?;
                 now = io.now();
-                if sent == Sent::Begun {
-                    round.handle_under_way();
+                if leaves(round, sent) {
                     continue;
                 }
             }
@@ -209,34 +207,11 @@ pub async fn play<I: RoundIo>(
             Action::Hold { from, message } => io.hold(from, message).await?,
             Action::Drop { from } => io.drop_frame(from),
             Action::Turn { from } => io.turned(round, from),
-            Action::Commit { message } => {
-                while let Some(committed) = io.make_room().await? {
-                    round.handle_committed(io.now(), committed.message, committed.digest);
-                }
-                let is_visible = io.commit(message);
-                now = io.now();
-                if is_visible {
-                    round.handle_delivered(now, message);
-                }
-            }
+            Action::Commit { message } => now = commit(round, io, message).await?,
             Action::Wait { until } => {
                 let heard = io.listen(round, until).await?;
                 now = io.now();
-                match heard {
-                    Heard::Frame(from) => {
-                        let handled = round.handle_frame(now, from, io.body(from));
-                        handled.map_err(|fault| io.refused(fault))?;
-                    }
-                    Heard::Committed(Committed { message, digest }) => {
-                        round.handle_committed(now, message, digest);
-                    }
-                    Heard::Through(to) => {
-                        let done = round.handle_through(now, to);
-                        done.map_err(|fault| io.refused(fault))?;
-                    }
-                    Heard::Arriving(bytes) => round.handle_arriving(bytes),
-                    Heard::Due => {}
-                }
+                handle_event(round, io, now, heard)?;
                 continue;
             }
             Action::Finished => return io.flush().await,
@@ -244,6 +219,54 @@ pub async fn play<I: RoundIo>(
         let done = round.handle_done(now);
         done.map_err(|fault| io.refused(fault))?;
     }
+}
+
+/// Leaves a transmission in progress, and returns true, if it is not complete.
+fn leaves(round: &mut Round<impl Observer>, sent: Sent) -> bool {
+    if sent == Sent::Begun {
+        round.handle_under_way();
+    }
+    sent == Sent::Begun
+}
+
+/// Starts to make a stored message visible, and returns the time after that.
+async fn commit<I: RoundIo>(
+    round: &mut Round<impl Observer>,
+    io: &mut I,
+    message: Message,
+) -> Result<Time, I::Error> {
+    while let Some(committed) = io.make_room().await? {
+        round.handle_committed(io.now(), committed.message, committed.digest);
+    }
+    let is_visible = io.commit(message);
+    let now = io.now();
+    if is_visible {
+        round.handle_delivered(now, message);
+    }
+    Ok(now)
+}
+
+/// Passes an event on to the round.
+fn handle_event<I: RoundIo>(
+    round: &mut Round<impl Observer>,
+    io: &mut I,
+    now: Time,
+    event: Heard,
+) -> Result<(), I::Error> {
+    let handled = match event {
+        Heard::Frame(from) => round.handle_frame(now, from, io.body(from)),
+        Heard::Committed(Committed { message, digest }) => {
+            round.handle_committed(now, message, digest);
+            Ok(())
+        }
+        Heard::Through(to) => round.handle_through(now, to),
+        Heard::Arriving(bytes) => {
+            round.handle_arriving(bytes);
+            Ok(())
+        }
+        Heard::Due => Ok(()),
+    };
+    handled.map_err(|fault| io.refused(fault))
 }
 
 /// Returns the time after bytes have moved.

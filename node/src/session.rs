@@ -170,6 +170,28 @@ fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
     }
 }
 
+/// Checks that an assignment is for this PE and names the right peers.
+///
+/// # Errors
+///
+/// Returns what is wrong with it.
+fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static str> {
+    if !assignment.tree.contains(pe) {
+        return Err("to one whom its tree lacks");
+    }
+    // A static schedule may name any of these and no others. On a network they are a subset of all.
+    let operation = assignment.operation;
+    let peers = operation.peers(&assignment.tree, pe);
+    let told: Vec<PeId> = assignment.peers.iter().map(|peer| peer.pe).collect();
+    let is_some_of = told.is_sorted_by(|one, other| one < other)
+        && told.iter().all(|pe| peers.binary_search(pe).is_ok());
+    let is_on_network = matches!(operation, Operation::Gossip(Gossip::OnNetwork(_)));
+    match told == peers || (is_on_network && is_some_of) {
+        true => Ok(()),
+        false => Err("with other peers than its operation has"),
+    }
+}
+
 async fn work(
     config: &NodeConfig,
     listener: &TcpListener,
@@ -178,24 +200,8 @@ async fn work(
     inbox: &Inbox,
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
-    if !assignment.tree.contains(config.pe) {
-        return Err(unexpected(
-            &ToPe::Assignment(assignment),
-            "to one whom its tree lacks",
-        ));
-    }
-    // A static schedule may name any of these and no others. On a network they are a subset of all.
-    let operation = assignment.operation;
-    let peers = operation.peers(&assignment.tree, config.pe);
-    let told: Vec<PeId> = assignment.peers.iter().map(|peer| peer.pe).collect();
-    let is_some_of = told.is_sorted_by(|one, other| one < other)
-        && told.iter().all(|pe| peers.binary_search(pe).is_ok());
-    let is_on_network = matches!(operation, Operation::Gossip(Gossip::OnNetwork(_)));
-    if told != peers && !(is_on_network && is_some_of) {
-        return Err(unexpected(
-            &ToPe::Assignment(assignment),
-            "with other peers than its operation has",
-        ));
+    if let Err(how) = check_assignment(&assignment, config.pe) {
+        return Err(unexpected(&ToPe::Assignment(assignment), how));
     }
     // At the same time: neighbours do not have to wait for a large input to be read.
     let pulse = channel.pulse().clone();

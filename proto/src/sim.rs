@@ -146,6 +146,50 @@ struct SimulatedPe {
     finished: bool,
 }
 
+impl SimulatedPe {
+    /// Returns the route of a received flit, which must be the next one of its message.
+    fn route(
+        &mut self,
+        step: u64,
+        from: PeId,
+        message: Message,
+        index: u64,
+    ) -> Result<Route, SimulationFault> {
+        let pe = self.pe.id();
+        let begun = match self.incoming.take() {
+            None if index > 1 => {
+                let next = self.pe.handle_next_part(from);
+                next.and_then(|(id, until)| {
+                    let (of, expected, mut route) = self.paused.remove(&id)?;
+                    route.until = Some(until).filter(|until| *until < of.bytes);
+                    Some((of, expected, route))
+                })
+            }
+            begun => begun,
+        };
+        match begun {
+            None if index == 1 => {
+                let route = self.pe.handle_head(from, message);
+                route.map_err(|violation| SimulationFault::Violation {
+                    step,
+                    pe,
+                    violation,
+                })
+            }
+            Some((under_way, expected, route)) if under_way == message && expected == index => {
+                Ok(route)
+            }
+            other => Err(SimulationFault::Torn {
+                step,
+                pe,
+                message,
+                index,
+                expected: other.map_or(1, |(_, expected, _)| expected),
+            }),
+        }
+    }
+}
+
 /// Runs one round, `flits[i]` being L_i, to its end.
 pub fn run(
     tree: &Arc<Tree>,
@@ -327,28 +371,48 @@ impl Simulation {
                 }
             }
         }
-        if let Some((to, message, sent, end)) = player.outgoing.take() {
-            // Each flit goes to one receiver after the other.
-            let several = to.len() as u64;
-            let (next, index) = (to[(sent % several) as usize], sent / several + 1);
-            let here = player.here.get(&message.id);
-            if message.source != from && is_duplex && here.is_none_or(|here| *here < index) {
-                return Err(SimulationFault::Lacking {
-                    step,
-                    pe: from,
-                    message,
-                    index,
-                });
-            }
-            if sent + 1 == end {
-                player.pe.handle_sent();
-                self.wake(at, step + 1);
-            } else {
-                player.outgoing = Some((to, message, sent + 1, end));
-            }
-            cross(next, Item::Flit { message, index });
+        if let Some((to, message, index)) = self.next_flit(at, is_duplex)? {
+            crossings.push(Crossing {
+                step,
+                from,
+                to,
+                item: Item::Flit { message, index },
+            });
         }
         Ok(())
+    }
+
+    /// Takes the next flit of a PE's outgoing message: its receiver, the message, and its number from 1.
+    fn next_flit(
+        &mut self,
+        at: usize,
+        is_duplex: bool,
+    ) -> Result<Option<(PeId, Message, u64)>, SimulationFault> {
+        let step = self.step;
+        let player = &mut self.pes[at];
+        let Some((to, message, sent, end)) = player.outgoing.take() else {
+            return Ok(None);
+        };
+        let pe = player.pe.id();
+        // Each flit goes to one receiver after the other.
+        let several = to.len() as u64;
+        let (next, index) = (to[(sent % several) as usize], sent / several + 1);
+        let here = player.here.get(&message.id);
+        if message.source != pe && is_duplex && here.is_none_or(|here| *here < index) {
+            return Err(SimulationFault::Lacking {
+                step,
+                pe,
+                message,
+                index,
+            });
+        }
+        if sent + 1 == end {
+            player.pe.handle_sent();
+            self.wake(at, step + 1);
+        } else {
+            player.outgoing = Some((to, message, sent + 1, end));
+        }
+        Ok(Some((next, message, index)))
     }
 
     fn receive(&mut self, crossing: &Crossing) -> Result<(), SimulationFault> {
@@ -373,40 +437,7 @@ impl Simulation {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
-        let begun = match player.incoming.take() {
-            None if index > 1 => {
-                let next = player.pe.handle_next_part(from);
-                next.and_then(|(id, until)| {
-                    let (of, expected, mut route) = player.paused.remove(&id)?;
-                    route.until = Some(until).filter(|until| *until < of.bytes);
-                    Some((of, expected, route))
-                })
-            }
-            begun => begun,
-        };
-        let route = match begun {
-            None if index == 1 => {
-                let refused = |violation| SimulationFault::Violation {
-                    step,
-                    pe: to,
-                    violation,
-                };
-                player.pe.handle_head(from, message).map_err(refused)?
-            }
-            Some((under_way, expected, route)) if under_way == message && expected == index => {
-                route
-            }
-            other => {
-                let expected = other.map_or(1, |(_, expected, _)| expected);
-                return Err(SimulationFault::Torn {
-                    step,
-                    pe: to,
-                    message,
-                    index,
-                    expected,
-                });
-            }
-        };
+        let route = player.route(step, from, message, index)?;
         let goes_on = route.relay.iter().map(|&to| (to, message, index));
         player.held.extend(goes_on);
         // Only a message to several neighbours may fall behind.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::parts::bytes_of_parts;
 use super::table::{Direction, Operation};
-use crate::items::{Address, Leg, Message};
+use crate::items::{Leg, Message};
 use crate::schedule::flits_of;
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
@@ -96,42 +96,7 @@ impl Brief {
     /// Returns the schedules of all PEs by index. `bytes` is by delivery: 0 if a PE is absent or
     /// the message is left out there. An absent PE has no messages.
     pub fn all(tree: &Tree, operation: Operation, bytes: &[u64], timing: &Timing) -> Vec<Brief> {
-        let mut sends = vec![Vec::new(); tree.len()];
-        let mut takes = vec![Vec::new(); tree.len()];
-        for id in (operation.entry().order)(tree, bytes, timing) {
-            let Some(address) = operation.address(tree, id) else {
-                continue;
-            };
-            let Address {
-                source,
-                destination,
-                ..
-            } = address;
-            let length = operation.length(tree, address, bytes);
-            let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
-            let flit_bytes = timing.flit_bytes();
-            let flits = operation.part_flits(tree, flits_of(length, flit_bytes));
-            let parts = bytes_of_parts(&flits, length, flit_bytes.into());
-            for (part, bytes) in parts
-                .into_iter()
-                .enumerate()
-                .filter(|(_, bytes)| *bytes > 0)
-            {
-                let message = Message {
-                    id: operation.part(tree, id, part),
-                    source,
-                    destination,
-                    bytes,
-                };
-                sends[source.index()].push(message);
-                for pe in address.ends(tree).filter(takes_it) {
-                    takes[pe.index()].push(message);
-                }
-            }
-        }
-        for takes in &mut takes {
-            takes.sort_by_key(|message| message.id);
-        }
+        let (mut sends, mut takes) = messages_of_pes(tree, operation, bytes, timing);
         let subtree_messages = tree.subtree_sums(|pe| match operation.direction() {
             Direction::Down | Direction::Across => takes[pe.index()].len() as u64,
             Direction::Up => sends[pe.index()].len() as u64,
@@ -178,4 +143,43 @@ impl Brief {
         }
         briefs
     }
+}
+
+/// Returns the messages that each PE sends, in the order of the algorithm, and those that it
+/// receives, by id; both lists are by PE index.
+fn messages_of_pes(
+    tree: &Tree,
+    operation: Operation,
+    bytes: &[u64],
+    timing: &Timing,
+) -> (Vec<Vec<Message>>, Vec<Vec<Message>>) {
+    let mut sends = vec![Vec::new(); tree.len()];
+    let mut takes = vec![Vec::new(); tree.len()];
+    let flit_bytes = timing.flit_bytes();
+    for id in (operation.entry().order)(tree, bytes, timing) {
+        let Some(address) = operation.address(tree, id) else {
+            continue;
+        };
+        let length = operation.length(tree, address, bytes);
+        let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
+        let flits = operation.part_flits(tree, flits_of(length, flit_bytes));
+        let parts = bytes_of_parts(&flits, length, flit_bytes.into());
+        let parts = parts.into_iter().enumerate();
+        for (part, bytes) in parts.filter(|(_, bytes)| *bytes > 0) {
+            let message = Message {
+                id: operation.part(tree, id, part),
+                source: address.source,
+                destination: address.destination,
+                bytes,
+            };
+            sends[address.source.index()].push(message);
+            for pe in address.ends(tree).filter(takes_it) {
+                takes[pe.index()].push(message);
+            }
+        }
+    }
+    for takes in &mut takes {
+        takes.sort_by_key(|message: &Message| message.id);
+    }
+    (sends, takes)
 }

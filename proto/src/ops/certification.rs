@@ -102,6 +102,16 @@ struct Certifier {
     certificate: Option<Certificate>,
 }
 
+/// The message that starts at a PE.
+#[derive(Debug)]
+struct Own {
+    /// The message, until it goes.
+    message: Option<Message>,
+    bytes: u64,
+    /// When it may go.
+    due: Time,
+}
+
 #[derive(Debug)]
 pub(super) struct Certification {
     sync: Sync,
@@ -109,25 +119,21 @@ pub(super) struct Certification {
     flit_bytes: u32,
     /// Whether the PE receives the streams of all children at the same time; only P0 does.
     all_ports: bool,
-    own: Option<Message>,
-    own_bytes: u64,
+    own: Own,
     /// Children in the token's order.
     children: Vec<Certifier>,
     tokens_sent: usize,
+    token_at: Option<Time>,
     /// Number of children whose certificate has arrived.
     certified: usize,
-    token_at: Option<Time>,
     /// Pipelined, in lock step: the number of steps between the token's arrival and the
     /// certificate's crossing.
     certify_after: u64,
     owes_certificate: bool,
     /// Whether the PE's order has come; P0 gives itself one.
     ordered: bool,
-    /// When the own message may go.
-    own_due: Time,
-    /// Orders yet to go, and when the one in progress went.
+    /// Orders yet to go.
     orders: Orders,
-    order_sent_at: Time,
     /// Streams yet to come, in their sequence; the first may be in progress.
     streams: VecDeque<Slot>,
     /// Whether the PE gets an order: pipelined, a subtree without flits gets none.
@@ -162,8 +168,11 @@ impl Certification {
             sync,
             flit_bytes: brief.flit_bytes,
             all_ports: brief.all_ports,
-            own,
-            own_bytes: own.map_or(0, |own| own.bytes),
+            own: Own {
+                message: own,
+                bytes: own.map_or(0, |own| own.bytes),
+                due: Time(0),
+            },
             children: order.into_iter().map(certifier).collect(),
             tokens_sent: 0,
             certified: 0,
@@ -171,9 +180,7 @@ impl Certification {
             certify_after,
             owes_certificate: !is_root,
             ordered: false,
-            own_due: Time(0),
             orders: Orders::default(),
-            order_sent_at: Time(0),
             streams: VecDeque::new(),
             gets_order: is_root || sync == Sync::Serial || brief.subtree_messages > 0,
             pace: brief.pace,
@@ -205,9 +212,9 @@ impl Certification {
             // No stream waits for another one.
             _ if self.all_ports => Orders::at_once(&slots),
             Pacing::Turns => {
-                let own = (self.own_bytes, self.pace.up.message(self.own_bytes));
-                let start = if self.own.is_some() {
-                    self.own_due
+                let own = (self.own.bytes, self.pace.up.message(self.own.bytes));
+                let start = if self.own.message.is_some() {
+                    self.own.due
                 } else {
                     now
                 };
@@ -235,7 +242,7 @@ impl Certification {
 
     /// Returns when the own message may go, if it waits for nothing but time.
     fn own_due(&self) -> Option<Time> {
-        (self.ordered && self.own.is_some()).then_some(self.own_due)
+        (self.ordered && self.own.message.is_some()).then_some(self.own.due)
     }
 }
 
@@ -273,12 +280,12 @@ impl Role for Certification {
             }
             Control::Order { after } if from_parent && !self.owes_certificate && !self.ordered => {
                 let up = &self.pace.up;
-                let slots = rules::orders(self.sync, up, after, self.own_bytes, &self.promises());
+                let slots = rules::orders(self.sync, up, after, self.own.bytes, &self.promises());
                 let wait = match self.pace.pacing {
                     Pacing::Eager => 0,
-                    _ => after.saturating_sub(up.first_flit(self.own_bytes)),
+                    _ => after.saturating_sub(up.first_flit(self.own.bytes)),
                 };
-                self.own_due = Time(now.0.saturating_add(wait));
+                self.own.due = Time(now.0.saturating_add(wait));
                 self.give_orders(now, slots);
             }
             _ => {
@@ -330,7 +337,7 @@ impl Role for Certification {
     }
 
     fn was_due(&self) -> Option<Time> {
-        (self.ordered && self.own_bytes > 0).then_some(self.own_due)
+        (self.ordered && self.own.bytes > 0).then_some(self.own.due)
     }
 
     fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
@@ -345,17 +352,17 @@ impl Role for Certification {
         if let (Some(due), Some(to)) = (self.certificate_due(), parent) {
             let promises = self.promises();
             let up = &self.pace.up;
-            let certificate = rules::certificate(self.sync, up, self.own_bytes, &promises);
+            let certificate = rules::certificate(self.sync, up, self.own.bytes, &promises);
             return (due <= now).then_some(Transmit::Control {
                 to,
                 item: Control::Certificate(certificate),
             });
         }
         if let Some((to, after)) = self.orders.next(now) {
-            self.order_sent_at = now;
+            self.orders.sent_at = now;
             return control(to, Control::Order { after });
         }
-        if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own) {
+        if let (Some(due), Some(to), Some(message)) = (self.own_due(), parent, self.own.message) {
             return (due <= now).then_some(Transmit::Message {
                 to: smallvec![to],
                 message,
@@ -366,7 +373,7 @@ impl Role for Certification {
 
     fn sent(&mut self, transmit: &Transmit) {
         match transmit {
-            Transmit::Message { .. } | Transmit::Part { .. } => self.own = None,
+            Transmit::Message { .. } | Transmit::Part { .. } => self.own.message = None,
             Transmit::Control {
                 item: Control::Token,
                 ..
@@ -375,7 +382,7 @@ impl Role for Certification {
                 item: Control::Certificate(_),
                 ..
             } => self.owes_certificate = false,
-            Transmit::Control { .. } => self.orders.went(self.order_sent_at),
+            Transmit::Control { .. } => self.orders.went(self.orders.sent_at),
         }
     }
 
@@ -393,7 +400,7 @@ impl Role for Certification {
         }
         // A relay needs the send port; P0 relays nothing.
         let owes_orders = self.orders.due() == Some(Time(0));
-        let port_free = place.is_root() || (!owes_orders && self.own.is_none());
+        let port_free = place.is_root() || (!owes_orders && self.own.message.is_none());
         let its_turn = self.ordered && port_free && self.stream_of(from).is_some();
         self.awaits_certificate(from) || its_turn
     }
@@ -405,7 +412,7 @@ impl Role for Certification {
             && !self.owes_certificate
             && (self.ordered || !self.gets_order)
             && self.orders.is_empty()
-            && self.own.is_none()
+            && self.own.message.is_none()
             && self.streams.is_empty()
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Orders {
     /// A position on the line, in ticks, and the time at which it was or will be reached.
     reached: u64,
     reached_at: Time,
+    /// When the order in progress went.
+    pub(super) sent_at: Time,
 }
 
 impl Orders {

@@ -103,9 +103,8 @@ impl Orders {
             left,
             pieces,
             flit_bytes: flit_bytes.into(),
-            passed: 0,
-            reached: 0,
             reached_at: start,
+            ..Orders::default()
         }
     }
 

@@ -3,10 +3,8 @@
 
 use flitcast_proto::schedule::pace::Pacing;
 
-use super::Request;
 use crate::options::args::{GatherAlgorithm, RoundArgs, SyncArg};
 use crate::options::names::typed;
-use crate::site::topology::Topology;
 use crate::ways::candidates::Candidate;
 
 /// The extent to which a command line leaves its algorithm and its tree open.
@@ -75,23 +73,4 @@ impl Ways {
 pub fn all_for(round: &RoundArgs, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
     candidates
-}
-
-impl Request {
-    /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms. `bytes[i]` is
-    /// the length of M_i.
-    pub fn done_by(
-        &self,
-        candidate: &Candidate,
-        bytes: &[u64],
-        breadth_first: &Topology,
-    ) -> Request {
-        let mut request = self.clone();
-        request.way = candidate.way(self.way.flit_bytes);
-        if let Some(baseline) = candidate.baseline {
-            let own = baseline.lay(breadth_first.clone(), bytes);
-            request.site = request.site.with_tree(own);
-        }
-        request
-    }
 }

@@ -37,7 +37,7 @@ pub fn draw<'a>(
     if let Some(path) = &pictures.report {
         let page = Page {
             command: command_line(std::env::args()),
-            run: crate::render::report::json_value(request, outcome),
+            run: crate::render::json::json_value(request, outcome),
             rounds_ns: &outcome.rounds_ns,
             scene: &scene,
             fit: &outcome.rounds.measured.fits,

@@ -11,7 +11,6 @@ use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
 use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
-use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::observe::phase::Phase;
 use crate::rounds::conductor::{Trouble, Update, has_part_in, out_of_turn};
 use crate::text::printable::in_one_line;
@@ -21,6 +20,7 @@ impl Driver<'_> {
     pub async fn assign(&mut self) -> Result<Found, Halt> {
         self.enter(Phase::Connect);
         let request = self.request;
+        let decisions = request.decisions();
         let left_out = &request.messages.left_out;
         for pe in request.site.tree.pes() {
             let Some(register) = self.cluster.register(pe) else {
@@ -34,8 +34,8 @@ impl Driver<'_> {
                 parent_listen: self.parent_listen(&request.site.tree, pe, 0)?,
                 lanes: self.lanes_of(pe)?,
                 peers: self.peers(pe)?,
-                operation: request.way.operation,
-                flit_bytes: request.way.flit_bytes.unwrap_or(USUAL_FLIT_BYTES),
+                operation: decisions.way.operation,
+                flit_bytes: decisions.flit_bytes,
                 payload: request.messages.payload.clone(),
                 links: request.site.links_of(pe),
                 record_spans: request.pictures.wanted(),

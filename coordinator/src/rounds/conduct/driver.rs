@@ -23,6 +23,7 @@ use crate::rounds::conductor::{Conductor, GaveUp, Lost, Plan, Setting, Trouble, 
 use crate::rounds::outcome::{Aftermath, Failure, Whereabouts};
 use crate::rounds::versions::SeenVersions;
 use crate::text::printable::in_one_line;
+use crate::tuning::CLOCK_CHECKS;
 
 /// A reason to stop the work on a cluster.
 pub enum Halt {
@@ -37,9 +38,6 @@ impl From<Trouble> for Halt {
         Halt::Trouble(trouble)
     }
 }
-
-/// Maximum time between two checks of the clock.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// A clock that stops while this process does not run: stopped by a signal or a debugger, or
 /// without a processor. PEs cannot answer a coordinator that sends no requests.
@@ -66,11 +64,11 @@ impl RunningClock {
         self.origin + Duration::from_nanos(time.0)
     }
 
-    /// Records that this process runs, as it does at least every [`LOOK`].
+    /// Records that this process runs, as it does at least every [`CLOCK_CHECKS`].
     fn look(&mut self) {
         let since = self.looked.elapsed();
-        if since > 2 * LOOK {
-            self.origin += since - LOOK;
+        if since > 2 * CLOCK_CHECKS {
+            self.origin += since - CLOCK_CHECKS;
         }
         self.looked = Instant::now();
     }
@@ -198,7 +196,7 @@ impl<'a> Driver<'a> {
 
     /// Passes the next event of a PE, or the expiry of a deadline, to the controller.
     pub async fn hear(&mut self) {
-        let deadline = Instant::now() + LOOK;
+        let deadline = Instant::now() + CLOCK_CHECKS;
         let timeout = self.conductor.poll_timeout();
         let timeout = timeout.map(|time| (time, self.clock.at(time)));
         let until = timeout.map_or(deadline, |(_, at)| at.min(deadline));

@@ -76,7 +76,7 @@ impl Driver<'_> {
         let found = self.assign().await?;
         let mut others = BusyThreads::default();
         others.count();
-        if let Some(record) = recorder(&self.known()) {
+        if let Some(record) = recorder(&self.known) {
             self.aside(move |_| record()).await?;
         }
         let prefixes = self.common_prefixes(&found).await?;
@@ -109,7 +109,7 @@ impl Driver<'_> {
             bytes: self.sent.clone(),
             whole: found.bytes,
             found: found.delivered,
-            seen: self.seen.clone(),
+            seen: self.known.seen.clone(),
             measured,
             costs: known.hosts,
             files: known.files,

@@ -1,6 +1,6 @@
 use std::sync::atomic::AtomicBool;
 
-use flitcast_proto::cost::{Edge, Host, Hosts, Ports};
+use flitcast_proto::cost::{Host, Hosts, Ports};
 use flitcast_proto::ops::Exchange;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::tree::TreeSpec;
@@ -8,7 +8,7 @@ use flitcast_proto::tree::TreeSpec;
 use super::*;
 use crate::job::decisions::Decisions;
 use crate::job::foreseen::foresee;
-use crate::tuning::BUFFER_BYTES;
+use crate::job::model::{assumed_host, links_alone};
 
 const MBIT_100: f64 = 80.0;
 const GBIT: f64 = 8.0;
@@ -27,34 +27,12 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
         burst_bytes: 0.0,
     };
     Model {
-        edges: vec![
-            Edge {
-                down: link,
-                up: link
-            };
-            tree.len()
-        ],
         hosts: Hosts::one(Host {
-            shared_cores: None,
-            busy_threads: 0,
-            wake_ns: 15_000.0,
-            control_ns: 5_000.0,
-            flit_ns: 6_000.0,
-            send_ns_per_byte: 0.12,
-            receive_ns_per_byte: 0.12,
-            end_ns_per_byte: 0.05,
-            message_ns: 20_000.0,
             first_ns: 0.0,
+            ..assumed_host()
         }),
-        ports: Ports::Single,
-        own_links: false,
-        acknowledged: 0.0,
-        buffer_bytes: BUFFER_BYTES,
         ahead_ns: f64::INFINITY,
-        control_bytes: 33,
-        receipt_bytes: 23,
-        prefix_bytes: 29,
-        files: None,
+        ..links_alone(tree.len(), link, Ports::Single)
     }
 }
 

@@ -109,23 +109,14 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
         }
     }
     open.sort_by_key(Alternative::rank);
-    let finalists = if offer.is_complete {
-        open.len()
-    } else {
-        FINALISTS
-    };
-    for one in open.iter_mut().take(finalists) {
+    let least = if offer.is_complete { open.len() } else { 0 };
+    for one in open.iter_mut().take(FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(0.75) {
             one.predict(bytes, USUAL_FLIT_BYTES, &mut budget)?;
         }
     }
     open.sort_by_key(Alternative::rank);
-    let searched = if offer.is_complete {
-        open.len()
-    } else {
-        SEARCHED_FINALISTS
-    };
-    for one in open.iter_mut().take(searched) {
+    for one in open.iter_mut().take(SEARCHED_FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(1.0) {
             one.search_flits(bytes, &mut budget)?;
         }
@@ -158,8 +149,8 @@ fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
     Ok(request)
 }
 
-/// Moves the alternatives whose times are equal to the best within [`EQUAL_PREDICTIONS`] into the order of their
-/// depths, and returns their number. `open` is in the order of the predicted times.
+/// Moves the alternatives whose times are equal to the best within [`EQUAL_PREDICTIONS`] into the order
+/// of their depths, and returns their number. `open` is in the order of the predicted times.
 fn shallowest_first(open: &mut [Alternative<'_>], best_ns: u64) -> usize {
     let most_ns = (best_ns as f64 * EQUAL_PREDICTIONS) as u64;
     let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|(ns, _)| ns <= most_ns);

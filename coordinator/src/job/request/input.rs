@@ -73,11 +73,6 @@ mod tests {
     const GOSSIP: Operation = Operation::Gossip(Gossip::Flood);
     const EXCHANGE: Operation = Operation::Exchange(Exchange::Tree);
 
-    fn star(pes: usize) -> Tree {
-        let tree: TreeSpec = format!("star:{pes}").parse().unwrap();
-        tree.build().unwrap()
-    }
-
     /// Lengths of entries are as in the input; deliveries that are left out have length 0, and their
     /// entries may be missing.
     #[test]
@@ -85,7 +80,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let measure = |operation, left_out: &[u32]| {
             let left_out = |it: DeliveryId| left_out.contains(&it.0);
-            measure_input(dir.path(), operation, false, &star(3), left_out)
+            let star = "star:3".parse::<TreeSpec>().unwrap().build().unwrap();
+            measure_input(dir.path(), operation, false, &star, left_out)
         };
         // All with one modification time, which is a part of a message: another time could change its
         // length.

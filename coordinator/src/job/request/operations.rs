@@ -10,7 +10,7 @@ use super::gather::{GATHER, fitting, gather_by_ports};
 use super::gossip_ways;
 use super::order::order_by;
 use super::trees::emulates_own_links;
-use super::ways::{Open, Ways, all_for};
+use super::ways::{Open, Ways};
 use crate::job::fault::RequestError;
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
@@ -32,9 +32,7 @@ impl Request {
         let name = Operation::Scatter.name();
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
         let baseline = algorithm.as_deref().and_then(Baseline::named);
-        let asked = algorithm
-            .as_deref()
-            .and_then(|algorithm| operation_by(name, algorithm));
+        let asked = algorithm.as_deref().and_then(|it| operation_by(name, it));
         let asked = asked.unwrap_or(Operation::Scatter);
         let ports = args.ports;
         let operation = |topology: &Topology| {
@@ -46,32 +44,21 @@ impl Request {
                 false => fitting(asked, &topology.tree, &topology.name),
             }
         };
-        let root = args.from.map(|pe| ("--from", pe));
-        let (round, spread) = (args.round, args.spread);
         let by_fdf = [None, Some(ScatterAlgorithm::Fdf)].contains(&args.algorithm);
         // An order is about one algorithm on one tree.
         let unnamed = args.algorithm.is_none() && args.order == MessageOrder::Tail;
         let other = algorithm.clone().filter(|_| !by_fdf);
         let order = order_by(args.order, other, "a scatter by fdf");
         let auto = args.algorithm == Some(ScatterAlgorithm::Auto);
-        let open = Open::of(&round, unnamed, auto);
-        let ways = open.map(|open| Ways {
-            open,
-            any_tree: false,
-            candidates: all_for(&round, candidates::all(name)),
-            any_pacing: false,
-        });
+        let ways = Ways::of(&args.round, unnamed, auto, name);
         let asked = Asked {
-            round,
-            root,
-            spread,
-            spanning: SpanningArg::Bfs,
-            lays: None,
+            root: args.from.map(|pe| ("--from", pe)),
+            spread: args.spread,
             ports,
             baseline,
             ways,
             order,
-            like: Operation::Scatter,
+            ..Asked::new(args.round, SpanningArg::Bfs, Operation::Scatter)
         };
         check(asked, operation)
     }
@@ -96,18 +83,16 @@ impl Request {
             false => SpanningArg::Broadcast,
         };
         let auto = algorithm == Some(GatherAlgorithm::Auto);
-        let open = Open::of(&round, algorithm.is_none() && order.is_none(), auto);
+        let unnamed = algorithm.is_none() && order.is_none();
         let emulated = emulates_own_links(&round);
-        let ways = open.map(|open| Ways {
-            open,
-            any_tree: false,
-            candidates: match all_ports {
-                true => candidates::of_all_ports(GATHER.name()),
-                false => all_for(&round, candidates::all(GATHER.name())),
-            },
-            any_pacing: pacing.is_some(),
+        let ways = Ways::of(&round, unnamed, auto, GATHER.name());
+        let ways = ways.map(|mut ways| {
+            if all_ports {
+                ways.candidates = candidates::of_all_ports(GATHER.name());
+            }
+            ways.any_pacing = pacing.is_some();
+            ways.keep(algorithm, sync, pacing)
         });
-        let ways = ways.map(|ways| ways.keep(algorithm, sync, pacing));
         let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
         let other = baseline.map(Baseline::name).or(is_auto.then_some("auto"));
         let order = order_by(
@@ -116,16 +101,12 @@ impl Request {
             "a gather by shoulder-tap or certification on a given tree",
         );
         let asked = Asked {
-            round,
             root: to.map(|pe| ("--to", pe)),
-            spread: false,
-            spanning,
-            lays: None,
             ports,
             baseline,
             ways,
             order,
-            like: Operation::CombiningGather,
+            ..Asked::new(round, spanning, Operation::CombiningGather)
         };
         let mut request = check(asked, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
@@ -143,27 +124,16 @@ impl Request {
         let named = args.algorithm.filter(|_| !auto);
         let algorithm = args.algorithm.unwrap_or(BroadcastAlgorithm::Rounds);
         let operation = algorithm.operation();
-        let ways = Open::of(&args.round, args.algorithm.is_none(), auto).map(|open| {
-            let mut candidates = all_for(&args.round, candidates::all(operation.name()));
-            candidates.retain(|it| named.is_none() || it.operation == operation);
-            Ways {
-                open,
-                any_tree: false,
-                candidates,
-                any_pacing: false,
-            }
-        });
+        let unnamed = args.algorithm.is_none();
+        let mut ways = Ways::of(&args.round, unnamed, auto, operation.name());
+        if let (Some(ways), Some(_)) = (&mut ways, named) {
+            ways.candidates.retain(|it| it.operation == operation);
+        }
         let asked = Asked {
-            round: args.round,
             root: args.from.map(|pe| ("--from", pe)),
-            spread: false,
-            spanning: SpanningArg::Broadcast,
             lays: Some(algorithm),
-            ports: None,
-            baseline: None,
             ways,
-            order: Ok(MessageOrder::Tail),
-            like: operation,
+            ..Asked::new(args.round, SpanningArg::Broadcast, operation)
         };
         check(asked, |_| Ok(operation))
     }
@@ -173,7 +143,7 @@ impl Request {
         let algorithm = args.algorithm;
         let auto = algorithm.as_deref() == Some("auto");
         across(
-            Open::of(&args.round, algorithm.is_none(), auto),
+            Ways::of(&args.round, algorithm.is_none(), auto, "gossip"),
             args.round,
             |topology| match algorithm.as_deref() {
                 None | Some("auto") => Ok(None),
@@ -186,13 +156,12 @@ impl Request {
 
     /// Checks the command line of `flitcast exchange`.
     pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
+        let name = "exchange";
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
         let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
-        let named = algorithm
-            .as_deref()
-            .and_then(|name| operation_by("exchange", name));
+        let named = algorithm.as_deref().and_then(|it| operation_by(name, it));
         across(
-            Open::of(&args.round, algorithm.is_none(), auto),
+            Ways::of(&args.round, algorithm.is_none(), auto, name),
             args.round,
             |_| Ok(named),
             (args.pacing.map(Pacing::from), args.ports),
@@ -205,31 +174,18 @@ impl Request {
 /// one. The default is the first of `usual` in a complete network, and else the second, which
 /// uses the tree.
 fn across(
-    open: Option<Open>,
+    ways: Option<Ways>,
     round: RoundArgs,
     named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
     (pacing, ports): (Option<Pacing>, Option<Ports>),
     usual: [Operation; 2],
 ) -> Result<Request, Vec<RequestError>> {
     let [among_all, over_tree] = usual;
-    let auto = open == Some(Open::Auto);
-    let ways = open.map(|open| Ways {
-        open,
-        any_tree: false,
-        candidates: all_for(&round, candidates::all(over_tree.name())),
-        any_pacing: false,
-    });
+    let auto = ways.as_ref().is_some_and(|it| it.open == Open::Auto);
     let asked = Asked {
-        round,
-        root: None,
-        spread: false,
-        spanning: SpanningArg::Broadcast,
-        lays: None,
         ports,
-        baseline: None,
         ways,
-        order: Ok(MessageOrder::Tail),
-        like: over_tree,
+        ..Asked::new(round, SpanningArg::Broadcast, over_tree)
     };
     let mut request = check(asked, |topology| {
         if pacing == Some(Pacing::Scheduled) {

@@ -5,7 +5,7 @@ use flitcast_proto::schedule::pace::Pacing;
 
 use crate::options::args::{GatherAlgorithm, RoundArgs, SyncArg};
 use crate::options::names::typed;
-use crate::ways::candidates::Candidate;
+use crate::ways::candidates::{self, Candidate};
 
 /// The extent to which a command line leaves its algorithm and its tree open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Open {
 impl Open {
     /// Returns what is to be chosen, or `None` for nothing: whether the algorithm is `unnamed` or
     /// `auto`.
-    pub fn of(round: &RoundArgs, unnamed: bool, auto: bool) -> Option<Open> {
+    fn of(round: &RoundArgs, unnamed: bool, auto: bool) -> Option<Open> {
         let tree = &round.transfer.tree;
         // These are about one algorithm on one tree.
         let is_about_one = round.packets.is_some() || round.cover || tree.spanning.is_some();
@@ -47,6 +47,20 @@ pub struct Ways {
 }
 
 impl Ways {
+    /// Returns all algorithms of an operation, if any are to be chosen from: whether the algorithm is
+    /// `unnamed` or `auto`. Only a comparison has the baselines.
+    pub fn of(round: &RoundArgs, unnamed: bool, auto: bool, operation: &str) -> Option<Ways> {
+        let open = Open::of(round, unnamed, auto)?;
+        let mut candidates = candidates::all(operation);
+        candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
+        Some(Ways {
+            open,
+            any_tree: false,
+            candidates,
+            any_pacing: false,
+        })
+    }
+
     /// Keeps only the requested alternatives.
     pub fn keep(
         mut self,
@@ -67,10 +81,4 @@ impl Ways {
         });
         self
     }
-}
-
-/// Removes the baselines, which only a comparison has.
-pub fn all_for(round: &RoundArgs, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
-    candidates
 }

@@ -1,7 +1,7 @@
 //! Pictures of a run, in the files that `--trace` and `--report` name. `trace` and `page` define
 //! their content.
 
-mod scene;
+pub mod scene;
 mod trace;
 
 use std::io;
@@ -14,7 +14,7 @@ use crate::rounds::outcome::Outcome;
 use crate::text::whole_file::write_whole;
 use crate::text::words::shell_word;
 
-pub use scene::{ItemName, Scene};
+use scene::Scene;
 
 /// Draws a run and returns the files that were written.
 ///

@@ -13,6 +13,7 @@ use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
 use crate::observe::phase::Phase;
 use crate::rounds::conductor::{Trouble, Update, has_part_in, out_of_turn};
+use crate::rounds::outcome::Aftermath;
 use crate::text::printable::in_one_line;
 
 impl Driver<'_> {
@@ -60,9 +61,12 @@ impl Driver<'_> {
             }
         }
         let found = inventory.found();
-        self.bytes = found.bytes.clone();
-        self.found = found.delivered.clone();
-        self.seen = found.seen.clone();
+        self.known = Aftermath {
+            bytes: found.bytes.clone(),
+            found: found.delivered.clone(),
+            seen: found.seen.clone(),
+            ..Aftermath::default()
+        };
         match found.standing.is_empty() {
             true => Ok(found),
             false => Err(self.in_the_way(&found).into()),

@@ -18,7 +18,7 @@ use crate::tuning::SHORT_PROBE;
 pub struct KnownCosts {
     /// The edges and the clocks.
     pub measured: Measurement,
-    /// When they were measured.
+    /// The time of the measurement.
     pub measured_at: Instant,
     /// The costs of processes.
     pub hosts: HostCosts,

@@ -1,8 +1,8 @@
 //! The `flitcast` command: `src/bin/flitcast.rs` only calls it, and tests use [`parsers`] and
 //! [`machines`].
 //!
-//! The folders are layers, each of which imports only earlier ones: `system`, `text`, `options`,
-//! `files`, `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
+//! The folders are layers, each of which imports only earlier ones: `system`, `text`, `tuning`,
+//! `options`, `files`, `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
 //!
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
 //! line or its input is wrong (nothing was launched or written then), 130 after
@@ -33,6 +33,7 @@ mod rounds;
 mod site;
 mod system;
 mod text;
+mod tuning;
 mod ways;
 
 pub use cli::main;

@@ -27,7 +27,8 @@ use flitcast_proto::{PeId, Tree};
 use futures_util::FutureExt as _;
 
 use crate::files::profile::{Fit, Profile, Relay, parents};
-use crate::job::model::{BUFFER_BYTES, Measurement, assumed_host, foresee, ports};
+use crate::job::foreseen::foresee;
+use crate::job::model::{Measurement, assumed_host, ports};
 use crate::job::request::{Messages, Request, Site, gather_operation};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
@@ -40,6 +41,7 @@ use crate::rounds::run::{self, Ended, Interrupted};
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
 use crate::system::interrupts::Interrupts;
+use crate::tuning::BUFFER_BYTES;
 use crate::ways::way::Way;
 use learn::{Run, learned, would_take_later};
 use workloads::{PACED, WORKLOADS};

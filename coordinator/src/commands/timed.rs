@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use flitcast_proto::round::RoundFault;
 use serde_json::{Value, json};
 
-use crate::job::flit_size::Foreseen;
+use crate::job::foreseen::Foreseen;
 use crate::job::planned::Planned;
 use crate::job::request::{Forecast, Request, RequestError, expected_model, steps};
 use crate::options::args::{
@@ -128,8 +128,7 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
     let lanes = lanes_of(&request);
     let planned = Planned {
         tree: request.site.tree.clone(),
-        way: request.way.clone(),
-        pacing: request.pacing(),
+        decisions: request.decisions(),
         bytes: request.messages.bytes.clone(),
         lanes,
         model: expected_model(&request),
@@ -137,7 +136,7 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
     let foreseen = planned
         .plan_and_predict(&AtomicBool::new(false))
         .map_err(refused)?;
-    let steps = steps(&request, &planned.bytes, foreseen.flit_bytes).map_err(refused)?;
+    let steps = steps(&request, &planned.bytes, foreseen.decisions.flit_bytes).map_err(refused)?;
     let plan = TimedPlan {
         request,
         foreseen,
@@ -255,8 +254,7 @@ impl TimedPlan {
     }
 
     fn pacing(&self) -> Option<&'static str> {
-        let gives_orders = self.request.way.operation.gives_orders();
-        pacing_name(gives_orders.then(|| self.request.pacing()))
+        pacing_name(self.foreseen.decisions.pacing_of_orders())
     }
 
     fn text(&self) -> String {
@@ -289,16 +287,13 @@ impl TimedPlan {
             "\n  time         {} predicted, {} of a flit of {}\n",
             Nanos(self.foreseen.prediction.round_ns()),
             counted(self.steps, "step", "steps"),
-            Bytes(self.foreseen.flit_bytes.into())
+            Bytes(self.foreseen.decisions.flit_bytes.into())
         ));
-        if let Some(flits) = self.foreseen.chosen {
-            out.push_str(&format!("  flits        {flits}\n"));
-        }
-        if let Some(packets) = self.foreseen.packets {
-            out.push_str(&format!("  packets      {packets}\n"));
-        }
-        if let Some(trees) = &self.foreseen.trees {
-            out.push_str(&format!("  trees        {trees}\n"));
+        for (label, reason) in self.foreseen.decisions.reasons() {
+            // The order is only reported for rounds.
+            if label != "order" {
+                out.push_str(&format!("  {label:<12} {reason}\n"));
+            }
         }
         out
     }
@@ -322,8 +317,8 @@ impl TimedPlan {
             "pacing": self.pacing(),
             "tree": request.site.name,
             "links": request.site.links_name(),
-            "choice": request.choice,
-            "flit_bytes": self.foreseen.flit_bytes,
+            "choice": self.foreseen.decisions.choice.as_deref(),
+            "flit_bytes": self.foreseen.decisions.flit_bytes,
             "messages": messages(request),
             "bytes": total(request),
             "predicted_us": micros(self.foreseen.prediction.round_ns()),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, report_end};
+use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
 use crate::retry::{self, Undertaking};
 use crate::system::interrupts::Interrupts;
@@ -28,7 +29,7 @@ pub async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow:
     report_end(ended, request.format, &story, |outcome| {
         let drawn = pictures::draw(&request.pictures, request, outcome);
         let mut printed = match request.format {
-            Format::Json => report::json(request, outcome, &story),
+            Format::Json => json(request, outcome, &story),
             _ => {
                 let is_verbose = logs.args.iter().any(|arg| arg == "-v");
                 let more = is_verbose.then(|| certificates::table(request, outcome));

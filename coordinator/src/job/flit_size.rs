@@ -6,9 +6,7 @@
 //! way as the round itself, because only that prediction includes shared cores, disks, and concurrent
 //! transfers.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model};
@@ -16,140 +14,32 @@ use flitcast_proto::ops::blocks::MOST_CROSSINGS;
 use flitcast_proto::ops::{Brief, Broadcast, Direction, Fits, Operation};
 use flitcast_proto::packets::count::best_count;
 use flitcast_proto::packets::model::Ticks;
-use flitcast_proto::predict::{self, Prediction, most_pieces};
+use flitcast_proto::predict::{self, most_pieces};
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
-use serde::Serialize;
 
-use crate::job::lanes::LaneChoice;
-use crate::job::model::foresee;
+use crate::job::decisions::FlitSize;
+use crate::job::foreseen::{Foreseen, Planner};
 use crate::job::order::ordered;
-use crate::job::order_choice::OrderChoice;
-use crate::job::packets::PacketChoice;
-use crate::text::figures::as_micros;
-use crate::text::units::{Bytes, Nanos};
-use crate::ways::way::Way;
+use crate::tuning::{
+    CROSSING_NS, FLIT_SIZE_LONGEST_NS, FLIT_SIZE_PART, FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_WORTH,
+    FLIT_SIZE_WORTH_IN_A_STREAM, LEAST_FLIT_BYTES, LISTED_CROSSING_NS, NEXT_FLIT_SIZE_RATIO,
+    SLOW_LINK_RATIO, SWITCHED_FLIT_BYTES, USUAL_FLIT_BYTES,
+};
 
-/// Default payload of a flit: long enough that software costs little, short enough to fill a pipe soon.
-pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
-/// Default payload over a hypercube's trees behind a switch, where consecutive flits come from
-/// different senders: small enough for the switch to buffer when one is late.
-const SWITCHED_FLIT_BYTES: u32 = 16 << 10;
-/// Smallest chosen payload: below this a flit's prefix and seal are more than a tenth of it, and a
-/// system call moves too little.
-const LEAST: u64 = 1 << 10;
-/// Greatest ratio of predicted times, against the default size, at which another size is chosen.
-/// Predictions are accurate to some 15 % (`rounds/learning.rs`), so a smaller predicted gain could be a
-/// loss.
-const WORTH: f64 = 0.8;
-/// The corresponding ratio for a broadcast, for which there is a formula (spec of exchanges, section
-/// 10). In measurements shorter flits gained more than was predicted, since every delay at a relay
-/// delays all later data by a flit.
-const WORTH_IN_A_STREAM: f64 = 0.999;
-/// Least ratio of a link's time per byte to that of the software at its ends; below it the default size
-/// stays. Between processes of one machine only software takes time, on shared cores, and predictions
-/// are sometimes off by a third, which is more than any size gains.
-const SLOWER: f64 = 4.0;
-/// Greatest ratio of predicted times at which the search continues with the next power of two: larger
-/// flits have lower costs that predictions do not include.
-const NEXT: f64 = 0.98;
-/// Estimated time to predict one flit on one edge, and to plan one of a list that is planned in blocks.
-const CROSSING_NS: u64 = 500;
-const LISTED_NS: u64 = 2_500;
-/// All predictions together may take at most one `PART`-th of the predicted round.
-const PART: u64 = 10;
-/// Time that predictions may always take: no user notices it.
-const UNNOTICED_NS: u64 = 5_000_000;
-/// Time that predictions may take at most: nothing is sent meanwhile.
-const LONGEST_NS: u64 = 250_000_000;
-
-/// The chosen payload of a full flit, and the predictions for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FlitSize {
-    /// Bytes.
-    #[serde(skip)]
-    pub bytes: u32,
-    /// Predicted duration of a round with this size, in nanoseconds.
-    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
-    pub predicted_ns: u64,
-    /// Predicted duration of a round with the default size.
-    #[serde(rename = "usual_us", serialize_with = "as_micros")]
-    pub usual_ns: u64,
-    /// The default size.
-    #[serde(skip)]
-    pub usual_bytes: u32,
-}
-
-impl fmt::Display for FlitSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "of {}: {} instead of {} at {}",
-            Bytes(self.bytes.into()),
-            Nanos(self.predicted_ns),
-            Nanos(self.usual_ns),
-            Bytes(self.usual_bytes.into())
-        )
-    }
-}
-
-/// The decisions for a round, and its prediction.
-#[derive(Debug)]
-pub struct Foreseen {
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
-    /// The choice of the size, if it was chosen and is not the default.
-    pub chosen: Option<FlitSize>,
-    /// How messages are cut, if packets were requested.
-    pub packets: Option<PacketChoice>,
-    /// The order of messages, if one was given or searched for.
-    pub order: Option<OrderChoice>,
-    /// The choice of trees, if several were possible.
-    pub trees: Option<LaneChoice>,
-    /// The schedule of each PE, by PE index.
-    pub briefs: Vec<Brief>,
-    /// The schedules of each PE on each tree, if messages are sent on several trees.
-    pub lanes: Vec<Vec<Brief>>,
-    /// The predicted duration.
-    pub prediction: Prediction,
-}
-
-impl Foreseen {
-    /// Returns the predicted duration of the round and of making its files durable, in nanoseconds.
-    pub fn ns(&self) -> u64 {
-        self.prediction.round_ns() + self.prediction.commit_ns()
-    }
-
-    /// Returns the same decisions with other schedules on one tree, and their prediction.
-    pub(super) fn with(&self, briefs: Vec<Brief>, prediction: Prediction) -> Foreseen {
-        Foreseen {
-            flit_bytes: self.flit_bytes,
-            chosen: self.chosen,
-            packets: self.packets,
-            order: self.order,
-            trees: None,
-            briefs,
-            lanes: Vec::new(),
-            prediction,
-        }
-    }
-}
-
-/// Plans and predicts a round with the requested flit size, or else with the best one; `bytes` is by
-/// delivery. An order is not searched for.
+/// Plans and predicts a round with the requested flit size, or else with the best one. An order is not
+/// searched for.
 ///
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-pub fn foresee_best(
-    planned: (&Arc<Tree>, &Way, Pacing),
-    bytes: &[u64],
-    model: &Model,
-    given_up: &AtomicBool,
-) -> Result<Foreseen, RoundFault> {
-    let most_ns = |usual_ns: u64| (usual_ns / PART).clamp(UNNOTICED_NS, LONGEST_NS);
-    foresee_best_within(planned, bytes, model, most_ns, &mut |_| {}, given_up)
+pub fn foresee_best(planner: &Planner<'_>) -> Result<Foreseen, RoundFault> {
+    let most_ns = |usual_ns: u64| {
+        let part_ns = usual_ns / FLIT_SIZE_PART;
+        part_ns.clamp(FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_LONGEST_NS)
+    };
+    foresee_best_within(planner, most_ns, &mut |_| {})
 }
 
 /// Plans and predicts a round as [`foresee_best`] does. The predictions after the first one may take
@@ -159,34 +49,24 @@ pub fn foresee_best(
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn foresee_best_within(
-    (tree, way, pacing): (&Arc<Tree>, &Way, Pacing),
-    bytes: &[u64],
-    model: &Model,
+    planner: &Planner<'_>,
     most_ns: impl FnOnce(u64) -> u64,
     predicted: &mut dyn FnMut(u64),
-    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
+    let Planner { tree, model, .. } = *planner;
+    let way = &planner.decisions.way;
     let (operation, asked) = (way.operation, way.flit_bytes);
     let mut of = |flit_bytes: u32| -> Result<Foreseen, RoundFault> {
-        let (briefs, prediction) =
-            foresee(tree, operation, pacing, bytes, flit_bytes, model, given_up)?;
-        predicted(prediction.round_ns());
-        let one = Foreseen {
-            flit_bytes,
-            chosen: None,
-            packets: None,
-            order: None,
-            trees: None,
-            briefs,
-            lanes: Vec::new(),
-            prediction,
-        };
-        ordered(&way.order.before_others(), tree, one, model, given_up)
+        let one = planner.foresee(flit_bytes)?;
+        predicted(one.prediction.round_ns());
+        ordered(planner, &way.order.before_others(), one)
     };
-    let (usual_bytes, worth) = match (operation, pacing) {
-        (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => (SWITCHED_FLIT_BYTES, WORTH),
-        (Operation::Broadcast(_), _) => (USUAL_FLIT_BYTES, WORTH_IN_A_STREAM),
-        _ => (USUAL_FLIT_BYTES, WORTH),
+    let (usual_bytes, worth) = match (operation, planner.decisions.pacing) {
+        (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => {
+            (SWITCHED_FLIT_BYTES, FLIT_SIZE_WORTH)
+        }
+        (Operation::Broadcast(_), _) => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH_IN_A_STREAM),
+        _ => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH),
     };
     let usual = of(asked.unwrap_or(usual_bytes))?;
     let usual_ns = usual.ns();
@@ -219,8 +99,8 @@ pub fn foresee_best_within(
     if predicted_ns as f64 > worth * usual_ns as f64 {
         return Ok(usual);
     }
-    best.chosen = Some(FlitSize {
-        bytes: best.flit_bytes,
+    best.decisions.flit_size = Some(FlitSize {
+        bytes: best.decisions.flit_bytes,
         predicted_ns,
         usual_ns,
         usual_bytes,
@@ -237,18 +117,22 @@ pub(super) fn best_around(
     let Some(mut best) = within(first)? else {
         return Ok(None);
     };
-    let shorter = (LEAST.ilog2()..first.ilog2() + 1).rev().map(|log| 1 << log);
+    let shorter = (LEAST_FLIT_BYTES.ilog2()..first.ilog2() + 1)
+        .rev()
+        .map(|log| 1 << log);
     let longer = (first.ilog2() + 1..=MAX_FLIT_BYTES.ilog2()).map(|log| 1 << log);
     let shorter: Vec<u32> = shorter.filter(|&bytes| bytes < first).collect();
     for sizes in [shorter, longer.collect()] {
-        let before = best.flit_bytes;
+        let before = best.decisions.flit_bytes;
         for size in sizes {
             match within(size)? {
-                Some(next) if (next.ns() as f64) < NEXT * best.ns() as f64 => best = next,
+                Some(next) if (next.ns() as f64) < NEXT_FLIT_SIZE_RATIO * best.ns() as f64 => {
+                    best = next
+                }
                 _ => break,
             }
         }
-        if best.flit_bytes != before {
+        if best.decisions.flit_bytes != before {
             break;
         }
     }
@@ -282,7 +166,7 @@ pub(super) fn looking_ns(tree: &Tree, briefs: &[Brief], flit_bytes: u32) -> u64 
         false => 0,
     };
     let predicted = CROSSING_NS.saturating_mul(crossings(most_pieces(tree, briefs)));
-    predicted.saturating_add(LISTED_NS * listed)
+    predicted.saturating_add(LISTED_CROSSING_NS * listed)
 }
 
 /// Returns the largest set-up time and the largest time per byte of all links that messages cross, in
@@ -312,11 +196,11 @@ pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> 
     [a_packet, a_byte]
 }
 
-/// Returns whether links are slower than the software at their ends by the factor [`SLOWER`].
+/// Returns whether links are slower than the software at their ends by the factor [`SLOW_LINK_RATIO`].
 pub fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
-    dearest(tree, operation, model).ns_per_byte >= SLOWER * software
+    dearest(tree, operation, model).ns_per_byte >= SLOW_LINK_RATIO * software
 }
 
 /// Returns the best flit size for the stream of the busiest port, if it used the tree alone. A hop
@@ -347,7 +231,7 @@ pub(super) fn best_alone(
         stream,
     );
     let size = stream.div_ceil(flits);
-    Some(size.clamp(LEAST, MAX_FLIT_BYTES.into()) as u32)
+    Some(size.clamp(LEAST_FLIT_BYTES, MAX_FLIT_BYTES.into()) as u32)
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@
 //! Each tree has its own connections and runs its own round, with the parts of messages that are
 //! distributed to it. The prediction chooses the distribution.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::{Edge, Host, Hosts, Model};
 use flitcast_proto::network::cover::Cover;
@@ -16,15 +14,11 @@ use flitcast_proto::ops::{Brief, Broadcast, Operation};
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::flits_of;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
-use serde::Serialize;
 
-use crate::job::flit_size::{Foreseen, foresee_best};
-use crate::job::model::foresee;
-use crate::text::figures::as_micros;
-use crate::text::units::Nanos;
-use crate::ways::way::Way;
+use crate::job::decisions::{Decisions, LaneChoice};
+use crate::job::flit_size::foresee_best;
+use crate::job::foreseen::{Foreseen, Planner};
 
 /// The trees on which the messages of a request may be sent at once.
 #[derive(Clone, Debug)]
@@ -37,64 +31,27 @@ pub struct Lanes {
     pub why_none: Option<&'static str>,
 }
 
-/// The choice of trees, where there could be several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LaneChoice {
-    /// The number of trees.
-    pub count: usize,
-    /// How messages are distributed over the trees; `None` on one tree.
-    #[serde(serialize_with = "as_named")]
-    pub dealt: Option<Deal>,
-    /// The predicted duration of a round, in nanoseconds.
-    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
-    pub predicted_ns: u64,
-    /// The predicted duration on one tree.
-    #[serde(rename = "one_us", serialize_with = "as_micros")]
-    pub one_ns: u64,
-    /// The reason why one tree was chosen.
-    pub why_one: Option<&'static str>,
-}
-
-fn as_named<S: serde::Serializer>(deal: &Option<Deal>, to: S) -> Result<S::Ok, S::Error> {
-    match deal {
-        Some(deal) => to.collect_str(deal),
-        None => to.serialize_none(),
-    }
-}
-
-impl fmt::Display for LaneChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let one = Nanos(self.one_ns);
-        match (self.dealt, self.why_one) {
-            (Some(deal), _) => {
-                let takes = Nanos(self.predicted_ns);
-                write!(
-                    f,
-                    "{} at once, {deal}: {takes} instead of {one} on one",
-                    self.count
-                )
-            }
-            (None, Some(why)) => write!(f, "one: {why}"),
-            (None, None) => f.write_str("one"),
-        }
-    }
+/// The best distribution of messages over several trees.
+struct Split {
+    dealt: Deal,
+    /// The decisions about flits, for shares of the messages.
+    sized: Decisions,
+    lanes: Vec<Vec<Brief>>,
+    /// The prediction without files.
+    prediction: Prediction,
 }
 
 impl Lanes {
-    /// Plans a round by this algorithm on these trees, if that is predicted to be quicker than `one`,
-    /// the plan on the first tree. The result records the choice, where several trees could be
-    /// expected.
+    /// Plans a round on these trees, if that is predicted to be quicker than `one`, the plan on the
+    /// first tree. The result records the choice, where several trees could be expected.
     ///
     /// # Errors
     ///
     /// Returns the error of a state machine, which is a bug in the schedule.
     pub fn foresee(
         &self,
-        (first, way, pacing): (&Arc<Tree>, &Way, Pacing),
-        bytes: &[u64],
-        one: Foreseen,
-        model: &Model,
-        given_up: &AtomicBool,
+        planner: &Planner<'_>,
+        mut one: Foreseen,
     ) -> Result<Foreseen, RoundFault> {
         let one_ns = one.ns();
         let on_one = |why| LaneChoice {
@@ -105,34 +62,69 @@ impl Lanes {
             why_one: Some(why),
         };
         if self.further.is_empty() {
-            return Ok(Foreseen {
-                trees: self.why_none.map(on_one),
-                ..one
-            });
+            one.decisions.trees = self.why_none.map(on_one);
+            return Ok(one);
         }
+        let Some(split) = self.best_split(planner)? else {
+            return Ok(one);
+        };
+        // The disks have the same work.
+        let prediction = split.prediction.with_files_of(&one.prediction);
+        let predicted_ns = prediction.round_ns() + prediction.commit_ns();
+        if predicted_ns >= one_ns {
+            one.decisions.trees = Some(on_one("several at once would not be quicker"));
+            return Ok(one);
+        }
+        Ok(Foreseen {
+            decisions: Decisions {
+                flit_bytes: split.sized.flit_bytes,
+                flit_size: split.sized.flit_size,
+                trees: Some(LaneChoice {
+                    count: self.used(),
+                    dealt: Some(split.dealt),
+                    predicted_ns,
+                    one_ns,
+                    why_one: None,
+                }),
+                ..one.decisions
+            },
+            lanes: split.lanes,
+            prediction,
+            briefs: one.briefs,
+        })
+    }
+
+    /// Returns the number of trees that have parts of messages.
+    fn used(&self) -> usize {
+        self.further.len() + usize::from(!self.alone)
+    }
+
+    /// Returns the quickest distribution over all trees, if there is one.
+    fn best_split(&self, planner: &Planner<'_>) -> Result<Option<Split>, RoundFault> {
+        let first = planner.tree;
         let trees: Vec<&Arc<Tree>> = std::iter::once(first).chain(&self.further).collect();
-        let operation = way.operation;
-        let idle = usize::from(self.alone);
-        let used = &trees[idle..];
-        let share = |length: &u64| length.div_ceil(used.len() as u64);
-        let shares: Vec<u64> = bytes.iter().map(share).collect();
+        let idle = trees.len() - self.used();
+        let share = |length: &u64| length.div_ceil(self.used() as u64);
+        let shares: Vec<u64> = planner.bytes.iter().map(share).collect();
         let wires = Model {
             files: None,
-            ..model.clone()
+            ..planner.model.clone()
         };
-        let sized = foresee_best((first, way, pacing), &shares, &wires, given_up)?;
-        let flit_bytes = sized.flit_bytes;
-        let models: Vec<Model> = trees
+        let sized = foresee_best(&Planner {
+            bytes: &shares,
+            model: &wires,
+            ..*planner
+        })?;
+        let flit_bytes = sized.decisions.flit_bytes;
+        let models = trees
             .iter()
-            .map(|tree| seen_on(&wires, first, tree, used.len()))
-            .collect();
-        let flits: Vec<u64> = bytes
-            .iter()
-            .map(|bytes| flits_of(*bytes, flit_bytes))
-            .collect();
-        let mut best: Option<(u64, Deal, Vec<Vec<Brief>>, Prediction)> = None;
+            .map(|tree| seen_on(&wires, first, tree, self.used()));
+        let models: Vec<Model> = models.collect();
+        let flits = planner.bytes.iter();
+        let flits: Vec<u64> = flits.map(|bytes| flits_of(*bytes, flit_bytes)).collect();
+        let mut best: Option<Split> = None;
         for how in Deal::ALL {
-            let Some(dealt) = dealt(operation, used, &flits, how) else {
+            let Some(dealt) = dealt(planner.operation(), &trees[idle..], &flits, how) else {
                 continue;
             };
             let parts = |(at, bytes): (usize, &u64)| {
@@ -141,52 +133,40 @@ impl Lanes {
                 parts.extend(bytes_of_parts(&flits, *bytes, flit_bytes.into()));
                 parts
             };
-            let parts: Vec<Vec<u64>> = bytes.iter().enumerate().map(parts).collect();
-            let mut briefs = Vec::new();
+            let parts: Vec<Vec<u64>> = planner.bytes.iter().enumerate().map(parts).collect();
+            let mut lanes = Vec::new();
             let mut together: Option<Prediction> = None;
             for (lane, (tree, model)) in trees.iter().zip(&models).enumerate() {
-                let on_it: Vec<u64> = parts.iter().map(|parts| parts[lane]).collect();
-                let (told, prediction) =
-                    foresee(tree, operation, pacing, &on_it, flit_bytes, model, given_up)?;
-                briefs.push(told);
+                let bytes: Vec<u64> = parts.iter().map(|parts| parts[lane]).collect();
+                let bytes = &bytes;
+                let on_lane = Planner {
+                    tree,
+                    bytes,
+                    model,
+                    ..*planner
+                };
+                let foreseen = on_lane.foresee(flit_bytes)?;
+                lanes.push(foreseen.briefs);
                 together = Some(match together {
-                    Some(others) => others.beside(prediction),
-                    None => prediction,
+                    Some(others) => others.beside(foreseen.prediction),
+                    None => foreseen.prediction,
                 });
             }
-            let Some(together) = together else { continue };
-            let takes = together.round_ns();
-            if best.as_ref().is_none_or(|(least, ..)| takes < *least) {
-                best = Some((takes, how, briefs, together));
+            let Some(prediction) = together else { continue };
+            let takes = prediction.round_ns();
+            if best
+                .as_ref()
+                .is_none_or(|best| takes < best.prediction.round_ns())
+            {
+                best = Some(Split {
+                    dealt: how,
+                    sized: sized.decisions.clone(),
+                    lanes,
+                    prediction,
+                });
             }
         }
-        let Some((_, dealt, lanes, together)) = best else {
-            return Ok(one);
-        };
-        // The disks have the same work.
-        let prediction = together.with_files_of(&one.prediction);
-        let predicted_ns = prediction.round_ns() + prediction.commit_ns();
-        if predicted_ns >= one_ns {
-            let why = "several at once would not be quicker";
-            return Ok(Foreseen {
-                trees: Some(on_one(why)),
-                ..one
-            });
-        }
-        Ok(Foreseen {
-            flit_bytes,
-            chosen: sized.chosen,
-            lanes,
-            trees: Some(LaneChoice {
-                count: used.len(),
-                dealt: Some(dealt),
-                predicted_ns,
-                one_ns,
-                why_one: None,
-            }),
-            prediction,
-            ..one
-        })
+        Ok(best)
     }
 }
 

@@ -1,11 +1,16 @@
 //! The work of a command: the request, checked as a whole before anything is started, the choices that
 //! it leaves open, and its prediction.
 
+pub mod choice;
+pub mod decisions;
 pub mod exchange_flits;
+pub mod fault;
 pub mod fit;
 pub mod flit_size;
+pub mod foreseen;
 pub mod host_costs;
 pub mod lanes;
+pub mod links;
 pub mod model;
 pub mod on_links;
 pub mod order;
@@ -15,3 +20,4 @@ pub mod packets;
 pub mod planned;
 pub mod prices;
 pub mod request;
+pub mod site;

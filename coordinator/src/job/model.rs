@@ -1,31 +1,16 @@
-//! The model of a cluster, from measurements or a profile, and its predictions.
+//! The model of a cluster, from measurements or a profile.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
+use flitcast_proto::PeId;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
-use flitcast_proto::ops::{Brief, Operation};
-use flitcast_proto::predict::{Prediction, predict_unless};
-use flitcast_proto::round::RoundFault;
-use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::shape::RUN_AHEAD_NS;
-use flitcast_proto::wire::MIN_FLIT_BYTES;
 use flitcast_proto::wire::seal::SEAL_BYTES;
-use flitcast_proto::{PeId, Tree};
 
 use crate::files::profile::Profile;
 use crate::job::fit::EdgeFit;
-use crate::job::request::Site;
-
-/// The number of bytes that Linux buffers for a connection that is not read, by default.
-pub const BUFFER_BYTES: u64 = 4 << 20;
-
-/// The bytes that TCP sends back for each byte received over a network: an acknowledgement for every
-/// second full segment, of 20 bytes, as many of IP and 12 of options, both in Ethernet frames of 1514
-/// bytes at most.
-const ACKNOWLEDGED: f64 = 66.0 / (2.0 * 1514.0);
+use crate::job::site::Site;
+use crate::tuning::{ACKNOWLEDGED, BUFFER_BYTES};
 
 /// A measurement of a cluster's edges and clocks.
 #[derive(Clone, Debug)]
@@ -74,9 +59,6 @@ pub fn assumed_host() -> Host {
         first_ns: 30_000.0,
     }
 }
-
-/// The assumed cost of encrypting or decrypting a byte: `deploy/runs/2026-11-20-tls`.
-pub const CRYPTO_NS_PER_BYTE: f64 = 0.2;
 
 /// Returns whether the edges of a site's PEs share ports. Shaped links do, unless the user requested
 /// otherwise, and so does the network card of a host with one address; processes of one machine share
@@ -188,63 +170,4 @@ impl Profile {
         let edges = edges_from_measurements(&self.edges, &hosts);
         model(edges, hosts, self.ports, self.buffer_bytes, shaped)
     }
-}
-
-/// Returns the schedule of a round as each PE receives it, and its prediction; `bytes[i]` is the length
-/// of M_i. All predictions of this program are made here.
-///
-/// # Errors
-///
-/// Returns the error of a state machine, which is a bug in the schedule.
-pub fn foresee(
-    tree: &Arc<Tree>,
-    operation: Operation,
-    pacing: Pacing,
-    bytes: &[u64],
-    flit_bytes: u32,
-    model: &Model,
-    given_up: &AtomicBool,
-) -> Result<(Vec<Brief>, Prediction), RoundFault> {
-    foresee_in(
-        tree,
-        operation,
-        bytes,
-        &Timing::of(model, flit_bytes, pacing),
-        model,
-        given_up,
-    )
-}
-
-/// Returns the schedule and the prediction of a round whose messages have full flits of these sizes, by
-/// message id.
-///
-/// # Errors
-///
-/// Returns the same errors as [`foresee`].
-pub fn foresee_cut(
-    tree: &Arc<Tree>,
-    operation: Operation,
-    pacing: Pacing,
-    bytes: &[u64],
-    packet_bytes: Vec<u32>,
-    model: &Model,
-    given_up: &AtomicBool,
-) -> Result<(Vec<Brief>, Prediction), RoundFault> {
-    let largest = packet_bytes.iter().copied().max();
-    let timing = Timing::of(model, largest.unwrap_or(MIN_FLIT_BYTES), pacing);
-    let timing = timing.in_packets(packet_bytes);
-    foresee_in(tree, operation, bytes, &timing, model, given_up)
-}
-
-fn foresee_in(
-    tree: &Arc<Tree>,
-    operation: Operation,
-    bytes: &[u64],
-    timing: &Timing,
-    model: &Model,
-    given_up: &AtomicBool,
-) -> Result<(Vec<Brief>, Prediction), RoundFault> {
-    let briefs = Brief::all(tree, operation, bytes, timing);
-    let prediction = predict_unless(given_up, tree, &briefs, model)?;
-    Ok((briefs, prediction))
 }

@@ -7,13 +7,13 @@ use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
-use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::model::links_alone;
 use crate::job::request::flit_size;
 use crate::options::link_spec::LinkSpec;
 use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
+use crate::tuning::USUAL_FLIT_BYTES;
 use crate::ways::plan_limits::{MOST_CROSSINGS, TooMuch};
 
 /// The links for which a plan's time is computed.

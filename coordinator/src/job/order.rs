@@ -7,25 +7,20 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::Model;
 use flitcast_proto::ops::gather_order::set_order;
 use flitcast_proto::ops::{Brief, Direction};
-use flitcast_proto::predict::predict_unless;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::order_search::{self, Hop};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::{PeId, Tree};
 
-use crate::job::flit_size::Foreseen;
+use crate::job::foreseen::{Foreseen, Planner};
 use crate::job::order_bound::bound_of;
 use crate::job::order_choice::{OrderChoice, ScatterOrder};
 use crate::options::order::{GivenOrder, MessageOrder};
-
-/// Number of nodes that the search visits, in some tenths of a second.
-const MOST_NODES: u64 = 50_000;
+use crate::tuning::ORDER_NODES;
 
 /// Predicts a round in the requested order of its messages. It is planned as by default: a scatter with
 /// the largest tail first, a gather with each stream as early as it can come.
@@ -34,29 +29,22 @@ const MOST_NODES: u64 = 50_000;
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn ordered(
+    planner: &Planner<'_>,
     asked: &MessageOrder,
-    tree: &Arc<Tree>,
     foreseen: Foreseen,
-    model: &Model,
-    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
     match asked {
         MessageOrder::Tail => Ok(foreseen),
         MessageOrder::Fdf => {
-            let order = farthest_first(tree, &foreseen);
-            let fdf = reordered(tree, &foreseen, &order, model, given_up)?;
+            let order = farthest_first(planner.tree, &foreseen);
+            let fdf = reordered(planner, &foreseen, &order)?;
             Ok(fdf.unwrap_or(foreseen))
         }
-        MessageOrder::Search => search(tree, foreseen, model, given_up),
-        MessageOrder::Given(order) => {
-            let root = &foreseen.briefs[tree.root().index()];
-            match root.operation.direction() {
-                Direction::Up => given_gather(order, tree, foreseen, model, given_up),
-                Direction::Down | Direction::Across => {
-                    given_scatter(order, tree, foreseen, model, given_up)
-                }
-            }
-        }
+        MessageOrder::Search => search(planner, foreseen),
+        MessageOrder::Given(order) => match planner.operation().direction() {
+            Direction::Up => given_gather(planner, order, foreseen),
+            Direction::Down | Direction::Across => given_scatter(planner, order, foreseen),
+        },
     }
 }
 
@@ -74,30 +62,26 @@ fn farthest_first(tree: &Tree, foreseen: &Foreseen) -> Vec<usize> {
 
 /// Predicts a scatter in another order; returns `None` if that is the order it has.
 fn reordered(
-    tree: &Arc<Tree>,
+    planner: &Planner<'_>,
     foreseen: &Foreseen,
     order: &[usize],
-    model: &Model,
-    given_up: &AtomicBool,
 ) -> Result<Option<Foreseen>, RoundFault> {
     if order.is_sorted() {
         return Ok(None);
     }
     let mut briefs = foreseen.briefs.clone();
-    reorder(&mut briefs[tree.root().index()], order);
-    let prediction = predict_unless(given_up, tree, &briefs, model)?;
-    Ok(Some(foreseen.with(briefs, prediction)))
+    reorder(&mut briefs[planner.tree.root().index()], order);
+    planner.foresee_with(briefs, foreseen).map(Some)
 }
 
 /// Predicts a scatter in a given order. A message that is not in it comes last.
 fn given_scatter(
+    planner: &Planner<'_>,
     order: &GivenOrder,
-    tree: &Arc<Tree>,
     tail_first: Foreseen,
-    model: &Model,
-    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
-    let of_order = |order: Vec<usize>| reordered(tree, &tail_first, &order, model, given_up);
+    let tree = planner.tree;
+    let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
     let fdf = of_order(farthest_first(tree, &tail_first))?;
     let places: BTreeMap<PeId, usize> = order.pes().iter().copied().zip(0..).collect();
     let sends = &tail_first.briefs[tree.root().index()].sends;
@@ -117,28 +101,25 @@ fn given_scatter(
         of_any_packets: false,
         gap_pct: 0.0,
     };
-    let choice = choice.bounded(bound_of(tree, &tail_first, model));
+    let choice = choice.bounded(bound_of(tree, &tail_first, planner.model));
     let mut given = given.unwrap_or(tail_first);
-    given.order = Some(OrderChoice::Scatter(choice));
+    given.decisions.order = Some(OrderChoice::Scatter(choice));
     Ok(given)
 }
 
 /// Predicts a gather in which P0 takes the messages in a given order. On a repaired tree that may be
 /// impossible; the order stays as it is then.
 fn given_gather(
+    planner: &Planner<'_>,
     order: &GivenOrder,
-    tree: &Arc<Tree>,
     earliest_first: Foreseen,
-    model: &Model,
-    given_up: &AtomicBool,
 ) -> Result<Foreseen, RoundFault> {
     let mut briefs = earliest_first.briefs.clone();
-    if set_order(tree, &mut briefs, order.pes()).is_err() {
+    if set_order(planner.tree, &mut briefs, order.pes()).is_err() {
         return Ok(earliest_first);
     }
-    let prediction = predict_unless(given_up, tree, &briefs, model)?;
-    let mut given = earliest_first.with(briefs, prediction);
-    given.order = Some(OrderChoice::Gather {
+    let mut given = planner.foresee_with(briefs, &earliest_first)?;
+    given.decisions.order = Some(OrderChoice::Gather {
         asked: "given",
         predicted_ns: given.ns(),
         earliest_first_ns: earliest_first.ns(),
@@ -147,15 +128,11 @@ fn given_gather(
 }
 
 /// Predicts a scatter in the best order found, which may be the order it has.
-fn search(
-    tree: &Arc<Tree>,
-    tail_first: Foreseen,
-    model: &Model,
-    given_up: &AtomicBool,
-) -> Result<Foreseen, RoundFault> {
+fn search(planner: &Planner<'_>, tail_first: Foreseen) -> Result<Foreseen, RoundFault> {
+    let Planner { tree, model, .. } = *planner;
     let root = &tail_first.briefs[tree.root().index()];
     let bound_ns = bound_of(tree, &tail_first, model);
-    let of_order = |order: Vec<usize>| reordered(tree, &tail_first, &order, model, given_up);
+    let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
     let fdf = of_order(farthest_first(tree, &tail_first))?;
     let found = of_order(better(tree, model, root))?;
     let tail_first_ns = tail_first.ns();
@@ -174,7 +151,7 @@ fn search(
         of_any_packets: false,
         gap_pct: 0.0,
     };
-    best.order = Some(OrderChoice::Scatter(choice.bounded(bound_ns)));
+    best.decisions.order = Some(OrderChoice::Scatter(choice.bounded(bound_ns)));
     Ok(best)
 }
 
@@ -204,7 +181,7 @@ fn better(tree: &Tree, model: &Model, brief: &Brief) -> Vec<usize> {
         flits[message.id.pe().index()] = message.bytes.div_ceil(full.into());
     }
     let hops: Vec<Hop> = hops.collect();
-    let Some(found) = order_search::search(tree, &flits, &hops, MOST_NODES) else {
+    let Some(found) = order_search::search(tree, &flits, &hops, ORDER_NODES) else {
         return given.collect();
     };
     let places: BTreeMap<PeId, usize> = brief

@@ -8,7 +8,7 @@ use flitcast_proto::items::Message;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use crate::job::flit_size::Foreseen;
+use crate::job::foreseen::Foreseen;
 use crate::job::order_choice::{OrderChoice, ScatterOrder};
 
 /// Returns a lower bound of the duration of a scatter of the same packets in any order.

@@ -6,9 +6,7 @@ use serde::Serialize;
 
 use crate::text::figures::as_micros;
 use crate::text::units::Nanos;
-
-/// Relative difference below which durations are equal: times are whole nanoseconds.
-const ALIKE: f64 = 1e-6;
+use crate::tuning::EQUAL_DURATIONS;
 
 /// The effect of a requested order.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -89,7 +87,11 @@ impl ScatterOrder {
         let gap = self.predicted_ns as f64 / bound_ns.max(1.0) - 1.0;
         ScatterOrder {
             bound_ns: bound_ns as u64,
-            gap_pct: if gap > ALIKE { gap * 100.0 } else { 0.0 },
+            gap_pct: if gap > EQUAL_DURATIONS {
+                gap * 100.0
+            } else {
+                0.0
+            },
             ..self
         }
     }

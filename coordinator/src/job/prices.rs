@@ -6,9 +6,9 @@ use flitcast_proto::cost::Model;
 use flitcast_proto::schedule::pace::Passage;
 
 use crate::files::profile::Profile;
-use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::request::flit_size;
 use crate::options::prices::{PriceArgs, PriceError};
+use crate::tuning::USUAL_FLIT_BYTES;
 
 /// Returns the prices as typed, or those of a profile in microseconds.
 ///

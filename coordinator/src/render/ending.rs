@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use crate::options::format::Format;
-use crate::render::report;
+use crate::render::json::failure_json;
 use crate::retry::Story;
 use crate::rounds::outcome::{AftermathOf, Failure};
 use crate::rounds::run::{Ended, Interrupted};
@@ -64,7 +64,7 @@ pub fn report_end<T>(
         Ended::Failed(failure) => {
             stderr::error(&failure);
             let printed = match format {
-                Format::Json => report::failure_json(&failure, None, story),
+                Format::Json => failure_json(&failure, None, story),
                 _ => String::new(),
             };
             (printed, failed(&failure))

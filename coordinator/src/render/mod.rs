@@ -2,6 +2,7 @@
 
 pub mod certificates;
 pub mod ending;
+pub mod json;
 mod lateness;
 pub mod page;
 pub mod pictures;

@@ -1,23 +1,17 @@
-//! The result on stdout: a human-readable table, or machine-readable JSON.
+//! The result on stdout as a human-readable table.
 
 use std::path::Path;
 use std::time::Duration;
 
-use flitcast_proto::Tree;
-use flitcast_proto::cost::{Host, Link};
 use flitcast_proto::ops::{Exchange, Operation};
 use flitcast_proto::wire::control::Payload;
-use serde_json::{Value, json};
 
 use crate::job::host_costs::CostSource;
 use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
-use crate::retry::Story;
-use crate::rounds::certificates::Certificates;
-use crate::rounds::outcome::{Beside, Failure, Outcome, PeOutcome, Phases, Spread, error_pct};
-use crate::text::deliveries;
-use crate::text::figures::{self, lines, micros};
+use crate::rounds::outcome::{Beside, Outcome, PeOutcome, Phases, Spread, error_pct};
+use crate::text::figures::{self, lines};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
 
@@ -38,7 +32,7 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
     }
     let names = if request.site.nodes.is_some() { 1 } else { 2 };
     let mut out = heading(request, outcome);
-    if let Some(choice) = &request.choice {
+    if let Some(choice) = &outcome.rounds.decisions.choice {
         out.push_str(&format!("  chosen: {choice}\n\n"));
     }
     out.push_str(&lines(table, names));
@@ -50,10 +44,11 @@ pub fn table(request: &Request, outcome: &Outcome) -> String {
 }
 
 fn heading(request: &Request, outcome: &Outcome) -> String {
-    let (algorithm, sync) = (request.way.algorithm(), request.way.sync());
+    let decisions = &outcome.rounds.decisions;
+    let algorithm = decisions.way.algorithm();
+    let sync = decisions.way.sync();
     let sync = sync.map(|sync| format!(", {sync}")).unwrap_or_default();
-    let pacing = pacing_name(outcome.rounds.pacing);
-    let pacing = pacing
+    let pacing = pacing_name(decisions.pacing_of_orders())
         .map(|pacing| format!(", {pacing}"))
         .unwrap_or_default();
     let links = request.site.links_name();
@@ -63,17 +58,17 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
     }
     format!(
         "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
-        request.way.operation.name(),
-        request.site.name,
+        decisions.way.operation.name(),
+        decisions.tree,
         counted(request.site.tree.count() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
         Bytes(outcome.bytes),
-        Bytes(outcome.rounds.flit_bytes.into()),
+        Bytes(decisions.flit_bytes.into()),
     )
 }
 
 /// Returns whether PEs send to all their neighbours at once.
-fn uses_all_ports(request: &Request) -> bool {
+pub fn uses_all_ports(request: &Request) -> bool {
     let operation = request.way.operation;
     operation.has_all_ports() && request.site.own_links
         || operation == Operation::Exchange(Exchange::AtOnce)
@@ -112,17 +107,8 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
         return "\n  round        nothing to send: every message is null\n".to_owned();
     }
     let mut out = format!("\n{}", times(request, outcome));
-    if let Some(flit_size) = outcome.rounds.flit_size {
-        out.push_str(&format!("  flits        {flit_size}\n"));
-    }
-    if let Some(packets) = outcome.rounds.packets {
-        out.push_str(&format!("  packets      {packets}\n"));
-    }
-    if let Some(order) = outcome.rounds.order {
-        out.push_str(&format!("  order        {order}\n"));
-    }
-    if let Some(trees) = &outcome.rounds.trees {
-        out.push_str(&format!("  trees        {trees}\n"));
+    for (label, reason) in outcome.rounds.decisions.reasons() {
+        out.push_str(&format!("  {label:<12} {reason}\n"));
     }
     if request.is_dry_run() {
         out.push_str(&preparation(request, outcome));
@@ -144,51 +130,12 @@ fn summary(request: &Request, outcome: &Outcome) -> String {
 
 /// Returns the lines with the times of a round, predicted and measured.
 fn times(request: &Request, outcome: &Outcome) -> String {
-    // The round's purpose: delivered messages or visible files.
-    let (round, what) = match outcome.phases {
-        Some(Phases { whole, .. }) => (whole, " until every file was visible"),
-        None => (
-            Beside {
-                predicted_ns: outcome.predicted_ns,
-                measured: outcome.measured,
-            },
-            "",
-        ),
-    };
-    let mut out = format!("  round        {}{what}", beside(&round));
-    if let Some(took) = round.measured {
-        if request.rounds > 1 {
-            let (min, max) = (Nanos(took.min), Nanos(took.max));
-            out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
-        }
-        if took.median > 0 {
-            let error = error_pct(round.predicted_ns, took.median);
-            let side = if error < 0.0 { "low" } else { "high" };
-            out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
-        }
-    }
+    let mut out = format!("  round        {}", whole_round(request, outcome));
     let resent = outcome.pes.iter();
     let resent = resent.map(|pe| (pe.pe, pe.retransmitted_packets));
     out.push_str(&lateness(outcome.slowdown(), resent));
-    if let Some(Phases {
-        transfer,
-        disk,
-        commit,
-        ..
-    }) = &outcome.phases
-    {
-        let lines = [
-            ("transfer", transfer, "until the last byte had come"),
-            (
-                "disk",
-                disk,
-                "of that, the longest that a PE waited for its files",
-            ),
-            ("commit", commit, "more, until all was durable and visible"),
-        ];
-        for (label, phase, what) in lines {
-            out.push_str(&format!("\n  {label:<12} {} {what}", beside(phase)));
-        }
+    if let Some(phases) = &outcome.phases {
+        out.push_str(&phases_of_files(phases));
     }
     if let Some(within) = outcome.begun_within {
         out.push_str(&format!(
@@ -224,6 +171,52 @@ fn times(request: &Request, outcome: &Outcome) -> String {
     }
     out.push('\n');
     out
+}
+
+/// Describes the time of a round until its purpose is fulfilled: delivered messages or visible files.
+fn whole_round(request: &Request, outcome: &Outcome) -> String {
+    let (round, what) = match outcome.phases {
+        Some(Phases { whole, .. }) => (whole, " until every file was visible"),
+        None => (
+            Beside {
+                predicted_ns: outcome.predicted_ns,
+                measured: outcome.measured,
+            },
+            "",
+        ),
+    };
+    let mut out = format!("{}{what}", beside(&round));
+    if let Some(took) = round.measured {
+        if request.rounds > 1 {
+            let (min, max) = (Nanos(took.min), Nanos(took.max));
+            out.push_str(&format!(" (median of {}, {min} to {max})", request.rounds));
+        }
+        if took.median > 0 {
+            let error = error_pct(round.predicted_ns, took.median);
+            let side = if error < 0.0 { "low" } else { "high" };
+            out.push_str(&format!("; the prediction is {:.0} % {side}", error.abs()));
+        }
+    }
+    out
+}
+
+/// Returns the lines about the phases of a round with files, each after a line break.
+fn phases_of_files(phases: &Phases) -> String {
+    let lines = [
+        ("transfer", phases.transfer, "until the last byte had come"),
+        (
+            "disk",
+            phases.disk,
+            "of that, the longest that a PE waited for its files",
+        ),
+        (
+            "commit",
+            phases.commit,
+            "more, until all was durable and visible",
+        ),
+    ];
+    let line = |(label, phase, what)| format!("\n  {label:<12} {} {what}", beside(&phase));
+    lines.into_iter().map(line).collect()
 }
 
 fn beside(both: &Beside) -> String {
@@ -326,189 +319,4 @@ pub fn pictures_line(files: &[&Path]) -> String {
             format!("  pictures     {}\n", files.join(" and "))
         }
     }
-}
-
-/// Returns the result as JSON text.
-pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
-    let mut result = json_value(request, outcome);
-    story.add_to(&mut result);
-    format!("{result:#}\n")
-}
-
-/// Returns the result as a JSON value.
-pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
-    let tree = &request.site.tree;
-    let (algorithm, sync) = (request.way.algorithm(), request.way.sync());
-    // The list has an element for every PE index; it is null for the root and for absent PEs.
-    let parents: Vec<_> = tree
-        .ids()
-        .map(|pe| tree.parent(pe).map(|parent| parent.0))
-        .collect();
-    let certificates = Certificates::of(tree, &outcome.rounds);
-    let pes = outcome.pes.iter().map(|pe| {
-        let certificate = certificates.pes[pe.pe.index()];
-        json!({
-            "pe": pe.pe.0,
-            "parent": tree.parent(pe.pe).map(|parent| parent.0),
-            "depth": tree.depth(pe.pe),
-            "bytes": pe.bytes,
-            "predicted_us": pe.predicted_ns.map(micros),
-            "measured_us": pe.measured,
-            "peak_resident_bytes": pe.peak_resident_bytes,
-            "retransmitted_packets": pe.retransmitted_packets,
-            "certificate": certificate.map(|it| it.json()),
-        })
-    });
-    let link = |link: Link| json!({ "latency_us": link.latency_ns / 1000.0, "ns_per_byte": link.ns_per_byte });
-    let edges = tree.below_root().map(|pe| {
-        let edge = outcome.rounds.measured.edges[pe.index()].values();
-        let parent = tree.parent(pe).map(|parent| parent.0);
-        let alike = outcome.rounds.measured.alike[pe.index()];
-        let shaped = request.site.links[pe.index()].map(|asked| asked.edge());
-        let shaped = shaped.map(|edge| json!({ "down": link(edge.down), "up": link(edge.up) }));
-        json!({
-            "parent": parent,
-            "child": pe.0,
-            "down": link(edge.down),
-            "up": link(edge.up),
-            "rate_of": alike.map(|alike| alike.other.0),
-            "latency_of": alike.filter(|alike| !alike.asked).map(|alike| alike.other.0),
-            "shaped": shaped,
-        })
-    });
-    let goodput = outcome.measured.filter(|m| m.median > 0);
-    let goodput = goodput.map(|m| outcome.bytes as f64 * 1e9 / m.median as f64);
-    let resident = outcome
-        .pes
-        .iter()
-        .map(|pe| pe.peak_resident_bytes)
-        .max()
-        .flatten();
-    json!({
-        "operation": request.way.operation.name(),
-        "algorithm": algorithm,
-        "sync": sync,
-        "pacing": pacing_name(outcome.rounds.pacing),
-        "ports": if uses_all_ports(request) { "multi" } else { "single" },
-        "tree": request.site.name,
-        "parents": parents,
-        "nodes": request.site.nodes,
-        "choice": request.choice,
-        "flit_bytes": outcome.rounds.flit_bytes,
-        "flit_choice": outcome.rounds.flit_size,
-        "packets": outcome.rounds.packets,
-        "order": outcome.rounds.order,
-        "trees": outcome.rounds.trees,
-        "security": request.site.guard.name(),
-        "rounds": request.rounds,
-        "dry_run": request.is_dry_run(),
-        "pes": pes.collect::<Vec<_>>(),
-        "edges": edges.collect::<Vec<_>>(),
-        "round": {
-            "bytes": outcome.bytes,
-            "messages": outcome.messages,
-            "predicted_us": micros(outcome.predicted_ns),
-            "measured_us": outcome.measured,
-            "error_pct": outcome.error_pct(),
-            "slowdown": outcome.slowdown(),
-            "begun_within_us": outcome.begun_within,
-            "late_frames": outcome.late_frames,
-            "repeated_frames": outcome.repeated_frames,
-            "retransmitted_packets": outcome.retransmitted_packets(),
-            "goodput_bytes_per_s": goodput,
-            "collisions": outcome.collisions,
-            "peak_buffered_flits": outcome.peak_buffered_flits,
-            "peak_resident_bytes": resident,
-            "certificates_of_round": certificates.round.map(|round| round.0),
-        },
-        "phases": outcome.phases,
-        "costs": costs(outcome, &request.site.tree),
-        "launch_us": micros(outcome.launching.as_nanos() as u64),
-        "probe_us": outcome.rounds.probing.map(|time| micros(time.as_nanos() as u64)),
-        "clock_uncertainty_us": micros(outcome.clock_uncertainty_ns),
-    })
-}
-
-/// Returns the costs of the processes that the prediction used, and their source.
-fn costs(outcome: &Outcome, tree: &Tree) -> Value {
-    let costs = &outcome.rounds.costs;
-    let machine = |(place, host): (usize, &Host)| {
-        let there = tree.pes().filter(|pe| costs.hosts.machine_of(*pe) == place);
-        machine_json(host, there.map(|pe| pe.0).collect())
-    };
-    let machines = costs.hosts.machines().iter().enumerate().map(machine);
-    let source = costs.source();
-    let rounds = match source {
-        CostSource::Cached { rounds, .. } => Some(rounds),
-        _ => None,
-    };
-    json!({
-        "source": source.name(),
-        "rounds": rounds,
-        "machines": machines.collect::<Vec<_>>(),
-        "files": outcome.rounds.files.as_ref().map(|files| json!({ "source": files.source.name() })),
-    })
-}
-
-/// Returns the costs of processes on one machine, and its PEs.
-fn machine_json(host: &Host, pes: Vec<u32>) -> Value {
-    json!({
-        "pes": pes,
-        "cores": host.shared_cores,
-        "wake_us": host.wake_ns / 1000.0,
-        "control_us": host.control_ns / 1000.0,
-        "flit_us": host.flit_ns / 1000.0,
-        "message_us": host.message_ns / 1000.0,
-        "first_us": host.first_ns / 1000.0,
-        "send_ns_per_byte": host.send_ns_per_byte,
-        "receive_ns_per_byte": host.receive_ns_per_byte,
-        "end_ns_per_byte": host.end_ns_per_byte,
-    })
-}
-
-/// Returns a failure as JSON text, with the retries after it, and with `algorithm` if several
-/// algorithms were run.
-pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -> String {
-    let aftermath = &failure.aftermath;
-    let at = failure.at.as_ref();
-    let below = at.iter().flat_map(|at| &at.below);
-    let lacking = aftermath.lacking.iter().map(|lacking| {
-        let name = failure
-            .operation
-            .delivery_name(&failure.tree, lacking.delivery);
-        let mut told = json!({
-            "pe": name.row.0,
-            "bytes": lacking.bytes,
-            "received_bytes": lacking.received,
-        });
-        if let Some(source) = name.source {
-            told["source"] = source.0.into();
-        }
-        told
-    });
-    let delivered = failure.names_of(aftermath.delivered.iter().copied());
-    let others = failure.others.iter();
-    let others = others.map(|(pe, cause)| json!({ "pe": pe.0, "message": cause }));
-    let mut result = json!({
-        "error": {
-            "message": failure.cause,
-            "phase": failure.phase.name(),
-            "pe": at.map(|at| at.pe.0),
-            "address": at.and_then(|at| at.address.as_ref()),
-            "pid": at.and_then(|at| at.pid),
-            "host": at.and_then(|at| at.host.as_ref()),
-            "parent": at.and_then(|at| at.parent).map(|parent| parent.0),
-            "security": failure.guard.name(),
-            "below": below.map(|pe| pe.0).collect::<Vec<_>>(),
-            "round": failure.round.map(|round| round.0),
-            "delivered": deliveries::values(&delivered),
-            "left_without": lacking.collect::<Vec<_>>(),
-            "others": others.collect::<Vec<_>>(),
-        }
-    });
-    if let Some(algorithm) = algorithm {
-        result["error"]["algorithm"] = algorithm.into();
-    }
-    story.add_to(&mut result);
-    format!("{result:#}\n")
 }

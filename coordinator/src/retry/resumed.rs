@@ -9,7 +9,7 @@ use flitcast_proto::network::Network;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId};
 
-use super::Record;
+use super::record::Record;
 use crate::job::request::{
     Messages, Outdated, Request, RequestError, Site, check_size, measure_input, output_fault,
 };
@@ -35,7 +35,6 @@ pub fn request(
     args: &ResumeArgs,
 ) -> Result<Request, Vec<RequestError>> {
     let mut faults = Vec::new();
-    let path = &args.record;
     let tree = &record.tree;
     let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
     let retries = retries.map_err(|fault| faults.push(fault.into()));
@@ -54,28 +53,22 @@ pub fn request(
         // The hosts of the PEs are unknown.
         Err(()) => true,
     };
-    let moved;
-    let record = match elsewhere || record.apart {
-        true => record,
-        false => {
-            moved = Record {
-                output: beside(record, path, delivered).unwrap_or_else(|fault| {
-                    faults.push(fault);
-                    record.output.clone()
-                }),
-                ..record.clone()
-            };
-            &moved
-        }
+    let output = match elsewhere || record.apart {
+        true => Ok(record.output.clone()),
+        false => beside(record, &args.record, delivered),
     };
-    let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
+    let output = output.unwrap_or_else(|fault| {
+        faults.push(fault);
+        record.output.clone()
+    });
     let bytes = match elsewhere {
         true => Ok(record.bytes.clone()),
         false => {
             let operation = record.way.operation;
             let entries = (operation.is_of_pairs(), tree.len());
-            let fault = output_fault(&record.output, entries, Some(&record.input), true);
+            let fault = output_fault(&output, entries, Some(&record.input), true);
             faults.extend(fault);
+            let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
             measure_input(&record.input, operation, record.spread, tree, left_out)
         }
     };
@@ -85,10 +78,46 @@ pub fn request(
     else {
         return Err(faults);
     };
+    let site = site(record, placement, network, args, &mut faults);
+    // Checked last and created first.
+    if faults.is_empty()
+        && !elsewhere
+        && let Err(error) = flitcast_node::payload::create_durable(&output)
+    {
+        let (path, why) = (output.clone(), format!("cannot be created: {error}"));
+        faults.push(RequestError::Output { path, why });
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    Ok(Request {
+        site,
+        way: record.way.clone(),
+        choice: None,
+        messages: messages(record, bytes, delivered, output, args.force),
+        retries,
+        again: retries > 0,
+        commands: false,
+        timeouts,
+        rounds: 1,
+        profile: None,
+        format: args.format,
+        pictures: Pictures::default(),
+    })
+}
+
+/// Returns the PEs of a record and their tree, and adds the errors in them.
+fn site(
+    record: &Record,
+    placement: Option<FoundPlacement>,
+    network: Option<Arc<Spanned>>,
+    args: &ResumeArgs,
+    faults: &mut Vec<RequestError>,
+) -> Site {
     let (placement, of_cluster) = placement.unzip();
     let topology = Topology {
         name: record.tree_name.clone(),
-        tree: tree.clone(),
+        tree: record.tree.clone(),
         nodes: record.network.as_ref().map(|(_, nodes)| nodes.clone()),
         network: network.or(of_cluster.flatten()),
         broadcast_bound: None,
@@ -110,54 +139,40 @@ pub fn request(
     let guard = Guard::choose(&asked, &placement);
     let checked = guard.check(&placement).and(guard.check_files(&placement));
     faults.extend(checked.err().map(RequestError::from));
-    // The sources of delivered messages may be gone. If messages are dealt, all were measured.
-    let mut known = bytes;
-    for it in delivered.iter().filter(|_| !record.spread) {
-        known[it.index()] = known[it.index()].max(record.bytes[it.index()]);
-    }
-    // Checked last and created first.
-    if faults.is_empty()
-        && !elsewhere
-        && let Err(error) = flitcast_node::payload::create_durable(&record.output)
-    {
-        let (path, why) = (record.output.clone(), format!("cannot be created: {error}"));
-        faults.push(RequestError::Output { path, why });
-    }
-    if !faults.is_empty() {
-        return Err(faults);
-    }
-    let site = Site {
+    Site {
         cluster: record.cluster.clone(),
         links: record.links.clone(),
         own_links: record.own_links,
         ..Site::of(topology, None, guard)
-    };
+    }
+}
+
+/// Returns the messages of a record without those that are delivered; `known` has the lengths that
+/// were measured.
+fn messages(
+    record: &Record,
+    mut known: Vec<u64>,
+    delivered: &[DeliveryId],
+    output: PathBuf,
+    force: bool,
+) -> Messages {
+    // The sources of delivered messages may be gone. If messages are dealt, all were measured.
+    for it in delivered.iter().filter(|_| !record.spread) {
+        known[it.index()] = known[it.index()].max(record.bytes[it.index()]);
+    }
     let payload = Payload::Files {
         input: record.input.clone(),
         spread: record.spread,
-        output: record.output.clone(),
-        replace: record.replace || args.force,
+        output,
+        replace: record.replace || force,
         apart: record.apart,
     };
-    Ok(Request {
-        site,
-        way: record.way.clone(),
-        choice: None,
-        messages: Messages {
-            left_out: delivered.to_vec(),
-            undertaking: record.undertaking,
-            recorded: true,
-            ..Messages::new(payload, known)
-        },
-        retries,
-        again: retries > 0,
-        commands: false,
-        timeouts,
-        rounds: 1,
-        profile: None,
-        format: args.format,
-        pictures: Pictures::default(),
-    })
+    Messages {
+        left_out: delivered.to_vec(),
+        undertaking: record.undertaking,
+        recorded: true,
+        ..Messages::new(payload, known)
+    }
 }
 
 /// Returns the output of a record: the folder that the record is in, which may have been moved.

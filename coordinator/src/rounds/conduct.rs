@@ -3,6 +3,7 @@
 
 mod aside;
 mod assign;
+mod costs;
 mod driver;
 mod files;
 mod hosts;
@@ -13,12 +14,13 @@ mod prefixes;
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::cost::Model;
+use flitcast_proto::wire::control::Report;
 use tokio_util::sync::CancellationToken;
 
-use crate::job::flit_size::Foreseen;
-use crate::job::host_costs::{CostSource, HostCosts, is_here};
-use crate::job::model::{Measurement, measured_model, model_by};
+use crate::job::foreseen::Foreseen;
+use crate::job::model::Measurement;
 use crate::job::planned::Planned;
 use crate::job::request::Request;
 use crate::launch::cluster::Cluster;
@@ -27,16 +29,12 @@ use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::observe::tell::tell;
 use crate::options::order::MessageOrder;
-use crate::rounds::conducted::Rounds;
+use crate::rounds::conducted::{MeasuredRound, Rounds};
 use crate::rounds::conductor::{Plan, Trouble, Update};
 use crate::rounds::outcome::{Failure, Recorder};
 use crate::rounds::recording::Recording;
 use crate::system::machine::BusyThreads;
 use driver::{Driver, Halt};
-
-/// Budget for the measurement of an edge before an uncalibrated round, short because commands
-/// should start quickly.
-const SHORT_PROBE: Duration = Duration::from_millis(8);
 
 /// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled.
 pub async fn conduct(
@@ -75,63 +73,63 @@ pub async fn measure(
 
 impl Driver<'_> {
     async fn rounds(&mut self, recorder: Recorder<'_>) -> Result<Rounds, Halt> {
-        let request = self.request;
         let found = self.assign().await?;
         let mut others = BusyThreads::default();
         others.count();
-        if let Some(record) = recorder(&self.known()) {
+        if let Some(record) = recorder(&self.known) {
             self.aside(move |_| record()).await?;
         }
         let prefixes = self.common_prefixes(&found).await?;
         self.sent = self.without_prefixes(&found, &prefixes);
         self.check_order()?;
         self.enter(Phase::Probe);
-        let began = Instant::now();
-        let (mut measured, costs, mut model, probing) = match &request.profile {
-            Some(profile) => {
-                // Edges do not change, but clocks drift.
-                let clocks = self.clocks().await?;
-                let edges = profile.edges.clone();
-                let measured = Measurement {
-                    alike: vec![None; edges.len()],
-                    edges,
-                    clocks,
-                    fits: Vec::new(),
-                    shared_cores: profile.host.shared_cores,
-                };
-                let model = model_by(profile, &request.site);
-                let costs = HostCosts::one(profile.host, CostSource::Profile);
-                (measured, costs, model, None)
-            }
-            None => {
-                let measured = self.measure(SHORT_PROBE, false).await?;
-                let probing = began.elapsed();
-                let costs = self.know_hosts().await?;
-                let hosts = costs.hosts.clone();
-                let model = measured_model(&measured.edges, hosts, &request.site);
-                (measured, costs, model, Some(probing))
-            }
-        };
-        others.count();
-        model.hosts = model.hosts.in_median_of(request.rounds.max(1));
-        let measured_at = Instant::now();
-        let files = self.know_files(&found, &mut model).await?;
-        others.count();
-        // A profile was measured beside whatever runs on its machine.
-        let busy_threads = match is_here(&request.site) && request.profile.is_none() {
-            true => others.number(),
-            false => 0,
-        };
-        model.hosts = model.hosts.beside(busy_threads);
-        let tree = &request.site.tree;
-        let operation = request.way.operation;
-        let pacing = request.pacing();
+        let known = self.know_costs(&found, others).await?;
+        let Foreseen {
+            decisions,
+            briefs,
+            lanes,
+            prediction,
+        } = self.foresee(known.model).await?;
+        let mut measured = known.measured;
+        self.conduct(Plan {
+            bytes: self.sent.clone(),
+            briefs: briefs.clone(),
+            lanes,
+            prefixes,
+            rounds: self.request.rounds,
+            clocks: measured.clocks.clone(),
+            predicted_ns: prediction.round_ns() + prediction.commit_ns(),
+        });
+        let (reports, recorded) = self.reports(&measured.clocks).await?;
+        let age_ns = known.measured_at.elapsed().as_nanos() as u64;
+        for clock in &mut measured.clocks {
+            *clock = clock.aged(age_ns);
+        }
+        Ok(Rounds {
+            bytes: self.sent.clone(),
+            whole: found.bytes,
+            found: found.delivered,
+            seen: self.known.seen.clone(),
+            measured,
+            costs: known.hosts,
+            files: known.files,
+            decisions,
+            briefs,
+            prediction,
+            busy_threads: known.busy_threads,
+            probing: known.probing,
+            reports,
+            recorded,
+        })
+    }
+
+    /// Makes the remaining decisions for the rounds, and predicts them.
+    async fn foresee(&mut self, model: Model) -> Result<Foreseen, Halt> {
         self.enter(Phase::Predict);
         tracing::info!("predicting the round");
         let planned = Planned {
-            tree: tree.clone(),
-            way: request.way.clone(),
-            pacing,
+            tree: self.request.site.tree.clone(),
+            decisions: self.request.decisions(),
             bytes: self.sent.clone(),
             lanes: self.lanes.clone(),
             model,
@@ -139,31 +137,20 @@ impl Driver<'_> {
         let foreseen = self
             .aside(move |given_up| planned.plan_and_predict(given_up))
             .await?;
-        let Foreseen {
-            flit_bytes,
-            chosen,
-            packets,
-            order,
-            trees,
-            briefs,
-            lanes,
-            prediction,
-        } = foreseen.map_err(Trouble::from)?;
-        let pacing = operation.gives_orders().then_some(pacing);
+        let foreseen = foreseen.map_err(Trouble::from)?;
         tell(Event::Foreseen {
             bytes: &self.sent,
-            pacing,
-            prediction: &prediction,
+            pacing: foreseen.decisions.pacing_of_orders(),
+            prediction: &foreseen.prediction,
         });
-        self.conduct(Plan {
-            bytes: self.sent.clone(),
-            briefs: briefs.clone(),
-            lanes,
-            prefixes,
-            rounds: request.rounds,
-            clocks: measured.clocks.clone(),
-            predicted_ns: prediction.round_ns() + prediction.commit_ns(),
-        });
+        Ok(foreseen)
+    }
+
+    /// Collects the reports of all rounds, and the spans of the median one.
+    async fn reports(
+        &mut self,
+        clocks: &[ClockOffset],
+    ) -> Result<(Vec<Vec<Report>>, Option<MeasuredRound>), Halt> {
         let mut reports = Vec::new();
         let mut recording = Recording::default();
         while let Some(answer) = self.next_answer().await? {
@@ -172,43 +159,17 @@ impl Driver<'_> {
             };
             tell(Event::RoundReported {
                 reports: &round,
-                clocks: &measured.clocks,
+                clocks,
             });
             self.check_versions(&round)?;
-            if request.pictures.wanted() {
-                recording.keep(&mut round, &measured.clocks);
+            if self.request.pictures.wanted() {
+                recording.keep(&mut round, clocks);
             }
             reports.push(round);
         }
-        let age_ns = measured_at.elapsed().as_nanos() as u64;
-        for clock in &mut measured.clocks {
-            *clock = clock.aged(age_ns);
-        }
-        Ok(Rounds {
-            bytes: self.sent.clone(),
-            whole: found.bytes,
-            found: found.delivered,
-            seen: self.seen.clone(),
-            measured,
-            costs,
-            files,
-            flit_bytes,
-            flit_size: chosen,
-            packets,
-            order,
-            trees,
-            pacing,
-            briefs,
-            prediction,
-            busy_threads,
-            probing,
-            reports,
-            recorded: recording.median_round(),
-        })
+        Ok((reports, recording.median_round()))
     }
-}
 
-impl Driver<'_> {
     /// Checks that a given order names all messages, whose lengths PEs on other hosts have reported.
     fn check_order(&self) -> Result<(), Trouble> {
         let MessageOrder::Given(given) = &self.request.way.order else {

@@ -4,18 +4,14 @@ use std::time::Duration;
 
 use flitcast_proto::ops::Brief;
 use flitcast_proto::predict::Prediction;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::spans::Span;
 use flitcast_proto::wire::control::Report;
 use flitcast_proto::{DeliveryId, RoundId};
 
-use crate::job::flit_size::FlitSize;
+use crate::job::decisions::Decisions;
 use crate::job::host_costs::HostCosts;
 use crate::job::host_costs::files::KnownFiles;
-use crate::job::lanes::LaneChoice;
 use crate::job::model::Measurement;
-use crate::job::order_choice::OrderChoice;
-use crate::job::packets::PacketChoice;
 use crate::rounds::versions::SeenVersions;
 
 /// The plan and the measurements of rounds.
@@ -36,18 +32,8 @@ pub struct Rounds {
     pub costs: HostCosts,
     /// The assumed costs of files; `None` without files.
     pub files: Option<KnownFiles>,
-    /// Payload bytes of a full flit.
-    pub flit_bytes: u32,
-    /// The choice of the flit size, if it is not the default.
-    pub flit_size: Option<FlitSize>,
-    /// The choice of packets, if they were requested.
-    pub packets: Option<PacketChoice>,
-    /// The choice of the order of messages, if one was searched for.
-    pub order: Option<OrderChoice>,
-    /// The choice of the number of trees, if several were possible.
-    pub trees: Option<LaneChoice>,
-    /// How orders were obeyed; `None` without orders.
-    pub pacing: Option<Pacing>,
+    /// The decisions for the rounds.
+    pub decisions: Decisions,
     /// The schedule of each PE, by PE index.
     pub briefs: Vec<Brief>,
     /// The prediction of a round.

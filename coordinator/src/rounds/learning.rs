@@ -12,28 +12,10 @@ use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
 use crate::rounds::conducted::Rounds;
 use crate::rounds::outcome::{Outcome, by_row};
-
-/// Relative deviation of the median of many rounds from the model with the best costs, found for
-/// 114 kinds of rounds.
-const OFF_ALWAYS: f64 = 0.15;
-/// Additional relative deviation of a single round.
-const OFF_ONCE: f64 = 0.2;
-/// Relative deviation of the median of many rounds with files: their messages differ in more than
-/// the model has, such as the number of threads that work on them at once.
-const FILES_OFF_ALWAYS: f64 = 0.3;
-/// Additional relative deviation of a single round with files, because other processes use disks as
-/// well.
-const FILES_OFF_ONCE: f64 = 0.25;
-/// Additional relative deviation for each busy thread of other programs per core, whose turns
-/// differ from the predicted ones.
-const OFF_BESIDE_OTHERS: f64 = 0.5;
-/// Relative deviation of links between hosts as measured before a round.
-const OFF_ON_WIRES: f64 = 0.25;
-/// Maximum number of flits times edges, some two milliseconds' work, of rounds that are learned
-/// from, because that takes about thirty predictions.
-const MOST_FLITS: u64 = 4096;
-/// The limit for rounds with files, which take longer.
-const MOST_FLITS_WITH_FILES: u64 = 32_768;
+use crate::tuning::{
+    FILES_OFF_ALWAYS, FILES_OFF_ONCE, LEARNED_FLITS, LEARNED_FLITS_WITH_FILES, OFF_ALWAYS,
+    OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
+};
 
 /// Returns the observation from rounds of one kind: the median times of the last byte and of all
 /// messages (geometric mean).
@@ -88,6 +70,7 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     // On several trees, PEs do not follow the schedules for one tree.
     if outcome
         .rounds
+        .decisions
         .trees
         .as_ref()
         .is_some_and(|trees| trees.count > 1)
@@ -100,7 +83,7 @@ pub fn learn(request: &Request, outcome: &Outcome) {
     let tells = matches!(request.messages.payload, Payload::Synthetic { .. })
         && !request.site.is_shaped()
         && request.profile.is_none()
-        && flits_on_edges(request, outcome).saturating_mul(machines as u64) <= MOST_FLITS;
+        && flits_on_edges(request, outcome).saturating_mul(machines as u64) <= LEARNED_FLITS;
     let Some(lesson) = lesson(outcome).filter(|_| tells) else {
         return;
     };
@@ -210,14 +193,14 @@ fn learn_files(request: &Request, outcome: &Outcome) {
         deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds),
         rounds: count as u64,
     };
-    if flits_on_edges(request, outcome) <= MOST_FLITS_WITH_FILES {
+    if flits_on_edges(request, outcome) <= LEARNED_FLITS_WITH_FILES {
         kept.after(lesson, &would_take).store();
     }
 }
 
 /// Returns the sum over all messages of flits times edges on their way.
 fn flits_on_edges(request: &Request, outcome: &Outcome) -> u64 {
-    let flit_bytes = u64::from(outcome.rounds.flit_bytes);
+    let flit_bytes = u64::from(outcome.rounds.decisions.flit_bytes);
     let flits = outcome.pes.iter().map(|pe| {
         let edges = request.site.tree.depth(pe.pe);
         pe.bytes.div_ceil(flit_bytes) * u64::from(edges)

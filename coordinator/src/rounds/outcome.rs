@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::job::model::since;
 use crate::rounds::conducted::Rounds;
 use crate::text::figures::as_micros;
+use crate::tuning::{SLOW_LEAST, SLOW_RATIO};
 
 #[cfg(test)]
 pub use failure::WHY_CHARS;
@@ -238,10 +239,8 @@ pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
 
 /// Returns the ratio of the elapsed to the predicted time of a round if it should be reported.
 pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
-    const WORTH_A_WORD: f64 = 2.0;
-    const SHORTEST: Duration = Duration::from_secs(1);
     let times = elapsed.as_nanos() as f64 / predicted_ns.max(1) as f64;
-    (times >= WORTH_A_WORD && elapsed >= SHORTEST).then_some(times)
+    (times >= SLOW_RATIO && elapsed >= SLOW_LEAST).then_some(times)
 }
 
 impl Outcome {

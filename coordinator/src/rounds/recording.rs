@@ -6,9 +6,7 @@ use flitcast_proto::wire::control::Report;
 
 use crate::rounds::conducted::MeasuredRound;
 use crate::rounds::outcome::{Spread, round_ns, started_ns};
-
-/// Maximum number of spans that are kept until the median round is known: 128 MiB.
-const MAX_KEPT_SPANS: usize = 4 * 1024 * 1024;
+use crate::tuning::MAX_KEPT_SPANS;
 
 /// The spans of the rounds so far. If there are too many, those of the rounds farthest from the
 /// median are dropped.

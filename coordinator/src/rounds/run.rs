@@ -24,9 +24,7 @@ use crate::rounds::outcome::{Failure, Outcome, Recorder};
 use crate::site::kept;
 use crate::system::interrupts::{Interruption, Interrupts};
 use crate::text::units::Nanos;
-
-/// Maximum wait for work that is asked to end, longer than the PEs' time for last reports.
-const ENDING: Duration = Duration::from_secs(3);
+use crate::tuning::ENDING;
 
 /// The end of a run.
 #[derive(Debug)]
@@ -227,32 +225,9 @@ pub async fn on_a_cluster<T>(
         timeouts: &request.timeouts,
     };
     let _run = RunGuard::launching(request);
-    let given_up = CancellationToken::new();
-    let mut launch = std::pin::pin!(Cluster::launch(plan, &console, &given_up));
-    let launched = tokio::select! {
-        launched = &mut launch => launched,
-        interruption = interrupts.next() => {
-            tell(Event::Interrupted);
-            // Processes that were started are stopped actively.
-            given_up.cancel();
-            // The launch may just have succeeded.
-            if let Ok(cluster) = launch.await {
-                cluster.stop(false, another(interrupts)).await;
-            }
-            let interrupted = Interrupted::new(request, interruption, None);
-            return Ok(Ended::Interrupted(interrupted));
-        }
-    };
-    let mut cluster = match launched {
+    let mut cluster = match launch(request, plan, &console, interrupts).await {
         Ok(cluster) => cluster,
-        Err(error) => {
-            tell(Event::Failed {
-                kind: "launch",
-                pe: error.pe(),
-                cause: &error.to_string(),
-            });
-            return Ok(Ended::Failed(Box::new(Failure::of_launch(request, &error))));
-        }
+        Err(ended) => return Ok(ended),
     };
     tell(Event::Launched {
         pid: &|pe| Some(cluster.register(pe)?.pid),
@@ -271,21 +246,7 @@ pub async fn on_a_cluster<T>(
         }
     };
     cluster.stop(is_over(conducted.as_ref()), enough).await;
-    // On other hosts, the PEs' files are not accessible here.
-    if let (Payload::Files { output, .. }, false) = (
-        &request.messages.payload,
-        request.site.placement.is_elsewhere() || request.is_dry_run(),
-    ) {
-        let has_rows = request.way.operation.is_of_pairs();
-        let how = Sweep {
-            run: id,
-            run_has_ended: true,
-            job: request.messages.undertaking,
-            is_exclusive: false,
-        };
-        let swept = payload::sweep_output(output, has_rows, &how);
-        swept.context("cannot remove what was half written")?;
-    }
+    sweep(request, id)?;
     if interruption.is_some() {
         tell(Event::Abandoned);
     }
@@ -299,6 +260,57 @@ pub async fn on_a_cluster<T>(
         // Without an interruption, the result is awaited.
         (None, None) => anyhow::bail!("a run has ended without a result"),
     })
+}
+
+/// Launches a cluster, or returns the end of the run without one.
+async fn launch<T>(
+    request: &Request,
+    plan: LaunchPlan<'_>,
+    console: &Console,
+    interrupts: &mut Interrupts,
+) -> Result<Cluster, Ended<T>> {
+    let given_up = CancellationToken::new();
+    let mut launch = std::pin::pin!(Cluster::launch(plan, console, &given_up));
+    let launched = tokio::select! {
+        launched = &mut launch => launched,
+        interruption = interrupts.next() => {
+            tell(Event::Interrupted);
+            // Processes that were started are stopped actively.
+            given_up.cancel();
+            // The launch may just have succeeded.
+            if let Ok(cluster) = launch.await {
+                cluster.stop(false, another(interrupts)).await;
+            }
+            return Err(Ended::Interrupted(Interrupted::new(request, interruption, None)));
+        }
+    };
+    launched.map_err(|error| {
+        tell(Event::Failed {
+            kind: "launch",
+            pe: error.pe(),
+            cause: &error.to_string(),
+        });
+        Ended::Failed(Box::new(Failure::of_launch(request, &error)))
+    })
+}
+
+/// Removes what a run has left half written, unless it is on other hosts.
+fn sweep(request: &Request, run: u64) -> anyhow::Result<()> {
+    let Payload::Files { output, .. } = &request.messages.payload else {
+        return Ok(());
+    };
+    if request.site.placement.is_elsewhere() || request.is_dry_run() {
+        return Ok(());
+    }
+    let how = Sweep {
+        run,
+        run_has_ended: true,
+        job: request.messages.undertaking,
+        is_exclusive: false,
+    };
+    let swept = payload::sweep_output(output, request.way.operation.is_of_pairs(), &how);
+    swept.context("cannot remove what was half written")?;
+    Ok(())
 }
 
 /// Waits for the result of `done`. At the first signal it asks `done` to end, and waits a little

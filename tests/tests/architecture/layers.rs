@@ -20,8 +20,8 @@ const HOUSES: [House; 3] = [
     House {
         name: "coordinator",
         layers: &[
-            "system", "text", "options", "files", "site", "ways", "job", "observe", "launch",
-            "rounds", "retry", "render", "commands", "cli",
+            "system", "text", "tuning", "options", "files", "site", "ways", "job", "observe",
+            "launch", "rounds", "retry", "render", "commands", "cli",
         ],
         apart: "commands",
         root: &["bin", "lib", "machines", "parsers"],

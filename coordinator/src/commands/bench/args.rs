@@ -8,7 +8,6 @@ use flitcast_proto::schedule::certification::Sync;
 use thiserror::Error;
 
 use super::raw::{Raw, RawFault};
-use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::job::request::{Request, RequestError, candidates_on};
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
@@ -21,6 +20,7 @@ use crate::options::pictures::PictureArgs;
 use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
+use crate::tuning::USUAL_FLIT_BYTES;
 use crate::ways::candidates::{self, Candidate, Unfit};
 
 /// Arguments of `flitcast bench`.

@@ -8,7 +8,7 @@ use super::{Bench, BenchEnd, print, run};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, write_out};
-use crate::render::report;
+use crate::render::json::failure_json;
 use crate::retry::Story;
 use crate::text::stderr;
 
@@ -26,9 +26,7 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
         BenchEnd::Failed(algorithm, failure) => {
             stderr::error(format_args!("{algorithm}: {failure}"));
             if bench.format == Format::Json {
-                write_out(
-                    report::failure_json(&failure, Some(algorithm), &Story::default()).as_bytes(),
-                )?;
+                write_out(failure_json(&failure, Some(algorithm), &Story::default()).as_bytes())?;
             }
             Ok(ExitCode::from(FAILED))
         }

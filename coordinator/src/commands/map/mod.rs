@@ -98,7 +98,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
                 stderr::note(line);
             }
             let printed = match map.format() {
-                Format::Json => crate::render::report::failure_json(&failure, None, &story),
+                Format::Json => crate::render::json::failure_json(&failure, None, &story),
                 _ => String::new(),
             };
             (printed, crate::render::ending::failed(&failure))

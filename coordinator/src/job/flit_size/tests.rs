@@ -1,11 +1,14 @@
-use flitcast_proto::cost::{Edge, Host, Hosts, Ports};
+use std::sync::atomic::AtomicBool;
+
+use flitcast_proto::cost::{Host, Hosts, Ports};
 use flitcast_proto::ops::Exchange;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::tree::TreeSpec;
 
 use super::*;
-use crate::job::model::BUFFER_BYTES;
-use crate::options::order::MessageOrder;
+use crate::job::decisions::Decisions;
+use crate::job::foreseen::foresee;
+use crate::job::model::{assumed_host, links_alone};
 
 const MBIT_100: f64 = 80.0;
 const GBIT: f64 = 8.0;
@@ -24,34 +27,12 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
         burst_bytes: 0.0,
     };
     Model {
-        edges: vec![
-            Edge {
-                down: link,
-                up: link
-            };
-            tree.len()
-        ],
         hosts: Hosts::one(Host {
-            shared_cores: None,
-            busy_threads: 0,
-            wake_ns: 15_000.0,
-            control_ns: 5_000.0,
-            flit_ns: 6_000.0,
-            send_ns_per_byte: 0.12,
-            receive_ns_per_byte: 0.12,
-            end_ns_per_byte: 0.05,
-            message_ns: 20_000.0,
             first_ns: 0.0,
+            ..assumed_host()
         }),
-        ports: Ports::Single,
-        own_links: false,
-        acknowledged: 0.0,
-        buffer_bytes: BUFFER_BYTES,
         ahead_ns: f64::INFINITY,
-        control_bytes: 33,
-        receipt_bytes: 23,
-        prefix_bytes: 29,
-        files: None,
+        ..links_alone(tree.len(), link, Ports::Single)
     }
 }
 
@@ -69,17 +50,16 @@ fn foreseen(
     bytes: &[u64],
     model: &Model,
 ) -> Foreseen {
-    let way = Way {
-        operation,
-        baseline: None,
-        pacing: None,
-        flit_bytes,
-        packets: None,
-        order: MessageOrder::Tail,
-        covers: false,
+    let mut decisions = Decisions::of(operation, Pacing::default());
+    decisions.way.flit_bytes = flit_bytes;
+    let planner = Planner {
+        tree,
+        decisions: &decisions,
+        bytes,
+        model,
+        given_up: &AtomicBool::new(false),
     };
-    let planned = (tree, &way, Pacing::default());
-    foresee_best(planned, bytes, model, &AtomicBool::new(false)).expect("a schedule")
+    foresee_best(&planner).expect("a schedule")
 }
 
 /// Plans one message from end to end of a path of eight.
@@ -92,8 +72,8 @@ fn to_the_end(ns_per_byte: f64, bytes: u64) -> Foreseen {
 fn a_short_message_over_many_slow_hops_goes_in_short_flits() {
     for rate in [GBIT, MBIT_100] {
         let found = to_the_end(rate, 64 << 10);
-        let why = found.chosen.expect("64 KiB is one flit");
-        assert!(found.flit_bytes < 16 << 10, "{why}");
+        let why = found.decisions.flit_size.expect("64 KiB is one flit");
+        assert!(found.decisions.flit_bytes < 16 << 10, "{why}");
         assert!(2 * why.predicted_ns < why.usual_ns, "{why}");
     }
 }
@@ -101,9 +81,9 @@ fn a_short_message_over_many_slow_hops_goes_in_short_flits() {
 #[test]
 fn what_is_chosen_is_what_was_predicted() {
     let found = to_the_end(MBIT_100, 64 << 10);
-    let why = found.chosen.expect("64 KiB is one flit");
+    let why = found.decisions.flit_size.expect("64 KiB is one flit");
     assert_eq!(found.prediction.round_ns(), why.predicted_ns);
-    assert_eq!(found.flit_bytes, why.bytes);
+    assert_eq!(found.decisions.flit_bytes, why.bytes);
     assert!(
         found
             .briefs
@@ -117,19 +97,27 @@ fn what_is_chosen_is_what_was_predicted() {
         let model = model(&tree, MBIT_100);
         foreseen(&tree, Operation::Scatter, asked, &bytes, &model)
     };
-    assert_eq!((usual.flit_bytes, usual.chosen), (USUAL_FLIT_BYTES, None));
+    assert_eq!(
+        (usual.decisions.flit_bytes, usual.decisions.flit_size),
+        (USUAL_FLIT_BYTES, None)
+    );
     assert_eq!(usual.prediction.round_ns(), why.usual_ns);
 }
 
 #[test]
 fn what_gains_little_stays_as_usual() {
     // Filling the pipe takes a thousandth of the time.
-    assert_eq!(to_the_end(MBIT_100, 256 << 20).chosen, None);
+    assert_eq!(to_the_end(MBIT_100, 256 << 20).decisions.flit_size, None);
     // One hop: there is no pipe to fill.
     let star = best("star:4", Operation::Scatter, MBIT_100, &[64 << 10; 3]);
-    assert_eq!((star.flit_bytes, star.chosen), (USUAL_FLIT_BYTES, None));
     assert_eq!(
-        best("path:8", Operation::Scatter, GBIT, &[0; 7]).chosen,
+        (star.decisions.flit_bytes, star.decisions.flit_size),
+        (USUAL_FLIT_BYTES, None)
+    );
+    assert_eq!(
+        best("path:8", Operation::Scatter, GBIT, &[0; 7])
+            .decisions
+            .flit_size,
         None
     );
 }
@@ -143,16 +131,19 @@ fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
         best(&format!("path:{pes}"), operation, MBIT_100, &lengths)
     };
     let found = path(32, 128 << 20);
-    let why = found.chosen.expect("the pipe is long");
-    assert!((16 << 10..48 << 10).contains(&found.flit_bytes), "{why}");
-    assert!(why.predicted_ns as f64 > WORTH * why.usual_ns as f64);
+    let why = found.decisions.flit_size.expect("the pipe is long");
+    assert!(
+        (16 << 10..48 << 10).contains(&found.decisions.flit_bytes),
+        "{why}"
+    );
+    assert!(why.predicted_ns as f64 > FLIT_SIZE_WORTH * why.usual_ns as f64);
     // One hop: there is no pipe to fill.
-    assert_eq!(path(2, 128 << 20).chosen, None);
+    assert_eq!(path(2, 128 << 20).decisions.flit_size, None);
 }
 
 #[test]
 fn where_software_takes_the_time_the_size_stays_as_usual() {
-    assert_eq!(to_the_end(0.4, 64 << 10).chosen, None);
+    assert_eq!(to_the_end(0.4, 64 << 10).decisions.flit_size, None);
 }
 
 /// Another size is only chosen if it makes the round quicker by a fifth, and all PEs receive the same
@@ -170,12 +161,16 @@ fn all_operations_gain_by_what_is_chosen() {
     ] {
         let found = best("path:7", operation, GBIT, &vec![64 << 10; pes]);
         let sizes = found.briefs.iter().map(|brief| brief.flit_bytes);
-        assert!(sizes.eq([found.flit_bytes; 7]), "{operation:?}");
-        let is_usual = found.flit_bytes == USUAL_FLIT_BYTES;
-        assert_eq!(found.chosen.is_none(), is_usual, "{operation:?}");
-        if let Some(why) = found.chosen {
+        assert!(sizes.eq([found.decisions.flit_bytes; 7]), "{operation:?}");
+        let is_usual = found.decisions.flit_bytes == USUAL_FLIT_BYTES;
+        assert_eq!(
+            found.decisions.flit_size.is_none(),
+            is_usual,
+            "{operation:?}"
+        );
+        if let Some(why) = found.decisions.flit_size {
             assert!(
-                why.predicted_ns as f64 <= WORTH * why.usual_ns as f64,
+                why.predicted_ns as f64 <= FLIT_SIZE_WORTH * why.usual_ns as f64,
                 "{why}"
             );
         }
@@ -187,7 +182,8 @@ fn all_operations_gain_by_what_is_chosen() {
             GBIT,
             &[64 << 10; 6]
         )
-        .chosen
+        .decisions
+        .flit_size
         .is_some()
     );
 }

@@ -15,17 +15,8 @@ use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::prior;
-
-/// Maximum length of a file; a typical one has some 2 KiB.
-const LONGEST_BYTES: u64 = 64 << 10;
-/// Age at which a file is removed: such hosts are rarely still up, and a new measurement is quick.
-const OLD: Duration = Duration::from_secs(30 * 24 * 3600);
-
-/// Pause after which rounds belong to a new sitting: the machine may have begun or ended other work.
-const PAUSE: Duration = Duration::from_secs(600);
-/// Number of earlier sittings that are kept, for a median that two odd ones do not change.
-const SITTINGS: usize = 4;
+use super::assumed::prior;
+use crate::tuning::{CACHE_AGE, CACHED_BYTES, SITTING_PAUSE, SITTINGS};
 
 /// The conditions under which costs were learned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -128,7 +119,7 @@ impl Kept {
 
     /// Returns whether the sitting of the last change is over.
     fn is_over(&self, now_s: u64) -> bool {
-        now_s.saturating_sub(self.learned_s) > PAUSE.as_secs()
+        now_s.saturating_sub(self.learned_s) > SITTING_PAUSE.as_secs()
     }
 
     /// Returns the estimate for the rounds that begin now, if it is plausible.
@@ -227,7 +218,7 @@ pub trait CacheEntry: Serialize {
 pub fn load(folder: &Path, name: &str) -> Option<String> {
     let path = folder.join(name);
     let length = fs::metadata(&path).ok()?.len();
-    let text = (length <= LONGEST_BYTES).then(|| fs::read_to_string(path));
+    let text = (length <= CACHED_BYTES).then(|| fs::read_to_string(path));
     text?.ok()
 }
 
@@ -252,7 +243,9 @@ pub fn store<T: CacheEntry>(folder: &Path, kept: &T) {
         tracing::info!("what this host costs cannot be kept in {folder}: {error}");
         return;
     }
-    remove(folder, |name, age| name.starts_with(T::PREFIX) && age > OLD);
+    remove(folder, |name, age| {
+        name.starts_with(T::PREFIX) && age > CACHE_AGE
+    });
 }
 
 /// Removes the files whose name and age `goes` accepts.
@@ -360,7 +353,7 @@ mod tests {
         for key in [&old, &recent] {
             CachedHost::new(key.clone(), &learned(), None).store(dir.path());
         }
-        let long_ago = SystemTime::now() - OLD - Duration::from_secs(60);
+        let long_ago = SystemTime::now() - CACHE_AGE - Duration::from_secs(60);
         for name in [old.file_name(), "other.json".to_owned()] {
             let file = fs::OpenOptions::new()
                 .create(true)

@@ -7,8 +7,8 @@ use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files, Host};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::CostSource;
 use super::cache::{CacheEntry, Kept, age_of, folder, load, now_s, store};
+use super::source::CostSource;
 
 /// A file system of a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

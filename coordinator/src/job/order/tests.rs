@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Ports};
 use flitcast_proto::ops::Operation;
 use flitcast_proto::ops::plan::plan_scatter;
@@ -6,7 +9,8 @@ use flitcast_proto::schedule::scatter as rules;
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
-use crate::job::model::{BUFFER_BYTES, foresee};
+use crate::job::decisions::Decisions;
+use crate::tuning::BUFFER_BYTES;
 
 const FLIT_BYTES: u32 = 1000;
 
@@ -35,28 +39,29 @@ fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
     }
 }
 
-fn foreseen(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> Foreseen {
-    let pacing = Pacing::Scheduled;
-    let found = foresee(
+/// Plans a round of an operation, and then in another order.
+fn in_order(
+    (tree, operation): (&Arc<Tree>, Operation),
+    bytes: &[u64],
+    model: &Model,
+    order: &MessageOrder,
+) -> [Foreseen; 2] {
+    let planner = Planner {
         tree,
-        Operation::Scatter,
-        pacing,
+        decisions: &Decisions::of(operation, Pacing::Scheduled),
         bytes,
-        FLIT_BYTES,
         model,
-        &AtomicBool::new(false),
-    );
-    let (briefs, prediction) = found.expect("a schedule");
-    Foreseen {
-        flit_bytes: FLIT_BYTES,
-        chosen: None,
-        packets: None,
-        order: None,
-        trees: None,
-        briefs,
-        lanes: Vec::new(),
-        prediction,
-    }
+        given_up: &AtomicBool::new(false),
+    };
+    let before = || planner.foresee(FLIT_BYTES).expect("a schedule");
+    let found = ordered(&planner, order, before()).expect("a schedule");
+    [before(), found]
+}
+
+/// Plans a scatter, and then in the order that is searched for.
+fn searched(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> [Foreseen; 2] {
+    let scatter = (tree, Operation::Scatter);
+    in_order(scatter, bytes, model, &MessageOrder::Search)
 }
 
 /// Returns the duration of a round in the quickest of all orders.
@@ -97,10 +102,13 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
             .map(|pe| if pe > 0 { random.below(20_000) } else { 0 })
             .collect();
         let model = random_model(&mut random, pes);
-        let before = foreseen(&tree, &bytes, &model);
+        let [before, found] = searched(&tree, &bytes, &model);
         let least = brute_force(&tree, &before.briefs, &model);
-        let found = search(&tree, before, &model, &AtomicBool::new(false)).expect("a schedule");
-        let choice = found.order.expect("it was searched for").of_scatter();
+        let choice = found
+            .decisions
+            .order
+            .expect("it was searched for")
+            .of_scatter();
         assert_eq!(choice.predicted_ns, found.prediction.round_ns());
         assert!(choice.predicted_ns <= choice.tail_first_ns.min(choice.farthest_first_ns));
         // Times are rounded to nanoseconds, hop by hop.
@@ -136,13 +144,7 @@ fn slow_relays_get_theirs_by_turns() {
         };
     }
     let bytes = [0, 0, 0, 100_000, 100_000, 100_000, 100_000];
-    let found = search(
-        &tree,
-        foreseen(&tree, &bytes, &model),
-        &model,
-        &AtomicBool::new(false),
-    )
-    .expect("a schedule");
+    let [_, found] = searched(&tree, &bytes, &model);
     let order: Vec<u32> = found.briefs[0]
         .sends
         .iter()
@@ -150,7 +152,11 @@ fn slow_relays_get_theirs_by_turns() {
         .collect();
     let relays: Vec<u32> = order.iter().map(|pe| (pe - 1) / 2).collect();
     assert_ne!(relays[0], relays[1], "{order:?}");
-    let choice = found.order.expect("it was searched for").of_scatter();
+    let choice = found
+        .decisions
+        .order
+        .expect("it was searched for")
+        .of_scatter();
     assert!(choice.predicted_ns < choice.tail_first_ns, "{choice}");
 }
 
@@ -168,9 +174,12 @@ fn a_short_last_flit_is_not_taken_for_a_full_one() {
         };
         *edge = Edge { down, up: down };
     }
-    let before = foreseen(&tree, &[0, 0, 1_500], &model);
-    let found = search(&tree, before, &model, &AtomicBool::new(false)).expect("a schedule");
-    let choice = found.order.expect("it was searched for").of_scatter();
+    let [_, found] = searched(&tree, &[0, 0, 1_500], &model);
+    let choice = found
+        .decisions
+        .order
+        .expect("it was searched for")
+        .of_scatter();
     assert_eq!((choice.predicted_ns, choice.bound_ns), (24_500, 24_500));
 }
 
@@ -218,12 +227,11 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
             ..random_model(&mut random, tree.len())
         };
         let bytes: Vec<u64> = flits.iter().map(|it| it * u64::from(FLIT_BYTES)).collect();
-        let before = foreseen(&tree, &bytes, &model);
-        let never = AtomicBool::new(false);
-        let found = ordered(&typed(&order), &tree, before, &model, &never).expect("a schedule");
+        let scatter = (&tree, Operation::Scatter);
+        let [_, found] = in_order(scatter, &bytes, &model, &typed(&order));
         let sent: Vec<PeId> = found.briefs[0].sends.iter().map(|m| m.id.pe()).collect();
         assert_eq!(sent, order);
-        let choice = found.order.expect("it was given").of_scatter();
+        let choice = found.decisions.order.expect("it was given").of_scatter();
         let steps = |order: &[PeId]| plan_scatter(&tree, &flits, order).time_steps;
         let planned = [steps(&order), steps(&rules::farthest_first(&tree, &flits))];
         let planned = planned.map(|steps| steps * u64::from(FLIT_BYTES));
@@ -241,30 +249,18 @@ fn a_gather_keeps_a_given_order_where_it_can() {
     let tree = Arc::new(whole.without(&[PeId(3)], |_, _| true).tree);
     let bytes = [0, 5_000, 5_000, 0, 5_000];
     let model = random_model(&mut SplitMix64::new(3), tree.len());
-    let never = AtomicBool::new(false);
     let gathered = |order: &[u32]| {
         let operation = Operation::Certification(Sync::Pipelined);
-        let (briefs, prediction) = foresee(
-            &tree,
-            operation,
-            Pacing::Scheduled,
-            &bytes,
-            FLIT_BYTES,
-            &model,
-            &never,
-        )
-        .expect("a schedule");
-        let before = Foreseen {
-            briefs,
-            prediction,
-            ..foreseen(&tree, &bytes, &model)
-        };
         let order: Vec<PeId> = order.iter().copied().map(PeId).collect();
-        ordered(&typed(&order), &tree, before, &model, &never).expect("a schedule")
+        let [_, found] = in_order((&tree, operation), &bytes, &model, &typed(&order));
+        found
     };
     for order in [[4, 1, 3, 2], [1, 2, 3, 4]] {
         let found = gathered(&order);
-        assert!(matches!(found.order, Some(OrderChoice::Gather { .. })));
+        assert!(matches!(
+            found.decisions.order,
+            Some(OrderChoice::Gather { .. })
+        ));
         let arrivals = order.iter().filter(|pe| **pe != 3);
         let arrivals = arrivals.map(|pe| found.prediction.arrivals_ns[*pe as usize]);
         let arrivals: Vec<Option<u64>> = arrivals.collect();
@@ -273,5 +269,5 @@ fn a_gather_keeps_a_given_order_where_it_can() {
             "{arrivals:?}"
         );
     }
-    assert_eq!(gathered(&[2, 1, 3, 4]).order, None);
+    assert_eq!(gathered(&[2, 1, 3, 4]).decisions.order, None);
 }

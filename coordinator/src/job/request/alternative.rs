@@ -8,20 +8,12 @@ use flitcast_proto::round::RoundFault;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
 use super::budget::Budget;
-use super::choice::Forecast;
-use crate::job::flit_size::{USUAL_FLIT_BYTES, are_slow, foresee_best_within};
-use crate::job::model::foresee;
-use crate::job::request::Request;
+use super::checked::Request;
+use crate::job::choice::Forecast;
+use crate::job::flit_size::{are_slow, foresee_best_within};
+use crate::job::foreseen::{Planner, foresee};
+use crate::tuning::{COARSE_FLIT_BYTES, COARSE_FLITS, OTHER_FLIT_BYTES, USUAL_FLIT_BYTES};
 use crate::ways::candidates::Candidate;
-
-/// Number of flits of the longest message in the first pass: enough to tell a path, which is a
-/// pipeline, from a tree of whole messages.
-const COARSE_FLITS: u64 = 4;
-/// Shortest flits of the first pass on slow links.
-const COARSE_BYTES: u64 = 4 << 10;
-/// Flit sizes that are tried where software is the limit and not the links: there the search from a
-/// formula does not apply.
-const OTHER_FLITS: [u32; 2] = [256 << 10, 16 << 10];
 
 /// An algorithm on a tree, as a request for it, and its best prediction so far.
 pub struct Alternative<'a> {
@@ -69,7 +61,7 @@ impl Alternative<'_> {
     pub fn coarse_flit(&self, bytes: &[u64]) -> u32 {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let shortest = match are_slow(tree, operation, &self.model) {
-            true => COARSE_BYTES,
+            true => COARSE_FLIT_BYTES,
             false => USUAL_FLIT_BYTES.into(),
         };
         let longest = bytes.iter().copied().max().unwrap_or(0);
@@ -86,7 +78,7 @@ impl Alternative<'_> {
         let (tree, operation) = (&request.site.tree, request.way.operation);
         if !are_slow(tree, operation, model) {
             let longest = bytes.iter().copied().max().unwrap_or(0);
-            for flit_bytes in OTHER_FLITS {
+            for flit_bytes in OTHER_FLIT_BYTES {
                 // No message would be cut in another way.
                 let is_other = longest > u64::from(flit_bytes.min(USUAL_FLIT_BYTES));
                 if is_other && budget.has_left(1.0) {
@@ -95,18 +87,17 @@ impl Alternative<'_> {
             }
             return Ok(());
         }
-        let planned = (tree, &request.way, request.pacing());
-        let left_ns = budget.left_ns();
-        let mut predicted = |ns| budget.predicted(ns);
-        let found = foresee_best_within(
-            planned,
+        let planner = Planner {
+            tree,
+            decisions: &request.decisions(),
             bytes,
             model,
-            |_| left_ns,
-            &mut predicted,
-            &AtomicBool::new(false),
-        )?;
-        self.take(found.ns(), found.flit_bytes);
+            given_up: &AtomicBool::new(false),
+        };
+        let left_ns = budget.left_ns();
+        let mut predicted = |ns| budget.predicted(ns);
+        let found = foresee_best_within(&planner, |_| left_ns, &mut predicted)?;
+        self.take(found.ns(), found.decisions.flit_bytes);
         Ok(())
     }
 

@@ -3,11 +3,7 @@
 use std::time::Instant;
 
 use crate::system::machine::thread_cpu_ns;
-
-/// Time that a choice may always take: no user notices it.
-const UNNOTICED_NS: u64 = 20_000_000;
-/// Part of the shortest predicted time that a choice may take if that is longer.
-const PART: u64 = 20;
+use crate::tuning::{CHOICE_PART, CHOICE_UNNOTICED_NS};
 
 /// The predictions of a choice, and the time that is left for more. It is measured on the processor,
 /// so that a choice on a busy machine is as good as on an idle one.
@@ -77,8 +73,8 @@ impl Budget {
     fn most_ns(&self) -> u64 {
         match self.predictions {
             _ if !self.has_limit => u64::MAX,
-            0 => UNNOTICED_NS,
-            _ => (self.best_ns / PART).max(UNNOTICED_NS),
+            0 => CHOICE_UNNOTICED_NS,
+            _ => (self.best_ns / CHOICE_PART).max(CHOICE_UNNOTICED_NS),
         }
     }
 }

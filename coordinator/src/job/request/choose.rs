@@ -9,43 +9,81 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::Fits;
+use flitcast_proto::ops::{Fits, Operation};
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::alternative::Alternative;
+use super::asked::Asked;
 use super::budget::Budget;
-use super::choice::{Choice, Forecast};
+use super::checked::Request;
+use super::expected::{expected_model, steps};
+use super::gossip_ways::candidates_on;
 use super::least::least_ns;
-use super::{Request, Site, expected_model, steps};
-use crate::job::flit_size::{USUAL_FLIT_BYTES, are_slow};
+use super::ways::Ways;
+use crate::job::choice::{Choice, Forecast};
+use crate::job::fault::RequestError;
+use crate::job::flit_size::are_slow;
+use crate::job::site::Site;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
+use crate::tuning::{EQUAL_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS, USUAL_FLIT_BYTES};
 use crate::ways::candidates::Candidate;
-
-/// Number of alternatives of the first pass whose times the long flits may have confused.
-const FINALISTS: usize = 8;
-/// Number of finalists for which the best flit size is searched for.
-const SEARCHED: usize = 3;
-/// Ratio of predicted times within which predictions count as equal. The shallowest tree and the
-/// longest flits are then chosen, because they cost least where predictions are incomplete.
-const ALIKE: f64 = 1.02;
+use crate::ways::way::Way;
 
 /// The alternatives of a choice.
-#[derive(Debug)]
-pub struct Offer<'a> {
+struct Offer<'a> {
     /// Trees.
-    pub topologies: Vec<Topology>,
+    topologies: Vec<Topology>,
     /// Algorithms; those that do not support a tree are skipped.
-    pub candidates: Vec<Candidate>,
+    candidates: Vec<Candidate>,
     /// Whether the user requested a pacing: then no other is offered, and it need not be a safe one.
-    pub any_pacing: bool,
+    any_pacing: bool,
     /// The requested shape of all links.
-    pub link: Option<LinkSpec>,
+    link: Option<LinkSpec>,
     /// Bytes of M_i.
-    pub bytes: &'a [u64],
+    bytes: &'a [u64],
     /// Whether every alternative is predicted, however long that takes.
-    pub is_complete: bool,
+    is_complete: bool,
+}
+
+/// Returns the request with the quickest of the algorithms and trees that the command line leaves open.
+///
+/// # Errors
+///
+/// Returns the error of a state machine, which is a bug in the schedule.
+pub fn choose_open(
+    request: Request,
+    asked: &Asked,
+    mut ways: Ways,
+    topologies: Vec<Topology>,
+    link: Option<LinkSpec>,
+) -> Result<Request, Vec<RequestError>> {
+    let bytes = request.messages.bytes.clone();
+    let order = request.way.order.clone();
+    if let Operation::Gossip(_) = asked.like {
+        let pes = topologies[0].tree.len();
+        let longest = |row: &[u64]| row.iter().copied().max().unwrap_or(0);
+        let lengths: Vec<u64> = bytes.chunks(pes).map(longest).collect();
+        let link = link.map(|link| link.link());
+        let priced = link.as_ref().map(|link| (link, &lengths[..]));
+        let more = candidates_on(&topologies[0], priced);
+        ways.candidates.extend(more);
+    }
+    let offer = Offer {
+        topologies,
+        candidates: ways.candidates,
+        any_pacing: ways.any_pacing,
+        link,
+        bytes: &bytes,
+        is_complete: asked.round.compares,
+    };
+    let chosen = choose(request, offer).map_err(|fault| vec![RequestError::Choice(fault)])?;
+    let way = Way {
+        order,
+        ..chosen.way
+    };
+    Ok(Request { way, ..chosen })
 }
 
 /// Returns the request with the algorithm, tree and flit size that have the shortest predicted time.
@@ -53,7 +91,7 @@ pub struct Offer<'a> {
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
+fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
     let mut budget = match offer.is_complete {
         true => Budget::without_limit(),
         false => Budget::new(),
@@ -71,23 +109,14 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault>
         }
     }
     open.sort_by_key(Alternative::rank);
-    let finalists = if offer.is_complete {
-        open.len()
-    } else {
-        FINALISTS
-    };
-    for one in open.iter_mut().take(finalists) {
+    let least = if offer.is_complete { open.len() } else { 0 };
+    for one in open.iter_mut().take(FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(0.75) {
             one.predict(bytes, USUAL_FLIT_BYTES, &mut budget)?;
         }
     }
     open.sort_by_key(Alternative::rank);
-    let searched = if offer.is_complete {
-        open.len()
-    } else {
-        SEARCHED
-    };
-    for one in open.iter_mut().take(searched) {
+    for one in open.iter_mut().take(SEARCHED_FINALISTS.max(least)) {
         if one.best.is_some() && budget.has_left(1.0) {
             one.search_flits(bytes, &mut budget)?;
         }
@@ -116,14 +145,14 @@ pub fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault>
     };
     let mut request = best.request;
     request.way.flit_bytes = Some(chosen.flit_bytes);
-    request.choice = Some(choice);
+    request.choice = Some(Arc::new(choice));
     Ok(request)
 }
 
-/// Moves the alternatives whose times are equal to the best within [`ALIKE`] into the order of their
-/// depths, and returns their number. `open` is in the order of the predicted times.
+/// Moves the alternatives whose times are equal to the best within [`EQUAL_PREDICTIONS`] into the order
+/// of their depths, and returns their number. `open` is in the order of the predicted times.
 fn shallowest_first(open: &mut [Alternative<'_>], best_ns: u64) -> usize {
-    let most_ns = (best_ns as f64 * ALIKE) as u64;
+    let most_ns = (best_ns as f64 * EQUAL_PREDICTIONS) as u64;
     let is_alike = |one: &Alternative<'_>| one.best.is_some_and(|(ns, _)| ns <= most_ns);
     let alike = open.iter().take_while(|one| is_alike(one)).count();
     open[..alike].sort_by_key(Alternative::depth);

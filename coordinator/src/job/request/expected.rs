@@ -6,7 +6,7 @@ use flitcast_proto::predict::predict;
 use flitcast_proto::round::RoundFault;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 
-use super::Request;
+use super::checked::Request;
 use crate::job::host_costs;
 use crate::job::model::{model_by, model_of};
 use crate::options::link_spec::EdgeSpec;

@@ -4,8 +4,9 @@ use flitcast_proto::cost::Link;
 use flitcast_proto::gossip::{Algorithm, Arena, NameError, Prices, choose};
 use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
 
-use super::RequestError;
+use crate::job::fault::RequestError;
 use crate::site::topology::Topology;
+use crate::tuning::BLOCK_UNIT_BYTES;
 use crate::ways::candidates::Candidate;
 use crate::ways::way::operation_by;
 
@@ -79,9 +80,6 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
     });
     suiting.collect()
 }
-
-/// Unit of the lengths of blocks for a choice by formula.
-const BLOCK_UNIT_BYTES: u64 = 1 << 10;
 
 /// Returns the algorithm with the least cost in the model of Juurlink, Rao and Sibeyn (section 2),
 /// with a link for each neighbour: a step takes `t_s + F * t_l` for its largest packet of F flits.

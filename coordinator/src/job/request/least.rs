@@ -49,7 +49,7 @@ mod tests {
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
-    use crate::job::model::foresee;
+    use crate::job::foreseen::foresee;
 
     /// No prediction of any algorithm, on any tree that it supports, is below the bound.
     #[test]

@@ -3,12 +3,12 @@
 use flitcast_proto::Tree;
 use flitcast_proto::ops::{Direction, Operation};
 
-use super::RequestError;
+use crate::job::fault::RequestError;
 use crate::options::order::MessageOrder;
 
 /// Returns the order, or the error that the algorithm `other` has none to choose; `by` names the
 /// operation and the algorithms that have one.
-pub(super) fn order_by(
+pub fn order_by(
     order: MessageOrder,
     other: Option<String>,
     by: &'static str,
@@ -25,7 +25,7 @@ pub(super) fn order_by(
 }
 
 /// Returns all errors in an order of messages of these lengths, by PE index, as far as they are known.
-pub(super) fn order_faults(
+pub fn order_faults(
     order: &MessageOrder,
     operation: Operation,
     tree: &Tree,

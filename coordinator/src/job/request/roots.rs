@@ -2,7 +2,7 @@
 
 use flitcast_proto::PeId;
 
-use super::RequestError;
+use crate::job::fault::RequestError;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::site::topology::Topology;
 

@@ -3,11 +3,9 @@
 
 use flitcast_proto::schedule::pace::Pacing;
 
-use super::Request;
 use crate::options::args::{GatherAlgorithm, RoundArgs, SyncArg};
 use crate::options::names::typed;
-use crate::site::topology::Topology;
-use crate::ways::candidates::Candidate;
+use crate::ways::candidates::{self, Candidate};
 
 /// The extent to which a command line leaves its algorithm and its tree open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +21,7 @@ pub enum Open {
 impl Open {
     /// Returns what is to be chosen, or `None` for nothing: whether the algorithm is `unnamed` or
     /// `auto`.
-    pub fn of(round: &RoundArgs, unnamed: bool, auto: bool) -> Option<Open> {
+    fn of(round: &RoundArgs, unnamed: bool, auto: bool) -> Option<Open> {
         let tree = &round.transfer.tree;
         // These are about one algorithm on one tree.
         let is_about_one = round.packets.is_some() || round.cover || tree.spanning.is_some();
@@ -49,6 +47,20 @@ pub struct Ways {
 }
 
 impl Ways {
+    /// Returns all algorithms of an operation, if any are to be chosen from: whether the algorithm is
+    /// `unnamed` or `auto`. Only a comparison has the baselines.
+    pub fn of(round: &RoundArgs, unnamed: bool, auto: bool, operation: &str) -> Option<Ways> {
+        let open = Open::of(round, unnamed, auto)?;
+        let mut candidates = candidates::all(operation);
+        candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
+        Some(Ways {
+            open,
+            any_tree: false,
+            candidates,
+            any_pacing: false,
+        })
+    }
+
     /// Keeps only the requested alternatives.
     pub fn keep(
         mut self,
@@ -68,30 +80,5 @@ impl Ways {
             (is_named(candidate) || !names_any) && has_sync && has_pacing
         });
         self
-    }
-}
-
-/// Removes the baselines, which only a comparison has.
-pub fn all_for(round: &RoundArgs, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.retain(|candidate| candidate.baseline.is_none() || round.compares);
-    candidates
-}
-
-impl Request {
-    /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms. `bytes[i]` is
-    /// the length of M_i.
-    pub fn done_by(
-        &self,
-        candidate: &Candidate,
-        bytes: &[u64],
-        breadth_first: &Topology,
-    ) -> Request {
-        let mut request = self.clone();
-        request.way = candidate.way(self.way.flit_bytes);
-        if let Some(baseline) = candidate.baseline {
-            let own = baseline.lay(breadth_first.clone(), bytes);
-            request.site = request.site.with_tree(own);
-        }
-        request
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
-use super::Heard;
+use super::member::Heard;
 use crate::text::printable::{in_one_line, indented};
 
 /// Reader of a PE's messages.

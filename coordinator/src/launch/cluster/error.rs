@@ -7,11 +7,11 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 use thiserror::Error;
 
-use super::Exit;
-use super::launching::LAUNCH;
+use super::exit::Exit;
 use crate::launch::starter::StarterError;
 use crate::site::guard::GuardError;
 use crate::text::words::names;
+use crate::tuning::LAUNCH;
 
 /// An error of launching a cluster.
 #[derive(Debug, Error)]

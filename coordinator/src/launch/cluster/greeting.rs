@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::conversation::{ChannelReader, ChannelWriter, open};
-use super::joining::Joining;
+use super::joiners::Joining;
 use crate::text::words::names;
 
 /// First byte of a TLS handshake; a frame, which begins with its length, never starts with it.

@@ -1,13 +1,9 @@
-//! Waiting for the PEs that others start: which PEs may join, which are missing, and for how long.
-//! `greeting.rs` authenticates them.
+//! Waiting for the PEs that others start: which are missing, and for how long. `greeting.rs`
+//! authenticates them.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use flitcast_node::door::Door;
-use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::ToPe;
 use futures_util::SinkExt as _;
@@ -15,50 +11,15 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use super::error::LaunchError;
 use super::greeting::Newcomer;
-use super::{Cluster, Heard, LaunchError, LaunchPlan, Member};
+use super::joiners::Joining;
+use super::member::{Heard, Member};
+use super::running::Cluster;
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
 use crate::text::words::names;
-
-/// Time before the missing PEs are printed; processes that are already waiting have joined by then.
-const UNSAID: Duration = Duration::from_secs(2);
-
-/// The PEs that may join.
-#[derive(Debug)]
-pub struct Joining {
-    /// Listen address of each PE.
-    pub listen: BTreeMap<PeId, IpAddr>,
-    /// Time limits that the PEs receive.
-    pub timeouts: Timeouts,
-    /// Address where PEs join.
-    at: SocketAddr,
-    /// Total time for all PEs to join.
-    wait: Duration,
-    /// Whether further clusters follow this one.
-    again: bool,
-    /// Whether all PEs must join.
-    require_all: bool,
-    /// Whether the PEs must run commands.
-    commands: bool,
-}
-
-impl Joining {
-    /// Derives the PEs that may join from a launch plan.
-    pub fn new(plan: &LaunchPlan<'_>, at: SocketAddr, wait: Duration) -> Joining {
-        let listen = |&pe: &PeId| (pe, plan.placement.places[pe.index()].listen);
-        Joining {
-            listen: plan.pes.iter().map(listen).collect(),
-            timeouts: *plan.timeouts,
-            at,
-            wait,
-            // PEs that this launch's starter starts are started again for the next cluster.
-            again: plan.again && plan.placement.starter().is_none(),
-            require_all: plan.require_all,
-            commands: plan.commands,
-        }
-    }
-}
+use crate::tuning::JOIN_NOTICE;
 
 impl Cluster {
     /// Waits until all have joined.
@@ -90,7 +51,7 @@ impl Cluster {
                     self.join_one(newcomer, heard);
                 }
                 Some((pe, heard)) = self.events.recv() => self.leave_early(pe, heard),
-                () = sleep_until(began + UNSAID), if !said && joining.require_all => {
+                () = sleep_until(began + JOIN_NOTICE), if !said && joining.require_all => {
                     said = true;
                     let (who, seconds) = (names(&missing), joining.wait.as_secs_f64());
                     let line = format!("waiting up to {seconds} s for {who} to join at {at}");
@@ -105,11 +66,6 @@ impl Cluster {
                 }
             }
         }
-    }
-
-    pub(super) fn missing(&self) -> Vec<PeId> {
-        let missing = self.pes().filter(|pe| !self.has_registered(*pe));
-        missing.collect()
     }
 
     /// Registers a new process, or refuses it if another process already has its PE.

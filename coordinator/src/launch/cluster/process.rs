@@ -7,7 +7,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
@@ -17,14 +16,15 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Heard;
 use super::exit::Exit;
+use super::member::Heard;
 use crate::launch::log_args::LogArgs;
 use crate::launch::ssh::lines;
 use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
 use crate::text::stderr;
+use crate::tuning::LAST_LINES;
 
 /// Returns the command that runs `program`, behind the host's prefix if there is one.
 pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
@@ -126,10 +126,6 @@ pub async fn keep(
     }
 }
 
-/// Time to read the last lines of a process that has ended. At most 64 KiB are left in the pipe,
-/// but a process that it left behind may keep the pipe open.
-const LAST_WORDS: Duration = Duration::from_millis(100);
-
 /// Output of the stderr of a PE's process.
 pub struct Telling {
     /// PE of the process.
@@ -150,7 +146,7 @@ impl Telling {
                 self.pass_on(line, last_words);
             }
         };
-        let _ = timeout(LAST_WORDS, rest).await;
+        let _ = timeout(LAST_LINES, rest).await;
     }
 
     /// Passes on a line and keeps it as one of the last lines.

@@ -10,21 +10,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use flitcast_proto::PeId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Heard;
 use super::exit::Exit;
+use super::member::Heard;
 use super::process::Telling;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand};
-
-/// Time for a PE to end after its channel has ended. Then its ssh is killed, and the end of the PE
-/// can no longer be observed.
-const CHANNEL_ENDS: Duration = Duration::from_secs(2);
+use crate::tuning::CHANNEL_ENDS;
 
 /// Starts the process of a PE on a host, passes on its stderr, and waits until it ends or its local
 /// ssh is killed. From the call on, until it has started or failed, it counts as starting.

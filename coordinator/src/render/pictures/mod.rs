@@ -1,7 +1,7 @@
 //! Pictures of a run, in the files that `--trace` and `--report` name. `trace` and `page` define
 //! their content.
 
-mod scene;
+pub mod scene;
 mod trace;
 
 use std::io;
@@ -14,7 +14,7 @@ use crate::rounds::outcome::Outcome;
 use crate::text::whole_file::write_whole;
 use crate::text::words::shell_word;
 
-pub use scene::{ItemName, Scene};
+use scene::Scene;
 
 /// Draws a run and returns the files that were written.
 ///
@@ -37,7 +37,7 @@ pub fn draw<'a>(
     if let Some(path) = &pictures.report {
         let page = Page {
             command: command_line(std::env::args()),
-            run: crate::render::report::json_value(request, outcome),
+            run: crate::render::json::json_value(request, outcome),
             rounds_ns: &outcome.rounds_ns,
             scene: &scene,
             fit: &outcome.rounds.measured.fits,

@@ -11,9 +11,9 @@ use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
 use super::driver::{Driver, Halt, or_joined_from};
 use super::inventory::{Found, Inventory};
-use crate::job::flit_size::USUAL_FLIT_BYTES;
 use crate::observe::phase::Phase;
 use crate::rounds::conductor::{Trouble, Update, has_part_in, out_of_turn};
+use crate::rounds::outcome::Aftermath;
 use crate::text::printable::in_one_line;
 
 impl Driver<'_> {
@@ -21,6 +21,7 @@ impl Driver<'_> {
     pub async fn assign(&mut self) -> Result<Found, Halt> {
         self.enter(Phase::Connect);
         let request = self.request;
+        let decisions = request.decisions();
         let left_out = &request.messages.left_out;
         for pe in request.site.tree.pes() {
             let Some(register) = self.cluster.register(pe) else {
@@ -34,8 +35,8 @@ impl Driver<'_> {
                 parent_listen: self.parent_listen(&request.site.tree, pe, 0)?,
                 lanes: self.lanes_of(pe)?,
                 peers: self.peers(pe)?,
-                operation: request.way.operation,
-                flit_bytes: request.way.flit_bytes.unwrap_or(USUAL_FLIT_BYTES),
+                operation: decisions.way.operation,
+                flit_bytes: decisions.flit_bytes,
                 payload: request.messages.payload.clone(),
                 links: request.site.links_of(pe),
                 record_spans: request.pictures.wanted(),
@@ -60,9 +61,12 @@ impl Driver<'_> {
             }
         }
         let found = inventory.found();
-        self.bytes = found.bytes.clone();
-        self.found = found.delivered.clone();
-        self.seen = found.seen.clone();
+        self.known = Aftermath {
+            bytes: found.bytes.clone(),
+            found: found.delivered.clone(),
+            seen: found.seen.clone(),
+            ..Aftermath::default()
+        };
         match found.standing.is_empty() {
             true => Ok(found),
             false => Err(self.in_the_way(&found).into()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use flitcast_node::channel::ChannelError;
 use flitcast_node::lively::Lifeless;
 use flitcast_proto::wire::control::{Payload, Report};
-use flitcast_proto::{DeliveryId, PeId, Time};
+use flitcast_proto::{PeId, Time};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,8 +21,8 @@ use crate::observe::phase::Phase;
 use crate::observe::tell::tell;
 use crate::rounds::conductor::{Conductor, GaveUp, Lost, Plan, Setting, Trouble, Update};
 use crate::rounds::outcome::{Aftermath, Failure, Whereabouts};
-use crate::rounds::versions::SeenVersions;
 use crate::text::printable::in_one_line;
+use crate::tuning::CLOCK_CHECKS;
 
 /// A reason to stop the work on a cluster.
 pub enum Halt {
@@ -37,9 +37,6 @@ impl From<Trouble> for Halt {
         Halt::Trouble(trouble)
     }
 }
-
-/// Maximum time between two checks of the clock.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// A clock that stops while this process does not run: stopped by a signal or a debugger, or
 /// without a processor. PEs cannot answer a coordinator that sends no requests.
@@ -66,11 +63,11 @@ impl RunningClock {
         self.origin + Duration::from_nanos(time.0)
     }
 
-    /// Records that this process runs, as it does at least every [`LOOK`].
+    /// Records that this process runs, as it does at least every [`CLOCK_CHECKS`].
     fn look(&mut self) {
         let since = self.looked.elapsed();
-        if since > 2 * LOOK {
-            self.origin += since - LOOK;
+        if since > 2 * CLOCK_CHECKS {
+            self.origin += since - CLOCK_CHECKS;
         }
         self.looked = Instant::now();
     }
@@ -87,14 +84,11 @@ pub struct Driver<'a> {
     pub conductor: Conductor,
     /// The trees over which messages may be split.
     pub lanes: Lanes,
-    /// Lengths by delivery, once the PEs have reported them.
-    pub bytes: Vec<u64>,
+    /// The state of the messages before the first round, once the PEs have reported it, with the versions
+    /// that they have reported since.
+    pub known: Aftermath,
     /// The lengths by delivery of what the rounds send: without prefixes that are there.
     pub sent: Vec<u64>,
-    /// Deliveries that existed before, with a receipt of this job.
-    pub found: Vec<DeliveryId>,
-    /// The versions of messages that sources and destinations have reported.
-    pub seen: SeenVersions,
     /// The predicted time of a round.
     predicted_ns: u64,
     /// The time for the controller.
@@ -124,10 +118,8 @@ impl<'a> Driver<'a> {
             ends: Some(ends),
             lanes: lanes_of(request),
             conductor: Conductor::new(Time(0), setting),
-            bytes: Vec::new(),
+            known: Aftermath::default(),
             sent: Vec::new(),
-            found: Vec::new(),
-            seen: SeenVersions::default(),
             predicted_ns: 0,
             clock: RunningClock::new(),
         }
@@ -198,7 +190,7 @@ impl<'a> Driver<'a> {
 
     /// Passes the next event of a PE, or the expiry of a deadline, to the controller.
     pub async fn hear(&mut self) {
-        let deadline = Instant::now() + LOOK;
+        let deadline = Instant::now() + CLOCK_CHECKS;
         let timeout = self.conductor.poll_timeout();
         let timeout = timeout.map(|time| (time, self.clock.at(time)));
         let until = timeout.map_or(deadline, |(_, at)| at.min(deadline));
@@ -300,9 +292,9 @@ impl<'a> Driver<'a> {
     /// Returns an error if a message has several versions now.
     pub fn check_versions(&mut self, reports: &[Report]) -> Result<(), Trouble> {
         let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
-        self.seen.learn(operation, tree, reports);
+        self.known.seen.learn(operation, tree, reports);
         let known = &self.request.messages.versions;
-        let Some(conflict) = self.seen.conflict(operation, tree, known) else {
+        let Some(conflict) = self.known.seen.conflict(operation, tree, known) else {
             return Ok(());
         };
         let input = match &self.request.messages.payload {
@@ -311,16 +303,6 @@ impl<'a> Driver<'a> {
         };
         let text = conflict.text(operation, tree, &input);
         Err(Trouble::Versions(conflict.message, text))
-    }
-
-    /// Returns the state of the messages before the first round.
-    pub fn known(&self) -> Aftermath {
-        Aftermath {
-            bytes: self.bytes.clone(),
-            found: self.found.clone(),
-            seen: self.seen.clone(),
-            ..Aftermath::default()
-        }
     }
 
     /// Ends the rounds if they are not over, and returns the failure with its results.
@@ -343,11 +325,11 @@ impl<'a> Driver<'a> {
         let Driver {
             cluster,
             request,
-            mut seen,
+            mut known,
             ..
         } = self;
         let tree = &request.site.tree;
-        seen.digests.extend(gave_up.digests);
+        known.seen.digests.extend(gave_up.digests);
         let operation = request.way.operation;
         let changed = gave_up.trouble.other_versions().into_iter();
         let changed = changed.map(|id| operation.whole(tree, id).0).collect();
@@ -382,11 +364,9 @@ impl<'a> Driver<'a> {
                 _ => Vec::new(),
             },
             aftermath: Aftermath {
-                bytes: self.bytes,
-                found: self.found,
-                seen,
                 delivered: gave_up.delivered,
                 lacking: gave_up.lacking,
+                ..known
             },
         }
     }

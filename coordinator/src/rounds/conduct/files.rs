@@ -14,6 +14,9 @@ use crate::job::host_costs::files::{CachedFiles, FileSystem, KnownFiles, assumed
 use crate::job::host_costs::{CostSource, is_here};
 use crate::rounds::conductor::Update;
 
+/// The known costs of file systems, each with its source.
+type CostsOfFiles<'a> = BTreeMap<&'a FileSystem, (CachedFiles, CostSource)>;
+
 impl Driver<'_> {
     /// Completes a model with the costs of files and their source, if messages are made of files.
     pub async fn know_files(
@@ -27,47 +30,15 @@ impl Driver<'_> {
         let tree = &self.request.site.tree;
         let file_system = |pe: PeId| self.file_system(pe, found.file_systems[pe.index()]);
         let by_pe: Vec<FileSystem> = tree.ids().map(file_system).collect();
-        let mut users: BTreeMap<&FileSystem, Vec<PeId>> = BTreeMap::new();
-        for pe in tree.pes() {
-            users.entry(&by_pe[pe.index()]).or_default().push(pe);
-        }
-        let mut known: BTreeMap<&FileSystem, (CachedFiles, CostSource)> = BTreeMap::new();
-        for (file_system, users) in users {
-            if let Some(kept) = CachedFiles::load(file_system) {
-                let source = kept.source();
-                known.insert(file_system, (kept, source));
-                continue;
-            }
-            // A PE that writes is preferred, because it measures the costs of reads as well.
-            let writes = |pe: &&PeId| self.writes(**pe);
-            if let Some(pe) = users.iter().find(writes).or(users.first()) {
-                self.conductor.measure_files(self.now(), *pe);
-            }
-        }
-        while let Some(answer) = self.next_answer().await? {
-            if let Update::FilesMeasured(pe, Some(costs)) = answer {
-                let file_system = &by_pe[pe.index()];
-                let kept = CachedFiles::new(file_system, costs);
-                kept.store();
-                known.insert(file_system, (kept, CostSource::Measured));
-            }
-        }
+        let known = self.costs_of_files(&by_pe).await?;
         let places: Vec<&FileSystem> = known.keys().copied().collect();
         let none = places.len();
         let place = |file_system| places.binary_search(&file_system).unwrap_or(none);
         let disk_of: Vec<usize> = by_pe.iter().map(place).collect();
-        let is_unknown = self
-            .request
-            .site
-            .tree
-            .pes()
-            .any(|pe| disk_of[pe.index()] == none);
         let sources = known.values().map(|(_, source)| *source);
-        let source = match is_unknown {
-            true => CostSource::Assumed,
-            false => sources
-                .reduce(CostSource::less_sure)
-                .unwrap_or(CostSource::Assumed),
+        let source = match tree.pes().any(|pe| disk_of[pe.index()] == none) {
+            true => None,
+            false => sources.reduce(CostSource::less_sure),
         };
         let disks = known.values().map(|(kept, _)| kept.costs());
         let files = Files {
@@ -91,11 +62,45 @@ impl Driver<'_> {
             model.hosts = model.hosts.map(|_, host| factors.host(host));
         }
         Ok(Some(KnownFiles {
-            source,
+            source: source.unwrap_or(CostSource::Assumed),
             written: written.map(|at| (at.clone(), place(at))),
             files,
             changes_host,
         }))
+    }
+
+    /// Returns the costs of each file system that is in the cache or that a PE can measure, and their
+    /// source. `by_pe` has the file system of each PE.
+    async fn costs_of_files<'a>(
+        &mut self,
+        by_pe: &'a [FileSystem],
+    ) -> Result<CostsOfFiles<'a>, Halt> {
+        let mut users: BTreeMap<&FileSystem, Vec<PeId>> = BTreeMap::new();
+        for pe in self.request.site.tree.pes() {
+            users.entry(&by_pe[pe.index()]).or_default().push(pe);
+        }
+        let mut known = CostsOfFiles::new();
+        for (file_system, users) in users {
+            if let Some(kept) = CachedFiles::load(file_system) {
+                let source = kept.source();
+                known.insert(file_system, (kept, source));
+                continue;
+            }
+            // A PE that writes is preferred, because it measures the costs of reads as well.
+            let writes = |pe: &&PeId| self.writes(**pe);
+            if let Some(pe) = users.iter().find(writes).or(users.first()) {
+                self.conductor.measure_files(self.now(), *pe);
+            }
+        }
+        while let Some(answer) = self.next_answer().await? {
+            if let Update::FilesMeasured(pe, Some(costs)) = answer {
+                let file_system = &by_pe[pe.index()];
+                let kept = CachedFiles::new(file_system, costs);
+                kept.store();
+                known.insert(file_system, (kept, CostSource::Measured));
+            }
+        }
+        Ok(known)
     }
 
     /// Returns whether a PE writes messages to files.

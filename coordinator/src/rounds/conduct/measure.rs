@@ -12,20 +12,7 @@ use super::driver::{Driver, Halt, or_joined_from};
 use crate::job::fit::{EdgeFit, FitPoint};
 use crate::job::model::{Alike, Measurement};
 use crate::rounds::conductor::{Trouble, Update};
-
-/// Maximum width of a rate's confidence interval, relative to the rate, that is good enough.
-const SURE: f64 = 0.2;
-
-/// Approximate time for complete measurements over a network. After that only edges unlike all
-/// measured ones are measured completely.
-const ENOUGH: Duration = Duration::from_secs(1);
-/// Number of edges of a kind that are measured on one machine. All are sockets of one kernel, and
-/// the median of three is not affected by one disturbance.
-const SAMPLES: usize = 3;
-/// Approximate time for all complete measurements on one machine.
-const ENOUGH_HERE: Duration = Duration::from_millis(100);
-/// Maximum number of points of a direction in a chart.
-const SHOWN: usize = 300;
+use crate::tuning::{MEASURED_APART, MEASURED_HERE, SAMPLED_EDGES, SHOWN_POINTS, SURE_RATE};
 
 /// The edges that are being measured, and those that were.
 #[derive(Default)]
@@ -60,7 +47,7 @@ fn doubt(edge: &MeasuredEdge) -> f64 {
 
 /// Returns a fit and its points for a chart.
 fn shown(edge: PeId, down: bool, (points, fit): &(Vec<Point>, LinkFit)) -> EdgeFit {
-    let each = points.len().div_ceil(SHOWN).max(1);
+    let each = points.len().div_ceil(SHOWN_POINTS).max(1);
     let points = points.iter().zip(&fit.used).step_by(each);
     let points = points.map(|(point, &used)| FitPoint {
         bytes: point.bytes,
@@ -151,9 +138,13 @@ impl Driver<'_> {
         elapsed: Duration,
     ) -> Option<Alike> {
         let is_here = !self.request.site.placement.is_spread() && self.shares_parents_clock(pe);
-        let enough = if is_here { ENOUGH_HERE } else { ENOUGH };
+        let enough = if is_here {
+            MEASURED_HERE
+        } else {
+            MEASURED_APART
+        };
         let kind = |other: &&PeId| self.is_of_a_kind(pe, **other);
-        let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLES;
+        let has_samples = is_here && survey.known.iter().filter(kind).count() >= SAMPLED_EDGES;
         if !has_samples && elapsed < enough {
             return None;
         }
@@ -220,7 +211,7 @@ impl Driver<'_> {
         let mut measured = self.measure(budget, true).await?;
         for pe in self.request.site.tree.clone().below_root() {
             let doubt = doubt(&measured.edges[pe.index()]);
-            if doubt <= SURE {
+            if doubt <= SURE_RATE {
                 continue;
             }
             let exchanges = self.probe(pe, budget).await?;

@@ -5,14 +5,10 @@ use std::time::Duration;
 use flitcast_proto::wire::control::FromPe;
 use flitcast_proto::{PeId, Time};
 
-use super::Update;
 use super::clock::after;
 use super::trouble::{Trouble, out_of_turn};
-
-/// Limit for a message to a PE and its answer.
-pub const ANSWER: Duration = Duration::from_secs(10);
-/// Limit for the measurement of one edge beyond its budget and the PE's own limit.
-const PROBE: Duration = Duration::from_secs(30);
+use super::update::Update;
+use crate::tuning::{ANSWER, PROBE};
 
 /// An expected answer of a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

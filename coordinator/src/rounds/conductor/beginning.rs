@@ -4,14 +4,11 @@
 
 use std::time::Duration;
 
+use flitcast_proto::Time;
 use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::{PeId, Time};
 
 use super::clock::between;
-
-/// Time between the expected arrival of the last trigger and the begin: several times what an
-/// operating system takes to run a process that is ready.
-const MARGIN: Duration = Duration::from_millis(2);
+use crate::tuning::BEGIN_MARGIN;
 
 /// The answers to requests for the time.
 #[derive(Debug)]
@@ -45,7 +42,7 @@ impl Readings {
     /// reading shifts all of them alike.
     pub fn begins(&self, now: Time, clocks: &[ClockOffset]) -> Vec<u64> {
         let (reading, came) = self.root.unwrap_or((0, now));
-        let lead = 2 * self.longest + MARGIN;
+        let lead = 2 * self.longest + BEGIN_MARGIN;
         let lead_ns = between(came, now).saturating_add(lead).as_nanos() as u64;
         let at_root = i128::from(reading.saturating_add(lead_ns));
         let of_clock = |clock: &ClockOffset| at_root + i128::from(clock.offset_ns);
@@ -53,16 +50,6 @@ impl Readings {
             .iter()
             .map(|clock| u64::try_from(of_clock(clock)).unwrap_or(0).max(1))
             .collect()
-    }
-}
-
-impl super::Conductor {
-    /// Returns the begin of a round on each PE's clock, by PE index.
-    pub(super) fn begins(&self, now: Time, readings: &Readings) -> Vec<(PeId, u64)> {
-        let tree = &self.setting.tree;
-        let clocks = self.plan.as_ref().map_or(&[][..], |plan| &plan.clocks);
-        let begins = tree.ids().zip(readings.begins(now, clocks));
-        begins.filter(|(pe, _)| tree.contains(*pe)).collect()
     }
 }
 

@@ -5,9 +5,9 @@
 use flitcast_proto::{PeId, Time};
 
 use super::clock::after;
-use super::trouble::{died, gone};
-use super::{Conductor, Lost, State, Trouble};
-use crate::launch::cluster::DEATH_NOTICE;
+use super::state::{Conductor, State};
+use super::trouble::{Lost, Trouble, died, gone};
+use crate::tuning::DEATH_NOTICE;
 
 impl Conductor {
     /// Handles the loss of a PE without a previous error.

@@ -1,36 +1,16 @@
 //! The end of rounds after an error: all PEs are stopped, and the deliveries are determined.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use flitcast_proto::wire::control::{Arrival, ToPe};
-use flitcast_proto::wire::flit::Digest;
-use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Time};
+use flitcast_proto::{MessageId, PeId, RoundId, Time};
 
 use super::clock::after;
-use super::{Conductor, State, Trouble, Update};
-use crate::observe::phase::Phase;
+use super::state::{Conductor, State};
+use super::trouble::Trouble;
+use super::update::{GaveUp, Update};
 use crate::rounds::outcome::Lacking;
-
-/// Time after an error for the remaining PEs to remove incomplete messages and report deliveries.
-pub const LAST_REPORTS: Duration = Duration::from_secs(2);
-
-/// The results of rounds that were given up.
-#[derive(Debug)]
-pub struct GaveUp {
-    /// The first error.
-    pub trouble: Trouble,
-    /// The phase of the error.
-    pub phase: Phase,
-    /// The round of the error; `None` before the first.
-    pub round: Option<RoundId>,
-    /// Deliveries that were made in the round, in increasing order.
-    pub delivered: Vec<DeliveryId>,
-    /// Known digests of these deliveries.
-    pub digests: BTreeMap<DeliveryId, Digest>,
-    /// Deliveries of nonnull messages that were not made.
-    pub lacking: Vec<Lacking>,
-}
+use crate::tuning::LAST_REPORTS;
 
 impl Conductor {
     /// Handles an error: ends the round in all PEs and requests their last reports. Only the first

@@ -8,7 +8,7 @@ use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::wire::control::{Prefix, Prepare};
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
-use super::Setting;
+use super::setting::Setting;
 
 /// A number of equal rounds.
 #[derive(Clone, Debug)]

@@ -4,30 +4,17 @@ use flitcast_proto::ops::Word;
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
-use super::awaited::{ANSWER, Answer};
+use super::awaited::Answer;
 use super::beginning::Readings;
 use super::clock::{after, between};
-use super::trouble::out_of_turn;
-use super::{Conductor, Stall, State, Trouble, Update, Watch};
+use super::plan::Plan;
+use super::state::{Conductor, Reporting, State, UnderWay};
+use super::trouble::{Trouble, out_of_turn};
+use super::update::Update;
+use super::watch::{Stall, Watch};
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::slowdown;
-
-/// A round that P0 has begun and not finished.
-#[derive(Debug)]
-pub struct UnderWay {
-    pub watch: Watch,
-    began: Time,
-    /// The last reported ratio of the elapsed to the predicted time.
-    slow: f64,
-    /// When to check the round if no PE answers a ping before.
-    pub next_look: Time,
-}
-
-/// A round that P0 has finished.
-#[derive(Debug)]
-pub struct Reporting {
-    pub deadline: Time,
-}
+use crate::tuning::ANSWER;
 
 impl Conductor {
     /// Begins the next round if all requests are answered and a round is left.
@@ -44,6 +31,14 @@ impl Conductor {
                 _ => self.begin_round(now, vec![(self.setting.tree.root(), 0)]),
             }
         }
+    }
+
+    /// Returns the begin of a round on each PE's clock, by PE index.
+    fn begins(&self, now: Time, readings: &Readings) -> Vec<(PeId, u64)> {
+        let tree = &self.setting.tree;
+        let clocks = self.plan.as_ref().map_or(&[][..], |plan| &plan.clocks);
+        let begins = tree.ids().zip(readings.begins(now, clocks));
+        begins.filter(|(pe, _)| tree.contains(*pe)).collect()
     }
 
     fn read_clocks(&mut self, now: Time) {
@@ -78,8 +73,7 @@ impl Conductor {
     fn bytes_of_round(&self) -> u64 {
         let (operation, tree) = (self.setting.operation, &self.setting.tree);
         let plan = self.plan.as_ref();
-        let moved =
-            |plan: &super::Plan| operation.moved_by_pe(tree, &plan.bytes)[tree.root().index()];
+        let moved = |plan: &Plan| operation.moved_by_pe(tree, &plan.bytes)[tree.root().index()];
         plan.map_or(0, moved)
     }
 

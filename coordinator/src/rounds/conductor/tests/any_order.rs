@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rounds::conductor::end::LAST_REPORTS;
+use crate::tuning::{ANSWER, DEATH_NOTICE, LAST_REPORTS};
 
 /// An event.
 #[derive(Clone, Debug)]
@@ -76,8 +76,8 @@ proptest! {
             }
         }
         let timeouts = Timeouts::default();
-        let answer = awaited::ANSWER.max(timeouts.write);
-        let limit = answer + crate::launch::cluster::DEATH_NOTICE + LAST_REPORTS;
+        let answer = ANSWER.max(timeouts.write);
+        let limit = answer + DEATH_NOTICE + LAST_REPORTS;
         scatter.waits(now + limit.as_secs_f64());
         prop_assert!(scatter.conductor.is_idle(), "{:?}", scatter.conductor.state);
         let begun = scatter.conductor.round.0;

@@ -4,17 +4,21 @@ mod any_order;
 mod causes;
 mod courses;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use flitcast_node::limits::Timeouts;
 use flitcast_node::lively::Lifeless;
-use flitcast_proto::DeliveryId;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::ops::{Brief, Operation};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::tree::TreeSpec;
-use flitcast_proto::wire::control::{Arrival, Doing};
+use flitcast_proto::wire::control::{Arrival, Counts, Doing, FromPe, Pong, Report, ToPe};
+use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
 
+use super::state::State;
 use super::*;
+use crate::observe::phase::Phase;
 
 const P0: PeId = PeId(0);
 const P1: PeId = PeId(1);

@@ -1,13 +1,13 @@
 //! The shapes of a request's links: those in a tree or cluster file, and the command line's for all
 //! others.
 
-use super::RequestError;
+use flitcast_proto::PeId;
+
+use crate::job::fault::RequestError;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::cluster_file::across_hosts;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
-
-use flitcast_proto::PeId;
 
 /// Returns the shape of all links that no file describes: as typed, or else the cluster file's.
 pub fn link_over(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::{PeId, Tree};
 
-use super::links::{links, links_name};
+use crate::job::links::{links, links_name};
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;

@@ -1,0 +1,208 @@
+//! The decisions for a round, each with its reason: one value, from the request to the report.
+
+use std::fmt;
+use std::sync::Arc;
+
+use flitcast_proto::ops::cover_plan::Deal;
+use flitcast_proto::schedule::pace::Pacing;
+use serde::Serialize;
+
+use crate::job::choice::Choice;
+use crate::job::order_choice::OrderChoice;
+use crate::options::packets::Packets;
+use crate::text::figures::as_micros;
+use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
+use crate::tuning::USUAL_FLIT_BYTES;
+use crate::ways::way::Way;
+
+/// The decisions for a round. A request makes the first ones, and the prediction of the round the others.
+#[derive(Clone, Debug)]
+pub struct Decisions {
+    /// The name of the tree.
+    pub tree: String,
+    /// The algorithm and its settings.
+    pub way: Way,
+    /// The choice of the algorithm and the tree, if they were chosen.
+    pub choice: Option<Arc<Choice>>,
+    /// Pacing of orders.
+    pub pacing: Pacing,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// The choice of that size, if it was chosen and is not the default.
+    pub flit_size: Option<FlitSize>,
+    /// The choice of packets, if they were requested.
+    pub packets: Option<PacketChoice>,
+    /// The choice of the order of messages, if one was given or searched for.
+    pub order: Option<OrderChoice>,
+    /// The choice of the number of trees, if several were possible.
+    pub trees: Option<LaneChoice>,
+}
+
+impl Decisions {
+    /// Creates the decisions of a request; its flits have the requested size or the default one.
+    pub fn new(tree: String, way: Way, choice: Option<Arc<Choice>>, pacing: Pacing) -> Decisions {
+        Decisions {
+            tree,
+            flit_bytes: way.flit_bytes.unwrap_or(USUAL_FLIT_BYTES),
+            way,
+            choice,
+            pacing,
+            flit_size: None,
+            packets: None,
+            order: None,
+            trees: None,
+        }
+    }
+
+    /// Returns the pacing of orders; `None` if the algorithm gives no orders.
+    pub fn pacing_of_orders(&self) -> Option<Pacing> {
+        self.way.operation.gives_orders().then_some(self.pacing)
+    }
+
+    /// Returns the reason for each decision of the prediction, with the label of its line in a report.
+    pub fn reasons(&self) -> Vec<(&'static str, String)> {
+        let reasons = [
+            ("flits", self.flit_size.map(|it| it.to_string())),
+            ("packets", self.packets.map(|it| it.to_string())),
+            ("order", self.order.map(|it| it.to_string())),
+            ("trees", self.trees.as_ref().map(LaneChoice::to_string)),
+        ];
+        let given = reasons.into_iter();
+        given
+            .filter_map(|(label, reason)| Some((label, reason?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+impl Decisions {
+    /// Creates the decisions for rounds of an operation, without a request.
+    pub fn of(operation: flitcast_proto::ops::Operation, pacing: Pacing) -> Decisions {
+        let way = Way {
+            operation,
+            baseline: None,
+            pacing: None,
+            flit_bytes: None,
+            packets: None,
+            order: Default::default(),
+            covers: false,
+        };
+        Decisions::new("a tree".to_owned(), way, None, pacing)
+    }
+}
+
+/// The chosen payload of a full flit, and the predictions for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FlitSize {
+    /// Bytes.
+    #[serde(skip)]
+    pub bytes: u32,
+    /// Predicted duration of a round with this size, in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// Predicted duration of a round with the default size.
+    #[serde(rename = "usual_us", serialize_with = "as_micros")]
+    pub usual_ns: u64,
+    /// The default size.
+    #[serde(skip)]
+    pub usual_bytes: u32,
+}
+
+impl fmt::Display for FlitSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "of {}: {} instead of {} at {}",
+            Bytes(self.bytes.into()),
+            Nanos(self.predicted_ns),
+            Nanos(self.usual_ns),
+            Bytes(self.usual_bytes.into())
+        )
+    }
+}
+
+/// The requested packets, and their predicted effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PacketChoice {
+    /// The requested packets.
+    #[serde(serialize_with = "as_typed")]
+    pub asked: Packets,
+    /// The number of packets of all messages.
+    pub count: u64,
+    /// The largest one, in bytes.
+    pub largest_bytes: u32,
+    /// The predicted duration of a round with these packets, in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// The predicted duration with flits of the default size.
+    #[serde(rename = "usual_us", serialize_with = "as_micros")]
+    pub usual_ns: u64,
+}
+
+fn as_typed<S: serde::Serializer>(asked: &Packets, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(asked)
+}
+
+impl fmt::Display for PacketChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of at most {}, {}: {} instead of {} at {}",
+            self.count,
+            Bytes(self.largest_bytes.into()),
+            match self.asked {
+                Packets::Auto => "predicted to be the best".to_owned(),
+                Packets::Count(count) =>
+                    format!("{} a message at most", counted(count, "packet", "packets")),
+                Packets::Size(bytes) => format!("none above {}", Bytes(bytes.into())),
+            },
+            Nanos(self.predicted_ns),
+            Nanos(self.usual_ns),
+            Bytes(USUAL_FLIT_BYTES.into())
+        )
+    }
+}
+
+/// The choice of trees, where there could be several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LaneChoice {
+    /// The number of trees.
+    pub count: usize,
+    /// How messages are distributed over the trees; `None` on one tree.
+    #[serde(serialize_with = "as_named")]
+    pub dealt: Option<Deal>,
+    /// The predicted duration of a round, in nanoseconds.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// The predicted duration on one tree.
+    #[serde(rename = "one_us", serialize_with = "as_micros")]
+    pub one_ns: u64,
+    /// The reason why one tree was chosen.
+    pub why_one: Option<&'static str>,
+}
+
+fn as_named<S: serde::Serializer>(deal: &Option<Deal>, to: S) -> Result<S::Ok, S::Error> {
+    match deal {
+        Some(deal) => to.collect_str(deal),
+        None => to.serialize_none(),
+    }
+}
+
+impl fmt::Display for LaneChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = Nanos(self.one_ns);
+        match (self.dealt, self.why_one) {
+            (Some(deal), _) => {
+                let takes = Nanos(self.predicted_ns);
+                write!(
+                    f,
+                    "{} at once, {deal}: {takes} instead of {one} on one",
+                    self.count
+                )
+            }
+            (None, Some(why)) => write!(f, "one: {why}"),
+            (None, None) => f.write_str("one"),
+        }
+    }
+}

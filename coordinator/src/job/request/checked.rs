@@ -1,0 +1,115 @@
+//! A checked request: all that a run or a plan needs from a command line or a record.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use flitcast_node::limits::Timeouts;
+use flitcast_node::payload::delivered_at;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{DeliveryId, PeId};
+
+use super::messages::Messages;
+use crate::files::profile::Profile;
+use crate::job::choice::Choice;
+use crate::job::decisions::Decisions;
+use crate::job::site::Site;
+use crate::options::format::Format;
+use crate::options::pictures::Pictures;
+use crate::site::topology::Topology;
+use crate::ways::candidates::Candidate;
+use crate::ways::way::Way;
+
+/// A checked request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The PEs, their tree and their links.
+    pub site: Site,
+    /// The algorithm and its settings.
+    pub way: Way,
+    /// The alternatives, if the algorithm was chosen.
+    pub choice: Option<Arc<Choice>>,
+    /// The messages.
+    pub messages: Messages,
+    /// The number of times that the run may continue without a PE that fails.
+    pub retries: u32,
+    /// Whether another cluster may follow this one: to retry, or to measure more.
+    pub again: bool,
+    /// Whether the PEs are to run commands, in this cluster or one that follows.
+    pub commands: bool,
+    /// The time limits.
+    pub timeouts: Timeouts,
+    /// The number of rounds; 0 for a dry run, in which one round is predicted and prepared.
+    pub rounds: u64,
+    /// The measurements of the cluster from a profile.
+    pub profile: Option<Arc<Profile>>,
+    /// The format of the result.
+    pub format: Format,
+    /// The pictures of the run.
+    pub pictures: Pictures,
+}
+
+impl Request {
+    /// Returns whether the request is only predicted: nothing is sent, and no output is changed.
+    pub fn is_dry_run(&self) -> bool {
+        self.rounds == 0
+    }
+
+    /// Returns how orders are obeyed: as requested, else by the profile's best pacing, else in
+    /// turns over a network, which may have a switch that drops packets under load.
+    pub fn pacing(&self) -> Pacing {
+        let measured_best = self.profile.as_ref().map(|profile| profile.pacing);
+        let usual = match self.site.placement.is_spread() {
+            true => Pacing::Turns,
+            false => Pacing::Scheduled,
+        };
+        match self.way.pacing.or(measured_best).unwrap_or(usual) {
+            // A static schedule has no clock.
+            Pacing::Scheduled if self.way.operation.is_duplex() => Pacing::Eager,
+            pacing => pacing,
+        }
+    }
+
+    /// Returns the decisions that the request has made; the prediction of a round makes the others.
+    pub fn decisions(&self) -> Decisions {
+        let (tree, choice) = (self.site.name.clone(), self.choice.clone());
+        Decisions::new(tree, self.way.clone(), choice, self.pacing())
+    }
+
+    /// Names the place where a message is to become visible at a PE: its path, the PE and its host.
+    pub fn place_of(&self, of: DeliveryId, at: PeId) -> String {
+        let (operation, tree) = (self.way.operation, &self.site.tree);
+        // A delivery that does not end at the PE means the output of the gather that follows.
+        let ends_there = operation
+            .delivered(tree, of)
+            .is_some_and(|(_, end)| end == at);
+        let output = match ends_there {
+            true => self.messages.payload.output(),
+            false => self.messages.later_output.as_deref(),
+        };
+        let path = delivered_at(
+            output.unwrap_or(Path::new("")),
+            operation.delivery_name(tree, of),
+            self.messages.payload.is_apart(),
+        );
+        let host = self.site.placement.places[at.index()].name.as_ref();
+        let host = host.map_or(String::new(), |host| format!(" on {host}"));
+        format!("{} at {at}{host}", path.display())
+    }
+
+    /// Returns the request by an algorithm that works, as [`Candidate::check`] confirms. `bytes[i]` is
+    /// the length of M_i.
+    pub fn done_by(
+        &self,
+        candidate: &Candidate,
+        bytes: &[u64],
+        breadth_first: &Topology,
+    ) -> Request {
+        let mut request = self.clone();
+        request.way = candidate.way(self.way.flit_bytes);
+        if let Some(baseline) = candidate.baseline {
+            let own = baseline.lay(breadth_first.clone(), bytes);
+            request.site = request.site.with_tree(own);
+        }
+        request
+    }
+}

@@ -1,0 +1,474 @@
+//! The checks of a command line of any operation: a method for each subject, which collects all errors.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::Tree;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::wire::control::Payload;
+
+use super::asked::Asked;
+use super::asked_messages::{AskedMessages, FilesAt};
+use super::checked::Request;
+use super::choose::choose_open;
+use super::flits::flit_size;
+use super::messages::Messages;
+use super::order::order_faults;
+use super::output::output_fault;
+use super::roots::{laid, seen_from};
+use super::trees::{described, emulates_own_links};
+use super::ways::{Open, Ways};
+use crate::files::profile::Profile;
+use crate::job::fault::{RequestError, guard_fault};
+use crate::job::lanes::has_parts;
+use crate::job::links::{link_over, links, links_name};
+use crate::job::site::Site;
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::link_spec::LinkSpec;
+use crate::options::order::MessageOrder;
+use crate::options::packets::Packets;
+use crate::options::pictures::Pictures;
+use crate::options::ports::Ports;
+use crate::options::retries::{self, RetryFault};
+use crate::options::timeouts;
+use crate::site::guard::Guard;
+use crate::site::placement::Placement;
+use crate::site::settings::Settings;
+use crate::site::topology::Topology;
+use crate::ways::baseline::Baseline;
+use crate::ways::way::Way;
+
+/// Checks a command line whose operation on a tree is `operation`.
+///
+/// # Errors
+///
+/// Returns all errors in the command line.
+pub fn check(
+    mut asked: Asked,
+    operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
+) -> Result<Request, Vec<RequestError>> {
+    let ways = asked.ways.take();
+    let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
+    let mut checks = Checks {
+        asked: &asked,
+        faults: Vec::new(),
+        ways: None,
+        offered: None,
+        topology: None,
+        placement: None,
+        operation: None,
+    };
+    let tree = checks.trees(ways);
+    checks.operation(operation);
+    let flits = checks.flits();
+    checks.cover();
+    let link = checks.link();
+    let timeouts = checks.timeouts();
+    let messages = checks.messages();
+    checks.paths();
+    let retries = checks.retries();
+    let pictures = checks.keep_all(Pictures::of(&asked.round.pictures));
+    let payload = checks.payload(messages);
+    let bytes = payload.as_ref().map(|(_, bytes)| &bytes[..]);
+    checks.longest_packet(flits, bytes);
+    let order = checks.order(order, bytes);
+    checks.tree_of_baseline(bytes);
+    let profile = checks.profile(tree.as_ref(), link);
+    let guard = checks.guard(profile.as_ref());
+    checks.create_output();
+    if !checks.faults.is_empty() {
+        return Err(checks.faults);
+    }
+    let site = checks.site(link, guard);
+    let way = checks.way(flits, order);
+    let (
+        Some(site),
+        Some(way),
+        Some((payload, bytes)),
+        Some(timeouts),
+        Some(pictures),
+        Some(retries),
+    ) = (site, way, payload, timeouts, pictures, retries)
+    else {
+        return Err(checks.faults);
+    };
+    let args = &asked.round;
+    let request = Request {
+        site,
+        way,
+        choice: None,
+        messages: Messages::new(payload, bytes),
+        retries,
+        again: retries > 0,
+        commands: false,
+        timeouts,
+        rounds: if args.dry_run { 0 } else { args.rounds },
+        profile: profile.map(Arc::new),
+        format: args.format,
+        pictures,
+    };
+    match checks.ways.zip(checks.offered) {
+        Some((ways, offered)) => choose_open(request, &asked, ways, offered, link.flatten()),
+        None => Ok(request),
+    }
+}
+
+/// The checks of a command line: all errors so far, and the results that later checks need.
+struct Checks<'a> {
+    asked: &'a Asked,
+    faults: Vec<RequestError>,
+    /// The alternatives that are left open.
+    ways: Option<Ways>,
+    /// The possible trees, rooted at the requested PE.
+    offered: Option<Vec<Topology>>,
+    /// The tree: the first of the possible ones, or the baseline's.
+    topology: Option<Topology>,
+    placement: Option<Placement>,
+    operation: Option<Operation>,
+}
+
+impl Checks<'_> {
+    /// Returns a value, or collects its error.
+    fn keep<T>(&mut self, checked: Result<T, impl Into<RequestError>>) -> Option<T> {
+        checked.map_err(|fault| self.faults.push(fault.into())).ok()
+    }
+
+    /// Returns a value, or collects all its errors.
+    fn keep_all<T>(&mut self, checked: Result<T, Vec<impl Into<RequestError>>>) -> Option<T> {
+        let checked = checked.map_err(|all| all.into_iter().map(Into::into));
+        checked.map_err(|all| self.faults.extend(all)).ok()
+    }
+
+    /// Returns the operation, or one with the same kind of messages if there is none.
+    fn operation_or_like(&self) -> Operation {
+        self.operation.unwrap_or(self.asked.like)
+    }
+
+    /// Names the operation and its algorithm.
+    fn name(&self) -> String {
+        let operation = self.operation_or_like();
+        let algorithm = self.asked.baseline.map(Baseline::name);
+        let algorithm = algorithm.unwrap_or(operation.algorithm());
+        format!("{} by {algorithm}", operation.name())
+    }
+
+    /// Returns whether messages cannot be cut differently, nor sent in parts.
+    fn has_no_parts(&self) -> bool {
+        self.asked.baseline.is_some() || self.operation.is_some_and(|it| !has_parts(it))
+    }
+
+    /// Returns whether the PEs run on other hosts, which have their files.
+    fn is_elsewhere(&self) -> bool {
+        let placement = self.placement.as_ref();
+        placement.is_some_and(Placement::is_elsewhere)
+    }
+
+    fn settings(&self) -> Settings {
+        let topology = self.topology.as_ref();
+        topology.map_or_else(Settings::default, |it| it.settings.clone())
+    }
+
+    /// Checks the trees and the root. Returns the tree as it is described.
+    fn trees(&mut self, ways: Option<Ways>) -> Option<Tree> {
+        let asked = self.asked;
+        let described = self.keep_all(described(&asked.round, asked.spanning, ways));
+        let (described, ways) = described.unzip();
+        self.ways = ways.flatten();
+        if let (Some((option, _)), Some(baseline)) = (asked.root, asked.baseline) {
+            let algorithm = baseline.name();
+            let fault = RequestError::RootOfBaseline { option, algorithm };
+            self.faults.push(fault);
+        }
+        let tree = described.as_ref().map(|offered| offered[0].tree.clone());
+        let lays = asked.lays.map(|one| match &self.ways {
+            Some(ways) if ways.open == Open::Unnamed => BroadcastAlgorithm::Auto,
+            _ => one,
+        });
+        let offered = described.map(|offered| match lays {
+            Some(algorithm) => laid(algorithm, asked.root, offered),
+            None => seen_from(asked.root, offered),
+        });
+        self.offered = offered.and_then(|offered| self.keep(offered));
+        let offered = self.offered.as_ref();
+        self.topology = offered.map(|offered| offered[0].clone());
+        self.placement = self.topology.as_ref().map(Topology::places);
+        tree
+    }
+
+    /// Checks that the algorithm supports the tree.
+    fn operation(&mut self, operation: impl Fn(&Topology) -> Result<Operation, RequestError>) {
+        let Some(topology) = &self.topology else {
+            return;
+        };
+        let operation = operation(topology);
+        let baseline = self.asked.baseline.filter(|_| self.asked.root.is_none());
+        let unfit = baseline.and_then(|it| Some((it.name(), it.check(topology).err()?)));
+        self.operation = self.keep(operation);
+        let unfit = unfit.map(|(algorithm, why)| RequestError::Unfit { algorithm, why });
+        self.faults.extend(unfit);
+    }
+
+    /// Checks the requested size of flits and the packets.
+    fn flits(&mut self) -> Option<(Option<u32>, Option<Packets>)> {
+        let args = &self.asked.round;
+        let asked_size = args.transfer.flit_size.as_deref();
+        let flit_bytes = self.keep(asked_size.map(flit_size).transpose());
+        let asked_packets = args.packets.as_deref();
+        let packets = self.keep(asked_packets.map(str::parse::<Packets>).transpose());
+        if asked_packets.is_some() {
+            if self.has_no_parts() {
+                self.faults.push(RequestError::NotInPackets(self.name()));
+            }
+            if asked_size.is_some() {
+                self.faults.push(RequestError::PacketsAndFlits);
+            }
+            if self.ways.is_some() {
+                self.faults.push(RequestError::PacketsOfAuto);
+            }
+        }
+        flit_bytes.zip(packets)
+    }
+
+    /// Checks that messages can be sent over several trees, if that is requested.
+    fn cover(&mut self) {
+        if !self.asked.round.cover {
+            return;
+        }
+        if self.has_no_parts() {
+            self.faults.push(RequestError::NotCovered(self.name()));
+        }
+        let topology = self.topology.as_ref();
+        if topology.is_some_and(|it| it.network.is_none()) {
+            self.faults.push(RequestError::CoverOfTree);
+        }
+    }
+
+    /// Checks the requested shape of links.
+    fn link(&mut self) -> Option<Option<LinkSpec>> {
+        let asked = self.asked.round.transfer.link.as_deref();
+        let link = self.keep_all(asked.map(LinkSpec::parse).transpose())?;
+        match &self.topology {
+            Some(topology) => {
+                let link = link_over(topology, link);
+                self.keep(link)
+            }
+            None => Some(link),
+        }
+    }
+
+    fn timeouts(&mut self) -> Option<Timeouts> {
+        let settings = self.settings();
+        let timeouts = match self.asked.round.transfer.timeouts.as_deref() {
+            Some(text) => timeouts::over(settings.timeouts, text),
+            None => Ok(settings.timeouts),
+        };
+        self.keep_all(timeouts)
+    }
+
+    /// Checks the options that define the messages.
+    fn messages(&mut self) -> Option<AskedMessages> {
+        let layout = self.operation_or_like().layout();
+        let asked = AskedMessages::of(&self.asked.round, layout, self.asked.spread);
+        self.keep_all(asked)
+    }
+
+    /// Checks the paths of the input and the output, as far as they are on this host.
+    fn paths(&mut self) {
+        let args = &self.asked.round;
+        let is_elsewhere = self.is_elsewhere();
+        match &args.output {
+            _ if is_elsewhere => {
+                self.faults.extend(relative("--input", args.input.as_ref()));
+                let output = relative("--output", args.output.as_ref());
+                self.faults.extend(output);
+            }
+            Some(output) => {
+                let topology = self.topology.as_ref();
+                let pes = topology.map_or(usize::MAX, |it| it.tree.len());
+                let entries = (self.operation_or_like().is_of_pairs(), pes);
+                let input = args.input.as_deref();
+                let fault = output_fault(output, entries, input, args.force);
+                self.faults.extend(fault);
+            }
+            None => {}
+        }
+        if is_elsewhere && self.ways.is_some() && args.input.is_some() {
+            self.faults.push(RequestError::UnknownLengths);
+        }
+    }
+
+    fn retries(&mut self) -> Option<u32> {
+        let args = &self.asked.round;
+        let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
+        let retries = self.keep(retries);
+        if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
+            self.faults.push(RetryFault::Rounds(args.rounds).into());
+        }
+        retries
+    }
+
+    /// Returns the messages on the tree, and their lengths by delivery.
+    fn payload(&mut self, messages: Option<AskedMessages>) -> Option<(Payload, Vec<u64>)> {
+        let (topology, messages) = (self.topology.as_ref()?, messages?);
+        let placement = self.placement.as_ref();
+        // A PE under a daemon has another working folder.
+        let is_kept = placement.is_some_and(|all| all.kept.is_some());
+        let messages = match is_kept {
+            true => messages.absolute(),
+            false => messages,
+        };
+        let operation = self.operation_or_like();
+        let files = FilesAt {
+            spread: self.asked.spread,
+            replace: self.asked.round.force,
+            elsewhere: self.is_elsewhere(),
+            apart: placement.is_some_and(Placement::is_apart) && operation.layout().can_be_apart(),
+        };
+        let payload = messages.for_tree(&topology.tree, operation, files);
+        self.keep_all(payload)
+    }
+
+    /// Checks that the longest message can have the requested packets.
+    fn longest_packet(
+        &mut self,
+        flits: Option<(Option<u32>, Option<Packets>)>,
+        bytes: Option<&[u64]>,
+    ) {
+        if let (Some((_, Some(packets))), Some(bytes)) = (flits, bytes) {
+            let longest = bytes.iter().copied().max().unwrap_or(0);
+            self.keep(packets.check(longest));
+        }
+    }
+
+    /// Checks the order of messages of these lengths.
+    fn order(
+        &mut self,
+        order: Result<MessageOrder, RequestError>,
+        bytes: Option<&[u64]>,
+    ) -> MessageOrder {
+        let order = self.keep(order).unwrap_or_default();
+        if let (Some(topology), Some(bytes)) = (&self.topology, bytes) {
+            let are_known = !(self.is_elsewhere() && self.asked.round.input.is_some());
+            let lengths = are_known.then_some(bytes);
+            let operation = self.operation_or_like();
+            let faults = order_faults(&order, operation, &topology.tree, lengths);
+            self.faults.extend(faults);
+        }
+        order
+    }
+
+    /// Replaces the tree by that of the baseline, which depends on the messages' lengths.
+    fn tree_of_baseline(&mut self, bytes: Option<&[u64]>) {
+        if let (Some(bytes), Some(baseline)) = (bytes, self.asked.baseline) {
+            let topology = self.topology.take();
+            self.topology = topology.map(|topology| baseline.lay(topology, bytes));
+        }
+    }
+
+    /// Checks that the profile, if there is one, was measured on these PEs and links.
+    fn profile(&mut self, tree: Option<&Tree>, link: Option<Option<LinkSpec>>) -> Option<Profile> {
+        let path = self.asked.round.transfer.profile.as_deref()?;
+        // A tree that is to be chosen is not the measured one.
+        let any_tree = self.ways.as_ref().is_some_and(|ways| ways.any_tree);
+        let measured = tree.filter(|_| !any_tree);
+        let profile = self.keep(Profile::load(path, measured))?;
+        let profile = match (self.asked.root, measured) {
+            (Some((_, root)), Some(tree)) if tree.contains(root) => profile.rerooted(tree, root),
+            _ => profile,
+        };
+        let pes = profile.edges.len();
+        if let Some(tree) = tree.filter(|tree| any_tree && tree.len() != pes) {
+            self.faults.push(RequestError::ProfilePes {
+                measured: pes,
+                asked: tree.len(),
+            });
+        }
+        if let (Some(topology), Some(link)) = (&self.topology, link) {
+            let asked = links_name(&links(topology, link));
+            if asked != profile.links {
+                let named =
+                    |links: &Option<String>| links.clone().unwrap_or("links as they are".into());
+                self.faults.push(RequestError::ProfileLinks {
+                    asked: named(&asked),
+                    measured: named(&profile.links),
+                });
+            }
+        }
+        Some(profile)
+    }
+
+    /// Checks the protection of connections, which the profile must have had as well.
+    fn guard(&mut self, profile: Option<&Profile>) -> Option<Guard> {
+        let transfer = &self.asked.round.transfer;
+        let settings = self.settings();
+        let placement = self.placement.as_ref()?;
+        let guard = Guard::choose(&transfer.guard.or(&settings), placement);
+        if let Err(fault) = guard.check(placement) {
+            let fault = guard_fault(&transfer.guard, &transfer.tree, &settings, fault);
+            self.faults.push(fault);
+        }
+        if self.asked.round.input.is_some()
+            && let Err(fault) = guard.check_files(placement)
+        {
+            self.faults.push(fault.into());
+        }
+        if let Some(profile) = profile
+            && profile.encrypted != guard.is_encrypted()
+        {
+            let measured = profile.encrypted;
+            self.faults
+                .push(RequestError::ProfileEncryption { measured });
+        }
+        Some(guard)
+    }
+
+    /// Creates the output, last of all, as the first thing that is written.
+    fn create_output(&mut self) {
+        let args = &self.asked.round;
+        let writes_here = !self.is_elsewhere() && !args.dry_run;
+        if let (true, Some(output)) = (self.faults.is_empty() && writes_here, &args.output)
+            && let Err(error) = flitcast_node::payload::create_durable(output)
+        {
+            let (path, why) = (output.clone(), format!("cannot be created: {error}"));
+            self.faults.push(RequestError::Output { path, why });
+        }
+    }
+
+    /// Returns the algorithm and its settings.
+    fn way(
+        &self,
+        flits: Option<(Option<u32>, Option<Packets>)>,
+        order: MessageOrder,
+    ) -> Option<Way> {
+        let (flit_bytes, packets) = flits?;
+        Some(Way {
+            operation: self.operation?,
+            baseline: self.asked.baseline,
+            pacing: None,
+            flit_bytes,
+            packets,
+            order,
+            covers: self.asked.round.cover,
+        })
+    }
+
+    /// Returns the PEs, their tree and their links.
+    fn site(&mut self, link: Option<Option<LinkSpec>>, guard: Option<Guard>) -> Option<Site> {
+        let (args, ports) = (&self.asked.round, self.asked.ports);
+        let site = Site::of(self.topology.take()?, link?, guard?);
+        let has_own_links = site.own_links || emulates_own_links(args);
+        Some(Site {
+            cluster: args.transfer.tree.cluster.clone(),
+            placement: self.placement.take()?,
+            own_links: ports.map_or(has_own_links, |ports| ports == Ports::Multi),
+            ..site
+        })
+    }
+}
+
+/// Returns an error for a relative path, which depends on the directory.
+fn relative(option: &'static str, path: Option<&PathBuf>) -> Option<RequestError> {
+    let path = path.filter(|path| path.is_relative())?.clone();
+    Some(RequestError::Relative { option, path })
+}

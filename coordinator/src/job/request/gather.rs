@@ -1,0 +1,96 @@
+//! The algorithm of a gather, by its options and the tree.
+
+use flitcast_proto::Tree;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::schedule::certification::Sync;
+
+use crate::job::fault::RequestError;
+use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::names::typed;
+use crate::options::ports::Ports;
+use crate::site::topology::Topology;
+use crate::ways::baseline::Baseline;
+use crate::ways::candidates;
+use crate::ways::way::operation_by;
+
+/// The gather that works on any tree.
+pub const GATHER: Operation = Operation::Certification(Sync::Pipelined);
+
+/// The gather that works on any tree if P0 receives from all its children at once.
+pub const GATHER_BY_PORTS: Operation = Operation::Certification(Sync::MultiPort);
+
+/// Returns the algorithm of a gather on a tree.
+pub fn gather_operation(
+    tree: &Tree,
+    name: &impl std::fmt::Display,
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, RequestError> {
+    let by_tree = match tree.is_path() && sync.is_none() {
+        true => GatherAlgorithm::ShoulderTap,
+        false => GatherAlgorithm::Certification,
+    };
+    let algorithm = algorithm.unwrap_or(by_tree);
+    match algorithm {
+        GatherAlgorithm::Certification => {}
+        _ if sync.is_some() => return Err(RequestError::SyncWithoutCertification),
+        _ => {}
+    }
+    let typed = typed(&algorithm);
+    let operation = match sync {
+        Some(SyncArg::Serial) => Operation::Certification(Sync::Serial),
+        Some(SyncArg::Pipelined) => GATHER,
+        None if algorithm == GatherAlgorithm::Certification => GATHER,
+        None => operation_by(GATHER.name(), &typed).unwrap_or(GATHER),
+    };
+    match Baseline::named(&typed) {
+        // It is asked itself, whether it works.
+        Some(_) => Ok(operation),
+        None => fitting(operation, tree, name),
+    }
+}
+
+/// Returns the algorithm of a gather, with a port of P0 for each child if these are requested or if
+/// each child has a separate link.
+pub fn gather_by_ports(
+    (topology, has_own_links): (&Topology, bool),
+    ports: Option<Ports>,
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, RequestError> {
+    let by_certification = match algorithm {
+        None | Some(GatherAlgorithm::Auto | GatherAlgorithm::Certification) => true,
+        Some(_) => false,
+    };
+    if ports != Some(Ports::Multi) {
+        let one_port = gather_operation(&topology.tree, &topology.name, algorithm, sync)?;
+        let has_own_links = || has_own_links || topology.places().has_own_links(&topology.tree);
+        let is_open = ports.is_none() && sync.is_none() && by_certification;
+        return Ok(match is_open && one_port == GATHER && has_own_links() {
+            true => GATHER_BY_PORTS,
+            false => one_port,
+        });
+    }
+    match sync {
+        Some(_) => Err(RequestError::SyncOfPorts),
+        None if by_certification => Ok(GATHER_BY_PORTS),
+        None => {
+            let named = algorithm.map(|one| typed(&one)).unwrap_or_default();
+            let baseline = Baseline::named(&named).map(Baseline::name);
+            let one = operation_by(GATHER.name(), &named).unwrap_or(GATHER);
+            Err(RequestError::OnePort(baseline.unwrap_or(one.algorithm())))
+        }
+    }
+}
+
+/// Returns the operation if it supports the tree.
+pub fn fitting(
+    operation: Operation,
+    tree: &Tree,
+    name: &impl std::fmt::Display,
+) -> Result<Operation, RequestError> {
+    let algorithm = operation.algorithm();
+    let works = candidates::check_fits(operation, tree, name);
+    works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+    Ok(operation)
+}

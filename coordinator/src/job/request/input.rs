@@ -1,0 +1,117 @@
+//! The lengths of messages made of files, as the PEs will read them.
+
+use std::path::Path;
+
+use flitcast_node::payload::{self, Others, PayloadError};
+use flitcast_proto::items::Address;
+use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::{DeliveryId, Tree};
+
+use crate::job::fault::RequestError;
+use crate::text::units::MAX_TOTAL_BYTES;
+
+/// Reads the input as the PEs will: on one machine an error for them is an error here. Returns the
+/// lengths by delivery, without those that are left out. The distribution of files only repeats if none
+/// has changed, so all are checked.
+pub fn measure_input(
+    input: &Path,
+    operation: Operation,
+    spread: bool,
+    tree: &Tree,
+    left_out: impl Fn(DeliveryId) -> bool,
+) -> Result<Vec<u64>, Vec<RequestError>> {
+    let all = |faults: Vec<PayloadError>| {
+        let faults = faults.into_iter().map(RequestError::Input);
+        faults.collect::<Vec<_>>()
+    };
+    // By id.
+    let contents = match operation.layout() {
+        Layout::ByDestination | Layout::BySource => {
+            payload::scatter_input(input, spread, Others::of(tree))
+        }
+        Layout::Whole => payload::whole_input(input.to_owned())
+            .map(|whole| vec![Some(whole)])
+            .map_err(|fault| vec![fault]),
+        Layout::Shards => payload::read_input_dir(input, Others::all(tree.len())),
+        Layout::Pieces => payload::pieces_input(input, tree.len()),
+    };
+    let mut contents = contents.map_err(all)?;
+    let owed = |it: &DeliveryId| operation.can_deliver(tree, *it) && (spread || !left_out(*it));
+    let owed = |message: Address| -> Vec<DeliveryId> {
+        let ends = message.ends(tree);
+        let deliveries = ends.map(|at| operation.delivery(tree, message.id, at));
+        deliveries.filter(owed).collect()
+    };
+    for message in operation.messages(tree) {
+        contents[message.id.index()].take_if(|_| owed(message).is_empty());
+    }
+    let measured = payload::measure_all(&contents, || {}).map_err(all)?;
+    let total = measured
+        .iter()
+        .try_fold(0u64, |sum, message| sum.checked_add(message.bytes));
+    if total.is_none_or(|total| total > MAX_TOTAL_BYTES) {
+        return Err(vec![RequestError::InputTooLong(input.to_owned())]);
+    }
+    let mut bytes = vec![0; operation.deliveries(tree)];
+    for message in operation.messages(tree) {
+        for delivery in owed(message) {
+            bytes[delivery.index()] = measured[message.id.index()].bytes;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flitcast_proto::ops::{Exchange, Gossip};
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+
+    const GOSSIP: Operation = Operation::Gossip(Gossip::Flood);
+    const EXCHANGE: Operation = Operation::Exchange(Exchange::Tree);
+
+    /// Lengths of entries are as in the input; deliveries that are left out have length 0, and their
+    /// entries may be missing.
+    #[test]
+    fn entries_are_measured_by_delivery() {
+        let dir = tempfile::tempdir().unwrap();
+        let measure = |operation, left_out: &[u32]| {
+            let left_out = |it: DeliveryId| left_out.contains(&it.0);
+            let star = "star:3".parse::<TreeSpec>().unwrap().build().unwrap();
+            measure_input(dir.path(), operation, false, &star, left_out)
+        };
+        // All with one modification time, which is a part of a message: another time could change its
+        // length.
+        let write = |name: &str| {
+            let file = std::fs::File::create(dir.path().join(name)).unwrap();
+            (&file).write_all(b"p0").unwrap();
+            file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        };
+        write("p0");
+        write("p2");
+        let whole = measure(GOSSIP, &[]).unwrap();
+        let bytes = whole[1];
+        assert!(bytes > 0);
+        assert_eq!(whole, [0, bytes, bytes, 0, 0, 0, bytes, bytes, 0]);
+        assert_eq!(
+            measure(GOSSIP, &[2, 6, 7]).unwrap(),
+            [0, bytes, 0, 0, 0, 0, 0, 0, 0]
+        );
+        for name in ["p0", "p2"] {
+            std::fs::remove_file(dir.path().join(name)).unwrap();
+        }
+        for name in ["p0/p2", "p1/p0"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir(path.parent().unwrap()).unwrap();
+            write(name);
+        }
+        let pieces = measure(EXCHANGE, &[3]).unwrap();
+        assert_eq!(pieces, [0, 0, bytes, 0, 0, 0, 0, 0, 0]);
+        std::fs::write(dir.path().join("p1/p1"), "").unwrap();
+        let faults = measure(EXCHANGE, &[]).unwrap_err();
+        assert!(faults[0].to_string().contains("p1/p1"), "{}", faults[0]);
+    }
+}

@@ -1,0 +1,209 @@
+//! The command line of each operation as a request.
+
+use flitcast_proto::ops::{Exchange, Gossip, Operation};
+use flitcast_proto::schedule::pace::Pacing;
+
+use super::asked::Asked;
+use super::checked::Request;
+use super::checks::check;
+use super::gather::{GATHER, fitting, gather_by_ports};
+use super::gossip_ways;
+use super::order::order_by;
+use super::trees::emulates_own_links;
+use super::ways::{Open, Ways};
+use crate::job::fault::RequestError;
+use crate::options::args::{
+    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
+    RoundArgs, ScatterAlgorithm, ScatterArgs,
+};
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::names::typed;
+use crate::options::order::MessageOrder;
+use crate::options::ports::Ports;
+use crate::options::tree::SpanningArg;
+use crate::site::topology::Topology;
+use crate::ways::baseline::Baseline;
+use crate::ways::candidates;
+use crate::ways::way::operation_by;
+
+impl Request {
+    /// Checks the command line of `flitcast scatter`.
+    pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
+        let name = Operation::Scatter.name();
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        let baseline = algorithm.as_deref().and_then(Baseline::named);
+        let asked = algorithm.as_deref().and_then(|it| operation_by(name, it));
+        let asked = asked.unwrap_or(Operation::Scatter);
+        let ports = args.ports;
+        let operation = |topology: &Topology| {
+            let is_ours = baseline.is_none() && asked.has_all_ports();
+            match ports == Some(Ports::Multi) && !is_ours {
+                true => Err(RequestError::OnePort(
+                    baseline.map_or(asked.algorithm(), Baseline::name),
+                )),
+                false => fitting(asked, &topology.tree, &topology.name),
+            }
+        };
+        let by_fdf = [None, Some(ScatterAlgorithm::Fdf)].contains(&args.algorithm);
+        // An order is about one algorithm on one tree.
+        let unnamed = args.algorithm.is_none() && args.order == MessageOrder::Tail;
+        let other = algorithm.clone().filter(|_| !by_fdf);
+        let order = order_by(args.order, other, "a scatter by fdf");
+        let auto = args.algorithm == Some(ScatterAlgorithm::Auto);
+        let ways = Ways::of(&args.round, unnamed, auto, name);
+        let asked = Asked {
+            root: args.from.map(|pe| ("--from", pe)),
+            spread: args.spread,
+            ports,
+            baseline,
+            ways,
+            order,
+            ..Asked::new(args.round, SpanningArg::Bfs, Operation::Scatter)
+        };
+        check(asked, operation)
+    }
+
+    /// Checks the command line of `flitcast gather`.
+    pub fn gather(args: GatherArgs) -> Result<Request, Vec<RequestError>> {
+        let GatherArgs {
+            round,
+            algorithm,
+            sync,
+            pacing,
+            order,
+            to,
+            ports,
+        } = args;
+        let pacing = pacing.map(Pacing::from);
+        let baseline = algorithm.and_then(|one| Baseline::named(&typed(&one)));
+        // A baseline needs a complete network, which only a star expresses for a network.
+        let all_ports = ports == Some(Ports::Multi);
+        let spanning = match baseline.is_some() || all_ports {
+            true => SpanningArg::Bfs,
+            false => SpanningArg::Broadcast,
+        };
+        let auto = algorithm == Some(GatherAlgorithm::Auto);
+        let unnamed = algorithm.is_none() && order.is_none();
+        let emulated = emulates_own_links(&round);
+        let ways = Ways::of(&round, unnamed, auto, GATHER.name());
+        let ways = ways.map(|mut ways| {
+            if all_ports {
+                ways.candidates = candidates::of_all_ports(GATHER.name());
+            }
+            ways.any_pacing = pacing.is_some();
+            ways.keep(algorithm, sync, pacing)
+        });
+        let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
+        let other = baseline.map(Baseline::name).or(is_auto.then_some("auto"));
+        let order = order_by(
+            order.map_or(MessageOrder::Tail, MessageOrder::Given),
+            other.map(str::to_owned),
+            "a gather by shoulder-tap or certification on a given tree",
+        );
+        let asked = Asked {
+            root: to.map(|pe| ("--to", pe)),
+            ports,
+            baseline,
+            ways,
+            order,
+            ..Asked::new(round, spanning, Operation::CombiningGather)
+        };
+        let mut request = check(asked, |topology| match (baseline, pacing) {
+            (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
+            _ => gather_by_ports((topology, emulated), ports, algorithm, sync),
+        })?;
+        if request.choice.is_none() {
+            request.way.pacing = pacing;
+        }
+        Ok(request)
+    }
+
+    /// Checks the command line of `flitcast broadcast`.
+    pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
+        let auto = args.algorithm == Some(BroadcastAlgorithm::Auto);
+        let named = args.algorithm.filter(|_| !auto);
+        let algorithm = args.algorithm.unwrap_or(BroadcastAlgorithm::Rounds);
+        let operation = algorithm.operation();
+        let unnamed = args.algorithm.is_none();
+        let mut ways = Ways::of(&args.round, unnamed, auto, operation.name());
+        if let (Some(ways), Some(_)) = (&mut ways, named) {
+            ways.candidates.retain(|it| it.operation == operation);
+        }
+        let asked = Asked {
+            root: args.from.map(|pe| ("--from", pe)),
+            lays: Some(algorithm),
+            ways,
+            ..Asked::new(args.round, SpanningArg::Broadcast, operation)
+        };
+        check(asked, |_| Ok(operation))
+    }
+
+    /// Checks the command line of `flitcast gossip`.
+    pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
+        let algorithm = args.algorithm;
+        let auto = algorithm.as_deref() == Some("auto");
+        across(
+            Ways::of(&args.round, algorithm.is_none(), auto, "gossip"),
+            args.round,
+            |topology| match algorithm.as_deref() {
+                None | Some("auto") => Ok(None),
+                Some(name) => gossip_ways::named(name, topology).map(Some),
+            },
+            (args.pacing.map(Pacing::from), args.ports),
+            [Gossip::Circulate, Gossip::Flood].map(Operation::Gossip),
+        )
+    }
+
+    /// Checks the command line of `flitcast exchange`.
+    pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
+        let name = "exchange";
+        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
+        let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
+        let named = algorithm.as_deref().and_then(|it| operation_by(name, it));
+        across(
+            Ways::of(&args.round, algorithm.is_none(), auto, name),
+            args.round,
+            |_| Ok(named),
+            (args.pacing.map(Pacing::from), args.ports),
+            [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
+        )
+    }
+}
+
+/// Creates a request for messages between any two PEs, by the best algorithm or by the named
+/// one. The default is the first of `usual` in a complete network, and else the second, which
+/// uses the tree.
+fn across(
+    ways: Option<Ways>,
+    round: RoundArgs,
+    named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
+    (pacing, ports): (Option<Pacing>, Option<Ports>),
+    usual: [Operation; 2],
+) -> Result<Request, Vec<RequestError>> {
+    let [among_all, over_tree] = usual;
+    let auto = ways.as_ref().is_some_and(|it| it.open == Open::Auto);
+    let asked = Asked {
+        ports,
+        ways,
+        ..Asked::new(round, SpanningArg::Broadcast, over_tree)
+    };
+    let mut request = check(asked, |topology| {
+        if pacing == Some(Pacing::Scheduled) {
+            return Err(RequestError::NoClock(over_tree.name()));
+        }
+        let usual = match topology.reaches_all() {
+            true => among_all,
+            false => over_tree,
+        };
+        let operation = named(topology)?.unwrap_or(usual);
+        let algorithm = operation.algorithm();
+        let works = candidates::check_reach(operation, topology);
+        works.map_err(|why| RequestError::Unfit { algorithm, why })?;
+        match ports == Some(Ports::Multi) && !auto && !operation.has_all_ports() {
+            true => Err(RequestError::OnePort(algorithm)),
+            false => Ok(operation),
+        }
+    })?;
+    request.way.pacing = pacing;
+    Ok(request)
+}

@@ -1,0 +1,88 @@
+//! The trees of a command line, of a size that one machine can run.
+
+use flitcast_node::system::descriptors;
+
+use super::ways::{Open, Ways};
+use crate::job::fault::RequestError;
+use crate::options::args::RoundArgs;
+use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::topology::Topology;
+
+/// Returns the trees of a command line, and what is to be chosen on them. Where nothing is named, a
+/// choice needs a network, and links whose values are known before they are measured.
+pub fn described(
+    args: &RoundArgs,
+    spanning: SpanningArg,
+    ways: Option<Ways>,
+) -> Result<(Vec<Topology>, Option<Ways>), Vec<RequestError>> {
+    let mut tree = args.transfer.tree.clone();
+    let Some(mut ways) = ways else {
+        return Ok((local_topologies(&tree, spanning)?, None));
+    };
+    if ways.open == Open::Unnamed {
+        let usual = local_topologies(&tree, spanning)?;
+        let places = usual[0].places();
+        let transfer = &args.transfer;
+        let are_known = !places.is_spread() || transfer.profile.is_some();
+        let has_lengths = !places.is_elsewhere() || args.input.is_none();
+        if usual[0].network.is_none() || !are_known || !has_lengths {
+            return Ok((usual, None));
+        }
+    }
+    if ways.open != Open::Tree {
+        tree.leave_open();
+    }
+    ways.any_tree = tree.is_auto();
+    Ok((local_topologies(&tree, spanning)?, Some(ways)))
+}
+
+/// Returns trees whose PEs can all be processes on this machine, all of one size.
+fn local_topologies(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Vec<Topology>, Vec<RequestError>> {
+    let offered = args.offered(spanning).map_err(|faults| {
+        let faults = faults.into_iter().map(RequestError::from);
+        faults.collect::<Vec<_>>()
+    })?;
+    check_size(&offered[0])?;
+    Ok(offered)
+}
+
+/// Returns a tree whose PEs can all be processes on this machine.
+pub fn local_topology(
+    args: &TreeArgs,
+    spanning: SpanningArg,
+) -> Result<Topology, Vec<RequestError>> {
+    let topology = args.topology(spanning).map_err(|faults| {
+        let faults = faults.into_iter().map(RequestError::from);
+        faults.collect::<Vec<_>>()
+    })?;
+    check_size(&topology)?;
+    Ok(topology)
+}
+
+/// Checks that one machine may run this number of processes.
+pub fn check_size(topology: &Topology) -> Result<(), Vec<RequestError>> {
+    let pes = topology.tree.len();
+    if pes > MAX_LOCAL_PES {
+        return Err(vec![RequestError::TooManyPes {
+            option: topology.option(),
+            spec: topology.name.clone(),
+            pes,
+        }]);
+    }
+    let needed = needed_descriptors(pes);
+    let have = descriptors::raised_to(needed);
+    match have < needed {
+        true => Err(vec![RequestError::TooFewDescriptors { pes, needed, have }]),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether the links of a cover are emulated on this machine, where each edge of the network has
+/// a separate one.
+pub fn emulates_own_links(args: &RoundArgs) -> bool {
+    args.cover && args.transfer.link.is_some() && args.transfer.tree.cluster.is_none()
+}

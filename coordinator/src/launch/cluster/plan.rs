@@ -1,0 +1,60 @@
+//! The parameters of a launch.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::{PeId, Tree};
+
+use crate::launch::log_args::LogArgs;
+use crate::launch::starter::Orders;
+use crate::observe::console::Console;
+use crate::site::guard::Guard;
+use crate::site::placement::{Launch, Placement};
+use crate::tuning::LAUNCH;
+
+/// The parameters of a launch.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchPlan<'a> {
+    /// Program that runs a PE.
+    pub program: &'a Path,
+    /// PEs to launch.
+    pub pes: &'a [PeId],
+    /// Tree of these PEs.
+    pub tree: &'a Tree,
+    /// Hosts and addresses of the PEs.
+    pub placement: &'a Placement,
+    /// Security of connections.
+    pub guard: &'a Guard,
+    /// Whether further clusters may follow this one.
+    pub again: bool,
+    /// Whether all PEs must join, or those that join in time are enough.
+    pub require_all: bool,
+    /// Whether the PEs must run commands, in this cluster or in one that follows.
+    pub commands: bool,
+    /// Logging of the processes that are started.
+    pub logs: &'a LogArgs,
+    /// Time limits.
+    pub timeouts: &'a Timeouts,
+}
+
+impl LaunchPlan<'_> {
+    /// Returns the parameters of a starter.
+    pub fn orders(&self, console: &Console) -> Orders {
+        let (port, wait) = match self.placement.launch {
+            Launch::Join { port, wait, .. } => (port, wait),
+            Launch::Local | Launch::Ssh(_) => (0, LAUNCH),
+        };
+        let place = |&pe: &PeId| (pe, self.placement.places[pe.index()].clone());
+        Orders {
+            program: self.program.to_owned(),
+            pes: self.pes.iter().map(place).collect(),
+            coordinator: SocketAddr::new(self.placement.coordinator, port),
+            guard: self.guard.clone(),
+            commands: self.commands,
+            wait,
+            logs: self.logs.clone(),
+            console: console.clone(),
+        }
+    }
+}

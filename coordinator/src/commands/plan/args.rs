@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
-use super::packets::{ControlArg, PacketArgs};
+use super::packet_args::{ControlArg, PacketArgs};
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::job::on_links::LinkArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};

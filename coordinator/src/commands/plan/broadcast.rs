@@ -9,8 +9,8 @@ use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
-use super::command::PlanError;
-use super::simulate::Played;
+use super::error::PlanError;
+use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
 use crate::options::pes::source;

@@ -10,7 +10,8 @@ use flitcast_proto::ops::timetable::Timetable;
 use super::args::{
     DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
-use super::command::{PlanError, topology_and_lengths};
+use super::asked::topology_and_lengths;
+use super::error::PlanError;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::flits::deal_flits;

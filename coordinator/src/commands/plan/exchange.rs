@@ -1,6 +1,5 @@
 //! `flitcast plan exchange`: every PE sends a different message to every other.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use flitcast_proto::PeId;
@@ -11,8 +10,8 @@ use flitcast_proto::ops::{
 };
 
 use super::args::PlanExchangeArgs;
-use super::command::PlanError;
-use super::simulate::Played;
+use super::error::PlanError;
+use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
@@ -20,13 +19,8 @@ use crate::ways::plan_limits::MOST_HOSTS_OF_ROUNDS;
 use crate::ways::tree_plans;
 use crate::ways::way::operation_by;
 
-/// Prints the plan, or returns all errors in the command line.
-pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    let plan = plan(args)?;
-    plan.write(args.print, out)
-}
-
-fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
+/// Returns the requested plan, or all errors in the command line.
+pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
     let topology = args.tree.topology(SpanningArg::Bfs);
     let lengths = args.flits.read().map_err(PlanError::from);
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);

@@ -10,60 +10,20 @@ use flitcast_proto::gossip::{
     Algorithm, Among, Arena, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
 };
 use flitcast_proto::on_links::of_gossip;
-use thiserror::Error;
 
 use super::args::PlanGossipArgs;
-use super::command::PlanError;
-use super::gossip_report::Report;
+use super::error::{GossipFault, PlanError};
+use super::gossip_plan::GossipPlan;
 use super::simulate::against_packets;
 use crate::job::on_links::OnLinks;
 use crate::job::prices::typed;
 use crate::options::flits::lengths_in_flits;
-use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::ports::Ports as PortsArg;
-use crate::options::prices::{PriceArgs, PriceError};
+use crate::options::prices::PriceArgs;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::ways::plan_limits::TooMuch;
-
-/// An error in the command line of a gossip on a network.
-#[derive(Debug, Error)]
-pub enum GossipFault {
-    /// The network is invalid, or has no planned gossip.
-    #[error(transparent)]
-    Network(#[from] GossipNetworkError),
-    /// The prices are invalid.
-    #[error(transparent)]
-    Prices(#[from] PriceError),
-    /// An option that only applies to trees.
-    #[error("{0} is for trees: a gossip on a --network has no root, and a port for each edge")]
-    OfTrees(&'static str),
-    /// A list with more or fewer lengths than there are PEs.
-    #[error(
-        "--lengths: {given} given, but {needed} needed: one for each PE from P0 to P{} (for the \
-         same everywhere, write equal:LENGTH)",
-        needed - 1
-    )]
-    Count {
-        /// The number of lengths in the list.
-        given: usize,
-        /// The number of PEs.
-        needed: usize,
-    },
-    /// Blocks whose total length would make sums inexact.
-    #[error("--lengths: the blocks have more than {MAX_FLITS} flits together")]
-    TooLong,
-    /// No algorithm has that name.
-    #[error("--algorithm: {0}")]
-    Name(#[from] NameError),
-}
-
-impl From<PriceError> for PlanError {
-    fn from(fault: PriceError) -> PlanError {
-        GossipFault::from(fault).into()
-    }
-}
 
 /// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
@@ -75,25 +35,19 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
     };
     let exact = |time| Exact::new(time, prices.unit.into());
     let on_links = on_links(args, &gossip, &algorithm).map_err(|fault| vec![fault.into()])?;
-    let report = Report {
+    let plan = GossipPlan {
         network: args.tree.network.as_deref().unwrap_or_default(),
         algorithm: algorithm.to_string(),
-        prices: &typed,
+        typed: &typed,
+        prices: &prices,
         cost,
         time: exact(prices.time(cost)),
         free_run: free_run(&gossip, &prices).map(exact),
         bound: gossip.bound(&prices),
-        on_links,
         gossip: &gossip,
     };
-    Ok(match args.print.format {
-        Format::Json => report.write_json(args.print.summary, out),
-        Format::Svg => {
-            let scene = report.scene(&prices).map_err(|fault| vec![fault])?;
-            out.write_all(scene.svg().as_bytes())
-        }
-        _ => out.write_all((report.text(args.print.summary) + &simulated).as_bytes()),
-    })
+    let written = plan.write(args.print, on_links, &simulated, out);
+    written.map_err(|fault| vec![fault])
 }
 
 /// Returns the time on the requested links. In a complete network, a PE has one port.

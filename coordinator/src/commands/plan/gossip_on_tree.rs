@@ -1,6 +1,5 @@
 //! Gossip over the edges of a tree.
 
-use std::io::{self, Write};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -10,8 +9,8 @@ use flitcast_proto::ops::{Gossip, Operation, blocks};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanGossipArgs;
-use super::command::PlanError;
-use super::simulate::Played;
+use super::error::PlanError;
+use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
@@ -50,13 +49,9 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Prints the plan, or returns all errors in the command line.
-pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    let plan = plan(args)?;
-    plan.write(args.print, out)
-}
-
-fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
+/// Returns the requested plan, or all errors in the command line.
+pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
+    args.prices.check_absent()?;
     let topology = args.tree.topology(SpanningArg::Bfs);
     let lengths = lengths_of_all_in_flits(&args.lengths);
     let algorithm = args.algorithm.parse::<Algorithm>();

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 
 use flitcast_proto::schedule::order_search::{self, Hop, MOST_HOPS, Ordered};
 use flitcast_proto::{PeId, Tree};
-use serde::Serialize;
 
-use super::args::PlanScatterArgs;
-use super::command::{PlanError, topology_and_lengths};
+use super::args::{PlanScatterArgs, PrintArgs};
+use super::asked::topology_and_lengths;
+use super::error::PlanError;
+use super::report::{PlanReport, each, proof};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
@@ -65,10 +66,7 @@ pub fn scatter(
         found,
         unit,
     };
-    Ok(match args.plan.format {
-        Format::Json => report.write_json(args.plan.summary, out),
-        _ => out.write_all(report.text(args.plan.summary).as_bytes()),
-    })
+    Ok(report.write(args.plan.print(), out))
 }
 
 /// The unit of a tick.
@@ -127,82 +125,46 @@ struct Report<'a> {
     unit: Unit,
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
-    operation: &'static str,
-    algorithm: &'static str,
-    pes: usize,
-    /// `steps` or `ns`, of all times.
-    unit: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flit_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lengths: Option<&'a [u64]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<Vec<u32>>,
-    time: u64,
-    farthest_first_time: u64,
-    bound: u64,
-    proof: String,
-}
-
 impl Report<'_> {
-    /// Returns `optimal`, or the distance from the bound.
-    fn proof(&self) -> String {
-        match self.found.time - self.found.bound {
-            0 => "optimal".to_owned(),
-            over => format!("gap {:.1}%", over as f64 * 100.0 / self.found.bound as f64),
-        }
-    }
-
-    fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        let found = &self.found;
-        let (unit, flit_bytes) = match self.unit {
-            Unit::Step => ("steps", None),
-            Unit::Nanosecond => ("ns", Some(FLIT_BYTES)),
+    /// Prints the order in the requested format.
+    fn write(&self, print: PrintArgs, out: &mut dyn Write) -> io::Result<()> {
+        let (found, tree) = (&self.found, self.tree);
+        let (unit, flit_bytes, of) = match self.unit {
+            Unit::Step => ("steps", None, ""),
+            Unit::Nanosecond => ("ns", Some(FLIT_BYTES), " of 64 KiB"),
         };
-        let json = Json {
-            operation: "scatter",
-            algorithm: "search",
-            pes: self.tree.len(),
-            unit,
-            flit_bytes,
-            lengths: (!summary).then_some(self.flits),
-            order: (!summary).then(|| found.order.iter().map(|pe| pe.0).collect()),
-            time: found.time,
-            farthest_first_time: found.farthest_first,
-            bound: found.bound,
-            proof: self.proof(),
-        };
-        serde_json::to_writer(&mut *out, &json)?;
-        out.write_all(b"\n")
-    }
-
-    fn text(&self, summary: bool) -> String {
-        let found = &self.found;
+        let proof = proof(found.time, found.bound);
+        let heading = format!("scatter on {} by search", self.name);
+        let mut report = PlanReport::new(heading, print).below_table(16);
+        report.field("operation", "scatter");
+        report.field("algorithm", "search");
+        report.field("pes", tree.len());
+        report.field("unit", unit);
+        report.optional("flit_bytes", flit_bytes);
+        report.detail("lengths", Some(self.flits));
+        let order = each(|| found.order.iter().map(|pe| pe.0));
+        report.detail("order", Some(order));
+        report.field("time", found.time);
+        report.field("farthest_first_time", found.farthest_first);
+        report.field("bound", found.bound);
+        report.field("proof", &proof);
         let time = |ticks: u64| match self.unit {
             Unit::Step => counted(ticks, "step", "steps"),
             Unit::Nanosecond => Nanos(ticks).to_string(),
         };
-        let of = match self.unit {
-            Unit::Step => "",
-            Unit::Nanosecond => " of 64 KiB",
-        };
-        let order = match summary {
-            true => String::new(),
-            false => format!("  order           {}\n", names(&found.order)),
-        };
-        format!(
-            "scatter on {} by search\n  PEs             {}\n  messages        {} nonnull, {}{of} \
-             together\n{order}  time            {}\n  farthest first  {}\n  bound           {}: {}\n",
-            self.name,
-            self.tree.len(),
-            found.order.len(),
-            counted(self.flits.iter().sum(), "flit", "flits"),
-            time(found.time),
-            time(found.farthest_first),
-            time(found.bound),
-            self.proof(),
-        )
+        report.line("PEs", tree.len().to_string());
+        let nonnull = found.order.len();
+        let flits = counted(self.flits.iter().sum(), "flit", "flits");
+        report.line(
+            "messages",
+            format!("{nonnull} nonnull, {flits}{of} together"),
+        );
+        if !print.summary {
+            report.line("order", names(&found.order));
+        }
+        report.line("time", time(found.time));
+        report.line("farthest first", time(found.farthest_first));
+        report.line("bound", format!("{}: {proof}", time(found.bound)));
+        report.write(out)
     }
 }

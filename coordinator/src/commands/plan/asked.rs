@@ -6,7 +6,8 @@ use flitcast_proto::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanRoundArgs};
-use super::error::PlanError;
+use super::error::{PlanError, PlanErrors};
+use super::report::PlanReport;
 use crate::options::flits::{deal_flits, lengths_in_flits};
 use crate::options::order::OrderFault;
 use crate::options::tree::SpanningArg;
@@ -25,15 +26,21 @@ pub struct AskedPlan {
 
 impl AskedPlan {
     /// Returns the tree and the lengths, or all errors in both.
-    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, Vec<PlanError>> {
+    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, PlanErrors> {
         let (topology, lengths) = topology_and_lengths(args, spanning)?;
         let tree = Arc::new(topology.tree);
-        let flits = deal_flits(&lengths, &tree).map_err(|fault| vec![fault.into()])?;
+        let flits = deal_flits(&lengths, &tree)?;
         Ok(AskedPlan {
             name: topology.name,
             tree,
             flits,
         })
+    }
+
+    /// Adds the size of the tree and of the messages to a report.
+    pub fn figures(&self, report: &mut PlanReport<'_>) {
+        let nonnull = self.flits.iter().filter(|&&flits| flits > 0).count();
+        report.size(&self.tree, nonnull, self.flits.iter().sum());
     }
 }
 
@@ -41,16 +48,11 @@ impl AskedPlan {
 pub fn topology_and_lengths(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
-) -> Result<(Topology, Lengths), Vec<PlanError>> {
-    let lengths = lengths_in_flits(&args.lengths);
-    match (args.tree.topology(spanning), lengths) {
-        (Ok(topology), Ok(lengths)) => Ok((topology, lengths)),
-        (topology, lengths) => {
-            let faults = topology.err().unwrap_or_default().into_iter();
-            let lengths = lengths.err().map(PlanError::from);
-            Err(faults.map(PlanError::from).chain(lengths).collect())
-        }
-    }
+) -> Result<(Topology, Lengths), PlanErrors> {
+    let mut faults = PlanErrors::default();
+    let topology = faults.take(args.tree.topology(spanning));
+    let lengths = faults.take(lengths_in_flits(&args.lengths));
+    topology.zip(lengths).ok_or(faults)
 }
 
 /// Returns the destinations of the nonnull messages in this order, and its name.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanScatterArgs};
-use super::error::PlanError;
+use super::error::{PlanError, PlanErrors};
 use super::{
     broadcast, cover, exchange, gossip_on_network, gossip_on_tree, ordered, packets, scatter_from,
     steps,
@@ -11,11 +11,15 @@ use super::{
 use crate::options::ports::Ports;
 
 /// The result of printing a plan, or all errors in the command line.
-type Printed = Result<io::Result<()>, Vec<PlanError>>;
+type Printed = Result<io::Result<()>, PlanErrors>;
 
 /// Prints the plan, or returns all errors in the command line.
-pub fn run(args: PlanArgs, out: &mut dyn Write) -> Printed {
-    let (plan, print) = match &args.operation {
+pub fn run(args: PlanArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+    plan(&args.operation, out).map_err(|faults| faults.0)
+}
+
+fn plan(operation: &PlanOperation, out: &mut dyn Write) -> Printed {
+    let (plan, print) = match operation {
         PlanOperation::Scatter(args) => return scatter(args, out),
         PlanOperation::Gather(args) => return gather(args, out),
         PlanOperation::Gossip(args) if args.tree.network.is_some() => {
@@ -26,32 +30,30 @@ pub fn run(args: PlanArgs, out: &mut dyn Write) -> Printed {
         PlanOperation::Broadcast(args) if args.cover => (cover::broadcast(args)?, args.print),
         PlanOperation::Broadcast(args) => (broadcast::plan(args)?, args.print),
     };
-    plan.write(print, out).map_err(|fault| vec![fault])
+    Ok(plan.write(print, out)?)
 }
 
 fn scatter(args: &PlanScatterArgs, out: &mut dyn Write) -> Printed {
-    let print = args.plan.print();
+    let print = args.plan.print;
     if let Some(cost) = args.packets.setup {
         return packets::scatter(args, cost, out);
     }
-    let written = if args.plan.cover {
-        cover::scatter(args)?.write(print, out)
+    if args.plan.cover {
+        Ok(cover::scatter(args)?.write(print, out)?)
     } else if args.from.is_some() || args.ports == Ports::Multi {
-        scatter_from::plan(args)?.write(print, out)
+        Ok(scatter_from::plan(args)?.write(print, out)?)
     } else if let Some(Order::Search(nodes)) = args.order {
-        return ordered::scatter(args, nodes, out);
+        ordered::scatter(args, nodes, out)
     } else {
-        steps::scatter(args)?.write(print, out)
-    };
-    written.map_err(|fault| vec![fault])
+        Ok(steps::scatter(args)?.write(print, out)?)
+    }
 }
 
 fn gather(args: &PlanGatherArgs, out: &mut dyn Write) -> Printed {
-    let print = args.plan.print();
-    let written = match args.packets.setup {
-        Some(cost) => return packets::gather(args, cost, out),
-        None if args.plan.cover => cover::gather(args)?.write(print, out),
-        None => steps::gather(args)?.write(print, out),
-    };
-    written.map_err(|fault| vec![fault])
+    let print = args.plan.print;
+    match args.packets.setup {
+        Some(cost) => packets::gather(args, cost, out),
+        None if args.plan.cover => Ok(cover::gather(args)?.write(print, out)?),
+        None => Ok(steps::gather(args)?.write(print, out)?),
+    }
 }

@@ -171,3 +171,39 @@ impl From<PriceError> for PlanError {
         GossipFault::from(fault).into()
     }
 }
+
+/// All errors in the command line of a plan.
+#[derive(Debug, Default)]
+pub struct PlanErrors(pub Vec<PlanError>);
+
+impl<E: Into<PlanError>> From<E> for PlanErrors {
+    fn from(error: E) -> PlanErrors {
+        PlanErrors(vec![error.into()])
+    }
+}
+
+impl<E: Into<PlanError>> From<Vec<E>> for PlanErrors {
+    fn from(errors: Vec<E>) -> PlanErrors {
+        PlanErrors(errors.into_iter().map(Into::into).collect())
+    }
+}
+
+impl PlanErrors {
+    /// Returns the value, or adds its errors to the others.
+    pub fn take<T, E: Into<PlanErrors>>(&mut self, read: Result<T, E>) -> Option<T> {
+        read.map_err(|errors| self.0.extend(errors.into().0)).ok()
+    }
+
+    /// Adds an error if there is one.
+    pub fn add(&mut self, error: Option<impl Into<PlanError>>) {
+        self.0.extend(error.map(Into::into));
+    }
+
+    /// Returns these errors, if there are any.
+    pub fn check(self) -> Result<(), PlanErrors> {
+        match self.0.is_empty() {
+            true => Ok(()),
+            false => Err(self),
+        }
+    }
+}

@@ -3,10 +3,10 @@
 use flitcast_proto::PeId;
 use flitcast_proto::exact::Exact;
 
-use super::bands::{add, setup};
+use super::bands::Bands;
 use super::error::PlanError;
 use super::gossip_plan::GossipPlan;
-use super::svg::crossings::{Band, Crossings};
+use super::svg::crossings::Crossings;
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
 use crate::text::figures::decimal;
@@ -29,7 +29,7 @@ impl GossipPlan<'_> {
         let pes = gossip.arena.pes();
         let at = |time| Exact::new(time, prices.unit.into()).to_f64();
         let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
-        let (mut bands, mut phases, mut now) = (Vec::new(), Vec::new(), 0);
+        let (mut bands, mut phases, mut now) = (Bands::default(), Vec::new(), 0);
         for step in gossip.steps() {
             // In a complete network the packets of a PE follow each other.
             let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
@@ -45,22 +45,14 @@ impl GossipPlan<'_> {
                     begin
                 });
                 if ready > now {
-                    add(&mut bands, setup(from, to, [at(now), at(ready)]))?;
+                    bands.add_setup([from, to], [at(now), at(ready)])?;
                 }
                 for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
                     let pe = piece.message.pe();
                     let takes = flits_take(piece.flits);
-                    let [out, into] = ends.map(|begin| [at(begin), at(begin + takes)]);
+                    let spans = ends.map(|begin| [at(begin), at(begin + takes)]);
                     ends = ends.map(|begin| begin + takes);
-                    let band = Band {
-                        class: Some(pe.index()),
-                        name: pe.to_string(),
-                        from,
-                        to,
-                        out,
-                        into,
-                    };
-                    add(&mut bands, band)?;
+                    bands.add((pe.index(), pe.to_string()), [from, to], spans)?;
                 }
             }
             now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());
@@ -97,7 +89,7 @@ impl GossipPlan<'_> {
                 is_multi_port,
                 classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
                 what: "flits of one block: a bar where they come",
-                bands,
+                bands: bands.0,
             }),
         })
     }

@@ -8,7 +8,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::args::{PlanScatterArgs, PrintArgs};
 use super::asked::topology_and_lengths;
-use super::error::PlanError;
+use super::error::{PlanError, PlanErrors};
 use super::report::{PlanReport, each, proof};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
@@ -26,38 +26,34 @@ pub fn scatter(
     args: &PlanScatterArgs,
     nodes: u64,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
+) -> Result<io::Result<()>, PlanErrors> {
     let mut unfit = Vec::new();
-    if args.plan.simulate {
+    if args.plan.print.simulate {
         unfit.push("search does not go with --simulate: leave it out".to_owned());
     }
-    if args.plan.links.link.is_some() {
+    if args.plan.print.links.link.is_some() {
         unfit.push("search has the links of the tree file: leave out --link".to_owned());
     }
-    if args.plan.format == Format::Svg {
+    if args.plan.print.format == Format::Svg {
         unfit.push("what search finds is printed as a table or json, not drawn".to_owned());
     }
-    let mut faults: Vec<PlanError> = unfit.into_iter().map(PlanError::Order).collect();
-    let (topology, lengths) = match topology_and_lengths(&args.plan, SpanningArg::Bfs) {
-        Ok(asked) => asked,
-        Err(more) => return Err(faults.into_iter().chain(more).collect()),
+    let mut faults = PlanErrors(unfit.into_iter().map(PlanError::Order).collect());
+    let asked = faults.take(topology_and_lengths(&args.plan, SpanningArg::Bfs));
+    let Some((topology, lengths)) = asked else {
+        return Err(faults);
     };
-    let flits = deal_flits(&lengths, &topology.tree).map_err(PlanError::from);
-    let hops = hops(&topology).map_err(PlanError::Order);
-    let (flits, (hops, unit)) = match (flits, hops) {
-        (Ok(flits), Ok(hops)) if faults.is_empty() => (flits, hops),
-        (flits, hops) => {
-            faults.extend(flits.err());
-            faults.extend(hops.err());
-            return Err(faults);
-        }
+    let flits = faults.take(deal_flits(&lengths, &topology.tree));
+    let hops = faults.take(hops(&topology).map_err(PlanError::Order));
+    let (Some(flits), Some((hops, unit)), []) = (flits, hops, &faults.0[..]) else {
+        return Err(faults);
     };
     let tree = &topology.tree;
     let Some(found) = order_search::search(tree, &flits, &hops, nodes) else {
-        return Err(vec![PlanError::Order(format!(
+        let why = format!(
             "search is for messages that cross {MOST_HOPS} links together at most, in less than \
              some decades: take fewer PEs, or fewer flits"
-        ))]);
+        );
+        return Err(PlanError::Order(why).into());
     };
     let report = Report {
         name: &topology.name,
@@ -66,7 +62,7 @@ pub fn scatter(
         found,
         unit,
     };
-    Ok(report.write(args.plan.print(), out))
+    Ok(report.write(args.plan.print, out))
 }
 
 /// The unit of a tick.

@@ -12,7 +12,7 @@ use flitcast_proto::packets::{self, Method, Split};
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, order_of};
-use super::error::PlanError;
+use super::error::{PlanError, PlanErrors};
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_plan::{CertifiedPlan, PlanInPackets};
 use crate::options::args::GatherAlgorithm;
@@ -25,53 +25,36 @@ pub fn scatter(
     args: &PlanScatterArgs,
     cost: LinkCost,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    let mut unfit = unfit(&args.plan, args.ports);
-    if args.from.is_some() {
-        unfit.push("--from");
-    }
-    let mut faults = left_out(unfit);
-    if let Some(Packets::Cap(_)) = args.packets.packets {
-        faults.push(PlanError::Packets(
+) -> Result<io::Result<()>, PlanErrors> {
+    let mut faults = left_out(&args.plan, args.ports, &[(args.from.is_some(), "--from")]);
+    let why = match (&args.packets.packets, &args.order) {
+        (Some(Packets::Cap(_)), _) => Some(
             "cap:C is for a gather by certification: auto, mixed, COUNT, sizes:S1,S2,.. or \
-             sequence:PExFLITS,.."
-                .to_owned(),
-        ));
-    }
-    let is_in_order = matches!(
-        args.packets.packets,
-        Some(Packets::Split(Split::Sizes(_) | Split::Sequence(_)))
-    );
-    if is_in_order && args.order.is_some() {
-        faults.push(PlanError::Packets(
-            "sizes and sequence say in which order packets leave: leave out --order".to_owned(),
-        ));
-    }
-    if let (Some(Packets::Mixed), Some(_)) = (&args.packets.packets, &args.order) {
-        faults.push(PlanError::Packets(
-            "mixed packets have their own order: leave out --order".to_owned(),
-        ));
-    }
-    if let (Some(Packets::Split(Split::Count(_))), Some(Order::Search(_))) =
-        (&args.packets.packets, &args.order)
-    {
-        faults.push(PlanError::Packets(
-            "--order search chooses the packets, too: leave out either".to_owned(),
-        ));
-    }
+             sequence:PExFLITS,..",
+        ),
+        (Some(Packets::Split(Split::Sizes(_) | Split::Sequence(_))), Some(_)) => {
+            Some("sizes and sequence say in which order packets leave: leave out --order")
+        }
+        (Some(Packets::Mixed), Some(_)) => {
+            Some("mixed packets have their own order: leave out --order")
+        }
+        (Some(Packets::Split(Split::Count(_))), Some(Order::Search(_))) => {
+            Some("--order search chooses the packets, too: leave out either")
+        }
+        _ => None,
+    };
+    faults.add(why.map(|why| PlanError::Packets(why.to_owned())));
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let order = match &args.order {
         None | Some(Order::Search(_)) => None,
-        Some(order) => {
-            Some(order_of(&asked.tree, &asked.flits, order).map_err(|fault| vec![fault])?)
-        }
+        Some(order) => Some(order_of(&asked.tree, &asked.flits, order)?),
     };
     let nodes = match args.order {
         Some(Order::Search(nodes)) => Some(nodes),
         _ => args.packets.search,
     };
     let report = in_packets("scatter", &args.packets, nodes, &asked, cost, order)?;
-    report.write(args.plan.print(), out)
+    report.write(args.plan.print, out)
 }
 
 /// Prints the plan of a gather, or returns all errors in the command line.
@@ -79,21 +62,22 @@ pub fn gather(
     args: &PlanGatherArgs,
     cost: LinkCost,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    let mut unfit = unfit(&args.plan, args.ports);
-    if args.sync.is_some() {
-        unfit.push("--sync");
-    }
-    if args.order.is_some() {
-        unfit.push("--order");
-    }
-    match args.algorithm {
-        Some(GatherAlgorithm::Certification) => certified(args, cost, unfit, out),
-        other if args.control.is_some() => {
-            unfit.push("--control, which is for --algorithm certification");
-            mirrored(args, cost, other, left_out(unfit), out)
-        }
-        other => mirrored(args, cost, other, left_out(unfit), out),
+) -> Result<io::Result<()>, PlanErrors> {
+    let certifies = matches!(args.algorithm, Some(GatherAlgorithm::Certification));
+    let control = "--control, which is for --algorithm certification";
+    let faults = left_out(
+        &args.plan,
+        args.ports,
+        &[
+            (args.sync.is_some(), "--sync"),
+            (args.order.is_some(), "--order"),
+            (certifies && args.packets.search.is_some(), "--search"),
+            (!certifies && args.control.is_some(), control),
+        ],
+    );
+    match certifies {
+        true => certified(args, cost, faults, out),
+        false => mirrored(args, cost, faults, out),
     }
 }
 
@@ -101,46 +85,38 @@ pub fn gather(
 fn mirrored(
     args: &PlanGatherArgs,
     cost: LinkCost,
-    unfit: Option<GatherAlgorithm>,
-    mut faults: Vec<PlanError>,
+    mut faults: PlanErrors,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    faults.extend(unfit.map(|algorithm| {
-        PlanError::Unfit {
+) -> Result<io::Result<()>, PlanErrors> {
+    let why = "with --setup, a gather is planned by certification or, without --algorithm, as the \
+               mirror of a scatter";
+    faults.add(args.algorithm.map(|algorithm| PlanError::Unfit {
         algorithm: typed(&algorithm),
-        why: "with --setup, a gather is planned by certification or, without --algorithm, as the \
-              mirror of a scatter"
-            .to_owned(),
-    }
+        why: why.to_owned(),
     }));
-    if let Some(Packets::Cap(_)) = args.packets.packets {
-        faults.push(PlanError::Packets(
-            "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it"
-                .to_owned(),
-        ));
-    }
+    let why =
+        "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it";
+    let has_cap = matches!(args.packets.packets, Some(Packets::Cap(_)));
+    faults.add(has_cap.then(|| PlanError::Packets(why.to_owned())));
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let nodes = args.packets.search;
     let report = in_packets("gather", &args.packets, nodes, &asked, cost, None)?;
-    report.write(args.plan.print(), out)
+    report.write(args.plan.print, out)
 }
 
 /// Plans a gather whose lengths P0 does not know beforehand.
 fn certified(
     args: &PlanGatherArgs,
     cost: LinkCost,
-    mut unfit: Vec<&'static str>,
+    mut faults: PlanErrors,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    if args.packets.search.is_some() {
-        unfit.push("--search");
-    }
-    let mut faults = left_out(unfit);
-    if let Some(Packets::Split(_) | Packets::Mixed) = args.packets.packets {
-        faults.push(PlanError::Packets(
-            "certification has one cap for all messages: auto or cap:C".to_owned(),
-        ));
-    }
+) -> Result<io::Result<()>, PlanErrors> {
+    let why = "certification has one cap for all messages: auto or cap:C";
+    let is_cut = matches!(
+        args.packets.packets,
+        Some(Packets::Split(_) | Packets::Mixed)
+    );
+    faults.add(is_cut.then(|| PlanError::Packets(why.to_owned())));
     let asked = asked(&args.plan, SpanningArg::Broadcast, faults)?;
     let (tree, flits) = (&asked.tree, &asked.flits);
     let control = match args.control {
@@ -151,7 +127,7 @@ fn certified(
         Some(Packets::Cap(cap)) => certification::plan(tree, flits, cost, control, cap),
         _ => certification::plan_best_cap(tree, flits, cost, control),
     };
-    let certified = certified.map_err(|fault| vec![told(fault)])?;
+    let certified = certified.map_err(told)?;
     // On a tree for which no bound is computed, none is reported.
     let mirror = packets::plan(tree, flits, cost, 0).ok();
     let report = CertifiedPlan {
@@ -160,44 +136,33 @@ fn certified(
         certified,
         bound: mirror.map(|mirror| mirror.bound),
     };
-    report.write(args.plan.print(), out)
+    report.write(args.plan.print, out)
 }
 
-/// Returns the options that only apply to plans in steps.
-fn unfit(args: &PlanRoundArgs, ports: Ports) -> Vec<&'static str> {
-    let mut unfit = Vec::new();
-    if ports == Ports::Multi {
-        unfit.push("--ports multi");
-    }
-    if args.simulate {
-        unfit.push("--simulate");
-    }
-    if args.links.link.is_some() {
-        unfit.push("--link");
-    }
-    unfit
-}
-
-fn left_out(unfit: Vec<&'static str>) -> Vec<PlanError> {
-    match unfit.is_empty() {
-        true => Vec::new(),
-        false => vec![PlanError::NotInPackets(unfit.join(", "))],
-    }
+/// Returns an error that names the given options that only apply to plans in steps.
+fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> PlanErrors {
+    let options = [
+        (ports == Ports::Multi, "--ports multi"),
+        (args.print.simulate, "--simulate"),
+        (args.print.links.link.is_some(), "--link"),
+    ];
+    let given = options.iter().chain(more).filter(|(given, _)| *given);
+    let given: Vec<&str> = given.map(|(_, option)| *option).collect();
+    let mut faults = PlanErrors::default();
+    faults.add((!given.is_empty()).then(|| PlanError::NotInPackets(given.join(", "))));
+    faults
 }
 
 /// Returns the tree and the lengths, unless there is an error in them or there was one before.
 fn asked(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
-    mut faults: Vec<PlanError>,
-) -> Result<AskedPlan, Vec<PlanError>> {
-    match AskedPlan::of(args, spanning) {
-        Ok(asked) if faults.is_empty() => Ok(asked),
-        Ok(_) => Err(faults),
-        Err(more) => {
-            faults.extend(more);
-            Err(faults)
-        }
+    mut faults: PlanErrors,
+) -> Result<AskedPlan, PlanErrors> {
+    let asked = faults.take(AskedPlan::of(args, spanning));
+    match (asked, &faults.0[..]) {
+        (Some(asked), []) => Ok(asked),
+        _ => Err(faults),
     }
 }
 
@@ -208,7 +173,7 @@ fn in_packets<'a>(
     asked: &'a AskedPlan,
     cost: LinkCost,
     order: Option<(Vec<PeId>, &'static str)>,
-) -> Result<PlanInPackets<'a>, Vec<PlanError>> {
+) -> Result<PlanInPackets<'a>, PlanError> {
     let (tree, flits) = (&asked.tree, &asked.flits);
     let given = order.as_ref().map(|(order, _)| &order[..]);
     let plan = match (&args.packets, given) {
@@ -219,21 +184,18 @@ fn in_packets<'a>(
         }
         _ => packets::plan(tree, flits, cost, nodes.unwrap_or(DEFAULT_NODES)),
     };
-    let unplanned = packets::unplanned(tree, flits, cost);
-    match (plan, unplanned) {
-        (Ok(plan), Ok(unplanned)) => Ok(PlanInPackets {
-            operation,
-            asked,
-            cost,
-            method: match order {
-                Some((_, name)) => name,
-                None => method(plan.method),
-            },
-            plan,
-            unplanned,
-        }),
-        (Err(fault), _) | (_, Err(fault)) => Err(vec![told(fault)]),
-    }
+    let plan = plan.map_err(told)?;
+    Ok(PlanInPackets {
+        operation,
+        asked,
+        cost,
+        method: match order {
+            Some((_, name)) => name,
+            None => method(plan.method),
+        },
+        plan,
+        unplanned: packets::unplanned(tree, flits, cost).map_err(told)?,
+    })
 }
 
 /// Returns how a sequence was found, as in JSON.

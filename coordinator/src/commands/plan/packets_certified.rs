@@ -9,7 +9,7 @@ use flitcast_proto::packets::certification::Stream;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
-use super::error::PlanError;
+use super::error::PlanErrors;
 use super::packets_plan::CertifiedPlan;
 use super::packets_report::{MOST_ROWS, UNIT, exact, more, parents};
 use super::report::{PlanReport, each};
@@ -26,18 +26,16 @@ impl CertifiedPlan<'_> {
         &self,
         print: PrintArgs,
         out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<PlanError>> {
+    ) -> Result<io::Result<()>, PlanErrors> {
         let mut report = PlanReport::new(self.heading(), print).below_table(14);
         self.fields(&mut report);
         self.figures(&mut report);
-        let drawn = report
-            .table(|| {
-                let rows = self.asked.tree.count() - 1;
-                let more = more(rows.saturating_sub(MOST_ROWS) as u64, "PE", "PEs");
-                Ok(lines(self.table(), 1) + &more)
-            })
-            .and_then(|()| report.scene(self.asked.tree.len(), || self.scene()));
-        drawn.map_err(|fault| vec![fault])?;
+        report.table(|| {
+            let rows = self.asked.tree.count() - 1;
+            let more = more(rows.saturating_sub(MOST_ROWS) as u64, "PE", "PEs");
+            Ok(lines(self.table(), 1) + &more)
+        })?;
+        report.scene(self.asked.tree.len(), || self.scene())?;
         Ok(report.write(out))
     }
 

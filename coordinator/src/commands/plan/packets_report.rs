@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::PrintArgs;
 use super::asked::AskedPlan;
-use super::error::PlanError;
+use super::error::{PlanError, PlanErrors};
 use super::packets_plan::PlanInPackets;
 use super::report::{PlanReport, each, proof};
 use crate::options::format::Format;
@@ -55,21 +55,17 @@ impl PlanInPackets<'_> {
         &self,
         print: PrintArgs,
         out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<PlanError>> {
+    ) -> Result<io::Result<()>, PlanErrors> {
         let listed = match print.format {
-            _ if print.summary => Ok(Vec::new()),
-            Format::Json => self.listed(usize::MAX),
-            Format::Svg => Ok(Vec::new()),
-            _ => self.listed(MOST_ROWS),
+            Format::Json if !print.summary => self.listed(usize::MAX)?,
+            Format::Table if !print.summary => self.listed(MOST_ROWS)?,
+            _ => Vec::new(),
         };
-        let listed = listed.map_err(|fault| vec![fault])?;
         let mut report = PlanReport::new(self.heading(), print).below_table(14);
         self.fields(&mut report, &listed);
         self.figures(&mut report);
-        let drawn = report
-            .table(|| Ok(self.table(&listed)))
-            .and_then(|()| report.scene(self.asked.tree.len(), || self.scene()));
-        drawn.map_err(|fault| vec![fault])?;
+        report.table(|| Ok(self.table(&listed)))?;
+        report.scene(self.asked.tree.len(), || self.scene())?;
         Ok(report.write(out))
     }
 
@@ -225,18 +221,5 @@ pub fn more(rows: u64, one: &str, many: &str) -> String {
             let more = counted(rows, &one, &many);
             format!("  and {more}: --format json lists them all\n")
         }
-    }
-}
-
-impl AskedPlan {
-    /// Adds the size of a tree and of its messages to the figures.
-    pub fn figures(&self, report: &mut PlanReport<'_>) {
-        let depth = self.tree.pes().map(|pe| self.tree.depth(pe)).max();
-        let depth = depth.unwrap_or(0);
-        report.line("PEs", format!("{}, depth {depth}", self.tree.len()));
-        let nonnull = self.flits.iter().filter(|&&flits| flits > 0).count();
-        let total: u64 = self.flits.iter().sum();
-        let messages = format!("{nonnull} nonnull, {total} flits together");
-        report.line("messages", messages);
     }
 }

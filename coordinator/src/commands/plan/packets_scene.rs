@@ -7,51 +7,13 @@ use flitcast_proto::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
 use super::asked::AskedPlan;
-use super::bands::{add, setup};
+use super::bands::Bands;
 use super::error::PlanError;
 use super::packets_plan::{CertifiedPlan, PlanInPackets};
-use super::svg::crossings::{Band, Crossings};
+use super::svg::crossings::Crossings;
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
 use crate::text::words::counted;
-
-/// A packet on a link: its set-up and its payload.
-struct Crossing {
-    class: usize,
-    name: String,
-    from: PeId,
-    to: PeId,
-    begin: f64,
-    /// The end of the set-up,
-    ready: f64,
-    /// and the end of the packet.
-    end: f64,
-}
-
-impl Crossing {
-    fn add(self, bands: &mut Vec<Band>) -> Result<(), PlanError> {
-        let Crossing {
-            from,
-            to,
-            begin,
-            ready,
-            end,
-            ..
-        } = self;
-        if ready > begin {
-            add(bands, setup(from, to, [begin, ready]))?;
-        }
-        let band = Band {
-            class: Some(self.class),
-            name: self.name,
-            from,
-            to,
-            out: [ready, end],
-            into: [ready, end],
-        };
-        add(bands, band)
-    }
-}
 
 /// Returns the sheet of a plan in packets, without title and summary.
 fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {
@@ -82,31 +44,27 @@ impl PlanInPackets<'_> {
         let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
         let mut timetable = Timetable::new(tree, cost);
-        let mut bands = Vec::new();
+        let mut bands = Bands::default();
         for run in &self.plan.sequence {
             let mut stops: Vec<PeId> = way(tree, run.pe).into_iter().map(PeId).collect();
             stops.push(run.pe);
             for _ in 0..run.packets {
                 let crossed = timetable.dispatch(run).links;
                 for (link, [begin, end]) in stops.windows(2).zip(crossed) {
-                    let ([from, to], [begin, end]) = match self.is_gather() {
+                    let (ends, [begin, end]) = match self.is_gather() {
                         false => ([link[0], link[1]], [begin, end]),
                         true => ([link[1], link[0]], [whole - end, whole - begin]),
                     };
-                    let at = |time| cost.exact(time).to_f64();
+                    let [begin, ready, end] =
+                        [begin, begin + cost.setup, end].map(|time| cost.exact(time).to_f64());
+                    if ready > begin {
+                        bands.add_setup(ends, [begin, ready])?;
+                    }
                     let is_on = |part: &Part| tree.depth(part.pe) >= tree.depth(link[1]);
                     let on_link = run.parts().filter(is_on);
                     let names: Vec<String> = on_link.map(|it| format!("M{}", it.pe.0)).collect();
-                    let crossing = Crossing {
-                        class: places[&run.pe],
-                        name: names.join("+"),
-                        from,
-                        to,
-                        begin: at(begin),
-                        ready: at(begin + cost.setup),
-                        end: at(end),
-                    };
-                    crossing.add(&mut bands)?;
+                    let band = (places[&run.pe], names.join("+"));
+                    bands.add(band, ends, [[ready, end]; 2])?;
                 }
             }
         }
@@ -127,7 +85,7 @@ impl PlanInPackets<'_> {
                 is_multi_port: false,
                 classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
                 what: "packet of message Mi: a bar where it comes",
-                bands,
+                bands: bands.0,
             }),
         })
     }
@@ -146,19 +104,11 @@ impl CertifiedPlan<'_> {
             at: at(time),
             name: name.to_owned(),
         };
-        let mut bands = Vec::new();
+        let mut bands = Bands::default();
         for Stream { pe, start, end, .. } in &self.certified.streams {
             if let Some(to) = tree.parent(*pe) {
-                let span = [*start, *end].map(at);
-                let stream = Band {
-                    class: Some(pe.index()),
-                    name: pe.to_string(),
-                    from: *pe,
-                    to,
-                    out: span,
-                    into: span,
-                };
-                add(&mut bands, stream)?;
+                let stream = (pe.index(), pe.to_string());
+                bands.add(stream, [*pe, to], [[*start, *end].map(at); 2])?;
             }
         }
         Ok(Scene {
@@ -180,7 +130,7 @@ impl CertifiedPlan<'_> {
                 is_multi_port: false,
                 classes: tree.ids().map(|pe| pe.to_string()).collect(),
                 what: "packets from a PE and those below it: a bar where they come",
-                bands,
+                bands: bands.0,
             }),
         })
     }

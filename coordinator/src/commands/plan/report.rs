@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use flitcast_proto::Tree;
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -87,6 +88,14 @@ impl<'a> PlanReport<'a> {
     pub fn line(&mut self, label: &str, text: impl AsRef<str>) {
         let (width, text) = (self.label_width, text.as_ref());
         self.figures.push_str(&format!("  {label:width$}{text}\n"));
+    }
+
+    /// Adds the size of a tree and of the messages over it to the figures.
+    pub fn size(&mut self, tree: &Tree, nonnull: usize, flits: u64) {
+        let depth = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
+        self.line("PEs", format!("{}, depth {depth}", tree.len()));
+        let messages = format!("{nonnull} nonnull, {flits} flits together");
+        self.line("messages", messages);
     }
 
     /// Adds the time on the requested links.

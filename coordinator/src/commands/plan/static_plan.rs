@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use flitcast_proto::items::Leg;
 use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, legs_of};
+use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::{PeId, Tree};
 
 use super::played::Played;
+use crate::options::ports::Ports;
+use crate::site::topology::Topology;
 
 /// A plan that is a list of crossings, with its names.
 #[derive(Debug, Default)]
@@ -56,6 +59,29 @@ pub struct PlannedMessage {
     pub destinations: Vec<PeId>,
     /// The length.
     pub flits: u64,
+}
+
+impl PlannedMessage {
+    /// Creates a message to all other PEs.
+    pub fn to_others(id: u64, source: PeId, pes: usize, flits: u64) -> PlannedMessage {
+        let all = (0..pes as u32).map(PeId);
+        PlannedMessage {
+            id,
+            source,
+            destinations: all.filter(|pe| *pe != source).collect(),
+            flits,
+        }
+    }
+
+    /// Creates a message to one other PE.
+    pub fn to_one(id: u64, [source, destination]: [PeId; 2], flits: u64) -> PlannedMessage {
+        PlannedMessage {
+            id,
+            source,
+            destinations: vec![destination],
+            flits,
+        }
+    }
 }
 
 /// The crossings of a plan.
@@ -109,7 +135,7 @@ impl Crossings {
 }
 
 /// Returns the edges of a tree.
-pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
+fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
     let edges = tree.pes();
     edges
         .filter_map(|pe| Some([tree.parent(pe)?, pe]))
@@ -117,6 +143,28 @@ pub fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
 }
 
 impl StaticPlan {
+    /// Creates the parts of a plan that its crossings define.
+    pub fn of(timetable: Timetable) -> StaticPlan {
+        StaticPlan {
+            time_steps: timetable.time_steps,
+            kept_flits: timetable.kept_flits(),
+            crossings: Crossings::Listed(timetable.legs),
+            ..StaticPlan::default()
+        }
+    }
+
+    /// Returns the plan as one over the edges of a tree.
+    pub fn over(self, topology: &Topology, ports: Ports) -> StaticPlan {
+        StaticPlan {
+            ports: ports.name(),
+            name: topology.name.clone(),
+            edges: Some(edges_of(&topology.tree)),
+            nodes: topology.nodes.clone(),
+            pes: topology.tree.len(),
+            ..self
+        }
+    }
+
     /// Returns the source of all messages, if they have the same one.
     pub fn source(&self) -> Option<PeId> {
         let sources = self.messages.iter().map(|message| message.source);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use flitcast_proto::items::Leg;
 use flitcast_proto::{PeId, Tree};
 
-use super::bands::add;
+use super::bands::Bands;
 use super::error::PlanError;
 use super::static_plan::{PlannedMessage, StaticPlan};
 use super::svg::crossings::{Band, Crossings, MAX_BANDS};
@@ -131,7 +131,7 @@ impl StaticPlan {
         let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages
             .map(|(message, place)| (message.id, (message, place)))
             .collect();
-        let mut bands = Vec::new();
+        let mut bands = Bands::default();
         for leg in self.crossings.legs() {
             let Some(&(message, place)) = messages.get(&leg.message.0) else {
                 continue;
@@ -149,18 +149,11 @@ impl StaticPlan {
                 };
                 let begin = run.first_step as f64;
                 let end = begin + run.flits as f64;
-                let band = Band {
-                    class: Some(class),
-                    name,
-                    from: run.from,
-                    to: run.to,
-                    out: [begin - 1.0, end - 1.0],
-                    into: [begin, end],
-                };
-                add(&mut bands, band)?;
+                let spans = [[begin - 1.0, end - 1.0], [begin, end]];
+                bands.add((class, name), [run.from, run.to], spans)?;
             }
         }
-        Ok(bands)
+        Ok(bands.0)
     }
 
     /// Returns the names of the colours.

@@ -10,7 +10,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, check_order, order_of};
-use super::error::PlanError;
+use super::error::{PlanError, PlanErrors};
 use crate::job::request::gather_operation;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::names::typed;
@@ -41,10 +41,10 @@ pub struct Planned {
 }
 
 /// Plans a scatter from P0.
-pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
+pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, PlanErrors> {
     let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
     let order = args.order.as_ref().unwrap_or(&Order::FarthestFirst);
-    let (order, algorithm) = order_of(&tree, &flits, order).map_err(|e| vec![e])?;
+    let (order, algorithm) = order_of(&tree, &flits, order)?;
     Ok(Planned {
         plan: plan_scatter(&tree, &flits, &order),
         order,
@@ -58,7 +58,7 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, Vec<PlanError>> {
 }
 
 /// Plans a gather.
-pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
+pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
     // With single ports a node of many children costs time while it synchronises.
     let spanning = match args.ports {
         Ports::Single => SpanningArg::Broadcast,
@@ -66,20 +66,17 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, Vec<PlanError>> {
     };
     let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, spanning)?;
     let operation = match args.ports {
-        Ports::Single => {
-            gather_operation(&tree, &name, args.algorithm, args.sync).map_err(PlanError::from)
-        }
-        Ports::Multi => multi_port(args.algorithm, args.sync),
+        Ports::Single => gather_operation(&tree, &name, args.algorithm, args.sync)?,
+        Ports::Multi => multi_port(args.algorithm, args.sync)?,
     };
-    let operation = operation.map_err(|fault| vec![fault])?;
     let single_port = Operation::Certification(Sync::Pipelined);
     if let Some(algorithm) = args.algorithm.map(|algorithm| typed(&algorithm))
         && operation_by(single_port.name(), &algorithm).is_some_and(|one| !one.has_plan())
     {
-        return Err(vec![PlanError::NoSchedule(algorithm)]);
+        return Err(PlanError::NoSchedule(algorithm).into());
     }
     let planned = |operation| match &args.order {
-        Some(order) => in_order(&tree, operation, &flits, order).map_err(|fault| vec![fault]),
+        Some(order) => in_order(&tree, operation, &flits, order),
         None => Ok(plan(&tree, operation, &flits)),
     };
     let single_port_steps = match args.ports {

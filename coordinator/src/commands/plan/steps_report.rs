@@ -105,12 +105,7 @@ impl Planned {
     /// Adds the figures of the text.
     fn figures(&self, report: &mut PlanReport<'_>, total: u64) {
         let plan = &self.plan;
-        let depth = plan.tree.pes().map(|pe| plan.tree.depth(pe)).max();
-        let depth = depth.unwrap_or(0);
-        report.line("PEs", format!("{}, depth {depth}", plan.tree.len()));
-        let nonnull = plan.messages.len();
-        let messages = format!("{nonnull} nonnull, {total} flits together");
-        report.line("messages", messages);
+        report.size(&plan.tree, plan.messages.len(), total);
         let steps = plan.time_steps;
         let by_the_paper = match plan.operation.direction() == Direction::Down && steps > 0 {
             true => format!(

@@ -6,7 +6,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::spans::{Span, SpanItem};
 use serde_json::{Value, json};
 
-use crate::render::pictures::{ItemName, Scene};
+use crate::render::pictures::scene::{ItemName, Scene};
 
 use crate::job::fit::EdgeFit;
 

@@ -19,7 +19,7 @@ use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
 use crate::options::names::pacing_name;
 use crate::rounds::conduct::lanes::lanes_of;
-use crate::rounds::outcome::by_row;
+use crate::rounds::outcome::{by_row, bytes_by_row};
 use crate::text::figures::{lines, micros, table};
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
@@ -236,11 +236,7 @@ impl TimedPlan {
     /// Returns the bytes and the predicted time of the last delivery of each PE's row, by PE index.
     fn by_pe(&self) -> (Vec<u64>, Vec<Option<u64>>) {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
-        let mut bytes = vec![0u64; tree.len()];
-        for delivery in operation.all_deliveries(tree) {
-            let row = &mut bytes[operation.row(tree, delivery).index()];
-            *row = row.saturating_add(self.request.messages.bytes[delivery.index()]);
-        }
+        let bytes = bytes_by_row(operation, tree, &self.request.messages.bytes);
         let arrivals = by_row(operation, tree, &self.foreseen.prediction.arrivals_ns);
         (bytes, arrivals)
     }

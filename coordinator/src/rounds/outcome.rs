@@ -110,6 +110,17 @@ pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Ve
     latest
 }
 
+/// Returns for each PE index the bytes of the deliveries in the PE's row of a report. `bytes` is by
+/// delivery.
+pub fn bytes_by_row(operation: Operation, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
+    let mut sums = vec![0u64; tree.len()];
+    for delivery in operation.all_deliveries(tree) {
+        let row = &mut sums[operation.row(tree, delivery).index()];
+        *row = row.saturating_add(bytes[delivery.index()]);
+    }
+    sums
+}
+
 /// The results of one PE: the deliveries in its row.
 #[derive(Clone, Debug)]
 pub struct PeOutcome {
@@ -265,11 +276,7 @@ impl Outcome {
             })
             .collect();
         let predicted_ns = by_row(operation, tree, &rounds.prediction.arrivals_ns);
-        let mut bytes = vec![0u64; tree.len()];
-        for delivery in operation.all_deliveries(tree) {
-            let row = &mut bytes[operation.row(tree, delivery).index()];
-            *row = row.saturating_add(rounds.bytes[delivery.index()]);
-        }
+        let bytes = bytes_by_row(operation, tree, &rounds.bytes);
         let reports = || rounds.reports.iter().flatten();
         let pes = tree
             .pes()

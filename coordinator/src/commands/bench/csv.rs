@@ -1,7 +1,8 @@
 //! A bench as CSV: a line for each algorithm; the header contains the units.
 
-use super::args::Bench;
-use super::measure::Figures;
+use super::checked::Bench;
+use super::csv_line::{line, micros};
+use super::samples::Figures;
 use crate::rounds::outcome::Spread;
 
 /// Returns the header and the lines.
@@ -15,16 +16,6 @@ pub fn csv(bench: &Bench, figures: &[Figures]) -> String {
         text += &line(columns.iter().map(|(_, value)| value.as_str()));
     }
     text
-}
-
-/// Returns a line of CSV; a value with a comma, a quote or a line break is quoted (RFC 4180).
-pub fn line<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
-    let quoted = |value: &'a str| match value.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", value.replace('"', "\"\"")),
-        false => value.to_owned(),
-    };
-    let values: Vec<String> = values.into_iter().map(quoted).collect();
-    values.join(",") + "\n"
 }
 
 fn columns(bench: &Bench, f: &Figures) -> [(&'static str, String); 18] {
@@ -52,9 +43,4 @@ fn columns(bench: &Bench, f: &Figures) -> [(&'static str, String); 18] {
         ("slip_max_us", slip(|s| s.max)),
         ("security", bench.guard.name().to_owned()),
     ]
-}
-
-/// Formats nanoseconds as microseconds, with all digits.
-pub fn micros(ns: u64) -> String {
-    format!("{}.{:03}", ns / 1000, ns % 1000)
 }

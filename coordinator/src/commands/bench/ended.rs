@@ -1,16 +1,22 @@
 //! Execution of a bench and output of its result.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::{Bench, BenchEnd, print, run};
+use super::checked::Bench;
+use super::measure::{BenchEnd, run};
+use super::samples::Figures;
+use super::{csv, json, table};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::render::ending::{FAILED, write_out};
 use crate::render::json::failure_json;
 use crate::retry::Story;
+use crate::system::terminal;
 use crate::text::stderr;
+use crate::text::stdout::unless_closed;
 
 /// Times the algorithms and prints the result.
 ///
@@ -38,4 +44,31 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
             Ok(interrupted.signal.exit_code())
         }
     }
+}
+
+/// Prints the result.
+///
+/// # Errors
+///
+/// Returns an error if writing fails.
+fn print(bench: &Bench, figures: Vec<Figures>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let printed = match bench.format {
+        Format::Json => out.write_all(json::json(bench, &figures).as_bytes()),
+        Format::Csv => {
+            // The lines have no columns for algorithms that did not run.
+            for skipped in &bench.skipped {
+                let (algorithm, why) = (skipped.algorithm, &skipped.why);
+                stderr::note(format_args!("skipped: {algorithm} is {why}"));
+            }
+            out.write_all(csv::csv(bench, &figures).as_bytes())
+        }
+        _ => {
+            // A terminal that does not know its size reports zero.
+            let width = terminal::size(&out).map(|(_, columns)| columns);
+            let width = width.filter(|&width| width > 0);
+            out.write_all(table::table(bench, figures, width).as_bytes())
+        }
+    };
+    unless_closed(printed)
 }

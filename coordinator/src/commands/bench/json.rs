@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::args::Bench;
-use super::measure::{Figures, passes};
+use super::checked::Bench;
+use super::measure::passes;
+use super::samples::Figures;
 use crate::text::figures::micros;
 
 /// Returns the JSON text.

@@ -9,94 +9,17 @@ use std::ops::Range;
 use anyhow::Context as _;
 use flitcast_proto::wire::control::Report;
 
-use super::args::Bench;
+use super::checked::Bench;
+use super::samples::{Figures, Sample};
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
-use crate::rounds::outcome::{Failure, Outcome, Spread, error_pct, round_collisions, round_ns};
+use crate::rounds::outcome::{Failure, Outcome, round_collisions, round_ns};
 use crate::rounds::run::{self, Interrupted};
 use crate::system::interrupts::Interrupts;
 
 /// Number of passes. Launching a cluster and measuring its edges takes about ten times as long as a
 /// short round, so with more passes the time would mostly go there.
 const PASSES: u64 = 3;
-
-/// A timed round.
-#[derive(Clone, Debug)]
-pub struct Sample {
-    /// Number of the pass, from 1.
-    pub pass: u64,
-    /// Number of the timed round of this algorithm, from 1.
-    pub round: u64,
-    /// Predicted duration, with the edges as measured in this pass.
-    pub predicted_ns: u64,
-    /// Measured duration.
-    pub measured_ns: u64,
-    /// Number of flits that had to wait for a busy port.
-    pub collisions: u64,
-    /// Delays between the scheduled and the actual starts of the PEs' own messages.
-    pub slips_ns: Vec<u64>,
-    /// Maximum number of flits of passing messages in the memory of one PE.
-    pub peak_buffered_flits: u64,
-}
-
-/// The results of one algorithm.
-#[derive(Clone, Debug)]
-pub struct Figures {
-    /// Name of the algorithm.
-    pub algorithm: &'static str,
-    /// Name of its tree.
-    pub tree: String,
-    /// Predicted duration of a round: the median over the passes.
-    pub predicted_ns: u64,
-    /// Measured durations of the rounds.
-    pub measured: Spread,
-    /// Total bytes of the messages, divided by the median duration.
-    pub goodput_bytes_per_s: f64,
-    /// Number of flits that had to wait for a busy port, in the worst round.
-    pub collisions: u64,
-    /// Maximum number of flits of passing messages in the memory of one PE.
-    pub peak_buffered_flits: u64,
-    /// Delays of the starts of the PEs' own messages, over PEs and rounds; `None` without scheduled
-    /// starts.
-    pub slip: Option<Spread>,
-}
-
-impl Figures {
-    /// Computes the results; returns `None` if there are no samples.
-    fn of(algorithm: &'static str, tree: &str, bytes: u64, samples: &[Sample]) -> Option<Figures> {
-        let measured = Spread::of(samples.iter().map(|sample| sample.measured_ns))?;
-        let mut by_pass: Vec<(u64, u64)> = samples
-            .iter()
-            .map(|sample| (sample.pass, sample.predicted_ns))
-            .collect();
-        by_pass.dedup();
-        let predicted = Spread::of(by_pass.into_iter().map(|(_, predicted)| predicted))?;
-        let most = |of: fn(&Sample) -> u64| samples.iter().map(of).max().unwrap_or(0);
-        Some(Figures {
-            algorithm,
-            tree: tree.to_owned(),
-            predicted_ns: predicted.median,
-            measured,
-            goodput_bytes_per_s: bytes as f64 * 1e9 / measured.median as f64,
-            collisions: most(|sample| sample.collisions),
-            peak_buffered_flits: most(|sample| sample.peak_buffered_flits),
-            slip: Spread::of(samples.iter().flat_map(|s| s.slips_ns.iter().copied())),
-        })
-    }
-
-    /// Returns the difference of the prediction from the median, in percent of the median.
-    pub fn error_pct(&self) -> f64 {
-        error_pct(self.predicted_ns, self.measured.median)
-    }
-
-    /// Returns the range from the minimum to the 95th percentile, in percent of the median.
-    pub fn spread_pct(&self) -> f64 {
-        let Spread {
-            min, median, p95, ..
-        } = self.measured;
-        (p95 - min) as f64 / median as f64 * 100.0
-    }
-}
 
 /// The end of a bench.
 #[derive(Debug)]

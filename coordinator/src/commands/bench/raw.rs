@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::csv::{line, micros};
-use super::measure::Sample;
+use super::csv_line::{line, micros};
+use super::samples::Sample;
 use crate::rounds::outcome::Spread;
 use crate::system::folder::check_writable;
 use crate::system::machine;

@@ -3,8 +3,9 @@
 
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::args::Bench;
-use super::measure::{Figures, passes};
+use super::checked::Bench;
+use super::measure::passes;
+use super::samples::Figures;
 use crate::rounds::outcome::Spread;
 use crate::text::figures::{self, lines};
 use crate::text::units::{Bytes, Nanos, Rate};

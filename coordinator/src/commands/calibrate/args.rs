@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Calibration;
+use super::calibration::Calibration;
 use crate::job::request::{RequestError, flit_size, guard_fault, link_over, local_topology};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;

@@ -2,7 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::{CalibrateArgs, Calibration, measure_host};
+use super::args::CalibrateArgs;
+use super::calibration::Calibration;
+use super::report::{json, table};
+use super::this_host::measure_host;
 use crate::launch::log_args::LogArgs;
 use crate::launch::runtime::conducting;
 use crate::options::format::Format;
@@ -21,8 +24,8 @@ pub async fn calibrate_and_report(
     let ended = calibration.run(logs, &mut interrupts).await?;
     report_end(ended, calibration.format, &Story::default(), |found| {
         let printed = match calibration.format {
-            Format::Json => super::json(found),
-            _ => super::table(found),
+            Format::Json => json(found),
+            _ => table(found),
         };
         (printed, ExitCode::SUCCESS)
     })

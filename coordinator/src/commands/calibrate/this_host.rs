@@ -13,7 +13,7 @@ use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
-use super::Calibration;
+use super::calibration::Calibration;
 use super::learn::{Run, learned};
 use crate::job::host_costs::{host_here, keep_measured};
 use crate::job::model::Measurement;

@@ -1,15 +1,13 @@
 //! `flitcast compare broadcast`: all algorithms that fit, on the given trees and on those that they
 //! build in a complete network.
 
-use std::io::{self, Write};
-
 use clap::Args;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::broadcast_plan::{self as planned, Broadcast};
 use flitcast_proto::{PeId, Tree};
 
-use super::CompareError;
 use super::crossings::{Comparison, Row};
+use super::error::CompareError;
 use super::trees::{Named, over, spanning};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
@@ -39,11 +37,8 @@ pub struct CompareBroadcastArgs {
     pub format: Format,
 }
 
-/// Prints the comparison, or returns all errors in the command line.
-pub fn run(
-    args: &CompareBroadcastArgs,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<CompareError>> {
+/// Returns the printed comparison, or all errors in the command line.
+pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Vec<CompareError>> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let own = match network {
         Some(Ok(NetworkSpec::Complete { .. })) => OwnTrees::All,
@@ -63,7 +58,7 @@ pub fn run(
         }
     };
     let from = source(args.from, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
-    Ok(compared(args, &trees, from, own).write(args.format, out))
+    Ok(comparison(args, &trees, from, own).printed(args.format))
 }
 
 /// The trees that algorithms can build on a network.
@@ -77,7 +72,12 @@ enum OwnTrees {
     All,
 }
 
-fn compared(args: &CompareBroadcastArgs, trees: &[Named], from: PeId, own: OwnTrees) -> Comparison {
+fn comparison(
+    args: &CompareBroadcastArgs,
+    trees: &[Named],
+    from: PeId,
+    own: OwnTrees,
+) -> Comparison {
     let (pes, flits) = (trees[0].tree.len(), args.size);
     let one_by_one = check_size(flits, pes).is_ok();
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());

@@ -1,8 +1,6 @@
 //! Comparison of algorithms for broadcasts, gossips on a tree and exchanges: their steps, and the flits
 //! that a PE keeps for others meanwhile. The callers choose the algorithms.
 
-use std::io::{self, Write};
-
 use flitcast_proto::PeId;
 use serde::Serialize;
 use serde_json::json;
@@ -113,13 +111,12 @@ impl Comparison {
         Some(format!("{}: {steps}{bound_met}; {reason}", named(row)))
     }
 
-    /// Prints the comparison.
-    pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        let printed = match format {
+    /// Returns the comparison as it is printed.
+    pub fn printed(&self, format: Format) -> String {
+        match format {
             Format::Json => format!("{:#}\n", json!(self)),
             _ => self.text(),
-        };
-        out.write_all(printed.as_bytes())
+        }
     }
 
     fn text(&self) -> String {

@@ -1,14 +1,12 @@
 //! `flitcast compare exchange`: over the edges of trees, or in a complete network.
 
-use std::io::{self, Write};
-
 use clap::Args;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::exchange_hosts as hosts;
 use flitcast_proto::ops::timetable::Timetable;
 
-use super::CompareError;
 use super::crossings::{Comparison, Row};
+use super::error::CompareError;
 use super::trees::{Named, over, spanning};
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
@@ -35,11 +33,8 @@ pub struct CompareExchangeArgs {
     pub format: Format,
 }
 
-/// Prints the comparison, or returns all errors in the command line.
-pub fn run(
-    args: &CompareExchangeArgs,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<CompareError>> {
+/// Returns the printed comparison, or all errors in the command line.
+pub fn compared(args: &CompareExchangeArgs) -> Result<String, Vec<CompareError>> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
     let ports = args.ports.fit(reach_all).map_err(CompareError::from);
@@ -58,8 +53,7 @@ pub fn run(
         true => between_hosts(args, &flits),
         false => on_trees(args, &trees, &flits).map_err(|fault| vec![fault.into()])?,
     };
-    let comparison = comparison.compared();
-    Ok(comparison.write(args.format, out))
+    Ok(comparison.compared().printed(args.format))
 }
 
 /// Returns the part of a comparison that all networks share.

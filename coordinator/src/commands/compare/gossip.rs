@@ -1,76 +1,20 @@
 //! `flitcast compare gossip` on a network, for equal blocks: the figures in the paper's tables,
 //! those of its formulas, those of whole steps, and those of plans.
 
-use std::io::{self, Write};
-
-use clap::Args;
 use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::{Algorithm, Arena, Gossip, Prices, choose};
 use serde::Serialize;
 use serde_json::json;
-use thiserror::Error;
 
-use super::CompareError;
-use super::gossip_on_tree;
+use super::error::{CompareError, GossipFault, MAX_SIDE};
+use super::gossip_args::CompareGossipArgs;
+use super::gossip_row::{NONE, Row};
 use super::gossip_rows::rows;
 use crate::job::prices::typed;
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::gossip_network::{GossipNetworkError, gossip_network};
+use crate::options::format::Format;
+use crate::options::gossip_network::gossip_network;
 use crate::options::ports::Ports;
-use crate::options::prices::{PriceArgs, PriceError};
-use crate::options::tree::TreeArgs;
 use crate::text::figures::{as_exact, decimal, lines, table};
-
-/// The largest side of rings and tori for which all parameters are tried.
-const MAX_SIDE: usize = 65_536;
-
-/// Arguments of `flitcast compare gossip`.
-#[derive(Debug, Args)]
-pub struct CompareGossipArgs {
-    /// The tree; as --network a ring, an array, a mesh, a torus or complete:N.
-    #[command(flatten)]
-    pub tree: TreeArgs,
-    /// L_0..L_n in flits, as for plan, on a tree; on a --network all blocks have one length.
-    #[arg(long, value_name = "LENGTHS")]
-    pub lengths: Option<String>,
-    /// Number of ports of a PE of a tree.
-    #[arg(long, value_enum, default_value_t = Ports::Single)]
-    pub ports: Ports,
-    /// The prices of steps; t_l is for a whole block.
-    #[command(flatten)]
-    pub prices: PriceArgs,
-    /// Format of the comparison on stdout.
-    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
-    pub format: Format,
-}
-
-/// An error in the command line of a gossip comparison.
-#[derive(Debug, Error)]
-pub enum GossipFault {
-    /// The network is invalid, or has no planned gossip.
-    #[error(transparent)]
-    Network(#[from] GossipNetworkError),
-    /// The prices are invalid.
-    #[error(transparent)]
-    Prices(#[from] PriceError),
-    /// An option that only applies to trees.
-    #[error(
-        "{0} is for trees: on a --network, which has no root and a port for each edge, blocks of one \
-         length are compared"
-    )]
-    OfTrees(&'static str),
-    /// The lengths of messages are missing.
-    #[error("--lengths: missing; give the length of each PE's message, for example equal:1")]
-    NoLengths,
-    /// A price of 0 for the unit of all times.
-    #[error("--tl 0: times are compared in units of t_l, which has to be more than 0")]
-    NoUnit,
-    /// More parameters than can be tried.
-    #[error(
-        "--network: a side of {0} has too many parameters to compare; use sides of at most {MAX_SIDE}"
-    )]
-    TooLong(usize),
-}
 
 #[derive(Serialize)]
 struct Comparison<'a> {
@@ -86,52 +30,8 @@ struct Comparison<'a> {
     results: Vec<Row>,
 }
 
-/// One algorithm.
-#[derive(Default, Serialize)]
-pub struct Row {
-    /// The name of the algorithm.
-    pub name: String,
-    /// The value for `flitcast plan gossip --algorithm`, if there is one.
-    pub algorithm: Option<String>,
-    /// The figure in the paper's table.
-    pub paper: Option<u64>,
-    /// The figure of the paper's formula.
-    pub formula: Option<f64>,
-    /// The time in whole steps, before packets omit anything.
-    pub whole_steps: Option<f64>,
-    /// The cost of a plan.
-    pub planned: Option<Planned>,
-    /// Whether this is the best algorithm.
-    pub best: bool,
-}
-
-/// The cost of a plan.
-#[derive(Serialize)]
-pub struct Planned {
-    startups: u64,
-    distance: u64,
-    #[serde(serialize_with = "as_exact")]
-    blocks: Exact,
-    #[serde(serialize_with = "as_exact")]
-    time: Exact,
-}
-
-/// Prints the comparison, or returns all errors in the command line.
-pub fn run(
-    args: &CompareGossipArgs,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<CompareError>> {
-    match &args.tree.network {
-        Some(network) => on_network(args, network, out),
-        None => gossip_on_tree::run(args, out),
-    }
-}
-
-fn on_network(
-    args: &CompareGossipArgs,
-    network: &str,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<CompareError>> {
+/// Returns the printed comparison, or all errors in the command line.
+pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<CompareError>> {
     let (arena, prices) = asked(args, network)
         .map_err(|all| all.into_iter().map(CompareError::from).collect::<Vec<_>>())?;
     // Each class then has one flit of each block.
@@ -168,11 +68,10 @@ fn on_network(
         bound,
         results: rows,
     };
-    let printed = match args.format {
+    Ok(match args.format {
         Format::Json => format!("{:#}\n", json!(comparison)),
         _ => comparison.text(&arena, prices.hop > 0),
-    };
-    Ok(out.write_all(printed.as_bytes()))
+    })
 }
 
 /// Returns an error for each option that does not apply to a network.
@@ -208,57 +107,6 @@ fn asked(args: &CompareGossipArgs, network: &str) -> Result<(Arena, Prices), Vec
     match (arena, prices) {
         (Some(arena), Ok(prices)) if faults.is_empty() => Ok((arena, prices)),
         _ => Err(faults),
-    }
-}
-
-impl Row {
-    /// Creates a row without figures.
-    pub fn named(name: &str, algorithm: Option<&Algorithm>) -> Row {
-        Row {
-            name: name.to_owned(),
-            algorithm: algorithm.map(Algorithm::to_string),
-            ..Row::default()
-        }
-    }
-
-    /// Plans the gossip by this algorithm and returns its cost.
-    fn plan(&self, arena: &Arena, lengths: &[u64], prices: &Prices) -> Option<Planned> {
-        let algorithm: Algorithm = self.algorithm.as_ref()?.parse().ok()?;
-        let cost = Gossip::new(arena.clone(), lengths, &algorithm).ok()?.cost();
-        Some(Planned {
-            startups: cost.startups,
-            distance: cost.distance,
-            blocks: Exact::new(cost.flits.into(), arena.classes() as u128),
-            time: Exact::new(prices.time(cost), prices.unit.into()),
-        })
-    }
-}
-
-/// The text in place of a missing figure.
-const NONE: &str = "-";
-
-impl Row {
-    /// Returns the cells of the row, from the star of the best to the planned time.
-    fn cells(&self) -> [String; 10] {
-        let none = || NONE.to_owned();
-        let number = |number: Option<f64>| {
-            let told = |number| format!("{number:.1}").trim_end_matches(".0").to_owned();
-            number.map_or_else(none, told)
-        };
-        let plan = self.planned.as_ref();
-        let of_plan = |cell: &dyn Fn(&Planned) -> String| plan.map_or_else(none, cell);
-        [
-            if self.best { "*" } else { "" }.to_owned(),
-            self.name.clone(),
-            self.algorithm.clone().unwrap_or_else(none),
-            number(self.paper.map(|paper| paper as f64)),
-            number(self.formula),
-            number(self.whole_steps),
-            of_plan(&|plan| plan.startups.to_string()),
-            of_plan(&|plan| plan.distance.to_string()),
-            of_plan(&|plan| decimal(plan.blocks)),
-            of_plan(&|plan| decimal(plan.time)),
-        ]
     }
 }
 

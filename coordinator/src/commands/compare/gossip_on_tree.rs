@@ -1,23 +1,18 @@
 //! `flitcast compare gossip` over the edges of a tree.
 
-use std::io::{self, Write};
-
 use flitcast_proto::ops::gossip_plan::ring_emulation;
 
-use super::CompareError;
 use super::crossings::{Comparison, Row};
-use super::gossip::{CompareGossipArgs, GossipFault};
+use super::error::{CompareError, GossipFault};
+use super::gossip_args::CompareGossipArgs;
 use super::trees::{Named, over, spanning};
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
 use crate::ways::plan_limits::{check_flits, check_pes};
 use crate::ways::tree_plans::flood;
 
-/// Prints the comparison, or returns all errors in the command line.
-pub fn run(
-    args: &CompareGossipArgs,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<CompareError>> {
+/// Returns the printed comparison, or all errors in the command line.
+pub fn compared(args: &CompareGossipArgs) -> Result<String, Vec<CompareError>> {
     let prices = args.prices.check_absent::<CompareError>();
     let lengths = match &args.lengths {
         Some(lengths) => lengths_of_all_in_flits(lengths).map_err(CompareError::from),
@@ -34,11 +29,11 @@ pub fn run(
     };
     let pes = trees[0].tree.len();
     let flits = deal_flits_to_all(&lengths, pes).map_err(|fault| vec![fault.into()])?;
-    let comparison = compared(args, &trees, &flits).map_err(|fault| vec![fault])?;
-    Ok(comparison.write(args.format, out))
+    let comparison = comparison(args, &trees, &flits).map_err(|fault| vec![fault])?;
+    Ok(comparison.printed(args.format))
 }
 
-fn compared(
+fn comparison(
     args: &CompareGossipArgs,
     trees: &[Named],
     flits: &[u64],

@@ -9,7 +9,7 @@ use flitcast_proto::gossip::whole_steps::{
 };
 use flitcast_proto::gossip::{Algorithm, Among, Arena, Diagonal, Grid, LineParameters};
 
-use super::gossip::Row;
+use super::gossip_row::Row;
 
 /// Returns the algorithms of a network, with all figures that need no plan.
 pub fn rows(arena: &Arena, ratio: f64) -> Vec<Row> {

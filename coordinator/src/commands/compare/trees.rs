@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 
-use super::CompareError;
+use super::error::CompareError;
 use crate::options::tree::{SpanningArg, TreeArgs};
 
 /// A tree by its name.

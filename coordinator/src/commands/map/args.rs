@@ -66,17 +66,9 @@ pub struct MapArgs {
     /// Use the measurements of this profile of `flitcast calibrate`, made on this tree.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and
-    /// continue the scatter and the gather without a PE that fails in them.
-    #[arg(long, value_name = "N", help_heading = "Faults")]
-    retry: Option<String>,
-    /// Time limits, as in `flitcast scatter --timeouts`.
-    #[arg(long, value_name = "TIMES", help_heading = "Faults")]
-    timeouts: Option<String>,
-    /// Kill a command that runs longer than this, with all processes that it started, and count it
-    /// as failed (at least 1ms) [default: no limit].
-    #[arg(long, value_name = "DURATION", value_parser = time_limit, help_heading = "Faults")]
-    time_limit: Option<Duration>,
+    /// The handling of faults.
+    #[command(flatten)]
+    faults: FaultArgs,
     /// How connections are protected.
     #[command(flatten)]
     guard: GuardArgs,
@@ -91,6 +83,22 @@ pub struct MapArgs {
     /// the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What happens after a fault, and when one is assumed.
+#[derive(Clone, Debug, Args)]
+struct FaultArgs {
+    /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and
+    /// continue the scatter and the gather without a PE that fails in them.
+    #[arg(long, value_name = "N", help_heading = "Faults")]
+    retry: Option<String>,
+    /// Time limits, as in `flitcast scatter --timeouts`.
+    #[arg(long, value_name = "TIMES", help_heading = "Faults")]
+    timeouts: Option<String>,
+    /// Kill a command that runs longer than this, with all processes that it started, and count it
+    /// as failed (at least 1ms) [default: no limit].
+    #[arg(long, value_name = "DURATION", value_parser = time_limit, help_heading = "Faults")]
+    time_limit: Option<Duration>,
 }
 
 /// An error in the command line.
@@ -225,9 +233,8 @@ impl Map {
 
     /// Returns the time limit of each command in nanoseconds; 0 for no limit.
     pub fn time_limit_ns(&self) -> u64 {
-        self.args
-            .time_limit
-            .map_or(0, |limit| limit.as_nanos() as u64)
+        let limit = self.args.faults.time_limit;
+        limit.map_or(0, |limit| limit.as_nanos() as u64)
     }
 
     /// Returns whether the working folder is kept.
@@ -283,10 +290,11 @@ impl MapArgs {
             flit_size,
             link,
             profile,
-            timeouts,
             guard,
             metrics,
-            retry,
+            faults: FaultArgs {
+                retry, timeouts, ..
+            },
             format,
             ..
         } = self.clone();

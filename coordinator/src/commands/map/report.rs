@@ -3,8 +3,9 @@
 use flitcast_proto::wire::control::{End, Ran};
 use serde_json::{Value, json};
 
+use super::args::Map;
+use super::mapped::Mapped;
 use super::run::{CommandFate, ShardTask};
-use super::{Map, Mapped};
 use crate::rounds::outcome::Outcome;
 use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos};

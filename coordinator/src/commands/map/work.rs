@@ -12,7 +12,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
-use super::Map;
+use super::args::Map;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use flitcast_proto::PeId;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
-use super::packets::{ControlArg, PacketArgs};
+use super::packet_args::{ControlArg, PacketArgs};
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::job::on_links::LinkArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
@@ -135,18 +135,6 @@ pub struct PrintArgs {
     pub links: LinkArgs,
 }
 
-impl PlanRoundArgs {
-    /// Returns the output options of a plan that is a list of crossings.
-    pub fn print(&self) -> PrintArgs {
-        PrintArgs {
-            format: self.format,
-            simulate: self.simulate,
-            summary: self.summary,
-            links: self.links,
-        }
-    }
-}
-
 /// Arguments of `flitcast plan scatter`.
 #[derive(Debug, Args)]
 pub struct PlanScatterArgs {
@@ -218,6 +206,8 @@ pub enum DealArg {
 
 /// Arguments that both operations share.
 #[derive(Debug, Args)]
+#[command(mut_arg("format", |format| format.value_parser(FORMATS)))]
+#[command(mut_arg("summary", |summary| summary.help(SUMMARY_HELP)))]
 pub struct PlanRoundArgs {
     /// The tree that connects the PEs.
     #[command(flatten)]
@@ -232,18 +222,9 @@ pub struct PlanRoundArgs {
     /// How messages are distributed over the trees of a cover [default: auto, the quickest of these].
     #[arg(long, value_enum, requires = "cover")]
     pub deal: Option<DealArg>,
-    /// Format of the plan on stdout.
-    #[arg(long, value_parser = FORMATS, default_value = "table")]
-    pub format: Format,
-    /// Also run one state machine per PE step by step, under all rules of the model, and compare.
-    #[arg(long)]
-    pub simulate: bool,
-    /// Omit the messages and control items: print only the figures of the whole.
-    #[arg(long)]
-    pub summary: bool,
-    /// The links of the plan.
+    /// Output options of the plan.
     #[command(flatten)]
-    pub links: LinkArgs,
+    pub print: PrintArgs,
 }
 
 /// The formats of a plan that is a list of crossings.
@@ -262,6 +243,10 @@ const FORMATS: Formats = Formats(&[
     (Format::Json, "For programs"),
     (Format::Svg, "The space-time diagram"),
 ]);
+
+/// What the summary of a plan omits.
+const SUMMARY_HELP: &str =
+    "Omit the messages and control items: print only the figures of the whole";
 
 /// The order in which P0 sends.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::items::Leg;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::MOST_BLOCKS;
 use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
-use super::command::PlanError;
-use super::simulate::Played;
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
+use super::error::{PlanError, PlanErrors};
+use super::played::Played;
+use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
 use crate::options::pes::source;
 use crate::options::ports::Ports;
@@ -20,25 +19,22 @@ use crate::ways::broadcast_plans::{Laid, NotPlanned, among_all, laying};
 use crate::ways::plan_limits::check_size;
 
 /// Returns the requested plan, or all errors in the command line.
-pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
-    let topology = args.tree.topology(SpanningArg::Broadcast);
+pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let network = network.and_then(Result::ok);
     let reach_all = matches!(network, Some(NetworkSpec::Complete { .. }));
-    let topology = match (topology, args.ports.fit(reach_all)) {
-        (Ok(topology), Ok(())) => topology,
-        (topology, ports) => {
-            let faults = topology.err().unwrap_or_default().into_iter();
-            let faults = faults.map(PlanError::from);
-            return Err(faults.chain(ports.err().map(PlanError::from)).collect());
-        }
+    let mut faults = PlanErrors::default();
+    let topology = faults.take(args.tree.topology(SpanningArg::Broadcast));
+    let ports = faults.take(args.ports.fit(reach_all));
+    let (Some(topology), Some(())) = (topology, ports) else {
+        return Err(faults);
     };
     let tree = &topology.tree;
-    let from = source(args.from, tree).map_err(|fault| vec![fault.into()])?;
+    let from = source(args.from, tree)?;
     let is_cube = matches!(network, Some(NetworkSpec::Hypercube { .. }));
     let unfit = |why: &str| {
         let (algorithm, why) = (args.algorithm.name(), why.to_owned());
-        vec![PlanError::Unfit { algorithm, why }]
+        PlanErrors::from(PlanError::Unfit { algorithm, why })
     };
     let others = match args.algorithm {
         Algorithm::Hypercube if is_cube && args.ports == Ports::Multi => {
@@ -57,7 +53,7 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
     if let Some(one) = others {
         return shared(args, one, from, tree.len());
     }
-    let (edges, tree, flits) = (edges_of(tree), tree.rerooted(from), args.size);
+    let (tree, flits) = (tree.rerooted(from), args.size);
     let (algorithm, plan) = match (args.ports, args.algorithm) {
         (Ports::Multi, Algorithm::Auto | Algorithm::Rounds) => {
             (Algorithm::Rounds, broadcast::all_ports(&tree, flits))
@@ -67,40 +63,33 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
                 "with --ports multi a PE sends to all its children at once",
             ));
         }
-        (Ports::Single, one) => on_tree(&tree, one, flits).map_err(|fault| vec![fault])?,
+        (Ports::Single, one) => on_tree(&tree, one, flits)?,
     };
     let bound_steps = match args.ports {
         Ports::Single => broadcast::least_steps(&tree, flits),
         Ports::Multi => broadcast::least_steps_of_all_ports(&tree, flits),
     };
-    let pes = tree.len();
-    Ok(StaticPlan {
+    let planned = StaticPlan {
         algorithm: algorithm.name(),
-        ports: args.ports.name(),
-        name: topology.name.clone(),
-        edges: Some(edges),
-        nodes: topology.nodes.clone(),
-        time_steps: plan.time_steps,
         bound_steps,
-        kept_flits: plan.kept_flits,
+        ..one_for_all(from, tree.len(), flits, plan)
+    };
+    Ok(StaticPlan {
         played: Played::by_ports(args.ports, || played(tree, algorithm, flits)),
-        ..one_for_all(from, pes, flits, in_order(plan.legs))
+        ..planned.over(&topology, args.ports)
     })
 }
 
 /// Returns the plan of a broadcast's message and its crossings.
-fn one_for_all(source: PeId, pes: usize, flits: u64, legs: Vec<Leg>) -> StaticPlan {
-    let all = (0..pes as u32).map(PeId);
-    let message = PlannedMessage {
-        id: 0,
-        source,
-        destinations: all.filter(|pe| *pe != source).collect(),
-        flits,
-    };
+fn one_for_all(source: PeId, pes: usize, flits: u64, plan: Broadcast) -> StaticPlan {
+    let mut legs = plan.legs;
+    legs.sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
     StaticPlan {
         operation: "broadcast",
         pes,
-        messages: vec![message],
+        messages: vec![PlannedMessage::to_others(0, source, pes, flits)],
+        time_steps: plan.time_steps,
+        kept_flits: plan.kept_flits,
         crossings: Crossings::Listed(legs),
         ..StaticPlan::default()
     }
@@ -131,11 +120,7 @@ fn on_tree(tree: &Tree, asked: Algorithm, flits: u64) -> Result<(Algorithm, Broa
 }
 
 /// Plans in a complete network, by the algorithm with the fewest steps unless one is named.
-fn complete(
-    args: &PlanBroadcastArgs,
-    from: PeId,
-    pes: usize,
-) -> Result<StaticPlan, Vec<PlanError>> {
+fn complete(args: &PlanBroadcastArgs, from: PeId, pes: usize) -> Result<StaticPlan, PlanErrors> {
     let planned = laying(pes).filter_map(|one| shared(args, one, from, pes).ok());
     let best = planned.min_by_key(|planned| planned.time_steps);
     best.map_or_else(|| shared(args, Algorithm::Path, from, pes), Ok)
@@ -148,25 +133,22 @@ fn shared(
     algorithm: Algorithm,
     from: PeId,
     pes: usize,
-) -> Result<StaticPlan, Vec<PlanError>> {
-    let Laid { tree, plan } = among_all(algorithm, pes, from, args.size).map_err(|why| {
-        vec![match why {
-            NotPlanned::Unfit(why) => {
-                let algorithm = algorithm.name();
-                PlanError::Unfit { algorithm, why }
-            }
-            NotPlanned::TooMuch(fault) => fault.into(),
-        }]
+) -> Result<StaticPlan, PlanErrors> {
+    let laid = among_all(algorithm, pes, from, args.size);
+    let Laid { tree, plan } = laid.map_err(|why| match why {
+        NotPlanned::Unfit(why) => {
+            let algorithm = algorithm.name();
+            PlanError::Unfit { algorithm, why }
+        }
+        NotPlanned::TooMuch(fault) => fault.into(),
     })?;
     Ok(StaticPlan {
         algorithm: algorithm.name(),
         ports: "shared",
         name: args.tree.network.clone().unwrap_or_default(),
-        time_steps: plan.time_steps,
         bound_steps: broadcast::least_steps_of_complete(pes, args.size),
-        kept_flits: plan.kept_flits,
         played: played(tree, algorithm, args.size),
-        ..one_for_all(from, pes, args.size, in_order(plan.legs))
+        ..one_for_all(from, pes, args.size, plan)
     })
 }
 
@@ -186,9 +168,4 @@ fn played(tree: Tree, algorithm: Algorithm, flits: u64) -> Played {
         tree: Arc::new(tree),
         operation,
     }
-}
-
-fn in_order(mut legs: Vec<Leg>) -> Vec<Leg> {
-    legs.sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
-    legs
 }

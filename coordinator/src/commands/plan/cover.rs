@@ -10,8 +10,9 @@ use flitcast_proto::ops::timetable::Timetable;
 use super::args::{
     DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,
 };
-use super::command::{PlanError, topology_and_lengths};
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
+use super::asked::topology_and_lengths;
+use super::error::{PlanError, PlanErrors};
+use super::static_plan::{PlannedMessage, StaticPlan};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::flits::deal_flits;
 use crate::options::tree::{SpanningArg, TreeArgs};
@@ -71,20 +72,17 @@ impl Covered {
             pes: self.cover.nodes.len(),
             nodes: Some(self.cover.nodes),
             trees: self.cover.trees,
-            time_steps: plan.time_steps,
-            kept_flits: plan.kept_flits(),
-            crossings: Crossings::Listed(plan.legs),
-            ..StaticPlan::default()
+            ..StaticPlan::of(plan)
         }
     }
 }
 
 /// Returns the requested cover and lengths, or all errors in them.
-fn asked(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), Vec<PlanError>> {
+fn asked(args: &PlanRoundArgs, shared: bool) -> Result<(Covered, Vec<u64>), PlanErrors> {
     let (topology, lengths) = topology_and_lengths(args, SpanningArg::Bfs)?;
-    let flits = deal_flits(&lengths, &topology.tree).map_err(|fault| vec![fault.into()])?;
-    check_flits("--lengths", &flits).map_err(|fault| vec![fault.into()])?;
-    let covered = Covered::of(&topology, &args.tree, shared).map_err(|fault| vec![fault])?;
+    let flits = deal_flits(&lengths, &topology.tree)?;
+    check_flits("--lengths", &flits)?;
+    let covered = Covered::of(&topology, &args.tree, shared)?;
     Ok((covered, flits))
 }
 
@@ -113,39 +111,28 @@ fn dealt(
 /// Returns the nonnull messages between P0 and each other PE.
 fn messages(flits: &[u64], ends: impl Fn(PeId) -> [PeId; 2]) -> Vec<PlannedMessage> {
     let all = (0..).map(PeId).zip(flits);
-    let message = |(pe, flits): (PeId, &u64)| {
-        let [source, destination] = ends(pe);
-        PlannedMessage {
-            id: pe.0.into(),
-            source,
-            destinations: vec![destination],
-            flits: *flits,
-        }
-    };
-    all.filter(|(_, flits)| **flits > 0).map(message).collect()
+    let nonnull = all.filter(|(_, flits)| **flits > 0);
+    nonnull
+        .map(|(pe, flits)| PlannedMessage::to_one(pe.0.into(), ends(pe), *flits))
+        .collect()
 }
 
 /// Returns an error for each given option that does not apply to a cover.
-fn check(options: &[(bool, &'static str)]) -> Result<(), Vec<PlanError>> {
+fn check(options: &[(bool, &'static str)]) -> Result<(), PlanErrors> {
     let given = options.iter().filter(|(is_given, _)| *is_given);
-    let faults: Vec<PlanError> = given
-        .map(|(_, option)| PlanError::WithCover(option))
-        .collect();
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(faults),
-    }
+    let faults = given.map(|(_, option)| PlanError::WithCover(option));
+    PlanErrors(faults.collect()).check()
 }
 
 /// Plans a scatter, farthest destination first on each port of P0.
-pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
+pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
     check(&[
         (
             !matches!(args.order, None | Some(Order::FarthestFirst)),
             "--order",
         ),
         (args.from.is_some(), "--from"),
-        (args.plan.simulate, "--simulate"),
+        (args.plan.print.simulate, "--simulate"),
     ])?;
     let (covered, flits) = asked(&args.plan, args.shared)?;
     let (deal, plan, _) = match args.shared {
@@ -166,12 +153,12 @@ pub fn scatter(args: &PlanScatterArgs) -> Result<StaticPlan, Vec<PlanError>> {
 }
 
 /// Plans a gather, synchronized on all trees before anything is sent.
-pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
+pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, PlanErrors> {
     check(&[
         (args.algorithm.is_some(), "--algorithm"),
         (args.sync.is_some(), "--sync"),
         (args.order.is_some(), "--order"),
-        (args.plan.simulate, "--simulate"),
+        (args.plan.print.simulate, "--simulate"),
     ])?;
     let (covered, flits) = asked(&args.plan, false)?;
     let (deal, plan, of_trees) = dealt(&args.plan, &covered.cover, &flits, cover_plan::gather);
@@ -187,32 +174,26 @@ pub fn gather(args: &PlanGatherArgs) -> Result<StaticPlan, Vec<PlanError>> {
 }
 
 /// Plans a broadcast, its flits down one tree after the other.
-pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, Vec<PlanError>> {
+pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
     check(&[
         (args.algorithm != BroadcastAlgorithm::Auto, "--algorithm"),
         (args.from.is_some(), "--from"),
         (args.print.simulate, "--simulate"),
     ])?;
-    let topology = args.tree.topology(SpanningArg::Bfs);
-    let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
-    let covered = Covered::of(&topology?, &args.tree, false).map_err(|fault| vec![fault])?;
+    let topology = args.tree.topology(SpanningArg::Bfs)?;
+    let covered = Covered::of(&topology, &args.tree, false)?;
     let pes = covered.cover.nodes.len() as u64;
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {
         let most = MOST_CROSSINGS;
-        return Err(vec![TooMuch::Size { crossings, most }.into()]);
+        return Err(TooMuch::Size { crossings, most }.into());
     }
     let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
     let nodes = covered.cover.nodes.iter();
     let ways: Vec<usize> = nodes.map(|node| ways[*node as usize]).collect();
     let bound_steps = cover_plan::least_steps_of_broadcast(&covered.distances, &ways, args.size);
     let plan = cover_plan::broadcast(&covered.cover, args.size);
-    let message = PlannedMessage {
-        id: 0,
-        source: PeId::ROOT,
-        destinations: (1..pes as u32).map(PeId).collect(),
-        flits: args.size,
-    };
+    let message = PlannedMessage::to_others(0, PeId::ROOT, pes as usize, args.size);
     Ok(StaticPlan {
         operation: "broadcast",
         messages: vec![message],

@@ -1,63 +1,48 @@
 //! `flitcast plan exchange`: every PE sends a different message to every other.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use flitcast_proto::PeId;
 use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::ops::{
     Exchange, Operation, blocks, exchange_hosts as hosts, exchange_plan as exchange,
 };
 
 use super::args::PlanExchangeArgs;
-use super::command::PlanError;
-use super::simulate::Played;
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
+use super::error::{PlanError, PlanErrors};
+use super::played::Played;
+use super::static_plan::{PlannedMessage, StaticPlan};
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 use crate::ways::plan_limits::MOST_HOSTS_OF_ROUNDS;
 use crate::ways::tree_plans;
 use crate::ways::way::operation_by;
 
-/// Prints the plan, or returns all errors in the command line.
-pub fn run(args: &PlanExchangeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    let plan = plan(args)?;
-    plan.write(args.print, out)
-}
-
-fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, Vec<PlanError>> {
-    let topology = args.tree.topology(SpanningArg::Bfs);
-    let lengths = args.flits.read().map_err(PlanError::from);
+/// Returns the requested plan, or all errors in the command line.
+pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
     let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
-    let fits = check_algorithm(args, reach_all);
-    let ports = args.ports.fit(reach_all).map_err(PlanError::from);
-    let (topology, lengths) = match (topology, lengths, fits, ports) {
-        (Ok(topology), Ok(lengths), Ok(()), Ok(())) => (topology, lengths),
-        (topology, lengths, fits, ports) => {
-            let faults = topology.err().unwrap_or_default().into_iter();
-            let faults = faults.map(PlanError::from).chain(lengths.err());
-            return Err(faults.chain(fits.err()).chain(ports.err()).collect());
-        }
+    let mut faults = PlanErrors::default();
+    let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
+    let lengths = faults.take(args.flits.read());
+    let fits = faults.take(check_algorithm(args, reach_all));
+    let ports = faults.take(args.ports.fit(reach_all));
+    let (Some(topology), Some(lengths), Some(()), Some(())) = (topology, lengths, fits, ports)
+    else {
+        return Err(faults);
     };
-    let planned = lengths
-        .of_pes(topology.tree.len())
-        .map_err(PlanError::from)
-        .and_then(|flits| {
-            let plan = match reach_all {
-                true => between_hosts(args, &flits)?,
-                false => on_tree(args, &topology, &flits)?,
-            };
-            Ok(StaticPlan {
-                operation: "exchange",
-                pes: flits.len(),
-                messages: messages(&flits),
-                played: Played::by_ports(args.ports, || played(&topology, &plan, &flits)),
-                ..plan
-            })
-        });
-    planned.map_err(|fault| vec![fault])
+    let flits = lengths.of_pes(topology.tree.len())?;
+    let plan = match reach_all {
+        true => between_hosts(args, &flits)?,
+        false => on_tree(args, &topology, &flits)?,
+    };
+    Ok(StaticPlan {
+        operation: "exchange",
+        pes: flits.len(),
+        messages: messages(&flits),
+        played: Played::by_ports(args.ports, || played(&topology, &plan, &flits)),
+        ..plan
+    })
 }
 
 /// Checks that the algorithm supports a tree, or a complete network if `reach_all`.
@@ -99,31 +84,16 @@ fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played 
     })
 }
 
-/// Creates the parts of a plan that do not depend on lengths.
-fn of_timetable(algorithm: &str, plan: Timetable, bound_steps: u64) -> StaticPlan {
-    StaticPlan {
-        algorithm: algorithm.to_owned(),
-        time_steps: plan.time_steps,
-        bound_steps,
-        kept_flits: plan.kept_flits(),
-        crossings: Crossings::Listed(plan.legs),
-        ..StaticPlan::default()
-    }
-}
-
 fn on_tree(
     args: &PlanExchangeArgs,
     topology: &Topology,
     flits: &[Vec<u64>],
 ) -> Result<StaticPlan, PlanError> {
-    let tree = &topology.tree;
-    let (plan, bound) = tree_plans::exchange(tree, flits, args.ports)?;
+    let (plan, bound_steps) = tree_plans::exchange(&topology.tree, flits, args.ports)?;
     Ok(StaticPlan {
-        name: topology.name.clone(),
-        ports: args.ports.name(),
-        edges: Some(edges_of(tree)),
-        nodes: topology.nodes.clone(),
-        ..of_timetable("tree", plan, bound)
+        algorithm: "tree".to_owned(),
+        bound_steps,
+        ..StaticPlan::of(plan).over(topology, args.ports)
     })
 }
 
@@ -149,7 +119,9 @@ fn between_hosts(args: &PlanExchangeArgs, flits: &[Vec<u64>]) -> Result<StaticPl
     Ok(StaticPlan {
         name: args.tree.network.clone().unwrap_or_default(),
         ports: "shared",
-        ..of_timetable(algorithm, plan, bound)
+        algorithm: algorithm.to_owned(),
+        bound_steps: bound,
+        ..StaticPlan::of(plan)
     })
 }
 
@@ -158,12 +130,8 @@ fn messages(flits: &[Vec<u64>]) -> Vec<PlannedMessage> {
     let pairs = pes().flat_map(|from| pes().map(move |to| (from, to)));
     let nonnull = pairs.filter_map(|(source, to)| {
         let flits_of_it = flits[source.index()][to.index()];
-        (flits_of_it > 0).then(|| PlannedMessage {
-            id: exchange::message(source, to, flits.len()).0,
-            source,
-            destinations: vec![to],
-            flits: flits_of_it,
-        })
+        let id = exchange::message(source, to, flits.len()).0;
+        (flits_of_it > 0).then(|| PlannedMessage::to_one(id, [source, to], flits_of_it))
     });
     nonnull.collect()
 }

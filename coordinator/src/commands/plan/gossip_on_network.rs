@@ -10,63 +10,23 @@ use flitcast_proto::gossip::{
     Algorithm, Among, Arena, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
 };
 use flitcast_proto::on_links::of_gossip;
-use thiserror::Error;
 
 use super::args::PlanGossipArgs;
-use super::command::PlanError;
-use super::gossip_report::Report;
+use super::error::{GossipFault, PlanError, PlanErrors};
+use super::gossip_plan::GossipPlan;
 use super::simulate::against_packets;
 use crate::job::on_links::OnLinks;
 use crate::job::prices::typed;
 use crate::options::flits::lengths_in_flits;
-use crate::options::format::Format;
 use crate::options::gossip_network::{GossipNetworkError, gossip_network};
 use crate::options::ports::Ports as PortsArg;
-use crate::options::prices::{PriceArgs, PriceError};
+use crate::options::prices::PriceArgs;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::ways::plan_limits::TooMuch;
 
-/// An error in the command line of a gossip on a network.
-#[derive(Debug, Error)]
-pub enum GossipFault {
-    /// The network is invalid, or has no planned gossip.
-    #[error(transparent)]
-    Network(#[from] GossipNetworkError),
-    /// The prices are invalid.
-    #[error(transparent)]
-    Prices(#[from] PriceError),
-    /// An option that only applies to trees.
-    #[error("{0} is for trees: a gossip on a --network has no root, and a port for each edge")]
-    OfTrees(&'static str),
-    /// A list with more or fewer lengths than there are PEs.
-    #[error(
-        "--lengths: {given} given, but {needed} needed: one for each PE from P0 to P{} (for the \
-         same everywhere, write equal:LENGTH)",
-        needed - 1
-    )]
-    Count {
-        /// The number of lengths in the list.
-        given: usize,
-        /// The number of PEs.
-        needed: usize,
-    },
-    /// Blocks whose total length would make sums inexact.
-    #[error("--lengths: the blocks have more than {MAX_FLITS} flits together")]
-    TooLong,
-    /// No algorithm has that name.
-    #[error("--algorithm: {0}")]
-    Name(#[from] NameError),
-}
-
-impl From<PriceError> for PlanError {
-    fn from(fault: PriceError) -> PlanError {
-        GossipFault::from(fault).into()
-    }
-}
-
 /// Prints the plan, or returns all errors in the command line.
-pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
+pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, PlanErrors> {
     let (gossip, algorithm, typed, prices) = planned(args)?;
     let cost = gossip.cost();
     let simulated = match args.print.simulate {
@@ -74,26 +34,19 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
         false => String::new(),
     };
     let exact = |time| Exact::new(time, prices.unit.into());
-    let on_links = on_links(args, &gossip, &algorithm).map_err(|fault| vec![fault.into()])?;
-    let report = Report {
+    let on_links = on_links(args, &gossip, &algorithm)?;
+    let plan = GossipPlan {
         network: args.tree.network.as_deref().unwrap_or_default(),
         algorithm: algorithm.to_string(),
-        prices: &typed,
+        typed: &typed,
+        prices: &prices,
         cost,
         time: exact(prices.time(cost)),
         free_run: free_run(&gossip, &prices).map(exact),
         bound: gossip.bound(&prices),
-        on_links,
         gossip: &gossip,
     };
-    Ok(match args.print.format {
-        Format::Json => report.write_json(args.print.summary, out),
-        Format::Svg => {
-            let scene = report.scene(&prices).map_err(|fault| vec![fault])?;
-            out.write_all(scene.svg().as_bytes())
-        }
-        _ => out.write_all((report.text(args.print.summary) + &simulated).as_bytes()),
-    })
+    Ok(plan.write(args.print, on_links, &simulated, out)?)
 }
 
 /// Returns the time on the requested links. In a complete network, a PE has one port.
@@ -122,51 +75,41 @@ fn simulated(
     args: &PlanGossipArgs,
     gossip: &Gossip,
     algorithm: &Algorithm,
-) -> Result<String, Vec<PlanError>> {
-    let topology = args.tree.topology(SpanningArg::Bfs);
-    let topology = topology.map_err(|all| all.into_iter().map(PlanError::from).collect::<Vec<_>>());
-    let tree = Arc::new(topology?.tree);
-    against_packets(gossip, algorithm, &tree).map_err(|fault| vec![fault])
+) -> Result<String, PlanErrors> {
+    let tree = Arc::new(args.tree.topology(SpanningArg::Bfs)?.tree);
+    Ok(against_packets(gossip, algorithm, &tree)?)
 }
 
 type Planned = (Gossip, Algorithm, PriceArgs, Prices);
 
-fn planned(args: &PlanGossipArgs) -> Result<Planned, Vec<PlanError>> {
-    let mut faults: Vec<PlanError> = of_trees(args);
-    let arena = gossip_network(args.tree.network.as_deref().unwrap_or_default());
-    let arena = kept(arena.map_err(GossipFault::from), &mut faults);
-    let lengths = kept(lengths_in_flits(&args.lengths), &mut faults);
-    let prices = typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed)));
-    let prices = prices.map_err(|all| faults.extend(all.into_iter().map(PlanError::from)));
+fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
+    let spec = args.tree.network.as_deref().unwrap_or_default();
+    let mut faults = PlanErrors(of_trees(args));
+    let arena = faults.take(gossip_network(spec).map_err(GossipFault::from));
+    let lengths = faults.take(lengths_in_flits(&args.lengths));
+    let prices = faults.take(typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed))));
     let asked = match args.algorithm.as_str() {
         "auto" => Some(None),
-        name => kept(named(name, arena.as_ref()), &mut faults).map(Some),
+        name => faults.take(named(name, arena.as_ref())).map(Some),
     };
     if let Some(arena) = &arena {
-        let size = arena.check_size().map_err(|fault| {
-            let spec = args.tree.network.clone().unwrap_or_default();
+        faults.take(arena.check_size().map_err(|fault| {
+            let spec = spec.to_owned();
             GossipFault::from(GossipNetworkError::Arena { spec, fault })
-        });
-        kept(size, &mut faults);
+        }));
         if let Some(Some(asked)) = &asked {
-            faults.extend(unfit(asked, arena));
+            faults.take(asked.on(arena).map_err(|all| described(asked, all)));
         }
     }
     let lengths = match (&arena, lengths) {
-        (Some(arena), Some(lengths)) => {
-            let dealt = dealt(&lengths, arena.pes());
-            dealt.map_err(|fault| faults.push(fault)).ok()
-        }
+        (Some(arena), Some(lengths)) => faults.take(dealt(&lengths, arena.pes())),
         _ => None,
     };
-    let (Some(arena), Some(lengths), Ok((prices, typed)), Some(asked)) =
-        (arena, lengths, prices, asked)
+    let (Some(arena), Some(lengths), Some((prices, typed)), Some(asked), []) =
+        (arena, lengths, prices, asked, &faults.0[..])
     else {
         return Err(faults);
     };
-    if !faults.is_empty() {
-        return Err(faults);
-    }
     let algorithm = asked.unwrap_or_else(|| choose(&arena, &lengths, &prices));
     let gossip = Gossip::new(arena, &lengths, &algorithm);
     let gossip = gossip.map_err(|all| described(&algorithm, all))?;
@@ -182,11 +125,6 @@ fn named(name: &str, arena: Option<&Arena>) -> Result<Algorithm, PlanError> {
         },
         (fault, _) => GossipFault::from(fault).into(),
     })
-}
-
-/// Returns the value, or adds the error to the others.
-fn kept<T, E: Into<PlanError>>(read: Result<T, E>, faults: &mut Vec<PlanError>) -> Option<T> {
-    read.map_err(|fault| faults.push(fault.into())).ok()
 }
 
 /// Returns an error for each option that does not apply to a network.
@@ -221,12 +159,7 @@ fn dealt(lengths: &Lengths, needed: usize) -> Result<Vec<u64>, PlanError> {
     }
 }
 
-/// Returns the reasons why an algorithm does not support a network.
-fn unfit(algorithm: &Algorithm, arena: &Arena) -> Vec<PlanError> {
-    let faults = algorithm.on(arena).err().unwrap_or_default();
-    described(algorithm, faults)
-}
-
+/// Returns the reasons why an algorithm does not support a network as errors.
 fn described(algorithm: &Algorithm, faults: Vec<impl ToString>) -> Vec<PlanError> {
     let fault = |why: String| PlanError::Unfit {
         algorithm: algorithm.to_string(),

@@ -1,6 +1,5 @@
 //! Gossip over the edges of a tree.
 
-use std::io::{self, Write};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -10,9 +9,9 @@ use flitcast_proto::ops::{Gossip, Operation, blocks};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanGossipArgs;
-use super::command::PlanError;
-use super::simulate::Played;
-use super::static_plan::{Crossings, PlannedMessage, StaticPlan, edges_of};
+use super::error::{PlanError, PlanErrors};
+use super::played::Played;
+use super::static_plan::{PlannedMessage, StaticPlan};
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
@@ -50,46 +49,28 @@ impl FromStr for Algorithm {
     }
 }
 
-/// Prints the plan, or returns all errors in the command line.
-pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<PlanError>> {
-    let plan = plan(args)?;
-    plan.write(args.print, out)
-}
-
-fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, Vec<PlanError>> {
-    let topology = args.tree.topology(SpanningArg::Bfs);
-    let lengths = lengths_of_all_in_flits(&args.lengths);
-    let algorithm = args.algorithm.parse::<Algorithm>();
-    let (topology, lengths, algorithm) = match (topology, lengths, algorithm) {
-        (Ok(topology), Ok(lengths), Ok(algorithm)) => (topology, lengths, algorithm),
-        (topology, lengths, algorithm) => {
-            let faults = topology.err().unwrap_or_default().into_iter();
-            let faults = faults.map(PlanError::from);
-            let lengths = lengths.err().map(PlanError::from);
-            return Err(faults.chain(lengths).chain(algorithm.err()).collect());
-        }
+/// Returns the requested plan, or all errors in the command line.
+pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
+    args.prices.check_absent::<PlanError>()?;
+    let mut faults = PlanErrors::default();
+    let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
+    let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));
+    let algorithm = faults.take(args.algorithm.parse::<Algorithm>());
+    let (Some(topology), Some(lengths), Some(algorithm)) = (topology, lengths, algorithm) else {
+        return Err(faults);
     };
     let tree = &topology.tree;
-    let dealt = deal_flits_to_all(&lengths, tree.len()).map_err(PlanError::from);
-    let flits = dealt.and_then(|flits| check(tree, flits));
-    let flits = flits.map_err(|fault| vec![fault])?;
-    let planned = planned(tree, &flits, algorithm, args.ports);
-    let (algorithm, plan, bound_steps) = planned.map_err(|fault| vec![fault])?;
+    let flits = deal_flits_to_all(&lengths, tree.len())?;
+    check_pes(tree.len())?;
+    check_flits("--lengths", &flits)?;
+    let (algorithm, plan, bound_steps) = planned(tree, &flits, algorithm, args.ports)?;
     Ok(StaticPlan {
         operation: "gossip",
         algorithm: algorithm.to_owned(),
-        ports: args.ports.name(),
-        name: topology.name.clone(),
-        edges: Some(edges_of(tree)),
-        nodes: topology.nodes.clone(),
-        pes: tree.len(),
-        messages: messages(tree, &flits),
-        time_steps: plan.time_steps,
+        messages: messages(&flits),
         bound_steps,
-        kept_flits: plan.kept_flits(),
-        crossings: Crossings::Listed(plan.legs),
         played: Played::by_ports(args.ports, || played(tree, &flits)),
-        ..StaticPlan::default()
+        ..StaticPlan::of(plan).over(&topology, args.ports)
     })
 }
 
@@ -101,13 +82,6 @@ fn played(tree: &Tree, flits: &[u64]) -> Played {
         tree: Arc::new(tree.clone()),
         operation,
     })
-}
-
-/// Checks that the plan is not too large.
-fn check(tree: &Tree, flits: Vec<u64>) -> Result<Vec<u64>, PlanError> {
-    check_pes(tree.len())?;
-    check_flits("--lengths", &flits)?;
-    Ok(flits)
 }
 
 /// The algorithm's name, its plan and the bound.
@@ -144,13 +118,10 @@ fn unfit(why: &str) -> PlanError {
     }
 }
 
-fn messages(tree: &Tree, flits: &[u64]) -> Vec<PlannedMessage> {
-    let message = |source: PeId| PlannedMessage {
-        id: source.0.into(),
-        source,
-        destinations: tree.ids().filter(|pe| *pe != source).collect(),
-        flits: flits[source.index()],
-    };
-    let all = tree.ids().map(message);
-    all.filter(|message| message.flits > 0).collect()
+fn messages(flits: &[u64]) -> Vec<PlannedMessage> {
+    let all = (0..).map(PeId).zip(flits);
+    let nonnull = all.filter(|(_, flits)| **flits > 0);
+    nonnull
+        .map(|(pe, length)| PlannedMessage::to_others(pe.0.into(), pe, flits.len(), *length))
+        .collect()
 }

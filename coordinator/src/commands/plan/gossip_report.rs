@@ -1,81 +1,21 @@
-//! The output of a gossip on a network: a table of its steps, or JSON with every packet.
+//! The report of a gossip on a network: a table of its steps, or JSON with every packet.
 
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
-use flitcast_proto::exact::Exact;
 use flitcast_proto::gossip::{Cost, Gossip, Packet, Step, StepCost};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
+use super::args::PrintArgs;
+use super::error::PlanError;
+use super::gossip_plan::GossipPlan;
+use super::report::{Numbers, PlanReport, each};
 use crate::job::on_links::OnLinks;
-use crate::options::prices::PriceArgs;
-use crate::text::figures::{as_exact, decimal, lines, table};
+use crate::text::figures::{decimal, exact, lines, table};
 use crate::text::words::counted;
 
 /// Limit of rows of steps that a user would still read.
 const MAX_ROWS: usize = 40;
-
-/// A planned gossip with its names.
-pub struct Report<'a> {
-    /// The network as typed.
-    pub network: &'a str,
-    /// The algorithm's name, with its parameters.
-    pub algorithm: String,
-    /// The prices as typed.
-    pub prices: &'a PriceArgs,
-    /// The cost of the plan.
-    pub cost: Cost,
-    /// The time in lock step.
-    pub time: Exact,
-    /// The time if no PE waits for the end of a step; unknown on complete networks.
-    pub free_run: Option<Exact>,
-    /// A lower bound of the time of any gossip.
-    pub bound: Exact,
-    /// The time on the requested links.
-    pub on_links: Option<OnLinks>,
-    /// The steps.
-    pub gossip: &'a Gossip,
-}
-
-#[derive(Serialize)]
-struct Json<'a> {
-    operation: &'static str,
-    algorithm: &'a str,
-    network: &'a str,
-    model: &'static str,
-    pes: usize,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "messages")]
-    messages: Option<&'a Gossip>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "steps")]
-    steps: Option<&'a Gossip>,
-    cost: JsonCost,
-    #[serde(serialize_with = "as_exact")]
-    time: Exact,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    free_run_time: Option<JsonTime>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    on_links: Option<OnLinks>,
-    #[serde(serialize_with = "as_exact")]
-    bound: Exact,
-    proof: String,
-}
-
-#[derive(Serialize)]
-struct JsonTime(#[serde(serialize_with = "as_exact")] Exact);
-
-#[derive(Serialize)]
-struct JsonCost {
-    startups: u64,
-    distance: u64,
-    flits: u64,
-}
-
-#[derive(Serialize)]
-struct JsonMessage {
-    id: usize,
-    source: usize,
-    flits: u64,
-}
 
 #[derive(Serialize)]
 struct JsonStep {
@@ -85,49 +25,7 @@ struct JsonStep {
 #[derive(Serialize)]
 struct JsonPacket {
     path: Vec<u32>,
-    pieces: Vec<JsonPiece>,
-}
-
-#[derive(Serialize)]
-struct JsonPiece {
-    message: u64,
-    offset: u64,
-    flits: u64,
-}
-
-/// Omits null blocks, which are not messages.
-fn messages<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::Error> {
-    let lengths = gossip.iter().flat_map(|gossip| gossip.blocks.lengths());
-    let nonnull = lengths.enumerate().filter(|(_, flits)| **flits > 0);
-    to.collect_seq(nonnull.map(|(pe, flits)| JsonMessage {
-        id: pe,
-        source: pe,
-        flits: *flits,
-    }))
-}
-
-/// Writes one step after the other, so that the packets of all steps need not be in memory at once.
-fn steps<S: Serializer>(gossip: &Option<&Gossip>, to: S) -> Result<S::Ok, S::Error> {
-    let step = |gossip: &Gossip, step: Step| JsonStep {
-        packets: step
-            .packets
-            .iter()
-            .map(|packet| JsonPacket {
-                path: gossip.arena.path(packet).iter().map(|pe| pe.0).collect(),
-                pieces: gossip
-                    .blocks
-                    .pieces(packet.class, &packet.flits)
-                    .map(|piece| JsonPiece {
-                        message: piece.message.0,
-                        offset: piece.offset,
-                        flits: piece.flits,
-                    })
-                    .collect(),
-            })
-            .collect(),
-    };
-    let all = gossip.iter();
-    to.collect_seq(all.flat_map(|gossip| gossip.steps().map(|one| step(gossip, one))))
+    pieces: Vec<Numbers<3>>,
 }
 
 /// Steps of a kind, in succession.
@@ -139,7 +37,81 @@ struct Row {
     largest: String,
 }
 
-impl Report<'_> {
+impl GossipPlan<'_> {
+    /// Prints the plan in the requested format.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the plan is too large to draw.
+    pub fn write(
+        &self,
+        print: PrintArgs,
+        on_links: Option<OnLinks>,
+        simulated: &str,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, PlanError> {
+        let (gossip, lengths) = (self.gossip, self.gossip.blocks.lengths());
+        let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
+        let heading = format!(
+            "gossip {}: {}, {}; {} in {}",
+            self.network,
+            counted(lengths.len() as u64, "PE", "PEs"),
+            self.algorithm,
+            counted(lengths.iter().sum(), "flit", "flits"),
+            counted(nonnull as u64, "block", "blocks"),
+        );
+        let Cost {
+            startups,
+            distance,
+            flits,
+        } = self.cost;
+        let mut report = PlanReport::new(heading, print);
+        report.field("operation", "gossip");
+        report.field("algorithm", &self.algorithm);
+        report.field("network", self.network);
+        report.field("model", "wormhole");
+        report.field("pes", gossip.arena.pes());
+        report.detail("messages", Some(each(|| self.messages())));
+        let steps = each(|| gossip.steps().map(|step| self.step(&step)));
+        report.detail("steps", Some(steps));
+        let cost = [
+            ("startups", startups),
+            ("distance", distance),
+            ("flits", flits),
+        ];
+        report.field("cost", Numbers(cost));
+        report.field("time", exact(self.time));
+        report.optional("free_run_time", self.free_run.map(exact));
+        report.on_links(on_links);
+        report.field("bound", exact(self.bound));
+        report.field("proof", self.proof());
+        report.line(
+            "cost",
+            format!(
+                "{}, distance {}, {}",
+                counted(startups, "start-up", "start-ups"),
+                counted(distance, "hop", "hops"),
+                counted(flits, "flit", "flits"),
+            ),
+        );
+        let sum = format!("{startups} t_s + {distance} t_d + {flits} t_l");
+        let (time, prices) = (decimal(self.time), self.prices_as_text());
+        report.line("time", format!("{time} = {sum} with {prices}"));
+        if let Some(free_run) = self.free_run {
+            let free_run = decimal(free_run);
+            let why = "where nobody waits for a step to be over";
+            report.line("free run", format!("{free_run}, {why}"));
+        }
+        let bound = decimal(self.bound);
+        report.line("bound", format!("{bound}: {}", self.proof()));
+        report.simulated(simulated);
+        if startups > 0 {
+            report.table(|| Ok(self.steps_as_text()))?;
+        }
+        report.scene(gossip.arena.pes(), || self.scene())?;
+        Ok(report.write(out))
+    }
+
     /// Returns `optimal`, or the distance from the bound.
     fn proof(&self) -> String {
         match self.time == self.bound {
@@ -151,81 +123,32 @@ impl Report<'_> {
         }
     }
 
-    /// Prints the plan as JSON.
-    pub fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        let whole = (!summary).then_some(self.gossip);
-        let report = Json {
-            operation: "gossip",
-            algorithm: &self.algorithm,
-            network: self.network,
-            model: "wormhole",
-            pes: self.gossip.arena.pes(),
-            messages: whole,
-            steps: whole,
-            cost: JsonCost {
-                startups: self.cost.startups,
-                distance: self.cost.distance,
-                flits: self.cost.flits,
-            },
-            time: self.time,
-            free_run_time: self.free_run.map(JsonTime),
-            on_links: self.on_links,
-            bound: self.bound,
-            proof: self.proof(),
+    /// Returns the blocks as JSON, without null blocks, which are not messages.
+    fn messages(&self) -> impl Iterator<Item = Numbers<3>> {
+        let lengths = (0..).zip(self.gossip.blocks.lengths());
+        let nonnull = lengths.filter(|(_, flits)| **flits > 0);
+        nonnull.map(|(pe, flits)| Numbers([("id", pe), ("source", pe), ("flits", *flits)]))
+    }
+
+    /// Returns a step as JSON. The packets of all steps need not be in memory at once.
+    fn step(&self, step: &Step) -> JsonStep {
+        let Gossip { arena, blocks, .. } = self.gossip;
+        let packet = |packet: &Packet| {
+            let pieces = blocks.pieces(packet.class, &packet.flits).map(|piece| {
+                Numbers([
+                    ("message", piece.message.0),
+                    ("offset", piece.offset),
+                    ("flits", piece.flits),
+                ])
+            });
+            JsonPacket {
+                path: arena.path(packet).iter().map(|pe| pe.0).collect(),
+                pieces: pieces.collect(),
+            }
         };
-        serde_json::to_writer(&mut *out, &report)?;
-        out.write_all(b"\n")
-    }
-
-    /// Returns the plan as human-readable text.
-    pub fn text(&self, summary: bool) -> String {
-        let lengths = self.gossip.blocks.lengths();
-        let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
-        let mut out = format!(
-            "gossip {}: {}, {}; {} in {}\n\n",
-            self.network,
-            counted(lengths.len() as u64, "PE", "PEs"),
-            self.algorithm,
-            counted(lengths.iter().sum(), "flit", "flits"),
-            counted(nonnull as u64, "block", "blocks"),
-        );
-        if !summary && self.cost.startups > 0 {
-            out.push_str(&self.steps_as_text());
-            out.push('\n');
+        JsonStep {
+            packets: step.packets.iter().map(packet).collect(),
         }
-        let Cost {
-            startups,
-            distance,
-            flits,
-        } = self.cost;
-        out.push_str(&format!(
-            "  cost         {}, distance {}, {}\n  time         {} = {startups} t_s + {distance} t_d + {flits} t_l \
-             with {}\n",
-            counted(startups, "start-up", "start-ups"),
-            counted(distance, "hop", "hops"),
-            counted(flits, "flit", "flits"),
-            decimal(self.time),
-            self.prices_as_text(),
-        ));
-        if let Some(free_run) = self.free_run {
-            let free_run = decimal(free_run);
-            out.push_str(&format!(
-                "  free run     {free_run}, where nobody waits for a step to be over\n"
-            ));
-        }
-        let (bound, proof) = (decimal(self.bound), self.proof());
-        out.push_str(&format!("  bound        {bound}: {proof}\n"));
-        out.push_str(&self.on_links.map_or(String::new(), |it| it.text()));
-        out
-    }
-
-    /// Returns the given prices, or their defaults.
-    pub fn prices_as_text(&self) -> String {
-        let PriceArgs { ts, td, tl, .. } = self.prices;
-        let [ts, td, tl] = [(ts, "1"), (td, "0"), (tl, "1")]
-            .map(|(given, default)| given.as_deref().unwrap_or(default));
-        let unit = self.prices.profile.as_ref().map_or("", |_| " us");
-        format!("t_s = {ts}{unit}, t_d = {td}{unit}, t_l = {tl}{unit}")
     }
 
     fn steps_as_text(&self) -> String {

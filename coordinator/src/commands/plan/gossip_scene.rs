@@ -2,30 +2,34 @@
 
 use flitcast_proto::PeId;
 use flitcast_proto::exact::Exact;
-use flitcast_proto::gossip::Prices;
 
-use super::command::PlanError;
-use super::gossip_report::Report;
-use super::scenes::{add, check_pes, setup};
-use super::svg::crossings::{Band, Moment, Scene};
-use super::svg::frame::Axis;
+use super::bands::Bands;
+use super::error::PlanError;
+use super::gossip_plan::GossipPlan;
+use super::svg::crossings::Crossings;
+use super::svg::scene::{Drawing, Scene};
+use super::svg::sheet::{Axis, Moment, Sheet};
 use crate::text::figures::decimal;
 use crate::text::words::counted;
 
-impl Report<'_> {
+impl GossipPlan<'_> {
     /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it
     /// carries.
     ///
     /// # Errors
     ///
     /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self, prices: &Prices) -> Result<Scene, PlanError> {
-        let Report { gossip, cost, .. } = self;
+    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
+        let GossipPlan {
+            gossip,
+            cost,
+            prices,
+            ..
+        } = self;
         let pes = gossip.arena.pes();
-        check_pes(pes)?;
         let at = |time| Exact::new(time, prices.unit.into()).to_f64();
         let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
-        let (mut bands, mut phases, mut now) = (Vec::new(), Vec::new(), 0);
+        let (mut bands, mut phases, mut now) = (Bands::default(), Vec::new(), 0);
         for step in gossip.steps() {
             // In a complete network the packets of a PE follow each other.
             let (mut sent, mut come) = (vec![0; pes], vec![0; pes]);
@@ -41,22 +45,14 @@ impl Report<'_> {
                     begin
                 });
                 if ready > now {
-                    add(&mut bands, setup(from, to, [at(now), at(ready)]))?;
+                    bands.add_setup([from, to], [at(now), at(ready)])?;
                 }
                 for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
                     let pe = piece.message.pe();
                     let takes = flits_take(piece.flits);
-                    let [out, into] = ends.map(|begin| [at(begin), at(begin + takes)]);
+                    let spans = ends.map(|begin| [at(begin), at(begin + takes)]);
                     ends = ends.map(|begin| begin + takes);
-                    let band = Band {
-                        class: Some(pe.index()),
-                        name: pe.to_string(),
-                        from,
-                        to,
-                        out,
-                        into,
-                    };
-                    add(&mut bands, band)?;
+                    bands.add((pe.index(), pe.to_string()), [from, to], spans)?;
                 }
             }
             now += prices.time(std::iter::once(step.cost(&gossip.arena)).collect());
@@ -70,25 +66,31 @@ impl Report<'_> {
             name: decimal(time),
         };
         let flits = gossip.blocks.lengths().iter().sum();
+        let is_multi_port = gossip.arena.grid().is_some();
         Ok(Scene {
-            title: format!("gossip on {} by {}", self.network, self.algorithm),
-            summary: format!(
-                "{}, {}, {}, {}",
-                counted(pes as u64, "PE", "PEs"),
-                counted(flits, "flit", "flits"),
-                counted(cost.startups, "step", "steps"),
-                self.prices_as_text(),
-            ),
-            pes,
-            tree: None,
-            axis: Axis::Time,
-            time: moment(self.time),
-            bound: Some(moment(self.bound)),
-            phases,
-            is_multi_port: gossip.arena.grid().is_some(),
-            classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
-            what: "flits of one block: a bar where they come",
-            bands,
+            sheet: Sheet {
+                title: format!("gossip on {} by {}", self.network, self.algorithm),
+                summary: format!(
+                    "{}, {}, {}, {}",
+                    counted(pes as u64, "PE", "PEs"),
+                    counted(flits, "flit", "flits"),
+                    counted(cost.startups, "step", "steps"),
+                    self.prices_as_text(),
+                ),
+                pes,
+                tree: None,
+                axis: Axis::Time,
+                time: moment(self.time),
+                bound: Some(moment(self.bound)),
+                shown: 0.0,
+            },
+            drawing: Drawing::Crossings(Crossings {
+                phases,
+                is_multi_port,
+                classes: (0..pes as u32).map(|pe| PeId(pe).to_string()).collect(),
+                what: "flits of one block: a bar where they come",
+                bands: bands.0,
+            }),
         })
     }
 }

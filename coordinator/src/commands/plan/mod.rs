@@ -2,24 +2,35 @@
 //! run uses, without a network.
 
 mod args;
+mod asked;
+mod bands;
 mod broadcast;
 mod command;
+mod control_items;
 mod cover;
+mod error;
 mod exchange;
-mod gossip;
 mod gossip_on_network;
 mod gossip_on_tree;
+mod gossip_plan;
 mod gossip_report;
 mod gossip_scene;
-mod json;
 mod ordered;
+mod packet_args;
 mod packets;
 mod packets_certified;
+mod packets_plan;
 mod packets_report;
 mod packets_scene;
-mod scenes;
+mod played;
+mod report;
+mod scatter_from;
 mod simulate;
 mod static_plan;
+mod static_report;
+mod static_scene;
+mod steps;
+mod steps_report;
 mod svg;
 
 pub use args::PlanArgs;

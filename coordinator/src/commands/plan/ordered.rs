@@ -5,10 +5,11 @@ use std::io::{self, Write};
 
 use flitcast_proto::schedule::order_search::{self, Hop, MOST_HOPS, Ordered};
 use flitcast_proto::{PeId, Tree};
-use serde::Serialize;
 
-use super::args::PlanScatterArgs;
-use super::command::{PlanError, topology_and_lengths};
+use super::args::{PlanScatterArgs, PrintArgs};
+use super::asked::topology_and_lengths;
+use super::error::{PlanError, PlanErrors};
+use super::report::{PlanReport, each, proof};
 use crate::options::flits::deal_flits;
 use crate::options::format::Format;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
@@ -25,38 +26,34 @@ pub fn scatter(
     args: &PlanScatterArgs,
     nodes: u64,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
+) -> Result<io::Result<()>, PlanErrors> {
     let mut unfit = Vec::new();
-    if args.plan.simulate {
+    if args.plan.print.simulate {
         unfit.push("search does not go with --simulate: leave it out".to_owned());
     }
-    if args.plan.links.link.is_some() {
+    if args.plan.print.links.link.is_some() {
         unfit.push("search has the links of the tree file: leave out --link".to_owned());
     }
-    if args.plan.format == Format::Svg {
+    if args.plan.print.format == Format::Svg {
         unfit.push("what search finds is printed as a table or json, not drawn".to_owned());
     }
-    let mut faults: Vec<PlanError> = unfit.into_iter().map(PlanError::Order).collect();
-    let (topology, lengths) = match topology_and_lengths(&args.plan, SpanningArg::Bfs) {
-        Ok(asked) => asked,
-        Err(more) => return Err(faults.into_iter().chain(more).collect()),
+    let mut faults = PlanErrors(unfit.into_iter().map(PlanError::Order).collect());
+    let asked = faults.take(topology_and_lengths(&args.plan, SpanningArg::Bfs));
+    let Some((topology, lengths)) = asked else {
+        return Err(faults);
     };
-    let flits = deal_flits(&lengths, &topology.tree).map_err(PlanError::from);
-    let hops = hops(&topology).map_err(PlanError::Order);
-    let (flits, (hops, unit)) = match (flits, hops) {
-        (Ok(flits), Ok(hops)) if faults.is_empty() => (flits, hops),
-        (flits, hops) => {
-            faults.extend(flits.err());
-            faults.extend(hops.err());
-            return Err(faults);
-        }
+    let flits = faults.take(deal_flits(&lengths, &topology.tree));
+    let hops = faults.take(hops(&topology).map_err(PlanError::Order));
+    let (Some(flits), Some((hops, unit)), []) = (flits, hops, &faults.0[..]) else {
+        return Err(faults);
     };
     let tree = &topology.tree;
     let Some(found) = order_search::search(tree, &flits, &hops, nodes) else {
-        return Err(vec![PlanError::Order(format!(
+        let why = format!(
             "search is for messages that cross {MOST_HOPS} links together at most, in less than \
              some decades: take fewer PEs, or fewer flits"
-        ))]);
+        );
+        return Err(PlanError::Order(why).into());
     };
     let report = Report {
         name: &topology.name,
@@ -65,10 +62,7 @@ pub fn scatter(
         found,
         unit,
     };
-    Ok(match args.plan.format {
-        Format::Json => report.write_json(args.plan.summary, out),
-        _ => out.write_all(report.text(args.plan.summary).as_bytes()),
-    })
+    Ok(report.write(args.plan.print, out))
 }
 
 /// The unit of a tick.
@@ -127,82 +121,46 @@ struct Report<'a> {
     unit: Unit,
 }
 
-#[derive(Serialize)]
-struct Json<'a> {
-    operation: &'static str,
-    algorithm: &'static str,
-    pes: usize,
-    /// `steps` or `ns`, of all times.
-    unit: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flit_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lengths: Option<&'a [u64]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<Vec<u32>>,
-    time: u64,
-    farthest_first_time: u64,
-    bound: u64,
-    proof: String,
-}
-
 impl Report<'_> {
-    /// Returns `optimal`, or the distance from the bound.
-    fn proof(&self) -> String {
-        match self.found.time - self.found.bound {
-            0 => "optimal".to_owned(),
-            over => format!("gap {:.1}%", over as f64 * 100.0 / self.found.bound as f64),
-        }
-    }
-
-    fn write_json(&self, summary: bool, out: &mut dyn Write) -> io::Result<()> {
-        let found = &self.found;
-        let (unit, flit_bytes) = match self.unit {
-            Unit::Step => ("steps", None),
-            Unit::Nanosecond => ("ns", Some(FLIT_BYTES)),
+    /// Prints the order in the requested format.
+    fn write(&self, print: PrintArgs, out: &mut dyn Write) -> io::Result<()> {
+        let (found, tree) = (&self.found, self.tree);
+        let (unit, flit_bytes, of) = match self.unit {
+            Unit::Step => ("steps", None, ""),
+            Unit::Nanosecond => ("ns", Some(FLIT_BYTES), " of 64 KiB"),
         };
-        let json = Json {
-            operation: "scatter",
-            algorithm: "search",
-            pes: self.tree.len(),
-            unit,
-            flit_bytes,
-            lengths: (!summary).then_some(self.flits),
-            order: (!summary).then(|| found.order.iter().map(|pe| pe.0).collect()),
-            time: found.time,
-            farthest_first_time: found.farthest_first,
-            bound: found.bound,
-            proof: self.proof(),
-        };
-        serde_json::to_writer(&mut *out, &json)?;
-        out.write_all(b"\n")
-    }
-
-    fn text(&self, summary: bool) -> String {
-        let found = &self.found;
+        let proof = proof(found.time, found.bound);
+        let heading = format!("scatter on {} by search", self.name);
+        let mut report = PlanReport::new(heading, print).below_table(16);
+        report.field("operation", "scatter");
+        report.field("algorithm", "search");
+        report.field("pes", tree.len());
+        report.field("unit", unit);
+        report.optional("flit_bytes", flit_bytes);
+        report.detail("lengths", Some(self.flits));
+        let order = each(|| found.order.iter().map(|pe| pe.0));
+        report.detail("order", Some(order));
+        report.field("time", found.time);
+        report.field("farthest_first_time", found.farthest_first);
+        report.field("bound", found.bound);
+        report.field("proof", &proof);
         let time = |ticks: u64| match self.unit {
             Unit::Step => counted(ticks, "step", "steps"),
             Unit::Nanosecond => Nanos(ticks).to_string(),
         };
-        let of = match self.unit {
-            Unit::Step => "",
-            Unit::Nanosecond => " of 64 KiB",
-        };
-        let order = match summary {
-            true => String::new(),
-            false => format!("  order           {}\n", names(&found.order)),
-        };
-        format!(
-            "scatter on {} by search\n  PEs             {}\n  messages        {} nonnull, {}{of} \
-             together\n{order}  time            {}\n  farthest first  {}\n  bound           {}: {}\n",
-            self.name,
-            self.tree.len(),
-            found.order.len(),
-            counted(self.flits.iter().sum(), "flit", "flits"),
-            time(found.time),
-            time(found.farthest_first),
-            time(found.bound),
-            self.proof(),
-        )
+        report.line("PEs", tree.len().to_string());
+        let nonnull = found.order.len();
+        let flits = counted(self.flits.iter().sum(), "flit", "flits");
+        report.line(
+            "messages",
+            format!("{nonnull} nonnull, {flits}{of} together"),
+        );
+        if !print.summary {
+            report.line("order", names(&found.order));
+        }
+        report.line("time", time(found.time));
+        report.line("farthest first", time(found.farthest_first));
+        report.line("bound", format!("{}: {proof}", time(found.bound)));
+        report.write(out)
     }
 }

@@ -1,171 +1,60 @@
 //! `flitcast plan scatter` and `gather` with `--setup`: plans in packets with a set-up cost.
 
 use std::io::{self, Write};
-use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
 use flitcast_proto::PeId;
 use flitcast_proto::packets::certification::{self, ControlCost};
 use flitcast_proto::packets::fault::PacketsFault;
 use flitcast_proto::packets::mixed::plan_mixed;
-use flitcast_proto::packets::model::{LinkCost, Part, Run};
-use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
+use flitcast_proto::packets::model::LinkCost;
+use flitcast_proto::packets::search::DEFAULT_NODES;
 use flitcast_proto::packets::{self, Method, Split};
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
-use super::command::{AskedPlan, PlanError, order_of};
-use super::packets_certified::CertifiedReport;
-use super::packets_report::PacketReport;
+use super::asked::{AskedPlan, order_of};
+use super::error::{PlanError, PlanErrors};
+use super::packet_args::{ControlArg, PacketArgs, Packets};
+use super::packets_plan::{CertifiedPlan, PlanInPackets};
 use crate::options::args::GatherAlgorithm;
 use crate::options::names::typed;
-use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-
-/// Options of plans in packets.
-#[derive(Debug, Args)]
-pub struct PacketArgs {
-    /// Plan in packets: the set-up cost of a packet on each link, as a multiple of a flit's time, an
-    /// integer or a fraction like 3/2.
-    #[arg(long, value_name = "BETA")]
-    pub setup: Option<LinkCost>,
-    /// How messages are cut: auto; mixed, so that a packet may also have flits for PEs on its way;
-    /// COUNT even packets each, or one per flit; sizes:S1,S2,.. of one nonnull message;
-    /// sequence:4x1,3x2,3x1 of all, the PE and the flits of each packet that P0 sends, or
-    /// sequence:4x1+3x2,3x1 with mixed ones; with --algorithm certification auto or cap:C, the largest packet [default: auto].
-    #[arg(long, value_name = "PACKETS", requires = "setup")]
-    pub packets: Option<Packets>,
-    /// Limit of nodes that the search for a better plan visits, on trees where no plan is known to be
-    /// optimal; 0 for no search [default: 200000].
-    #[arg(long, value_name = "NODES", requires = "setup",
-        value_parser = clap::value_parser!(u64).range(..=MOST_NODES))]
-    pub search: Option<u64>,
-}
-
-/// The time that a control item takes on a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ControlArg {
-    /// The time of a packet of one flit, as in the paper.
-    Packet,
-    /// No time: it goes between two packets, as on real links.
-    Free,
-}
-
-/// How messages are cut.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Packets {
-    /// The best cut found.
-    Auto,
-    /// The best packets found that may mix messages.
-    Mixed,
-    /// The requested cut.
-    Split(Split),
-    /// Each message into even packets of at most this number of flits.
-    Cap(u64),
-}
-
-impl FromStr for Packets {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Packets, String> {
-        let unknown = || {
-            format!(
-                "`{text}` does not say how to cut messages: auto, mixed, a COUNT of even packets \
-                 each, sizes:S1,S2,.. with the flits of each packet of one message, \
-                 sequence:PExFLITS,.. with every packet of all messages, or cap:C (C at least 1) \
-                 with --algorithm certification"
-            )
-        };
-        let number = |part: &str| part.trim().parse::<u64>().map_err(|_| unknown());
-        let part = |part: &str| {
-            let (pe, flits) = part.split_once('x').ok_or_else(unknown)?;
-            let flits = flits.trim().parse().ok().filter(|&flits| flits > 0);
-            Ok::<_, String>(Part {
-                pe: parse_pe(pe.trim()).map_err(|_| unknown())?,
-                flits: flits.ok_or_else(unknown)?,
-            })
-        };
-        let packet = |parts: &str| {
-            let mut parts = parts.split('+').map(part);
-            let Part { pe, flits } = parts.next().ok_or_else(unknown)??;
-            Ok::<_, String>(Run {
-                also: parts.collect::<Result<_, _>>()?,
-                ..Run::new(pe, flits, 1)
-            })
-        };
-        match text.split_once(':') {
-            None if text == "auto" => Ok(Packets::Auto),
-            None if text == "mixed" => Ok(Packets::Mixed),
-            None => Ok(Packets::Split(Split::Count(number(text)?))),
-            Some(("sizes", sizes)) => {
-                let sizes = sizes.split(',').map(number).collect::<Result<_, _>>()?;
-                Ok(Packets::Split(Split::Sizes(sizes)))
-            }
-            Some(("sequence", packets)) => {
-                let packets = packets.split(',').map(packet).collect::<Result<_, _>>()?;
-                Ok(Packets::Split(Split::Sequence(packets)))
-            }
-            Some(("cap", cap)) => match number(cap)? {
-                0 => Err(unknown()),
-                cap => Ok(Packets::Cap(cap)),
-            },
-            Some(_) => Err(unknown()),
-        }
-    }
-}
 
 /// Prints the plan of a scatter, or returns all errors in the command line.
 pub fn scatter(
     args: &PlanScatterArgs,
     cost: LinkCost,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    let mut unfit = unfit(&args.plan, args.ports);
-    if args.from.is_some() {
-        unfit.push("--from");
-    }
-    let mut faults = left_out(unfit);
-    if let Some(Packets::Cap(_)) = args.packets.packets {
-        faults.push(PlanError::Packets(
+) -> Result<io::Result<()>, PlanErrors> {
+    let mut faults = left_out(&args.plan, args.ports, &[(args.from.is_some(), "--from")]);
+    let why = match (&args.packets.packets, &args.order) {
+        (Some(Packets::Cap(_)), _) => Some(
             "cap:C is for a gather by certification: auto, mixed, COUNT, sizes:S1,S2,.. or \
-             sequence:PExFLITS,.."
-                .to_owned(),
-        ));
-    }
-    let is_in_order = matches!(
-        args.packets.packets,
-        Some(Packets::Split(Split::Sizes(_) | Split::Sequence(_)))
-    );
-    if is_in_order && args.order.is_some() {
-        faults.push(PlanError::Packets(
-            "sizes and sequence say in which order packets leave: leave out --order".to_owned(),
-        ));
-    }
-    if let (Some(Packets::Mixed), Some(_)) = (&args.packets.packets, &args.order) {
-        faults.push(PlanError::Packets(
-            "mixed packets have their own order: leave out --order".to_owned(),
-        ));
-    }
-    if let (Some(Packets::Split(Split::Count(_))), Some(Order::Search(_))) =
-        (&args.packets.packets, &args.order)
-    {
-        faults.push(PlanError::Packets(
-            "--order search chooses the packets, too: leave out either".to_owned(),
-        ));
-    }
+             sequence:PExFLITS,..",
+        ),
+        (Some(Packets::Split(Split::Sizes(_) | Split::Sequence(_))), Some(_)) => {
+            Some("sizes and sequence say in which order packets leave: leave out --order")
+        }
+        (Some(Packets::Mixed), Some(_)) => {
+            Some("mixed packets have their own order: leave out --order")
+        }
+        (Some(Packets::Split(Split::Count(_))), Some(Order::Search(_))) => {
+            Some("--order search chooses the packets, too: leave out either")
+        }
+        _ => None,
+    };
+    faults.add(why.map(|why| PlanError::Packets(why.to_owned())));
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let order = match &args.order {
         None | Some(Order::Search(_)) => None,
-        Some(order) => {
-            Some(order_of(&asked.tree, &asked.flits, order).map_err(|fault| vec![fault])?)
-        }
+        Some(order) => Some(order_of(&asked.tree, &asked.flits, order)?),
     };
     let nodes = match args.order {
         Some(Order::Search(nodes)) => Some(nodes),
         _ => args.packets.search,
     };
     let report = in_packets("scatter", &args.packets, nodes, &asked, cost, order)?;
-    report.write(&args.plan, out)
+    report.write(args.plan.print, out)
 }
 
 /// Prints the plan of a gather, or returns all errors in the command line.
@@ -173,21 +62,22 @@ pub fn gather(
     args: &PlanGatherArgs,
     cost: LinkCost,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    let mut unfit = unfit(&args.plan, args.ports);
-    if args.sync.is_some() {
-        unfit.push("--sync");
-    }
-    if args.order.is_some() {
-        unfit.push("--order");
-    }
-    match args.algorithm {
-        Some(GatherAlgorithm::Certification) => certified(args, cost, unfit, out),
-        other if args.control.is_some() => {
-            unfit.push("--control, which is for --algorithm certification");
-            mirrored(args, cost, other, left_out(unfit), out)
-        }
-        other => mirrored(args, cost, other, left_out(unfit), out),
+) -> Result<io::Result<()>, PlanErrors> {
+    let certifies = matches!(args.algorithm, Some(GatherAlgorithm::Certification));
+    let control = "--control, which is for --algorithm certification";
+    let faults = left_out(
+        &args.plan,
+        args.ports,
+        &[
+            (args.sync.is_some(), "--sync"),
+            (args.order.is_some(), "--order"),
+            (certifies && args.packets.search.is_some(), "--search"),
+            (!certifies && args.control.is_some(), control),
+        ],
+    );
+    match certifies {
+        true => certified(args, cost, faults, out),
+        false => mirrored(args, cost, faults, out),
     }
 }
 
@@ -195,46 +85,38 @@ pub fn gather(
 fn mirrored(
     args: &PlanGatherArgs,
     cost: LinkCost,
-    unfit: Option<GatherAlgorithm>,
-    mut faults: Vec<PlanError>,
+    mut faults: PlanErrors,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    faults.extend(unfit.map(|algorithm| {
-        PlanError::Unfit {
+) -> Result<io::Result<()>, PlanErrors> {
+    let why = "with --setup, a gather is planned by certification or, without --algorithm, as the \
+               mirror of a scatter";
+    faults.add(args.algorithm.map(|algorithm| PlanError::Unfit {
         algorithm: typed(&algorithm),
-        why: "with --setup, a gather is planned by certification or, without --algorithm, as the \
-              mirror of a scatter"
-            .to_owned(),
-    }
+        why: why.to_owned(),
     }));
-    if let Some(Packets::Cap(_)) = args.packets.packets {
-        faults.push(PlanError::Packets(
-            "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it"
-                .to_owned(),
-        ));
-    }
+    let why =
+        "cap:C belongs to --algorithm certification: auto, COUNT or sizes:S1,S2,.. without it";
+    let has_cap = matches!(args.packets.packets, Some(Packets::Cap(_)));
+    faults.add(has_cap.then(|| PlanError::Packets(why.to_owned())));
     let asked = asked(&args.plan, SpanningArg::Bfs, faults)?;
     let nodes = args.packets.search;
     let report = in_packets("gather", &args.packets, nodes, &asked, cost, None)?;
-    report.write(&args.plan, out)
+    report.write(args.plan.print, out)
 }
 
 /// Plans a gather whose lengths P0 does not know beforehand.
 fn certified(
     args: &PlanGatherArgs,
     cost: LinkCost,
-    mut unfit: Vec<&'static str>,
+    mut faults: PlanErrors,
     out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PlanError>> {
-    if args.packets.search.is_some() {
-        unfit.push("--search");
-    }
-    let mut faults = left_out(unfit);
-    if let Some(Packets::Split(_) | Packets::Mixed) = args.packets.packets {
-        faults.push(PlanError::Packets(
-            "certification has one cap for all messages: auto or cap:C".to_owned(),
-        ));
-    }
+) -> Result<io::Result<()>, PlanErrors> {
+    let why = "certification has one cap for all messages: auto or cap:C";
+    let is_cut = matches!(
+        args.packets.packets,
+        Some(Packets::Split(_) | Packets::Mixed)
+    );
+    faults.add(is_cut.then(|| PlanError::Packets(why.to_owned())));
     let asked = asked(&args.plan, SpanningArg::Broadcast, faults)?;
     let (tree, flits) = (&asked.tree, &asked.flits);
     let control = match args.control {
@@ -245,53 +127,42 @@ fn certified(
         Some(Packets::Cap(cap)) => certification::plan(tree, flits, cost, control, cap),
         _ => certification::plan_best_cap(tree, flits, cost, control),
     };
-    let certified = certified.map_err(|fault| vec![told(fault)])?;
+    let certified = certified.map_err(told)?;
     // On a tree for which no bound is computed, none is reported.
     let mirror = packets::plan(tree, flits, cost, 0).ok();
-    let report = CertifiedReport {
+    let report = CertifiedPlan {
         asked: &asked,
         cost,
         certified,
         bound: mirror.map(|mirror| mirror.bound),
     };
-    report.write(&args.plan, out)
+    report.write(args.plan.print, out)
 }
 
-/// Returns the options that only apply to plans in steps.
-fn unfit(args: &PlanRoundArgs, ports: Ports) -> Vec<&'static str> {
-    let mut unfit = Vec::new();
-    if ports == Ports::Multi {
-        unfit.push("--ports multi");
-    }
-    if args.simulate {
-        unfit.push("--simulate");
-    }
-    if args.links.link.is_some() {
-        unfit.push("--link");
-    }
-    unfit
-}
-
-fn left_out(unfit: Vec<&'static str>) -> Vec<PlanError> {
-    match unfit.is_empty() {
-        true => Vec::new(),
-        false => vec![PlanError::NotInPackets(unfit.join(", "))],
-    }
+/// Returns an error that names the given options that only apply to plans in steps.
+fn left_out(args: &PlanRoundArgs, ports: Ports, more: &[(bool, &str)]) -> PlanErrors {
+    let options = [
+        (ports == Ports::Multi, "--ports multi"),
+        (args.print.simulate, "--simulate"),
+        (args.print.links.link.is_some(), "--link"),
+    ];
+    let given = options.iter().chain(more).filter(|(given, _)| *given);
+    let given: Vec<&str> = given.map(|(_, option)| *option).collect();
+    let mut faults = PlanErrors::default();
+    faults.add((!given.is_empty()).then(|| PlanError::NotInPackets(given.join(", "))));
+    faults
 }
 
 /// Returns the tree and the lengths, unless there is an error in them or there was one before.
 fn asked(
     args: &PlanRoundArgs,
     spanning: SpanningArg,
-    mut faults: Vec<PlanError>,
-) -> Result<AskedPlan, Vec<PlanError>> {
-    match AskedPlan::of(args, spanning) {
-        Ok(asked) if faults.is_empty() => Ok(asked),
-        Ok(_) => Err(faults),
-        Err(more) => {
-            faults.extend(more);
-            Err(faults)
-        }
+    mut faults: PlanErrors,
+) -> Result<AskedPlan, PlanErrors> {
+    let asked = faults.take(AskedPlan::of(args, spanning));
+    match (asked, &faults.0[..]) {
+        (Some(asked), []) => Ok(asked),
+        _ => Err(faults),
     }
 }
 
@@ -302,7 +173,7 @@ fn in_packets<'a>(
     asked: &'a AskedPlan,
     cost: LinkCost,
     order: Option<(Vec<PeId>, &'static str)>,
-) -> Result<PacketReport<'a>, Vec<PlanError>> {
+) -> Result<PlanInPackets<'a>, PlanError> {
     let (tree, flits) = (&asked.tree, &asked.flits);
     let given = order.as_ref().map(|(order, _)| &order[..]);
     let plan = match (&args.packets, given) {
@@ -313,21 +184,18 @@ fn in_packets<'a>(
         }
         _ => packets::plan(tree, flits, cost, nodes.unwrap_or(DEFAULT_NODES)),
     };
-    let unplanned = packets::unplanned(tree, flits, cost);
-    match (plan, unplanned) {
-        (Ok(plan), Ok(unplanned)) => Ok(PacketReport {
-            operation,
-            asked,
-            cost,
-            method: match order {
-                Some((_, name)) => name,
-                None => method(plan.method),
-            },
-            plan,
-            unplanned,
-        }),
-        (Err(fault), _) | (_, Err(fault)) => Err(vec![told(fault)]),
-    }
+    let plan = plan.map_err(told)?;
+    Ok(PlanInPackets {
+        operation,
+        asked,
+        cost,
+        method: match order {
+            Some((_, name)) => name,
+            None => method(plan.method),
+        },
+        plan,
+        unplanned: packets::unplanned(tree, flits, cost).map_err(told)?,
+    })
 }
 
 /// Returns how a sequence was found, as in JSON.

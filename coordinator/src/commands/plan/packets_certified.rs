@@ -1,34 +1,22 @@
-//! Prints a gather by Transmission-Certification II: each PE's certificate, order and transmission.
+//! The report of a gather by Transmission-Certification II: each PE's certificate, order and
+//! transmission.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use flitcast_proto::PeId;
-use flitcast_proto::packets::certification::{Certified, Stream};
-use flitcast_proto::packets::model::{LinkCost, Ticks};
+use flitcast_proto::packets::certification::Stream;
 use serde_json::{Value, json};
 
-use super::args::PlanRoundArgs;
-use super::command::{AskedPlan, PlanError};
-use super::packets_report::{MOST_ROWS, exact, parents};
-use crate::options::format::Format;
+use super::args::PrintArgs;
+use super::error::PlanErrors;
+use super::packets_plan::CertifiedPlan;
+use super::packets_report::{MOST_ROWS, UNIT, exact, more, parents};
+use super::report::{PlanReport, each};
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
 
-/// A gather by certification with its names.
-pub struct CertifiedReport<'a> {
-    /// The tree and the lengths.
-    pub asked: &'a AskedPlan,
-    /// The cost of links.
-    pub cost: LinkCost,
-    /// The gather.
-    pub certified: Certified,
-    /// A lower bound for any gather, even if P0 knew all lengths; `None` if it takes too long to
-    /// compute.
-    pub bound: Option<Ticks>,
-}
-
-impl CertifiedReport<'_> {
+impl CertifiedPlan<'_> {
     /// Prints the gather in the requested format.
     ///
     /// # Errors
@@ -36,57 +24,60 @@ impl CertifiedReport<'_> {
     /// Returns an error if it is too large to draw.
     pub fn write(
         &self,
-        args: &PlanRoundArgs,
+        print: PrintArgs,
         out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<PlanError>> {
-        Ok(match args.format {
-            Format::Json => writeln!(out, "{}", self.json(args.summary)),
-            Format::Svg => {
-                let scene = self.scene().map_err(|fault| vec![fault])?;
-                out.write_all(scene.svg().as_bytes())
-            }
-            _ => out.write_all(self.text(args.summary).as_bytes()),
-        })
+    ) -> Result<io::Result<()>, PlanErrors> {
+        let mut report = PlanReport::new(self.heading(), print).below_table(14);
+        self.fields(&mut report);
+        self.figures(&mut report);
+        report.table(|| {
+            let rows = self.asked.tree.count() - 1;
+            let more = more(rows.saturating_sub(MOST_ROWS) as u64, "PE", "PEs");
+            Ok(lines(self.table(), 1) + &more)
+        })?;
+        report.scene(self.asked.tree.len(), || self.scene())?;
+        Ok(report.write(out))
     }
 
-    fn json(&self, summary: bool) -> Value {
+    /// Adds the fields of JSON.
+    fn fields<'a>(&'a self, report: &mut PlanReport<'a>) {
         let exact = |time| exact(self.cost, time);
-        let mut report = json!({
-            "operation": "gather",
-            "algorithm": "certification",
-            "setup": exact(self.cost.setup),
-            "pes": self.asked.tree.len(),
-            "cap": self.certified.cap,
-            "control_time": exact(self.certified.control),
-            "certified": exact(self.certified.certified),
-            "time": exact(self.certified.time),
-            "bound": self.bound.map(exact),
-        });
-        if summary {
-            return report;
-        }
-        let certificate = |pe: PeId| {
-            let certificate = &self.certified.certificates[pe.index()];
-            json!({
-                "pe": pe.0,
-                "lag": exact(certificate.lag),
-                "packets": certificate.packets,
-                "flits": certificate.flits,
-                "largest": certificate.largest,
-            })
-        };
-        let order = |one: &Stream| json!({ "pe": one.pe.0, "after": exact(one.after) });
-        let stream = |one: &Stream| {
+        let certified = &self.certified;
+        report.field("operation", "gather");
+        report.field("algorithm", "certification");
+        report.field("setup", exact(self.cost.setup));
+        report.field("pes", self.asked.tree.len());
+        report.field("cap", certified.cap);
+        report.field("control_time", exact(certified.control));
+        report.field("certified", exact(certified.certified));
+        report.field("time", exact(certified.time));
+        report.field("bound", self.bound.map(exact));
+        report.detail("parents", Some(parents(self.asked)));
+        report.detail("lengths", Some(&self.asked.flits));
+        let certificate = |pe| self.certificate(pe);
+        let certificates = each(move || self.each_pe().map(certificate));
+        report.detail("certificates", Some(certificates));
+        let order = move |one: &Stream| json!({ "pe": one.pe.0, "after": exact(one.after) });
+        let orders = each(move || certified.streams.iter().map(order));
+        report.detail("orders", Some(orders));
+        let stream = move |one: &Stream| {
             let (start, end) = (exact(one.start), exact(one.end));
             json!({ "pe": one.pe.0, "start": start, "end": end })
         };
-        let streams = self.certified.streams.iter();
-        report["parents"] = json!(parents(self.asked));
-        report["lengths"] = json!(self.asked.flits);
-        report["certificates"] = self.each_pe().map(certificate).collect();
-        report["orders"] = streams.clone().map(order).collect();
-        report["streams"] = streams.map(stream).collect();
-        report
+        let streams = each(move || certified.streams.iter().map(stream));
+        report.detail("streams", Some(streams));
+    }
+
+    /// Returns the certificate of a PE as JSON.
+    fn certificate(&self, pe: PeId) -> Value {
+        let certificate = &self.certified.certificates[pe.index()];
+        json!({
+            "pe": pe.0,
+            "lag": exact(self.cost, certificate.lag),
+            "packets": certificate.packets,
+            "flits": certificate.flits,
+            "largest": certificate.largest,
+        })
     }
 
     /// Returns all PEs that certify.
@@ -94,51 +85,31 @@ impl CertifiedReport<'_> {
         self.asked.tree.pes().skip(1)
     }
 
-    fn text(&self, summary: bool) -> String {
+    /// Adds the figures of the text.
+    fn figures(&self, report: &mut PlanReport<'_>) {
         let exact = |time| self.cost.exact(time).to_string();
-        let AskedPlan { name, tree, flits } = self.asked;
-        let mut out = String::new();
-        if !summary {
-            out.push_str(&lines(self.table(), 1));
-            let rows = tree.count() - 1;
-            if rows > MOST_ROWS {
-                let more = counted((rows - MOST_ROWS) as u64, "more PE", "more PEs");
-                out.push_str(&format!("  and {more}: --format json lists them all\n"));
-            }
-            out.push('\n');
+        let certified = &self.certified;
+        self.asked.figures(report);
+        let packets = certified.certificates[PeId::ROOT.index()].packets;
+        let cap = counted(certified.cap, "flit", "flits");
+        report.line("packets", format!("{packets}, of at most {cap}"));
+        let setup = exact(self.cost.setup);
+        report.line("set-up cost", format!("{setup}, {UNIT}"));
+        let control = exact(certified.control);
+        let goes = match certified.control {
+            0 => "between two packets",
+            _ => "a set-up and a flit",
+        };
+        let each = "for each token, certificate and order";
+        report.line("control", format!("{control} {each}: {goes}"));
+        let time = exact(certified.certified);
+        let then = "then P0 has the last certificate";
+        report.line("certified", format!("{time}: {then}"));
+        report.line("time", exact(certified.time));
+        if let Some(bound) = self.bound.map(exact) {
+            let why = "no gather takes less, even if P0 knew all lengths";
+            report.line("mirror bound", format!("{bound}: {why}"));
         }
-        let depth = tree.pes().map(|pe| tree.depth(pe)).max();
-        out.push_str(&format!(
-            "gather on {name} in packets: certification\n  \
-             PEs           {}, depth {}\n  \
-             messages      {} nonnull, {} flits together\n  \
-             packets       {}, of at most {}\n  \
-             set-up cost   {}, in the time of a flit on a link, as all times\n  \
-             control       {} for each token, certificate and order: {}\n  \
-             certified     {}: then P0 has the last certificate\n  \
-             time          {}\n",
-            tree.len(),
-            depth.unwrap_or(0),
-            flits.iter().filter(|&&flits| flits > 0).count(),
-            flits.iter().sum::<u64>(),
-            self.certified.certificates[PeId::ROOT.index()].packets,
-            counted(self.certified.cap, "flit", "flits"),
-            exact(self.cost.setup),
-            exact(self.certified.control),
-            match self.certified.control {
-                0 => "between two packets",
-                _ => "a set-up and a flit",
-            },
-            exact(self.certified.certified),
-            exact(self.certified.time),
-        ));
-        if let Some(bound) = self.bound {
-            out.push_str(&format!(
-                "  mirror bound  {}: no gather takes less, even if P0 knew all lengths\n",
-                exact(bound),
-            ));
-        }
-        out
     }
 
     /// Returns a row for each PE: its certificate, its order, and the time at which its stream crosses

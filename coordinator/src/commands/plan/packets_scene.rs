@@ -6,61 +6,22 @@ use flitcast_proto::packets::certification::Stream;
 use flitcast_proto::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
-use super::command::{AskedPlan, PlanError};
-use super::packets_certified::CertifiedReport;
-use super::packets_report::PacketReport;
-use super::scenes::{add, check_pes, setup};
-use super::svg::crossings::{Band, Moment, Scene};
-use super::svg::frame::Axis;
+use super::asked::AskedPlan;
+use super::bands::Bands;
+use super::error::PlanError;
+use super::packets_plan::{CertifiedPlan, PlanInPackets};
+use super::svg::crossings::Crossings;
+use super::svg::scene::{Drawing, Scene};
+use super::svg::sheet::{Axis, Moment, Sheet};
 use crate::text::words::counted;
 
-/// A packet on a link: its set-up and its payload.
-struct Crossing {
-    class: usize,
-    name: String,
-    from: PeId,
-    to: PeId,
-    begin: f64,
-    /// The end of the set-up,
-    ready: f64,
-    /// and the end of the packet.
-    end: f64,
-}
-
-impl Crossing {
-    fn add(self, bands: &mut Vec<Band>) -> Result<(), PlanError> {
-        let Crossing {
-            from,
-            to,
-            begin,
-            ready,
-            end,
-            ..
-        } = self;
-        if ready > begin {
-            add(bands, setup(from, to, [begin, ready]))?;
-        }
-        let band = Band {
-            class: Some(self.class),
-            name: self.name,
-            from,
-            to,
-            out: [ready, end],
-            into: [ready, end],
-        };
-        add(bands, band)
-    }
-}
-
-const PACKETS: &str = "packet of message Mi: a bar where it comes";
-
-/// Returns the part that all scenes in packets share.
-fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Scene {
+/// Returns the sheet of a plan in packets, without title and summary.
+fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {
     let moment = |time| Moment {
         at: cost.exact(time).to_f64(),
         name: cost.exact(time).to_string(),
     };
-    Scene {
+    Sheet {
         title: String::new(),
         summary: String::new(),
         pes: asked.tree.len(),
@@ -68,120 +29,109 @@ fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Tick
         axis: Axis::Time,
         time: moment(time),
         bound: bound.map(moment),
-        phases: Vec::new(),
-        is_multi_port: false,
-        classes: Vec::new(),
-        what: PACKETS,
-        bands: Vec::new(),
+        shown: 0.0,
     }
 }
 
-impl PacketReport<'_> {
+impl PlanInPackets<'_> {
     /// Returns the scene: each packet on each link.
     ///
     /// # Errors
     ///
     /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene, PlanError> {
+    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
         let (tree, cost, whole) = (&self.asked.tree, self.cost, self.plan.time);
-        check_pes(tree.len())?;
         let nonnull = tree.ids().filter(|pe| self.asked.flits[pe.index()] > 0);
         let places: BTreeMap<PeId, usize> = nonnull.zip(0..).collect();
         let mut timetable = Timetable::new(tree, cost);
-        let mut bands = Vec::new();
+        let mut bands = Bands::default();
         for run in &self.plan.sequence {
             let mut stops: Vec<PeId> = way(tree, run.pe).into_iter().map(PeId).collect();
             stops.push(run.pe);
             for _ in 0..run.packets {
                 let crossed = timetable.dispatch(run).links;
                 for (link, [begin, end]) in stops.windows(2).zip(crossed) {
-                    let ([from, to], [begin, end]) = match self.is_gather() {
+                    let (ends, [begin, end]) = match self.is_gather() {
                         false => ([link[0], link[1]], [begin, end]),
                         true => ([link[1], link[0]], [whole - end, whole - begin]),
                     };
-                    let at = |time| cost.exact(time).to_f64();
+                    let [begin, ready, end] =
+                        [begin, begin + cost.setup, end].map(|time| cost.exact(time).to_f64());
+                    if ready > begin {
+                        bands.add_setup(ends, [begin, ready])?;
+                    }
                     let is_on = |part: &Part| tree.depth(part.pe) >= tree.depth(link[1]);
                     let on_link = run.parts().filter(is_on);
                     let names: Vec<String> = on_link.map(|it| format!("M{}", it.pe.0)).collect();
-                    let crossing = Crossing {
-                        class: places[&run.pe],
-                        name: names.join("+"),
-                        from,
-                        to,
-                        begin: at(begin),
-                        ready: at(begin + cost.setup),
-                        end: at(end),
-                    };
-                    crossing.add(&mut bands)?;
+                    let band = (places[&run.pe], names.join("+"));
+                    bands.add(band, ends, [[ready, end]; 2])?;
                 }
             }
         }
         Ok(Scene {
-            title: format!(
-                "{} on {} in packets: {}",
-                self.operation,
-                self.asked.name,
-                self.by()
-            ),
-            summary: format!(
-                "{}, {}, {}, set-up {}",
-                counted(tree.len() as u64, "PE", "PEs"),
-                counted(places.len() as u64, "message", "messages"),
-                counted(self.count(), "packet", "packets"),
-                cost.exact(cost.setup),
-            ),
-            classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
-            bands,
-            ..in_packets(self.asked, cost, whole, Some(self.plan.bound))
+            sheet: Sheet {
+                title: self.heading(),
+                summary: format!(
+                    "{}, {}, {}, set-up {}",
+                    counted(tree.len() as u64, "PE", "PEs"),
+                    counted(places.len() as u64, "message", "messages"),
+                    counted(self.count(), "packet", "packets"),
+                    cost.exact(cost.setup),
+                ),
+                ..in_packets(self.asked, cost, whole, Some(self.plan.bound))
+            },
+            drawing: Drawing::Crossings(Crossings {
+                phases: Vec::new(),
+                is_multi_port: false,
+                classes: places.keys().map(|pe| format!("M{}", pe.0)).collect(),
+                what: "packet of message Mi: a bar where it comes",
+                bands: bands.0,
+            }),
         })
     }
 }
 
-impl CertifiedReport<'_> {
+impl CertifiedPlan<'_> {
     /// Returns the scene: each PE's stream to its parent.
     ///
     /// # Errors
     ///
     /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene, PlanError> {
+    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
         let tree = &self.asked.tree;
-        check_pes(tree.len())?;
         let at = |time| self.cost.exact(time).to_f64();
         let phase = |name: &str, time| Moment {
             at: at(time),
             name: name.to_owned(),
         };
-        let mut bands = Vec::new();
+        let mut bands = Bands::default();
         for Stream { pe, start, end, .. } in &self.certified.streams {
             if let Some(to) = tree.parent(*pe) {
-                let span = [*start, *end].map(at);
-                let stream = Band {
-                    class: Some(pe.index()),
-                    name: pe.to_string(),
-                    from: *pe,
-                    to,
-                    out: span,
-                    into: span,
-                };
-                add(&mut bands, stream)?;
+                let stream = (pe.index(), pe.to_string());
+                bands.add(stream, [*pe, to], [[*start, *end].map(at); 2])?;
             }
         }
         Ok(Scene {
-            title: format!("gather on {} in packets: certification", self.asked.name),
-            summary: format!(
-                "{}, packets of at most {}, set-up {}",
-                counted(tree.len() as u64, "PE", "PEs"),
-                counted(self.certified.cap, "flit", "flits"),
-                self.cost.exact(self.cost.setup),
-            ),
-            classes: tree.ids().map(|pe| pe.to_string()).collect(),
-            phases: vec![
-                phase("certification", self.certified.certified),
-                phase("transmission", self.certified.time),
-            ],
-            what: "packets from a PE and those below it: a bar where they come",
-            bands,
-            ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
+            sheet: Sheet {
+                title: self.heading(),
+                summary: format!(
+                    "{}, packets of at most {}, set-up {}",
+                    counted(tree.len() as u64, "PE", "PEs"),
+                    counted(self.certified.cap, "flit", "flits"),
+                    self.cost.exact(self.cost.setup),
+                ),
+                ..in_packets(self.asked, self.cost, self.certified.time, self.bound)
+            },
+            drawing: Drawing::Crossings(Crossings {
+                phases: vec![
+                    phase("certification", self.certified.certified),
+                    phase("transmission", self.certified.time),
+                ],
+                is_multi_port: false,
+                classes: tree.ids().map(|pe| pe.to_string()).collect(),
+                what: "packets from a PE and those below it: a bar where they come",
+                bands: bands.0,
+            }),
         })
     }
 }

@@ -13,61 +13,11 @@ use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::trace::Item;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::command::{PlanError, Planned};
+use super::error::{MAX_SIMULATED, PlanError};
+use super::played::Played;
 use super::static_plan::StaticPlan;
-use crate::options::ports::Ports;
+use super::steps::Planned;
 use crate::text::words::counted;
-
-/// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
-pub const MAX_SIMULATED: u64 = 20_000_000;
-
-/// The state machines that run a plan in lock step, if there are any.
-#[derive(Debug)]
-pub enum Played {
-    /// The state machines of an operation on a tree.
-    ByAll {
-        /// Rooted where the operation begins.
-        tree: Arc<Tree>,
-        /// The operation.
-        operation: Operation,
-        /// The flits of each message, by delivery.
-        flits: Vec<u64>,
-    },
-    /// None, for this reason.
-    ByNobody(String),
-}
-
-impl Played {
-    /// Returns the simulation of a plan whose flits cross the edges of a tree one by one; none if a
-    /// block of the plan has several flits.
-    pub fn flit_by_flit(block_flits: u64, played: impl FnOnce() -> Played) -> Played {
-        match block_flits {
-            1 => played(),
-            _ => Played::ByNobody(format!(
-                "a round of so many crossings has blocks of {block_flits} flits, so the state machines do not \
-                 run what is planned flit by flit: take shorter messages"
-            )),
-        }
-    }
-
-    /// Returns the state machines of a plan for single ports, or none for many ports.
-    pub fn by_ports(ports: Ports, single: impl FnOnce() -> Played) -> Played {
-        match ports {
-            Ports::Single => single(),
-            Ports::Multi => Played::ByNobody(
-                "in lock step a PE has one port to send and one to receive, so nothing plays a \
-                 plan of --ports multi: leave out one of the two"
-                    .to_owned(),
-            ),
-        }
-    }
-}
-
-impl Default for Played {
-    fn default() -> Played {
-        Played::ByNobody("nothing plays this plan in lock step: leave it out".to_owned())
-    }
-}
 
 /// A flit of a message that goes from one PE to another.
 type Hop = (MessageId, u64, PeId, PeId);
@@ -201,7 +151,7 @@ pub fn against_packets(
 /// # Errors
 ///
 /// Returns an error if anything differs.
-pub fn against_plan(planned: &Planned) -> Result<(), PlanError> {
+pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
     let plan = &planned.plan;
     check_items(plan.crossing_count())?;
     let (operation, flits) = (plan.operation, &planned.flits);
@@ -222,7 +172,7 @@ pub fn against_plan(planned: &Planned) -> Result<(), PlanError> {
     let mut crossings = run.crossings;
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
     match crossings == plan.crossings() {
-        true => Ok(()),
+        true => Ok(AS_PLANNED.to_owned()),
         false => Err(PlanError::Differs),
     }
 }

@@ -13,7 +13,6 @@ use crate::render::page::Page;
 use crate::rounds::outcome::Outcome;
 use crate::text::whole_file::write_whole;
 use crate::text::words::shell_word;
-
 use scene::Scene;
 
 /// Draws a run and returns the files that were written.
@@ -47,6 +46,7 @@ pub fn draw<'a>(
     }
     Ok(written)
 }
+
 /// Returns the command line, quoted so that it can be typed again.
 fn command_line(args: impl Iterator<Item = String>) -> String {
     let mut words = vec!["flitcast".to_owned()];

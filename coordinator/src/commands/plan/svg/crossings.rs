@@ -2,17 +2,17 @@
 //! packets with a set-up cost, steps of packets.
 //!
 //! A band leaves its sender's row and ends in a bar at its receiver's; a PE that receives nothing has
-//! bars where it sends. The creator of a [`Scene`] computes all times; nothing is scheduled here.
+//! bars where it sends. The creator of the [`Crossings`] computes all times; nothing is scheduled here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::PeId;
 
-use super::PALETTE;
 use super::canvas::{Anchor, Canvas, Escaped, Num, Taken, text_width};
-use super::frame::{self, Axis, Entry, Icon, Sheet};
+use super::frame;
 use super::layout::Layout;
+use super::sheet::{Entry, Icon, Moment, PALETTE, Sheet};
 
 /// Limit of bands in a readable picture: 2 MB.
 pub const MAX_BANDS: usize = 20_000;
@@ -23,22 +23,8 @@ const MAX_IN_LEGEND: usize = 3;
 /// Colours of a set-up, which is not a message.
 const SETUP: (&str, &str) = ("#b8b8b8", "#9a9a9a");
 
-/// The content of a picture.
-pub struct Scene {
-    /// Operation, tree or network, and algorithm.
-    pub title: String,
-    /// The size of the operation.
-    pub summary: String,
-    /// The number of PEs.
-    pub pes: usize,
-    /// The tree drawn at the side, if all crossings are over its edges.
-    pub tree: Option<Tree>,
-    /// The unit of times.
-    pub axis: Axis,
-    /// The end of the operation.
-    pub time: Moment,
-    /// The lower bound, if it is known.
-    pub bound: Option<Moment>,
+/// Bands over the edges of a tree or network, and what they mean.
+pub struct Crossings {
     /// The successive phases, each by its end.
     pub phases: Vec<Moment>,
     /// Whether a PE receives from several neighbours at once.
@@ -49,24 +35,6 @@ pub struct Scene {
     pub what: &'static str,
     /// All bands.
     pub bands: Vec<Band>,
-}
-
-/// A time with its text.
-pub struct Moment {
-    /// The position.
-    pub at: f64,
-    /// The exact time as text.
-    pub name: String,
-}
-
-impl Moment {
-    /// Returns the moment of a step.
-    pub fn step(step: u64) -> Moment {
-        Moment {
-            at: step as f64,
-            name: step.to_string(),
-        }
-    }
 }
 
 /// Something that crosses an edge.
@@ -85,45 +53,29 @@ pub struct Band {
     pub into: [f64; 2],
 }
 
-impl Scene {
-    /// Draws the picture.
-    pub fn svg(mut self) -> String {
-        self.merge();
-        let sheet = Sheet {
-            title: &self.title,
-            summary: self.summary.clone(),
-            pes: self.pes,
-            tree: self.tree.as_ref(),
-            axis: self.axis,
-            last: self
-                .bound
-                .iter()
-                .fold(self.time.at, |last, bound| last.max(bound.at)),
-            markers: frame::time_and_bound(
-                (self.time.at, &self.time.name),
-                self.bound.as_ref().map(|bound| (bound.at, &*bound.name)),
-            ),
-            legend: self.legend(),
-        };
-        let layout = Layout::new(
-            &sheet,
-            frame::HEAD + if self.phases.is_empty() { 0.0 } else { 14.0 },
-        );
-        let mut canvas = frame::canvas(&sheet, &layout);
-        self.phases(&mut canvas, &layout);
-        let places = Places::of(&self, &layout);
-        self.bands(&mut canvas, &layout, &places);
-        frame::markers(&mut canvas, &layout, &sheet);
-        self.phase_names(&mut canvas, &layout);
-        if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
-            self.names(&mut canvas, &places);
+impl Crossings {
+    /// Returns the room for the names of phases above the rows.
+    pub fn head(&self) -> f64 {
+        match self.phases.is_empty() {
+            true => 0.0,
+            false => 14.0,
         }
-        frame::legend(&mut canvas, &layout, &sheet);
-        canvas.finish()
+    }
+
+    /// Draws the bands on their sheet.
+    pub fn draw(&self, canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
+        self.phases(canvas, layout);
+        let places = Places::of(self, layout);
+        self.bands(canvas, layout, &places, sheet.tree.is_some());
+        frame::markers(canvas, layout, sheet);
+        self.phase_names(canvas, layout);
+        if places.bar >= 7.0 && self.bands.len() <= MAX_NAMED {
+            self.names(canvas, &places);
+        }
     }
 
     /// Merges bands that follow each other without a gap.
-    fn merge(&mut self) {
+    pub fn merge(&mut self) {
         self.bands.sort_by(|a, b| {
             let (a_key, b_key) = ((a.class, a.from, a.to), (b.class, b.from, b.to));
             a_key.cmp(&b_key).then(a.out[0].total_cmp(&b.out[0]))
@@ -141,7 +93,7 @@ impl Scene {
     }
 
     /// Returns the legend: the meaning of a band, and of each colour.
-    fn legend(&self) -> Vec<Entry> {
+    pub fn legend(&self) -> Vec<Entry> {
         let entry = |icon, text| Entry { icon, text };
         let band = (!self.bands.is_empty()).then(|| entry(Icon::Band, self.what.to_owned()));
         let has_setup = self.bands.iter().any(|band| band.class.is_none());
@@ -205,15 +157,15 @@ impl Scene {
     }
 
     /// Draws the bands of each class, and the bars above them.
-    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>) {
+    fn bands(&self, canvas: &mut Canvas, layout: &Layout, places: &Places<'_>, has_tree: bool) {
         let thin = layout.row_height.min(layout.step_width) < 4.0;
         let stroke = if thin { 0.15 } else { 0.6 };
         // Many bands, or bands over the edges of a network, overlap.
-        let (opacity, rim) = match (&self.tree, self.bands.len() > 400) {
-            (None, true) => (0.05, 0.25),
-            (None, false) => (0.12, 0.4),
-            (Some(_), true) => (0.2, 0.5),
-            (Some(_), false) => (0.4, 1.0),
+        let (opacity, rim) = match (has_tree, self.bands.len() > 400) {
+            (false, true) => (0.05, 0.25),
+            (false, false) => (0.12, 0.4),
+            (true, true) => (0.2, 0.5),
+            (true, false) => (0.4, 1.0),
         };
         canvas.open(format_args!(
             "fill-opacity=\"{opacity}\" stroke-width=\"{stroke}\" stroke-opacity=\"{rim}\" \
@@ -289,7 +241,7 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn of(scene: &Scene, layout: &'a Layout) -> Places<'a> {
+    fn of(scene: &Crossings, layout: &'a Layout) -> Places<'a> {
         let bands = || scene.bands.iter();
         let receivers: BTreeSet<PeId> = bands().map(|band| band.to).collect();
         let senders = bands().map(|band| band.from);

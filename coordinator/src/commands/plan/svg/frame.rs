@@ -5,6 +5,7 @@ use flitcast_proto::Tree;
 
 use super::canvas::{Anchor, Canvas, Num, text_width};
 use super::layout::{Layout, MARGIN};
+use super::sheet::{Axis, Entry, Icon, Sheet};
 
 /// The height of title, summary and the labels of the marker lines.
 pub const HEAD: f64 = 98.0;
@@ -28,107 +29,6 @@ pub const MARKS: [(&str, &str, &str); 4] = [
     ("wakeup", "#b3201c", "wakeup call, with its s"),
 ];
 
-/// The unit of the horizontal axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
-    /// Columns, the first for step 0.
-    Steps,
-    /// Any unit.
-    Time,
-}
-
-impl Axis {
-    /// Returns the name of the axis beside its numbers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Axis::Steps => "step",
-            Axis::Time => "time",
-        }
-    }
-
-    /// Returns the end of a step, or the time itself.
-    pub fn behind(self, last: f64) -> f64 {
-        match self {
-            Axis::Steps => last + 1.0,
-            Axis::Time => last,
-        }
-    }
-}
-
-/// The content of all parts around the bands.
-pub struct Sheet<'a> {
-    /// The title.
-    pub title: &'a str,
-    /// The size of the operation.
-    pub summary: String,
-    /// The number of PEs.
-    pub pes: usize,
-    /// The tree drawn at the side, which also sorts the rows.
-    pub tree: Option<&'a Tree>,
-    /// The unit of the horizontal axis.
-    pub axis: Axis,
-    /// The last step or time that is shown.
-    pub last: f64,
-    /// Lines, at most two.
-    pub markers: Vec<Marker>,
-    /// The meanings of bands and marks.
-    pub legend: Vec<Entry>,
-}
-
-/// A line at the end of a step, or at a time.
-pub struct Marker {
-    /// The step or time.
-    pub at: f64,
-    /// The text at the line.
-    pub label: String,
-    /// The dash pattern.
-    pub dashes: &'static str,
-}
-
-/// Returns markers for the time of an operation and the lower bound, if one is known.
-pub fn time_and_bound(time: (f64, &str), bound: Option<(f64, &str)>) -> Vec<Marker> {
-    let marker = |at, label, dashes| Marker { at, label, dashes };
-    match (time, bound) {
-        ((time, _), _) if time <= 0.0 => Vec::new(),
-        ((time, name), Some((_, bound))) if name == bound => {
-            vec![marker(time, format!("time {name} = lower bound"), "none")]
-        }
-        ((time, name), bound) => {
-            let bound = bound.map(|(at, name)| marker(at, format!("lower bound {name}"), "5 3"));
-            let time = marker(time, format!("time {name}"), "none");
-            [time].into_iter().chain(bound).collect()
-        }
-    }
-}
-
-/// A line of the legend.
-pub struct Entry {
-    /// The symbol that is explained.
-    pub icon: Icon,
-    /// The explanation.
-    pub text: String,
-}
-
-/// The symbols that the legend can explain.
-#[derive(Clone, Copy)]
-pub enum Icon {
-    /// A band with its bars.
-    Band,
-    /// A colour.
-    Colour(&'static str),
-    /// A control item, by its name among the definitions.
-    Mark(&'static str),
-}
-
-impl Icon {
-    fn width(self) -> f64 {
-        match self {
-            Icon::Band => 44.0,
-            Icon::Colour(_) | Icon::Mark(_) => 14.0,
-        }
-    }
-}
-
 /// Returns half the width of a mark.
 pub fn mark_size(layout: &Layout) -> f64 {
     let room = (layout.row_height * 0.2).min(layout.step_width * 0.45);
@@ -136,29 +36,29 @@ pub fn mark_size(layout: &Layout) -> f64 {
 }
 
 /// Draws the sheet and everything behind the bands.
-pub fn canvas(sheet: &Sheet<'_>, layout: &Layout) -> Canvas {
-    let lines = legend_places(sheet, layout)
+pub fn canvas(sheet: &Sheet, entries: &[Entry], layout: &Layout) -> Canvas {
+    let lines = legend_places(entries, layout)
         .last()
         .map_or(1.0, |&(line, _)| line + 1.0);
     let height = layout.bottom + AXIS + lines * LEGEND_LINE + MARGIN;
-    let mut canvas = Canvas::new(layout.width, height, sheet.title);
+    let mut canvas = Canvas::new(layout.width, height, &sheet.title);
     head(&mut canvas, layout, sheet);
     axis(&mut canvas, layout, sheet.axis);
-    if let Some(side) = sheet.tree {
+    if let Some(side) = &sheet.tree {
         tree(&mut canvas, side, layout);
     }
     names(&mut canvas, layout);
     canvas
 }
 
-fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
-    let title = sheet.title;
+fn head(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
+    let title = &sheet.title;
     let room = layout.width - 2.0 * MARGIN;
     let size = (18.0 * room / text_width(title, 18.0).max(1.0)).clamp(10.0, 18.0);
     let fit = (room / text_width("M", size)) as usize;
     let title = match title.chars().count() {
         count if count > fit => title.chars().take(fit.max(1) - 1).collect::<String>() + "…",
-        _ => title.to_owned(),
+        _ => title.clone(),
     };
     canvas.open(format_args!(
         "font-size=\"{}\" font-weight=\"bold\"",
@@ -250,9 +150,37 @@ fn names(canvas: &mut Canvas, layout: &Layout) {
     canvas.close();
 }
 
+/// A line at the end of a step, or at a time.
+struct Marker {
+    at: f64,
+    label: String,
+    /// The dash pattern.
+    dashes: &'static str,
+}
+
+/// Returns markers for the time of an operation and the lower bound, if one is known.
+fn time_and_bound(sheet: &Sheet) -> Vec<Marker> {
+    let marker = |at, label, dashes| Marker { at, label, dashes };
+    let (time, name) = (sheet.time.at, &sheet.time.name);
+    match &sheet.bound {
+        _ if time <= 0.0 => Vec::new(),
+        Some(bound) if bound.name == *name => {
+            vec![marker(time, format!("time {name} = lower bound"), "none")]
+        }
+        bound => {
+            let time = marker(time, format!("time {name}"), "none");
+            let bound = bound.as_ref().map(|bound| {
+                let label = format!("lower bound {}", bound.name);
+                marker(bound.at, label, "5 3")
+            });
+            [time].into_iter().chain(bound).collect()
+        }
+    }
+}
+
 /// Draws the lines at the ends of their steps, or at their times.
-pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
-    for (marker, below) in sheet.markers.iter().zip([24.0, 9.0]) {
+pub fn markers(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet) {
+    for (marker, below) in time_and_bound(sheet).iter().zip([24.0, 9.0]) {
         let Marker { at, label, dashes } = marker;
         let (x, y) = (layout.end_x(*at), HEAD - below);
         canvas.open(format_args!(
@@ -296,10 +224,10 @@ fn marks(size: f64, prefix: &str) -> String {
 }
 
 /// Returns line and x of each entry.
-fn legend_places(sheet: &Sheet<'_>, layout: &Layout) -> Vec<(f64, f64)> {
+fn legend_places(entries: &[Entry], layout: &Layout) -> Vec<(f64, f64)> {
     let mut places = Vec::new();
     let (mut line, mut x) = (0.0, MARGIN);
-    for Entry { icon, text } in &sheet.legend {
+    for Entry { icon, text } in entries {
         let width = icon.width() + text_width(text, LEGEND_SIZE) * LETTERS;
         if x > MARGIN && x + width > layout.width - MARGIN {
             line += 1.0;
@@ -312,13 +240,13 @@ fn legend_places(sheet: &Sheet<'_>, layout: &Layout) -> Vec<(f64, f64)> {
 }
 
 /// Draws the legend of bands and marks.
-pub fn legend(canvas: &mut Canvas, layout: &Layout, sheet: &Sheet<'_>) {
+pub fn legend(canvas: &mut Canvas, layout: &Layout, entries: &[Entry]) {
     let is_mark = |entry: &Entry| matches!(entry.icon, Icon::Mark(_));
-    if sheet.legend.iter().any(is_mark) {
+    if entries.iter().any(is_mark) {
         canvas.put(format_args!("<defs>\n{}</defs>\n", marks(4.5, "key-")));
     }
     canvas.open(format_args!("font-size=\"{LEGEND_SIZE}\" fill=\"#333\""));
-    for (Entry { icon, text }, (line, x)) in sheet.legend.iter().zip(legend_places(sheet, layout)) {
+    for (Entry { icon, text }, (line, x)) in entries.iter().zip(legend_places(entries, layout)) {
         let y = layout.bottom + AXIS + (line + 0.5) * LEGEND_LINE;
         match icon {
             Icon::Band => canvas.put(format_args!(

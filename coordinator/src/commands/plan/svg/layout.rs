@@ -3,7 +3,7 @@
 use flitcast_proto::{PeId, Tree};
 
 use super::canvas::text_width;
-use super::frame::{Axis, Sheet};
+use super::sheet::{Axis, Sheet};
 
 /// Maximum height of a row: beyond it the bands get steep without showing more.
 const MAX_ROW: f64 = 52.0;
@@ -62,8 +62,8 @@ pub struct Layout {
 
 impl Layout {
     /// Measures a sheet; `top` is the height of its head.
-    pub fn new(sheet: &Sheet<'_>, top: f64) -> Self {
-        let rows = match sheet.tree {
+    pub fn new(sheet: &Sheet, top: f64) -> Self {
+        let rows = match &sheet.tree {
             Some(tree) => depth_first(tree),
             None => (0..sheet.pes as u32).map(PeId).collect(),
         };
@@ -74,7 +74,7 @@ impl Layout {
         let count = rows.len() as f64;
         let row_height = (GOOD_HEIGHT / count).clamp(NAMED_ROW, MAX_ROW);
         let row_height = row_height.min(MAX_HEIGHT / count);
-        let steps = match sheet.axis.behind(sheet.last) {
+        let steps = match sheet.axis.behind(sheet.last()) {
             // Nothing happens, and takes no time.
             0.0 => 1.0,
             steps => steps,
@@ -86,7 +86,7 @@ impl Layout {
         };
         let step_width = step_width.min(MAX_WIDTH / steps);
 
-        let depths = sheet.tree.into_iter().flat_map(|tree| {
+        let depths = sheet.tree.iter().flat_map(|tree| {
             let depths = tree.pes().map(|pe| tree.depth(pe).max(1));
             depths.max()
         });
@@ -102,7 +102,7 @@ impl Layout {
             row_height,
             step_width,
             axis: sheet.axis,
-            last: sheet.last,
+            last: sheet.last(),
             left,
             right,
             top,

@@ -8,11 +8,20 @@ use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 use roxmltree::{Document, Node};
 
+use super::super::scene::{Drawing, Scene};
 use super::*;
 
 const SERIAL: Operation = Operation::Certification(Sync::Serial);
 const PIPELINED: Operation = Operation::Certification(Sync::Pipelined);
 const PARALLEL: Operation = Operation::Certification(Sync::Parallel);
+
+fn svg(plan: &Plan, title: &str) -> String {
+    let scene = Scene {
+        sheet: sheet(plan, title),
+        drawing: Drawing::Messages(plan),
+    };
+    scene.svg()
+}
 
 fn drawn(tree: &str, operation: Operation, flits: &[u64]) -> Plan {
     let tree = tree.parse::<TreeSpec>().unwrap().build().unwrap();

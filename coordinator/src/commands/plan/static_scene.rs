@@ -1,45 +1,17 @@
-//! Space-time diagrams of plans that are lists of crossings, and helpers that all scenes need.
+//! The scene of a plan that is a list of crossings.
 
 use std::collections::BTreeMap;
 
 use flitcast_proto::items::Leg;
 use flitcast_proto::{PeId, Tree};
 
-use super::command::PlanError;
+use super::bands::Bands;
+use super::error::PlanError;
 use super::static_plan::{PlannedMessage, StaticPlan};
-use super::svg::MAX_PES;
-use super::svg::crossings::{Band, MAX_BANDS, Moment, Scene};
-use super::svg::frame::Axis;
+use super::svg::crossings::{Band, Crossings, MAX_BANDS};
+use super::svg::scene::{Drawing, Scene};
+use super::svg::sheet::{Axis, Moment, Sheet};
 use crate::text::words::counted;
-
-/// Checks that a picture of this number of PEs is still readable.
-pub fn check_pes(pes: usize) -> Result<(), PlanError> {
-    match pes > MAX_PES {
-        true => Err(PlanError::TooLargeToDraw { pes }),
-        false => Ok(()),
-    }
-}
-
-/// Adds a band, as long as the picture is still readable.
-pub fn add(bands: &mut Vec<Band>, band: Band) -> Result<(), PlanError> {
-    if bands.len() == MAX_BANDS {
-        return Err(PlanError::TooMuchToDraw);
-    }
-    bands.push(band);
-    Ok(())
-}
-
-/// Creates the band of a set-up: the sender is busy, and nothing arrives yet.
-pub fn setup(from: PeId, to: PeId, span: [f64; 2]) -> Band {
-    Band {
-        class: None,
-        name: String::new(),
-        from,
-        to,
-        out: span,
-        into: [span[1]; 2],
-    }
-}
 
 /// The property that the colours of a plan distinguish.
 enum Colours {
@@ -104,22 +76,69 @@ impl StaticPlan {
     /// # Errors
     ///
     /// Returns an error if the picture would be too crowded to see anything.
-    pub fn scene(&self) -> Result<Scene, PlanError> {
-        check_pes(self.pes)?;
+    pub fn scene(&self) -> Result<Scene<'static>, PlanError> {
         let colours = Colours::of(self);
+        let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
+        let bands = self.bands(&colours)?;
+        let begin = bands.iter().map(|band| band.out[0]).min_by(f64::total_cmp);
+        let phases = match self.operation {
+            "gather" => vec![
+                ("synchronization", begin.unwrap_or(0.0)),
+                ("transmission", Axis::Steps.behind(self.time_steps as f64)),
+            ],
+            _ => Vec::new(),
+        };
+        let phases = phases.into_iter().map(|(name, at)| Moment {
+            at,
+            name: name.to_owned(),
+        });
+        let trees = counted(self.trees.len() as u64, "tree", "trees");
+        let by = match self.operation {
+            _ if self.trees.is_empty() => format!("by {}", self.algorithm),
+            "broadcast" => format!("over {trees}"),
+            _ => format!("over {trees}, {}", self.algorithm),
+        };
+        Ok(Scene {
+            sheet: Sheet {
+                title: format!("{} on {} {by}", self.operation, self.name),
+                summary: format!(
+                    "{}, {} ports, {}, {}",
+                    counted(self.pes as u64, "PE", "PEs"),
+                    self.ports,
+                    counted(self.messages.len() as u64, "message", "messages"),
+                    counted(flits, "flit", "flits"),
+                ),
+                pes: self.pes,
+                tree: self.tree(),
+                axis: Axis::Steps,
+                time: Moment::step(self.time_steps),
+                bound: Some(Moment::step(self.bound_steps)),
+                shown: 0.0,
+            },
+            drawing: Drawing::Crossings(Crossings {
+                phases: phases.collect(),
+                is_multi_port: self.ports == "multi",
+                classes: self.classes(&colours, flits),
+                what: colours.what(),
+                bands,
+            }),
+        })
+    }
+
+    /// Returns a band for each run of flits over an edge.
+    fn bands(&self, colours: &Colours) -> Result<Vec<Band>, PlanError> {
         let messages = self.messages.iter().zip(0..);
         let messages: BTreeMap<u64, (&PlannedMessage, usize)> = messages
             .map(|(message, place)| (message.id, (message, place)))
             .collect();
-        let is_broadcast = self.operation == "broadcast";
-        let mut bands = Vec::new();
+        let mut bands = Bands::default();
         for leg in self.crossings.legs() {
             let Some(&(message, place)) = messages.get(&leg.message.0) else {
                 continue;
             };
-            for run in runs(leg, is_broadcast) {
+            for run in runs(leg, self.operation == "broadcast") {
                 let flit = || (run.offset + 1).to_string();
-                let (class, name) = match &colours {
+                let (class, name) = match colours {
                     Colours::Flits => (run.offset as usize, flit()),
                     Colours::Trees(arcs) => {
                         let tree = arcs.get(&(run.from, run.to));
@@ -130,71 +149,28 @@ impl StaticPlan {
                 };
                 let begin = run.first_step as f64;
                 let end = begin + run.flits as f64;
-                let band = Band {
-                    class: Some(class),
-                    name,
-                    from: run.from,
-                    to: run.to,
-                    out: [begin - 1.0, end - 1.0],
-                    into: [begin, end],
-                };
-                add(&mut bands, band)?;
+                let spans = [[begin - 1.0, end - 1.0], [begin, end]];
+                bands.add((class, name), [run.from, run.to], spans)?;
             }
         }
-        let flits: u64 = self.messages.iter().map(|message| message.flits).sum();
-        let begin = bands.iter().map(|band| band.out[0]).min_by(f64::total_cmp);
-        let is_synchronized = self.operation == "gather";
-        let phases = [
-            ("synchronization", begin.unwrap_or(0.0)),
-            ("transmission", Axis::Steps.behind(self.time_steps as f64)),
-        ];
-        let phases = phases.into_iter().filter(|_| is_synchronized);
-        let by = match self.trees.len() {
-            0 => format!("by {}", self.algorithm),
-            trees if is_broadcast => format!("over {}", counted(trees as u64, "tree", "trees")),
-            trees => format!(
-                "over {}, {}",
-                counted(trees as u64, "tree", "trees"),
-                self.algorithm
-            ),
+        Ok(bands.0)
+    }
+
+    /// Returns the names of the colours.
+    fn classes(&self, colours: &Colours, flits: u64) -> Vec<String> {
+        let numbered = |what: &str, last: u64| {
+            let all = 1..=last;
+            all.map(|number| format!("{what} {number}")).collect()
         };
-        Ok(Scene {
-            title: format!("{} on {} {by}", self.operation, self.name),
-            summary: format!(
-                "{}, {} ports, {}, {}",
-                counted(self.pes as u64, "PE", "PEs"),
-                self.ports,
-                counted(self.messages.len() as u64, "message", "messages"),
-                counted(flits, "flit", "flits"),
-            ),
-            pes: self.pes,
-            tree: self.tree(),
-            axis: Axis::Steps,
-            time: Moment::step(self.time_steps),
-            bound: Some(Moment::step(self.bound_steps)),
-            phases: phases
-                .map(|(name, at)| Moment {
-                    at,
-                    name: name.to_owned(),
-                })
+        match colours {
+            // Each has a band, unless there is no other PE.
+            Colours::Flits => numbered("flit", flits.min(MAX_BANDS as u64)),
+            Colours::Trees(_) => numbered("tree", self.trees.len() as u64),
+            Colours::Sources => (0..self.pes as u32)
+                .map(|pe| PeId(pe).to_string())
                 .collect(),
-            is_multi_port: self.ports == "multi",
-            classes: match &colours {
-                // Each has a band, unless there is no other PE.
-                Colours::Flits => (1..=flits.min(MAX_BANDS as u64))
-                    .map(|flit| format!("flit {flit}"))
-                    .collect(),
-                Colours::Trees(_) => (1..=self.trees.len())
-                    .map(|tree| format!("tree {tree}"))
-                    .collect(),
-                Colours::Sources => (0..self.pes as u32)
-                    .map(|pe| PeId(pe).to_string())
-                    .collect(),
-                Colours::Messages => self.messages.iter().map(|one| self.name_of(one)).collect(),
-            },
-            what: colours.what(),
-            bands,
-        })
+            Colours::Messages => self.messages.iter().map(|one| self.name_of(one)).collect(),
+        }
     }
 
     fn name_of(&self, message: &PlannedMessage) -> String {

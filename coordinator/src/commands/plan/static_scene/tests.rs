@@ -4,7 +4,7 @@ use clap::Parser;
 use roxmltree::Document;
 use serde_json::Value;
 
-use super::super::svg::tests::{check_texts, number};
+use super::super::svg::messages::tests::{check_texts, number};
 use super::super::{PlanArgs, run};
 
 #[derive(Parser)]

@@ -1,0 +1,230 @@
+//! The checks of `flitcast bench`, before anything is launched or written.
+
+use flitcast_proto::ops::{Broadcast, Exchange, Gossip, Operation};
+use flitcast_proto::schedule::certification::Sync;
+use thiserror::Error;
+
+use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
+use super::raw::{Raw, RawFault};
+use super::request::{Trees, request};
+use crate::job::request::{Request, RequestError, candidates_on};
+use crate::options::args::TransferArgs;
+use crate::options::format::Format;
+use crate::site::guard::Guard;
+use crate::tuning::USUAL_FLIT_BYTES;
+use crate::ways::candidates::{self, Candidate, Unfit};
+
+/// A fault of the command line of a bench.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// A fault that a single run could have as well.
+    #[error(transparent)]
+    Request(RequestError),
+    /// No option defines the messages.
+    #[error("no messages are given; use --lengths LENGTHS or --size SIZE")]
+    NoLengths,
+    /// An unknown algorithm.
+    #[error("--algorithms: there is no {operation} called `{given}`; there are {known}, and all")]
+    Unknown {
+        /// Name as typed.
+        given: String,
+        /// Name of the operation.
+        operation: &'static str,
+        /// Known names.
+        known: String,
+    },
+    /// A requested algorithm that does not support the tree.
+    #[error("--algorithms: {} is {}", .0.algorithm, .0.why)]
+    Unfit(Skipped),
+    /// All messages are null, so nothing takes time.
+    #[error("every message is null: there is nothing to time")]
+    NothingToSend,
+    /// The file of the samples cannot be written.
+    #[error("--raw {0}")]
+    Raw(#[from] RawFault),
+}
+
+/// An algorithm that is timed.
+#[derive(Debug)]
+pub struct Contestant {
+    /// Name of the algorithm.
+    pub name: &'static str,
+    /// Request for the runs; the number of rounds is set for each cluster.
+    pub request: Request,
+}
+
+/// An algorithm that is not timed.
+#[derive(Debug)]
+pub struct Skipped {
+    /// Name of the algorithm.
+    pub algorithm: &'static str,
+    /// Reason.
+    pub why: Unfit,
+}
+
+/// A valid bench.
+#[derive(Debug)]
+pub struct Bench {
+    /// Name of the operation.
+    pub operation: &'static str,
+    /// The tree or network as typed, or the name of the cluster.
+    pub tree: String,
+    /// `--lengths` as typed.
+    pub lengths: String,
+    /// Number of PEs, including P0.
+    pub pes: usize,
+    /// Payload bytes of a full flit.
+    pub flit_bytes: u32,
+    /// Total bytes of all messages.
+    pub bytes: u64,
+    /// Number of nonnull messages.
+    pub messages: u64,
+    /// Number of timed rounds of each algorithm.
+    pub rounds: u64,
+    /// Number of untimed rounds before them on each cluster.
+    pub warm_up: u64,
+    /// Security of connections.
+    pub guard: Guard,
+    /// Algorithms to time.
+    pub contestants: Vec<Contestant>,
+    /// Algorithms that are not timed.
+    pub skipped: Vec<Skipped>,
+    /// Output format.
+    pub format: Format,
+    /// File for all samples.
+    pub raw: Option<Raw>,
+}
+
+impl Bench {
+    /// Checks a command line. The file of the samples is created last, if nothing is wrong.
+    ///
+    /// # Errors
+    ///
+    /// Returns all faults.
+    pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
+        let (asked, args) = match args.operation {
+            BenchOperation::Scatter(args) => (Operation::Scatter, args),
+            BenchOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
+            BenchOperation::Broadcast(args) => (Operation::Broadcast(Broadcast::Rounds), args),
+            BenchOperation::Gossip(args) => (Operation::Gossip(Gossip::Flood), args),
+            BenchOperation::Exchange(args) => (Operation::Exchange(Exchange::Tree), args),
+        };
+        let trees = Trees::of(asked, &args.transfer.tree);
+        let (fitting, skipped, mut faults) = fitting(asked, &args, trees.as_ref().ok());
+        let (mut request, trees) = match (request(asked, &args), trees) {
+            (Ok(request), Ok(trees)) => (request, trees),
+            // Faults of the tree are faults of the request.
+            (Err(wrong), _) | (Ok(_), Err(wrong)) => {
+                faults.extend(wrong.into_iter().map(BenchError::from));
+                return Err(faults);
+            }
+        };
+        let bytes = request.messages.bytes.clone();
+        if bytes.iter().all(|&bytes| bytes == 0) {
+            faults.push(BenchError::NothingToSend);
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let raw = args.raw.as_deref().map(Raw::create).transpose();
+        let raw = raw.map_err(|fault| vec![fault.into()])?;
+        // All algorithms use the same flit size.
+        let flit_bytes = *request.way.flit_bytes.get_or_insert(USUAL_FLIT_BYTES);
+        let contestant = |candidate: Candidate| Contestant {
+            name: candidate.name,
+            request: request.done_by(&candidate, &bytes, &trees.breadth_first),
+        };
+        let TransferArgs {
+            tree,
+            size,
+            lengths,
+            ..
+        } = args.transfer;
+        let of_size = size.map(|size| format!("equal:{size}"));
+        Ok(Bench {
+            operation: asked.name(),
+            tree: tree.tree.or(tree.network).unwrap_or(trees.schedules.name),
+            lengths: lengths.or(of_size).unwrap_or_default(),
+            pes: request.site.tree.len(),
+            flit_bytes,
+            bytes: asked.lengths(&request.site.tree, &bytes).sum(),
+            messages: asked.lengths(&request.site.tree, &bytes).count() as u64,
+            rounds: args.rounds,
+            warm_up: args.warm_up,
+            guard: request.site.guard.clone(),
+            contestants: fitting.into_iter().map(contestant).collect(),
+            skipped,
+            format: args.format,
+            raw,
+        })
+    }
+}
+
+/// Returns the algorithms to time and those to skip, and all faults in `--algorithms` and `--raw`.
+fn fitting(
+    asked: Operation,
+    args: &BenchRoundArgs,
+    trees: Option<&Trees>,
+) -> (Vec<Candidate>, Vec<Skipped>, Vec<BenchError>) {
+    let operation = asked.name();
+    let mut known = candidates::all(operation);
+    if let (Operation::Gossip(_), Some(trees)) = (asked, trees) {
+        known.extend(candidates_on(&trees.schedules, None));
+    }
+    known.extend(candidates::to_measure_against(operation));
+    let (named, mut faults) = chosen(&args.algorithms, operation, &known);
+    if let Some(path) = &args.raw {
+        faults.extend(Raw::fault(path).map(BenchError::from));
+    }
+    let is_named = named.is_some();
+    let mut fitting = named.unwrap_or(known);
+    let mut unfit = Vec::new();
+    // A missing tree is the only fault then.
+    if let Some(trees) = trees {
+        fitting.retain(|candidate| {
+            let fits = candidate.check(&trees.schedules, &trees.breadth_first);
+            let algorithm = candidate.name;
+            fits.map_err(|why| unfit.push(Skipped { algorithm, why }))
+                .is_ok()
+        });
+    }
+    if is_named {
+        faults.extend(unfit.drain(..).map(BenchError::Unfit));
+    }
+    (fitting, unfit, faults)
+}
+
+impl From<RequestError> for BenchError {
+    fn from(error: RequestError) -> BenchError {
+        match error {
+            // The original message is about files.
+            RequestError::NoPayload => BenchError::NoLengths,
+            other => BenchError::Request(other),
+        }
+    }
+}
+
+/// Returns the algorithms that `--algorithms` names, or `None` for all; and a fault for each
+/// unknown name.
+fn chosen(
+    text: &str,
+    operation: &'static str,
+    known: &[Candidate],
+) -> (Option<Vec<Candidate>>, Vec<BenchError>) {
+    if text.trim() == "all" {
+        return (None, Vec::new());
+    }
+    let (mut chosen, mut faults) = (Vec::new(), Vec::new());
+    for name in text.split(',').map(str::trim) {
+        match known.iter().find(|candidate| candidate.name == name) {
+            Some(candidate) if chosen.contains(candidate) => {}
+            Some(candidate) => chosen.push(*candidate),
+            None => faults.push(BenchError::Unknown {
+                given: name.to_owned(),
+                operation,
+                known: known.iter().map(|c| c.name).collect::<Vec<_>>().join(", "),
+            }),
+        }
+    }
+    (Some(chosen), faults)
+}

@@ -1,0 +1,100 @@
+//! A request that stands for all algorithms of a bench, and the trees on which they are checked.
+
+use flitcast_proto::ops::{Direction, Operation};
+
+use super::args::BenchRoundArgs;
+use crate::job::request::{Request, RequestError};
+use crate::options::args::{
+    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
+    RoundArgs, ScatterAlgorithm, ScatterArgs,
+};
+use crate::options::broadcast::BroadcastAlgorithm;
+use crate::options::format::Format;
+use crate::options::order::MessageOrder;
+use crate::options::pictures::PictureArgs;
+use crate::options::tree::{SpanningArg, TreeArgs};
+use crate::site::topology::Topology;
+
+/// The trees on which candidates are checked.
+pub struct Trees {
+    /// Tree of the schedules.
+    pub schedules: Topology,
+    /// Breadth-first tree of a network: it is a star if P0 is adjacent to all PEs.
+    pub breadth_first: Topology,
+}
+
+impl Trees {
+    /// Builds the trees, or returns all errors in the arguments.
+    pub fn of(asked: Operation, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
+        let spanning = match asked {
+            Operation::Scatter => SpanningArg::Bfs,
+            _ => SpanningArg::Broadcast,
+        };
+        let tree = |spanning| {
+            let topology = args.topology(spanning);
+            topology.map_err(|all| all.into_iter().map(RequestError::from).collect::<Vec<_>>())
+        };
+        Ok(Trees {
+            schedules: tree(spanning)?,
+            breadth_first: tree(SpanningArg::Bfs)?,
+        })
+    }
+}
+
+/// Returns a request that every tree supports.
+pub fn request(asked: Operation, args: &BenchRoundArgs) -> Result<Request, Vec<RequestError>> {
+    let round = RoundArgs {
+        transfer: args.transfer.clone(),
+        packets: None,
+        cover: false,
+        input: None,
+        output: None,
+        force: false,
+        retry: None,
+        dry_run: false,
+        compares: false,
+        pictures: PictureArgs::default(),
+        rounds: args.rounds,
+        format: Format::Table,
+    };
+    let request = match asked {
+        Operation::Broadcast(_) => Request::broadcast(BroadcastArgs {
+            round,
+            algorithm: Some(BroadcastAlgorithm::Rounds),
+            from: None,
+        }),
+        Operation::Gossip(_) => Request::gossip(GossipArgs {
+            round,
+            algorithm: Some("flood".to_owned()),
+            pacing: None,
+            ports: None,
+        }),
+        Operation::Exchange(_) => Request::exchange(ExchangeArgs {
+            round,
+            algorithm: Some(ExchangeAlgorithm::Tree),
+            pacing: None,
+            ports: None,
+        }),
+        _ if asked.direction() == Direction::Up => Request::gather(GatherArgs {
+            to: None,
+            pacing: None,
+            order: None,
+            round,
+            algorithm: Some(GatherAlgorithm::Certification),
+            sync: None,
+            ports: None,
+        }),
+        _ => Request::scatter(ScatterArgs {
+            from: None,
+            round,
+            order: MessageOrder::Tail,
+            algorithm: Some(ScatterAlgorithm::Fdf),
+            spread: false,
+            ports: None,
+        }),
+    };
+    Ok(Request {
+        again: true,
+        ..request?
+    })
+}

@@ -1,0 +1,116 @@
+//! A valid calibration, its requests, and the profile that begins it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use flitcast_proto::Tree;
+use flitcast_proto::calibration::MeasuredEdge;
+use flitcast_proto::cost::Host;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::Payload;
+
+use super::rounded;
+use crate::files::profile::{Fit, Profile, parents};
+use crate::job::model::{Measurement, assumed_host, ports};
+use crate::job::request::{Messages, Request, Site, gather_operation};
+use crate::options::format::Format;
+use crate::options::link_spec::LinkSpec;
+use crate::options::order::MessageOrder;
+use crate::options::pictures::Pictures;
+use crate::site::guard::Guard;
+use crate::site::topology::Topology;
+use crate::tuning::BUFFER_BYTES;
+use crate::ways::way::Way;
+
+/// A valid calibration.
+#[derive(Debug)]
+pub struct Calibration {
+    /// Tree or cluster.
+    pub topology: Topology,
+    /// Shape of the links.
+    pub link: Option<LinkSpec>,
+    /// Payload of a flit.
+    pub flit_bytes: u32,
+    /// File for the profile.
+    pub output: Option<PathBuf>,
+    /// Approximate duration.
+    pub seconds: f64,
+    /// Security of connections.
+    pub guard: Guard,
+    /// Output format.
+    pub format: Format,
+}
+
+impl Calibration {
+    /// Returns the gather of this tree.
+    pub fn gather(&self, tree: &Tree) -> Operation {
+        gather_operation(tree, &self.topology.name, None, None)
+            .expect("every tree has a gather of its own")
+    }
+
+    /// Returns a request for rounds with these lengths.
+    pub fn request(
+        &self,
+        operation: Operation,
+        pacing: Pacing,
+        lengths: Vec<u64>,
+        profile: Option<Profile>,
+    ) -> Request {
+        let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
+        Request {
+            site: Site::of(self.topology.clone(), self.link, self.guard.clone()),
+            way: Way {
+                operation,
+                baseline: None,
+                pacing: operation.gives_orders().then_some(pacing),
+                flit_bytes: Some(self.flit_bytes),
+                packets: None,
+                order: MessageOrder::Tail,
+                covers: false,
+            },
+            choice: None,
+            messages: Messages::new(Payload::Synthetic { lengths }, bytes),
+            retries: 0,
+            again: true,
+            commands: false,
+            timeouts: self.topology.settings.timeouts,
+            rounds: 1,
+            profile: profile.map(Arc::new),
+            format: self.format,
+            pictures: Pictures::default(),
+        }
+    }
+
+    /// Returns the profile after the edges have been measured.
+    pub fn profile(&self, measured: Measurement, request: &Request) -> Profile {
+        let Measurement {
+            edges,
+            clocks,
+            shared_cores,
+            ..
+        } = measured;
+        let edges: Vec<MeasuredEdge> = edges.into_iter().map(rounded::edge).collect();
+        let now = humantime::format_rfc3339_seconds(SystemTime::now());
+        Profile {
+            measured: now.to_string(),
+            tree_name: self.topology.name.clone(),
+            parents: parents(&self.topology.tree),
+            links: request.site.links_name(),
+            encrypted: self.guard.is_encrypted(),
+            pacing: Pacing::default(),
+            flit_bytes: self.flit_bytes,
+            host: Host {
+                shared_cores,
+                ..assumed_host()
+            },
+            ports: ports(&request.site),
+            buffer_bytes: BUFFER_BYTES,
+            relay: None,
+            fit: Fit::default(),
+            edges,
+            clocks,
+        }
+    }
+}

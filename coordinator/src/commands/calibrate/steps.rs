@@ -1,0 +1,249 @@
+//! The steps of a calibration: the measurement of the edges, the rounds, and the fit.
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use flitcast_proto::ops::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::Payload;
+use futures_util::FutureExt as _;
+
+use super::calibrated::Calibrated;
+use super::calibration::Calibration;
+use super::fit::round_ns;
+use super::learn::Run;
+use super::workloads::{PACED, WORKLOADS};
+use crate::files::profile::Profile;
+use crate::job::foreseen::foresee;
+use crate::job::request::Request;
+use crate::launch::log_args::LogArgs;
+use crate::options::names::pacing_name;
+use crate::options::workload::Lengths;
+use crate::rounds::run::{self, Ended, Interrupted};
+use crate::system::interrupts::Interrupts;
+use crate::text::whole_file::write_whole;
+
+/// Fraction of the time for measuring edges; the rest is for rounds.
+const EDGES_SHARE: f64 = 0.4;
+/// Minimum time for one edge: less gives too few bursts.
+const EDGE_LEAST: Duration = Duration::from_millis(15);
+/// Maximum time for one edge: more gives no new information.
+const EDGE_MOST: Duration = Duration::from_secs(1);
+/// Minimum number of rounds of a workload, so that the median is meaningful.
+const LEAST_ROUNDS: u64 = 5;
+/// Maximum number of rounds of a workload: more do not help.
+const MOST_ROUNDS: u64 = 25;
+/// A workload whose minimum number of rounds takes at most this long is run even if the time is
+/// over: most of its time is the launch, and the fit would be worse without it.
+const SHORT: Duration = Duration::from_millis(100);
+/// Time to stop a cluster and start the next, besides launching its processes.
+const BETWEEN: Duration = Duration::from_millis(40);
+/// Fraction of the rounds' time for learning from them.
+const FIT_SHARE: f64 = 0.15;
+/// Minimum advantage of one pacing over another to be preferred, as a difference of logarithms: 1 %
+/// in each of the three workloads that decide.
+const NOTICEABLE: f64 = 0.03;
+
+/// The workloads of a calibration.
+#[derive(Default)]
+struct Workloads {
+    /// Names of those that were run.
+    names: Vec<String>,
+    ran: Vec<Run>,
+    /// Names of those that were not run because time was short.
+    left_out: Vec<String>,
+}
+
+impl Calibration {
+    /// Describes the work ahead, for a user who waits.
+    pub fn announcement(&self) -> String {
+        let edges = self.topology.tree.len() - 1;
+        format!(
+            "measures {edges} {} and runs {} workloads, about {:.0} s",
+            if edges == 1 { "edge" } else { "edges" },
+            runs(self.gather(&self.topology.tree)).len(),
+            self.seconds.max(1.0),
+        )
+    }
+
+    /// Runs the calibration.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a cluster did not start or the profile cannot be written.
+    pub async fn run(
+        &self,
+        logs: &LogArgs,
+        interrupts: &mut Interrupts,
+    ) -> anyhow::Result<Ended<Box<Calibrated>>> {
+        let began = Instant::now();
+        let announced = Duration::from_secs_f64(self.seconds);
+        let edges = self.topology.tree.len() - 1;
+        let budget = announced.mul_f64(EDGES_SHARE) / edges as u32;
+        let budget = budget.clamp(EDGE_LEAST, EDGE_MOST);
+        let nothing = vec![0; edges];
+        let request = self.request(Operation::Scatter, Pacing::default(), nothing, None);
+        let measured = match run::measure(&request, logs, interrupts, budget).await? {
+            Ended::Done(measured) => measured,
+            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+        };
+        let mut profile = self.profile(measured, &request);
+        let Workloads {
+            names,
+            ran,
+            left_out,
+        } = match self.rounds(&profile, began, logs, interrupts).await? {
+            Ended::Done(done) => done,
+            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+        };
+        profile.pacing = best_pacing(&ran);
+        let time = announced.mul_f64((1.0 - EDGES_SHARE) * FIT_SHARE);
+        let workloads = self.fit(&mut profile, names, &ran, time);
+        if let Some(signal) = interrupts.next().now_or_never() {
+            let interrupted = Interrupted::new(&request, signal, None);
+            return Ok(Ended::Interrupted(interrupted));
+        }
+        if let Some(output) = &self.output {
+            let text = profile.text();
+            write_whole(output, |out| out.write_all(text.as_bytes()))?;
+        }
+        Ok(Ended::Done(Box::new(Calibrated {
+            profile,
+            workloads,
+            left_out,
+            announced,
+            took: began.elapsed(),
+            guard: self.guard.clone(),
+            written: self.output.clone(),
+        })))
+    }
+
+    /// Runs the rounds of the workloads, in the time that is left of the calibration.
+    async fn rounds(
+        &self,
+        profile: &Profile,
+        began: Instant,
+        logs: &LogArgs,
+        interrupts: &mut Interrupts,
+    ) -> anyhow::Result<Ended<Workloads>> {
+        let announced = Duration::from_secs_f64(self.seconds);
+        let rounds_end = announced.mul_f64(1.0 - (1.0 - EDGES_SHARE) * FIT_SHARE);
+        let mut done = Workloads::default();
+        let mut launching = Duration::ZERO;
+        // The slowdown of the previous rounds against their prediction.
+        let mut slower = 1.0;
+        let all = runs(self.gather(&self.topology.tree));
+        for (left, (lengths, operation, pacing)) in (1..=all.len() as u32).rev().zip(all) {
+            let mut name = format!("{} {lengths}", operation.name());
+            if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
+                name.push_str(&format!(", {pacing}"));
+            }
+            let lengths: Lengths = lengths.parse().context("a calibration workload")?;
+            let lengths = lengths
+                .deal(self.topology.tree.len() - 1)
+                .context("a calibration workload")?;
+            let mut request = self.request(operation, pacing, lengths, Some(profile.clone()));
+            let slot = rounds_end.saturating_sub(began.elapsed()) / left;
+            // The first two are always run: without them there is no profile.
+            let time = slot.saturating_sub(launching + BETWEEN);
+            let time = time.div_f64(slower).max(SHORT);
+            let rounds = match rounds_in(time, &request) {
+                0 if done.ran.len() >= 2 => {
+                    done.left_out.push(name);
+                    continue;
+                }
+                rounds => rounds.max(LEAST_ROUNDS),
+            };
+            request.rounds = rounds;
+            let outcome = match run::run(&request, logs, interrupts, &|_| None, |_| true).await? {
+                Ended::Done(outcome) => outcome,
+                Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
+                Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+            };
+            launching = outcome.launching;
+            let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
+            slower = (measured_ns as f64 / outcome.predicted_ns.max(1) as f64).max(1.0);
+            done.names.push(name);
+            done.ran.push((request, outcome));
+        }
+        Ok(Ended::Done(done))
+    }
+}
+
+/// Returns the workloads: each is scattered and gathered. If PEs receive orders, some are gathered
+/// with every pacing.
+fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
+    let mut all = Vec::new();
+    for lengths in WORKLOADS {
+        all.push((lengths, Operation::Scatter, Pacing::default()));
+        all.push((lengths, gather, Pacing::Scheduled));
+        if PACED.contains(&lengths) {
+            all.push((lengths, gather, Pacing::Turns));
+            all.push((lengths, gather, Pacing::Eager));
+        }
+    }
+    all
+}
+
+/// Returns the pacing that was fastest in the workloads that all were run with; the first of
+/// equals.
+fn best_pacing(ran: &[Run]) -> Pacing {
+    let pacings = [Pacing::Scheduled, Pacing::Turns, Pacing::Eager];
+    let gathers = |pacing: Pacing| {
+        let gathers = ran.iter();
+        gathers.filter(move |(request, _)| request.way.pacing == Some(pacing))
+    };
+    let slowness = |pacing: Pacing| -> f64 {
+        // Only workloads that were run with all three pacings count.
+        let paced = gathers(pacing).filter(|(_, outcome)| {
+            let bytes = &outcome.rounds.bytes;
+            let has = |pacing| gathers(pacing).any(|(_, other)| other.rounds.bytes == *bytes);
+            pacings.into_iter().all(has)
+        });
+        paced.map(|run| (round_ns(run).max(1) as f64).ln()).sum()
+    };
+    let mut best = Pacing::default();
+    for pacing in pacings {
+        // A smaller difference is noise.
+        if slowness(pacing) < slowness(best) - NOTICEABLE {
+            best = pacing;
+        }
+    }
+    best
+}
+
+/// Returns the number of rounds that fit into a time; 0 if the minimum number does not fit.
+fn rounds_in(time: Duration, request: &Request) -> u64 {
+    let (Payload::Synthetic { lengths }, Some(profile)) =
+        (&request.messages.payload, &request.profile)
+    else {
+        return 0;
+    };
+    let pacing = request.way.pacing.unwrap_or_default();
+    let (tree, operation, flit_bytes) = (
+        &request.site.tree,
+        request.way.operation,
+        profile.flit_bytes,
+    );
+    let bytes = operation.by_delivery(tree, lengths);
+    let foreseen = foresee(
+        tree,
+        operation,
+        pacing,
+        &bytes,
+        flit_bytes,
+        &profile.model(),
+        &AtomicBool::new(false),
+    );
+    let round_ns = foreseen
+        .map_or(0, |(_, prediction)| prediction.round_ns())
+        .max(100_000);
+    let rounds = time.as_nanos() as u64 / round_ns;
+    match rounds {
+        0..LEAST_ROUNDS => 0,
+        _ => rounds.min(MOST_ROUNDS),
+    }
+}

@@ -1,0 +1,27 @@
+//! Runs `flitcast compare`, operation by operation.
+
+use std::io::{self, Write};
+
+use flitcast_proto::ops::Operation;
+use flitcast_proto::schedule::certification::Sync;
+
+use super::args::{CompareArgs, CompareOperation};
+use super::error::CompareError;
+use super::{broadcast, exchange, gossip, gossip_on_tree, scatter_gather};
+
+/// Prints the comparison, or returns all errors in the command line.
+pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CompareError>> {
+    let printed = match args.operation {
+        CompareOperation::Scatter(args) => scatter_gather::compared(Operation::Scatter, &args),
+        CompareOperation::Gather(args) => {
+            scatter_gather::compared(Operation::Certification(Sync::Pipelined), &args)
+        }
+        CompareOperation::Broadcast(args) => broadcast::compared(&args),
+        CompareOperation::Gossip(args) => match &args.tree.network {
+            Some(network) => gossip::compared(&args, network),
+            None => gossip_on_tree::compared(&args),
+        },
+        CompareOperation::Exchange(args) => exchange::compared(&args),
+    };
+    Ok(out.write_all(printed?.as_bytes()))
+}

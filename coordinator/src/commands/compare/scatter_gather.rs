@@ -1,0 +1,193 @@
+//! `flitcast compare scatter` and `gather`: the schedules and the baselines on each tree.
+
+use std::sync::Arc;
+
+use flitcast_proto::Tree;
+use flitcast_proto::baseline::{
+    Baseline, Flow, Transfer, adaptive_tree, after_token, binomial_tree, flow,
+};
+use flitcast_proto::cost::Ports::Single;
+use flitcast_proto::on_links::of_transfers;
+use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
+use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::schedule::scatter;
+use serde_json::json;
+
+use super::args::CompareRoundArgs;
+use super::error::CompareError;
+use super::table::{Comparison, Row, table};
+use super::trees::{Named, spanning};
+use crate::job::on_links::LinkArgs;
+use crate::options::flits::{deal_flits, lengths_in_flits};
+use crate::options::format::Format;
+use crate::ways::baseline::WINDOW;
+use crate::ways::plan_limits::TooMuch;
+
+/// Limit of flits times PEs: the baselines are computed flit by flit.
+const MAX_WORK: u64 = 2_000_000_000;
+
+/// Returns the printed comparison, or all errors in the command line.
+pub fn compared(asked: Operation, args: &CompareRoundArgs) -> Result<String, Vec<CompareError>> {
+    let (trees, lengths) = match (spanning(&args.tree), lengths_in_flits(&args.lengths)) {
+        (Ok(trees), Ok(lengths)) => (trees, lengths),
+        (trees, lengths) => {
+            let mut faults = trees.err().unwrap_or_default();
+            faults.extend(lengths.err().map(CompareError::from));
+            return Err(faults);
+        }
+    };
+    let pes = trees[0].tree.len();
+    // A PE keeps its number, whichever tree spans the network.
+    let flits = deal_flits(&lengths, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
+    let total: u64 = flits.iter().sum();
+    if total.saturating_mul(pes as u64) > MAX_WORK {
+        return Err(vec![CompareError::TooMuch { flits: total, pes }]);
+    }
+    let transport = Transport {
+        operation: asked,
+        flits: &flits,
+        links: &args.links,
+    };
+    let rows = transport.rows(&trees, args.tree.network.as_deref().unwrap_or_default());
+    let rows = rows.map_err(|fault| vec![fault.into()])?;
+    // By time reversal no gather is faster than the best scatter: the same flits cross the same
+    // edges to P0's single port.
+    let bounds = trees
+        .iter()
+        .map(|named| scatter::optimal_steps(&named.tree, &flits));
+    let comparison = Comparison::of(rows, bounds.min().unwrap_or(0), asked.name());
+    Ok(match args.format {
+        Format::Json => format!("{:#}\n", json!(comparison)),
+        _ => table(&comparison, pes, total),
+    })
+}
+
+/// The messages to scatter or gather.
+struct Transport<'a> {
+    operation: Operation,
+    /// L_i by PE index; `[0]` is 0.
+    flits: &'a [u64],
+    links: &'a LinkArgs,
+}
+
+impl Transport<'_> {
+    /// Returns the rows of all algorithms on these trees, which span the network if there is one.
+    fn rows(&self, trees: &[Named], network: &str) -> Result<Vec<Row>, TooMuch> {
+        // In a complete network the combining algorithms use their own trees.
+        let complete = network.starts_with("complete:");
+        let mut rows = Vec::new();
+        for Named { name, tree } in trees {
+            rows.extend(self.scheduled(name, tree)?);
+            rows.extend(self.linear(name, tree)?);
+            if !complete {
+                rows.extend(self.combining(name, [tree, tree])?);
+            }
+        }
+        if complete {
+            let own = [&binomial_tree(self.flits.len()), &adaptive_tree(self.flits)];
+            rows.extend(self.combining(&format!("{network}, its own"), own)?);
+        }
+        Ok(rows)
+    }
+
+    /// Returns the rows of the schedules on a tree.
+    fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, TooMuch> {
+        let mut rows = Vec::new();
+        let offered = Operation::named(self.operation.name()).filter(|one| !one.ways().is_empty());
+        for operation in offered.filter(|one| one.has_plan() && one.fits().holds(tree)) {
+            if operation == Operation::Scatter {
+                let farthest = scatter::farthest_first(tree, self.flits);
+                let mut nearest = farthest.clone();
+                nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
+                for (algorithm, order) in [
+                    ("farthest-destination-first", farthest),
+                    ("nearest-first", nearest),
+                ] {
+                    let plan = plan_scatter(tree, self.flits, &order);
+                    rows.push(self.planned(name, algorithm.to_owned(), &plan)?);
+                }
+                continue;
+            }
+            let algorithm = [Some(operation.algorithm()), operation.sync()];
+            let algorithm: Vec<&str> = algorithm.into_iter().flatten().collect();
+            let plan = plan(tree, operation, self.flits);
+            rows.push(self.planned(name, algorithm.join(", "), &plan)?);
+        }
+        Ok(rows)
+    }
+
+    fn planned(&self, name: &str, algorithm: String, plan: &Plan) -> Result<Row, TooMuch> {
+        let tree = &plan.tree;
+        // A relay holds the flit that it sends on in the next step.
+        let relays = plan.messages.iter().any(|m| tree.depth(m.pe) > 1);
+        let flow = Flow {
+            time_steps: plan.time_steps,
+            control_steps: plan.control.len() as u64,
+            largest_buffer_flits: relays.into(),
+        };
+        let crossings = plan.crossing_count();
+        let on_links = |timing: &_| plan.on_links(timing);
+        Ok(Row {
+            on_links: self.links.time(tree.len(), Single, crossings, on_links)?,
+            ..Row::new(name, algorithm, flow)
+        })
+    }
+
+    /// Returns the rows of the linear baselines along a tree.
+    fn linear(&self, name: &str, tree: &Tree) -> Result<Vec<Row>, TooMuch> {
+        let window = ("linear, window of 4", Baseline::Window(WINDOW));
+        // A scatter has no requests to keep in a window.
+        let windowed = (self.operation.direction() == Direction::Up).then_some(window);
+        let baselines = [("linear", Baseline::Linear)].into_iter().chain(windowed);
+        baselines
+            .map(|(algorithm, baseline)| self.carried([name, algorithm], baseline, tree))
+            .collect()
+    }
+
+    /// Returns the rows of the combining baselines, each along its tree.
+    fn combining(&self, name: &str, trees: [&Tree; 2]) -> Result<[Row; 2], TooMuch> {
+        let row = |algorithm, baseline, tree| {
+            Ok(Row {
+                waits_for_root: self.operation.direction() == Direction::Down,
+                ..self.carried([name, algorithm], baseline, tree)?
+            })
+        };
+        Ok([
+            row("binomial, combining", Baseline::Binomial, trees[0])?,
+            row("adaptive (Träff)", Baseline::Adaptive, trees[1])?,
+        ])
+    }
+
+    /// Returns the row of a baseline along a tree.
+    fn carried(
+        &self,
+        [name, algorithm]: [&str; 2],
+        baseline: Baseline,
+        tree: &Tree,
+    ) -> Result<Row, TooMuch> {
+        let direction = self.operation.direction();
+        let transfers = match direction {
+            Direction::Down | Direction::Across => baseline.scatter(tree, self.flits),
+            Direction::Up => baseline.gather(tree, self.flits),
+        };
+        let row = Row::new(name, algorithm.to_owned(), flow(tree, &transfers));
+        let is_edge = |it: &Transfer| {
+            tree.parent(it.from) == Some(it.to) || tree.parent(it.to) == Some(it.from)
+        };
+        if !transfers.iter().all(is_edge) {
+            return Ok(row);
+        }
+        let crossings = transfers.iter().map(|it| it.flits).sum();
+        let on_links = self.links.time(tree.len(), Single, crossings, |_| {
+            let combines = matches!(baseline, Baseline::Binomial | Baseline::Adaptive);
+            of_transfers(&match combines && direction == Direction::Up {
+                true => after_token(tree, transfers),
+                false => transfers,
+            })
+        });
+        Ok(Row {
+            on_links: on_links?,
+            ..row
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! The execution of a map, from the protected working folder to the printed result.
+
+use std::process::ExitCode;
+
+use super::args::Map;
+use super::three_runs::{Cut, complain, execute};
+use super::{report, work};
+use crate::launch::log_args::LogArgs;
+use crate::options::format::Format;
+use crate::render::ending::{FAILED, failed, interrupted_note, write_out};
+use crate::render::json::failure_json;
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
+
+/// Runs the map, prints its result, and removes everything else.
+///
+/// # Errors
+///
+/// Returns an error if the working folder could not be removed.
+pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let mut interrupts = Interrupts::new()?;
+    let mut gone = Vec::new();
+    // Held until the folder is removed or kept.
+    let restricted = work::restrict(map).await;
+    let mapped = match &restricted {
+        Ok(_lock) => execute(map, logs, &mut interrupts, &mut gone).await,
+        Err(error) => Err(anyhow::anyhow!("{error:#}")),
+    };
+    let cleared = match map.keeps_work() {
+        true => {
+            let work = map.work.display();
+            stderr::note(format_args!("the working folder is kept: {work}"));
+            Ok(())
+        }
+        false => work::clear(map, &gone, logs, &mut interrupts).await,
+    };
+    let (printed, code) = match mapped? {
+        Ok(mapped) => {
+            complain(&mapped);
+            let printed = match map.format() {
+                Format::Json => report::json(map, &mapped),
+                _ => report::table(map, &mapped),
+            };
+            let code = match mapped.is_complete() {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::from(FAILED),
+            };
+            (printed, code)
+        }
+        Err(Cut::Interrupted(mut interrupted)) => {
+            // In the working folder, which is removed.
+            interrupted.failure = None;
+            stderr::note(interrupted_note(&interrupted));
+            (String::new(), interrupted.signal.exit_code())
+        }
+        Err(Cut::Failed(failure, story)) => {
+            stderr::error(&failure);
+            for line in story.last_words() {
+                stderr::note(line);
+            }
+            let printed = match map.format() {
+                Format::Json => failure_json(&failure, None, &story),
+                _ => String::new(),
+            };
+            (printed, failed(&failure))
+        }
+    };
+    write_out(printed.as_bytes())?;
+    cleared?;
+    Ok(code)
+}

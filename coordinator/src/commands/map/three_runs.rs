@@ -1,0 +1,161 @@
+//! The three runs of a map: the scatter of the shards, the commands, and the gather of the results.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::Run;
+
+use super::args::Map;
+use super::mapped::Mapped;
+use super::report::complaints;
+use super::run::{self, CommandFate, ShardTask};
+use crate::job::request::Request;
+use crate::launch::log_args::LogArgs;
+use crate::retry::{self, Concluded, Story, Undertaking};
+use crate::rounds::outcome::{Failure, Outcome};
+use crate::rounds::run::{Ended, Interrupted};
+use crate::system::interrupts::Interrupts;
+use crate::text::stderr;
+
+/// A reason to end early.
+pub enum Cut {
+    /// A signal asked the command to end.
+    Interrupted(Interrupted),
+    /// The scatter or the gather failed as a whole.
+    Failed(Box<Failure>, Box<Story>),
+}
+
+/// Executes the three runs. `gone` receives the PEs that died and are not started again.
+pub async fn execute(
+    map: &Map,
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+    gone: &mut Vec<PeId>,
+) -> anyhow::Result<Result<Mapped, Cut>> {
+    let scatter = Undertaking::new(map.scatter.clone()).unrecorded();
+    let (scatter, scattered) = match over(retry::run(scatter, logs, interrupts).await?) {
+        Ok(over) => over,
+        Err(Cut::Failed(mut failure, story)) => {
+            // In the working folder, which is removed.
+            failure.keeps_files = false;
+            return Ok(Err(Cut::Failed(failure, story)));
+        }
+        Err(cut) => return Ok(Err(cut)),
+    };
+    if map.scatter.site.placement.is_joined() {
+        let retries = scattered.story.retries.iter();
+        let dead = retries.flat_map(|retry| &retry.left_out);
+        gone.extend(dead.map(|(pe, _)| *pe));
+    }
+    let shards = scattered.delivered.iter();
+    let mut tasks: Vec<ShardTask> = shards
+        .map(|&(pe, bytes)| ShardTask::new(pe, bytes))
+        .collect();
+    let order = Run {
+        words: map.command().to_vec(),
+        work: map.work.clone(),
+        pes: map.scatter.site.tree.len() as u32,
+        time_limit_ns: map.time_limit_ns(),
+    };
+    let began = Instant::now();
+    match run::run(&scattered.request, &order, &mut tasks, logs, interrupts).await? {
+        Ended::Interrupted(signal) => return Ok(Err(Cut::Interrupted(signal))),
+        Ended::Failed(failure) => return Ok(Err(Cut::Failed(failure, Box::default()))),
+        Ended::Done(dead) => gone.extend(dead),
+    }
+    let running = began.elapsed();
+    for lost in &scattered.story.undelivered {
+        let mut task = ShardTask::new(lost.delivery.row, lost.bytes);
+        task.fate = CommandFate::Lost("died before it had its shard".to_owned());
+        tasks.push(task);
+    }
+    tasks.sort_by_key(|task| task.pe);
+    let mapped = Mapped {
+        tasks,
+        scatter,
+        running,
+        gather: None,
+        left_behind: BTreeMap::new(),
+        stories: [scattered.story, Story::default()],
+    };
+    match mapped.tasks.iter().any(ShardTask::is_done) {
+        true => gather(map, mapped, gone, logs, interrupts).await,
+        false => Ok(Ok(mapped)),
+    }
+}
+
+/// Gathers the results of the tasks that are done, without the PEs that are `gone`.
+async fn gather(
+    map: &Map,
+    mut mapped: Mapped,
+    gone: &[PeId],
+    logs: &LogArgs,
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<Result<Mapped, Cut>> {
+    let request = map.gather().map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
+    })?;
+    let why = |pe: &PeId| (*pe, "it died before".to_owned());
+    let dead = gone.iter().map(why).collect();
+    let gather = Undertaking::new(request).unrecorded().without(dead);
+    let (outcome, gathered) = match over(retry::run(gather, logs, interrupts).await?) {
+        Ok(over) => over,
+        Err(cut) => {
+            complain(&mapped);
+            return Ok(Err(cut));
+        }
+    };
+    let done = mapped.tasks.iter().filter(|task| task.is_done());
+    let arrived = |pe: PeId| gathered.delivered.iter().any(|(there, _)| *there == pe);
+    let left = done.filter(|task| !arrived(task.pe));
+    let why = "its result was not gathered".to_owned();
+    mapped.left_behind = left.map(|task| (task.pe, why.clone())).collect();
+    mapped.stories[1] = gathered.story;
+    mapped.gather = Some(outcome);
+    Ok(Ok(mapped))
+}
+
+/// Logs the tasks that failed.
+pub fn complain(mapped: &Mapped) {
+    for line in complaints(mapped) {
+        stderr::error(line);
+    }
+    for note in mapped
+        .stories
+        .iter()
+        .filter_map(|story| story.note.as_ref())
+    {
+        stderr::note(format_args!("  retry: {note}"));
+    }
+}
+
+/// Returns the outcome of a scatter or a gather that succeeded.
+fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
+    let Concluded {
+        ended,
+        request,
+        story,
+        delivered,
+    } = concluded;
+    match ended {
+        Ended::Interrupted(signal) => Err(Cut::Interrupted(signal)),
+        Ended::Failed(failure) => Err(Cut::Failed(failure, Box::new(story))),
+        Ended::Done(outcome) => Ok((
+            outcome,
+            Over {
+                request,
+                story,
+                delivered,
+            },
+        )),
+    }
+}
+
+/// The parts of a successful run that the next one needs.
+struct Over {
+    request: Request,
+    story: Story,
+    delivered: Vec<(PeId, u64)>,
+}

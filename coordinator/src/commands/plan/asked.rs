@@ -1,0 +1,89 @@
+//! The requested tree, lengths and order of a plan.
+
+use std::sync::Arc;
+
+use flitcast_proto::schedule::scatter::farthest_first;
+use flitcast_proto::{PeId, Tree};
+
+use super::args::{Order, PlanRoundArgs};
+use super::error::{PlanError, PlanErrors};
+use super::report::PlanReport;
+use crate::options::flits::{deal_flits, lengths_in_flits};
+use crate::options::order::OrderFault;
+use crate::options::tree::SpanningArg;
+use crate::options::workload::Lengths;
+use crate::site::topology::Topology;
+
+/// The requested tree and lengths.
+pub struct AskedPlan {
+    /// The name of the tree as typed.
+    pub name: String,
+    /// The tree.
+    pub tree: Arc<Tree>,
+    /// L_i by PE index; `[0]` is 0.
+    pub flits: Vec<u64>,
+}
+
+impl AskedPlan {
+    /// Returns the tree and the lengths, or all errors in both.
+    pub fn of(args: &PlanRoundArgs, spanning: SpanningArg) -> Result<AskedPlan, PlanErrors> {
+        let (topology, lengths) = topology_and_lengths(args, spanning)?;
+        let tree = Arc::new(topology.tree);
+        let flits = deal_flits(&lengths, &tree)?;
+        Ok(AskedPlan {
+            name: topology.name,
+            tree,
+            flits,
+        })
+    }
+
+    /// Adds the size of the tree and of the messages to a report.
+    pub fn figures(&self, report: &mut PlanReport<'_>) {
+        let nonnull = self.flits.iter().filter(|&&flits| flits > 0).count();
+        report.size(&self.tree, nonnull, self.flits.iter().sum());
+    }
+}
+
+/// Returns the tree or network and the lengths, or all errors in both.
+pub fn topology_and_lengths(
+    args: &PlanRoundArgs,
+    spanning: SpanningArg,
+) -> Result<(Topology, Lengths), PlanErrors> {
+    let mut faults = PlanErrors::default();
+    let topology = faults.take(args.tree.topology(spanning));
+    let lengths = faults.take(lengths_in_flits(&args.lengths));
+    topology.zip(lengths).ok_or(faults)
+}
+
+/// Returns the destinations of the nonnull messages in this order, and its name.
+pub fn order_of(
+    tree: &Tree,
+    flits: &[u64],
+    order: &Order,
+) -> Result<(Vec<PeId>, &'static str), PlanError> {
+    let farthest = farthest_first(tree, flits);
+    match order {
+        // A search is planned elsewhere (`ordered`), on its own links.
+        Order::FarthestFirst | Order::Search(_) => Ok((farthest, "fdf")),
+        Order::NearestFirst => {
+            let mut nearest = farthest;
+            nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
+            Ok((nearest, "nearest-first"))
+        }
+        Order::Given(given) => {
+            check_order(given.faults(tree, Some(flits)))?;
+            Ok((given.pes().to_vec(), "given"))
+        }
+    }
+}
+
+/// Returns all errors in an order as one.
+pub fn check_order(faults: Vec<OrderFault>) -> Result<(), PlanError> {
+    match faults.is_empty() {
+        true => Ok(()),
+        false => {
+            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            Err(PlanError::Order(told.join("; ")))
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The report of a plan: one value that the table, JSON and the picture of any operation are printed
+//! from.
+
+use std::io::{self, Write};
+
+use flitcast_proto::Tree;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::args::PrintArgs;
+use super::error::PlanError;
+use super::svg::scene::{MAX_PES, Scene};
+use crate::job::on_links::OnLinks;
+use crate::options::format::Format;
+
+/// Writes a value as JSON.
+type WriteValue<'a> = Box<dyn Fn(&mut dyn Write) -> serde_json::Result<()> + 'a>;
+
+/// A plan as it is printed, in any format. Values of JSON are written piece by piece: a million
+/// messages need no second copy of themselves.
+pub struct PlanReport<'a> {
+    print: PrintArgs,
+    heading: String,
+    /// The keys and values of the JSON object, in order.
+    fields: Vec<(&'static str, WriteValue<'a>)>,
+    /// The table of messages or PEs, if it was requested.
+    table: Option<String>,
+    is_below_table: bool,
+    /// The width of a label of a figure.
+    label_width: usize,
+    /// The figures of the whole, a line for each.
+    figures: String,
+    /// The lines after the figures.
+    remarks: String,
+    picture: String,
+}
+
+impl<'a> PlanReport<'a> {
+    /// Creates a report with a heading above the table.
+    pub fn new(heading: String, print: PrintArgs) -> PlanReport<'a> {
+        PlanReport {
+            print,
+            heading,
+            fields: Vec::new(),
+            table: None,
+            is_below_table: false,
+            label_width: 13,
+            figures: String::new(),
+            remarks: String::new(),
+            picture: String::new(),
+        }
+    }
+
+    /// Moves the heading below the table, to the figures, whose labels get this width.
+    pub fn below_table(self, label_width: usize) -> PlanReport<'a> {
+        PlanReport {
+            is_below_table: true,
+            label_width,
+            ..self
+        }
+    }
+
+    /// Adds a field of JSON.
+    pub fn field(&mut self, key: &'static str, value: impl Serialize + 'a) {
+        let write = move |out: &mut dyn Write| serde_json::to_writer(out, &value);
+        self.fields.push((key, Box::new(write)));
+    }
+
+    /// Adds a field of JSON if it has a value.
+    pub fn optional(&mut self, key: &'static str, value: Option<impl Serialize + 'a>) {
+        if let Some(value) = value {
+            self.field(key, value);
+        }
+    }
+
+    /// Adds a field of JSON if it has a value, unless a summary is requested.
+    pub fn detail(&mut self, key: &'static str, value: Option<impl Serialize + 'a>) {
+        self.optional(key, value.filter(|_| !self.print.summary));
+    }
+
+    /// Adds a field of JSON that stands for details in a summary.
+    pub fn total(&mut self, key: &'static str, value: impl Serialize + 'a) {
+        self.optional(key, self.print.summary.then_some(value));
+    }
+
+    /// Adds a line to the figures of the text.
+    pub fn line(&mut self, label: &str, text: impl AsRef<str>) {
+        let (width, text) = (self.label_width, text.as_ref());
+        self.figures.push_str(&format!("  {label:width$}{text}\n"));
+    }
+
+    /// Adds the size of a tree and of the messages over it to the figures.
+    pub fn size(&mut self, tree: &Tree, nonnull: usize, flits: u64) {
+        let depth = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
+        self.line("PEs", format!("{}, depth {depth}", tree.len()));
+        let messages = format!("{nonnull} nonnull, {flits} flits together");
+        self.line("messages", messages);
+    }
+
+    /// Adds the time on the requested links.
+    pub fn on_links(&mut self, on_links: Option<OnLinks>) {
+        if let Some(on_links) = on_links {
+            self.remarks.push_str(&on_links.text());
+            self.field("on_links", on_links);
+        }
+    }
+
+    /// Adds the result of a simulation, which is a line of the text.
+    pub fn simulated(&mut self, simulated: &str) {
+        self.remarks.push_str(simulated);
+    }
+
+    /// Adds the table of the text, if it is requested.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the table.
+    pub fn table(
+        &mut self,
+        table: impl FnOnce() -> Result<String, PlanError>,
+    ) -> Result<(), PlanError> {
+        if self.print.format == Format::Table && !self.print.summary {
+            self.table = Some(table()?);
+        }
+        Ok(())
+    }
+
+    /// Adds the picture, if it is requested.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it has too many PEs, or that of the scene.
+    pub fn scene<'s>(
+        &mut self,
+        pes: usize,
+        scene: impl FnOnce() -> Result<Scene<'s>, PlanError>,
+    ) -> Result<(), PlanError> {
+        if self.print.format == Format::Svg {
+            if pes > MAX_PES {
+                return Err(PlanError::TooLargeToDraw { pes });
+            }
+            self.picture = scene()?.svg();
+        }
+        Ok(())
+    }
+
+    /// Prints the report in the requested format.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if writing fails.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.print.format {
+            Format::Json => self.write_json(out),
+            Format::Svg => out.write_all(self.picture.as_bytes()),
+            _ => out.write_all(self.text().as_bytes()),
+        }
+    }
+
+    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        for (place, (key, write)) in self.fields.iter().enumerate() {
+            let before = if place == 0 { '{' } else { ',' };
+            write!(out, "{before}\"{key}\":")?;
+            write(out)?;
+        }
+        out.write_all(b"}\n")
+    }
+
+    fn text(&self) -> String {
+        let heading = &self.heading;
+        let table = self.table.as_ref();
+        let table = table.map_or(String::new(), |table| format!("{table}\n"));
+        let above = match self.is_below_table {
+            true => format!("{table}{heading}\n"),
+            false => format!("{heading}\n\n{table}"),
+        };
+        above + &self.figures + &self.remarks
+    }
+}
+
+/// Returns `optimal`, or the distance of a time from the bound.
+pub fn proof(time: impl Into<u128>, bound: impl Into<u128>) -> String {
+    let (time, bound) = (time.into(), bound.into());
+    match time - bound {
+        0 => "optimal".to_owned(),
+        over => format!("gap {:.1}%", over as f64 * 100.0 / bound as f64),
+    }
+}
+
+/// Returns a JSON array whose elements are created one after the other.
+pub fn each<I>(elements: impl Fn() -> I) -> impl Serialize
+where
+    I: IntoIterator<Item: Serialize>,
+{
+    Each(elements)
+}
+
+struct Each<F>(F);
+
+impl<F, I> Serialize for Each<F>
+where
+    F: Fn() -> I,
+    I: IntoIterator<Item: Serialize>,
+{
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((self.0)())
+    }
+}
+
+/// A small JSON object, its keys in this order.
+pub struct Object(pub Vec<(&'static str, Value)>);
+
+impl Serialize for Object {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// A small JSON object of numbers, of which there may be millions.
+pub struct Numbers<const N: usize>(pub [(&'static str, u64); N]);
+
+impl<const N: usize> Serialize for Numbers<N> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0)
+    }
+}

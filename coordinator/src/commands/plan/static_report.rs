@@ -1,0 +1,231 @@
+//! The report of a plan that is a list of crossings.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use comfy_table::Table;
+use flitcast_proto::cost;
+use flitcast_proto::items::Leg;
+use flitcast_proto::on_links::of_legs;
+use flitcast_proto::{PeId, Tree};
+
+use super::args::PrintArgs;
+use super::control_items::control_item;
+use super::error::PlanError;
+use super::report::{Numbers, Object, PlanReport, each, proof};
+use super::simulate::against_crossings;
+use super::static_plan::{PlannedMessage, StaticPlan, last_step};
+use crate::job::on_links::{LinkArgs, OnLinks};
+use crate::text::figures::{lines, table};
+use crate::text::words::counted;
+use crate::ways::plan_limits::TooMuch;
+
+impl StaticPlan {
+    /// Prints the plan in the requested format, after the simulation if that is requested.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the simulation differs, or if the plan is too large to draw.
+    pub fn write(
+        &self,
+        print: PrintArgs,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, PlanError> {
+        let simulated = match print.simulate {
+            true => against_crossings(self)?,
+            false => String::new(),
+        };
+        let on_links = self.on_links(&print.links)?;
+        let mut report = PlanReport::new(self.heading(), print);
+        self.fields(&mut report, on_links);
+        self.figures(&mut report);
+        report.simulated(&simulated);
+        report.table(|| {
+            Ok(match self.source() {
+                Some(_) => lines(self.arrivals(), 2),
+                None => lines(self.traffic(), 1),
+            })
+        })?;
+        report.scene(self.pes, || self.scene())?;
+        Ok(report.write(out))
+    }
+
+    /// Returns the time on the requested links.
+    fn on_links(&self, links: &LinkArgs) -> Result<Option<OnLinks>, TooMuch> {
+        let ports = match self.ports {
+            "multi" => cost::Ports::PerEdge,
+            _ => cost::Ports::Single,
+        };
+        let flits = self.crossings.legs().map(|leg| leg.flits);
+        let flits = flits.fold(0, u64::saturating_add);
+        links.time(self.pes, ports, flits, |_| {
+            let control = self.control.iter().map(|(_, item)| item.sent());
+            let legs: Vec<Leg> = self.crossings.legs().collect();
+            of_legs(&legs, false).into_iter().chain(control).collect()
+        })
+    }
+
+    fn heading(&self) -> String {
+        let flits = self.messages.iter().map(|message| message.flits).sum();
+        let source = self.source().map(|source| format!(" from {source}"));
+        format!(
+            "{} {}: {}, {}, {} ports; {} in {}{}",
+            self.operation,
+            self.name,
+            counted(self.pes as u64, "PE", "PEs"),
+            self.algorithm,
+            self.ports,
+            counted(flits, "flit", "flits"),
+            counted(self.messages.len() as u64, "message", "messages"),
+            source.unwrap_or_default(),
+        )
+    }
+
+    /// Adds the fields of JSON.
+    fn fields<'a>(&'a self, report: &mut PlanReport<'a>, on_links: Option<OnLinks>) {
+        report.field("operation", self.operation);
+        report.field("algorithm", &self.algorithm);
+        report.field("ports", self.ports);
+        report.field("pes", self.pes);
+        let edges = self.edges.as_ref();
+        let edges = edges.map(|edges| each(|| edges.iter().map(|edge| edge.map(|pe| pe.0))));
+        report.detail("edges", edges);
+        report.detail("nodes", self.nodes.as_ref());
+        report.optional("complete", self.edges.is_none().then_some(true));
+        report.field("time_steps", self.time_steps);
+        report.field("bound_steps", self.bound_steps);
+        report.field("proof", proof(self.time_steps, self.bound_steps));
+        report.field("kept_flits", self.kept_flits);
+        report.on_links(on_links);
+        let trees = each(|| {
+            self.trees.iter().map(|tree| {
+                let parents = tree.pes().map(|pe| tree.parent(pe).map(|parent| parent.0));
+                parents.collect::<Vec<_>>()
+            })
+        });
+        report.detail("trees", Some(trees).filter(|_| !self.trees.is_empty()));
+        report.detail("messages", Some(each(|| self.told_messages())));
+        let control = || self.control.iter();
+        let has_control = !self.control.is_empty();
+        if has_control {
+            report.total("control_items", control().len());
+        }
+        report.detail(
+            "crossings",
+            Some(each(|| self.crossings.legs().map(crossing))),
+        );
+        let items = each(move || control().map(|(tree, item)| control_item(Some(*tree), item)));
+        report.detail("control", Some(items).filter(|_| has_control));
+    }
+
+    /// Returns the messages as JSON, those of a scatter or a gather with their steps.
+    fn told_messages(&self) -> impl Iterator<Item = Object> {
+        let steps = match self.operation {
+            "scatter" | "gather" => self.crossings.steps(),
+            _ => BTreeMap::new(),
+        };
+        self.messages.iter().map(move |message: &PlannedMessage| {
+            let destinations = message.destinations.iter().map(|pe| pe.0);
+            let mut told = vec![
+                ("id", message.id.into()),
+                ("source", message.source.0.into()),
+                ("destinations", destinations.collect::<Vec<_>>().into()),
+                ("flits", message.flits.into()),
+            ];
+            if let Some([first, arrival]) = steps.get(&message.id) {
+                told.push(("pe", message.id.into()));
+                told.push(("first_step", (*first).into()));
+                told.push(("arrival_step", (*arrival).into()));
+            }
+            Object(told)
+        })
+    }
+
+    /// Adds the figures of the text.
+    fn figures(&self, report: &mut PlanReport<'_>) {
+        if !self.trees.is_empty() {
+            let depth = |tree: &Tree| tree.pes().map(|pe| tree.depth(pe)).max();
+            let depth = self.trees.iter().filter_map(depth).max().unwrap_or(0);
+            report.line("trees", format!("{}, depth {depth}", self.trees.len()));
+        }
+        if let Some((_, last)) = self.control.last() {
+            let (items, step) = (self.control.len(), last.step);
+            report.line("control", format!("{items} items, the last in step {step}"));
+        }
+        report.line("time", counted(self.time_steps, "step", "steps"));
+        let bound = counted(self.bound_steps, "step", "steps");
+        let proof = proof(self.time_steps, self.bound_steps);
+        report.line("bound", format!("{bound}: {proof}"));
+        let kept = counted(self.kept_flits, "flit", "flits");
+        report.line("kept", format!("at most {kept} in a PE"));
+    }
+
+    /// Returns a row for each PE: its sender, and the steps in which the first and the last flit for
+    /// the PE arrive.
+    fn arrivals(&self) -> Table {
+        let mut table = table(["PE", "from", "first flit", "last flit"]);
+        let is_for = |leg: &Leg| self.messages.len() <= 1 || leg.message == leg.to.into();
+        let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
+        for leg in self.crossings.legs().filter(is_for) {
+            let (from, first, end) = came.entry(leg.to).or_insert((vec![], u64::MAX, 0));
+            if !from.contains(&leg.from) {
+                from.push(leg.from);
+            }
+            *first = leg.first_step.min(*first);
+            *end = last_step(&leg).max(*end);
+        }
+        for (pe, (from, first, last)) in came {
+            let from: Vec<String> = from.iter().map(PeId::to_string).collect();
+            table.add_row([
+                pe.to_string(),
+                from.join(" "),
+                first.to_string(),
+                last.to_string(),
+            ]);
+        }
+        table
+    }
+
+    /// Returns a row for each PE: the traffic on its ports, with that for other PEs, and its first and
+    /// last step.
+    fn traffic(&self) -> Table {
+        let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
+        // Flits out and in, the first step and the last one.
+        let mut ports = vec![(0, 0, u64::MAX, 0); self.pes];
+        for leg in self.crossings.legs() {
+            ports[leg.from.index()].0 += leg.flits;
+            ports[leg.to.index()].1 += leg.flits;
+            for pe in [leg.from, leg.to] {
+                let (_, _, first, last) = &mut ports[pe.index()];
+                *first = leg.first_step.min(*first);
+                *last = last_step(&leg).max(*last);
+            }
+        }
+        for (pe, (sends, gets, first, last)) in (0..).map(PeId).zip(ports) {
+            let step = |step: u64| match sends + gets {
+                0 => "-".to_owned(),
+                _ => step.to_string(),
+            };
+            table.add_row([
+                pe.to_string(),
+                sends.to_string(),
+                gets.to_string(),
+                step(first),
+                step(last),
+            ]);
+        }
+        table
+    }
+}
+
+fn crossing(leg: Leg) -> Numbers<7> {
+    Numbers([
+        ("message", leg.message.0),
+        ("offset", leg.offset),
+        ("flits", leg.flits),
+        ("from", leg.from.0.into()),
+        ("to", leg.to.0.into()),
+        ("first_step", leg.first_step),
+        ("every", leg.every),
+    ])
+}

@@ -1,0 +1,132 @@
+//! `flitcast plan scatter` and `gather`: plans in steps of messages that do not wait on their way.
+
+use std::sync::Arc;
+
+use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
+use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::{PeId, Tree};
+
+use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
+use super::asked::{AskedPlan, check_order, order_of};
+use super::error::{PlanError, PlanErrors};
+use crate::job::request::gather_operation;
+use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::names::typed;
+use crate::options::order::{GivenOrder, OrderFault};
+use crate::options::ports::Ports;
+use crate::options::tree::SpanningArg;
+use crate::ways::way::operation_by;
+
+/// A plan with its names.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// The order in which P0 sends the messages of a scatter; in a gather, the given order in which it
+    /// takes them, or none.
+    pub order: Vec<PeId>,
+    /// L_i by PE index; `[0]` is 0.
+    pub flits: Vec<u64>,
+    /// The name of the tree as typed.
+    pub tree_name: String,
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// How certification synchronises.
+    pub sync: Option<&'static str>,
+    /// With `--ports multi`: the steps with single ports.
+    pub single_port_steps: Option<u64>,
+    /// For a gather by many ports: the steps if P0 receives each branch on a separate port.
+    pub port_each_steps: Option<u64>,
+}
+
+/// Plans a scatter from P0.
+pub fn scatter(args: &PlanScatterArgs) -> Result<Planned, PlanErrors> {
+    let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, SpanningArg::Bfs)?;
+    let order = args.order.as_ref().unwrap_or(&Order::FarthestFirst);
+    let (order, algorithm) = order_of(&tree, &flits, order)?;
+    Ok(Planned {
+        plan: plan_scatter(&tree, &flits, &order),
+        order,
+        flits,
+        tree_name: name,
+        algorithm,
+        sync: None,
+        single_port_steps: None,
+        port_each_steps: None,
+    })
+}
+
+/// Plans a gather.
+pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
+    // With single ports a node of many children costs time while it synchronises.
+    let spanning = match args.ports {
+        Ports::Single => SpanningArg::Broadcast,
+        Ports::Multi => SpanningArg::Bfs,
+    };
+    let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, spanning)?;
+    let operation = match args.ports {
+        Ports::Single => gather_operation(&tree, &name, args.algorithm, args.sync)?,
+        Ports::Multi => multi_port(args.algorithm, args.sync)?,
+    };
+    let single_port = Operation::Certification(Sync::Pipelined);
+    if let Some(algorithm) = args.algorithm.map(|algorithm| typed(&algorithm))
+        && operation_by(single_port.name(), &algorithm).is_some_and(|one| !one.has_plan())
+    {
+        return Err(PlanError::NoSchedule(algorithm).into());
+    }
+    let planned = |operation| match &args.order {
+        Some(order) => in_order(&tree, operation, &flits, order),
+        None => Ok(plan(&tree, operation, &flits)),
+    };
+    let single_port_steps = match args.ports {
+        Ports::Single => None,
+        Ports::Multi => Some(planned(single_port)?.time_steps),
+    };
+    let port_each_steps =
+        (args.ports == Ports::Multi).then(|| steps_of_gather_on_a_tree(&tree, &flits));
+    Ok(Planned {
+        plan: planned(operation)?,
+        order: args
+            .order
+            .iter()
+            .flat_map(GivenOrder::pes)
+            .copied()
+            .collect(),
+        flits,
+        tree_name: name,
+        algorithm: operation.algorithm(),
+        sync: operation.sync(),
+        single_port_steps,
+        port_each_steps,
+    })
+}
+
+/// Returns the plan of a gather in a given order.
+fn in_order(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    flits: &[u64],
+    order: &GivenOrder,
+) -> Result<Plan, PlanError> {
+    check_order(order.faults(tree, Some(flits)))?;
+    let planned = plan_gather(tree, operation, flits, order.pes());
+    planned.map_err(|fault| PlanError::Order(OrderFault::from(fault).to_string()))
+}
+
+fn multi_port(
+    algorithm: Option<GatherAlgorithm>,
+    sync: Option<SyncArg>,
+) -> Result<Operation, PlanError> {
+    let parallel = Operation::Certification(Sync::Parallel);
+    let algorithm = algorithm.map(|algorithm| typed(&algorithm));
+    let other = algorithm.filter(|algorithm| {
+        let asked = operation_by(parallel.name(), algorithm).filter(|one| one.has_plan());
+        asked.is_some_and(|asked| asked.algorithm() != parallel.algorithm())
+    });
+    match (other, sync) {
+        (Some(other), _) => Err(PlanError::Ports(format!("--algorithm {other}"))),
+        (None, Some(_)) => Err(PlanError::Ports("--sync".to_owned())),
+        (None, None) => Ok(parallel),
+    }
+}

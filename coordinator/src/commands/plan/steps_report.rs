@@ -1,0 +1,166 @@
+//! The report of a scatter from P0 or of a gather, in steps.
+
+use std::io::{self, Write};
+
+use flitcast_proto::PeId;
+use flitcast_proto::cost::Ports::Single;
+use flitcast_proto::ops::Direction;
+use flitcast_proto::ops::plan::{MessagePlan, Plan};
+
+use super::args::PrintArgs;
+use super::control_items::control_item;
+use super::error::PlanError;
+use super::report::{Numbers, PlanReport, each};
+use super::simulate::against_plan;
+use super::steps::Planned;
+use super::svg::messages::sheet;
+use super::svg::scene::{Drawing, Scene};
+
+/// Limit of cells of a table that a user could still read, or page through.
+const MAX_CELLS: u64 = 2_000_000;
+
+impl Planned {
+    /// Prints the plan in the requested format, after the simulation if that is requested.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the simulation differs, or if the plan is too large for the format.
+    pub fn write(
+        &self,
+        print: PrintArgs,
+        out: &mut dyn Write,
+    ) -> Result<io::Result<()>, PlanError> {
+        let simulated = match print.simulate {
+            true => against_plan(self)?,
+            false => String::new(),
+        };
+        let plan = &self.plan;
+        let (pes, crossings) = (plan.tree.len(), plan.crossing_count());
+        let on_links = |timing: &_| plan.on_links(timing);
+        let on_links = print.links.time(pes, Single, crossings, on_links)?;
+        let mut report = PlanReport::new(self.title(), print).below_table(13);
+        self.times(&mut report);
+        let total: u64 = self.flits.iter().sum();
+        report.total("pes", pes);
+        report.total("nonnull_messages", plan.messages.len());
+        report.total("flits", total);
+        report.total("control_items", plan.control.len());
+        report.on_links(on_links);
+        report.detail("messages", Some(each(|| plan.messages.iter().map(message))));
+        let control = each(|| plan.control.iter().map(|item| control_item(None, item)));
+        report.detail("control", Some(control));
+        self.figures(&mut report, total);
+        report.simulated(&simulated);
+        report.table(|| table(plan))?;
+        report.scene(pes, || {
+            Ok(Scene {
+                sheet: sheet(plan, &self.title()),
+                drawing: Drawing::Messages(plan),
+            })
+        })?;
+        Ok(report.write(out))
+    }
+
+    /// Adds the fields of JSON up to the times.
+    fn times<'a>(&'a self, report: &mut PlanReport<'a>) {
+        let plan = &self.plan;
+        report.field("operation", plan.operation.name());
+        report.field("algorithm", self.algorithm);
+        report.field("sync", self.sync);
+        let parent = |pe| plan.tree.parent(pe).map(|PeId(parent)| parent);
+        let parents = each(move || plan.tree.pes().map(parent));
+        report.detail("parents", Some(parents));
+        report.detail("lengths", Some(&self.flits));
+        // The order in which messages leave the source of a scatter; in a gather, the given order in
+        // which P0 takes them.
+        let order = each(|| self.order.iter().map(|pe| pe.0));
+        report.detail("order", Some(order).filter(|_| !self.order.is_empty()));
+        report.field("time_steps", plan.time_steps);
+        report.field("lower_bound_steps", plan.lower_bound_steps);
+        if let Some(bound) = plan.upper_bound() {
+            report.field("upper_bound_steps", bound.steps);
+            report.field("upper_bound_theorem", bound.theorem);
+            report.field("upper_bound_formula", bound.formula);
+            report.optional("upper_bound_printed", bound.printed);
+        }
+        report.optional("single_port_time_steps", self.single_port_steps);
+        report.optional("port_each_time_steps", self.port_each_steps);
+    }
+
+    /// Returns a title such as "gather on path:6 by certification, serial".
+    fn title(&self) -> String {
+        let operation = self.plan.operation;
+        let sync = self.sync.map(|sync| format!(", {sync}"));
+        let is_given = operation.direction() == Direction::Up && !self.order.is_empty();
+        format!(
+            "{} on {} by {}{}{}",
+            operation.name(),
+            self.tree_name,
+            self.algorithm,
+            sync.unwrap_or_default(),
+            if is_given { ", in a given order" } else { "" }
+        )
+    }
+
+    /// Adds the figures of the text.
+    fn figures(&self, report: &mut PlanReport<'_>, total: u64) {
+        let plan = &self.plan;
+        report.size(&plan.tree, plan.messages.len(), total);
+        let steps = plan.time_steps;
+        let by_the_paper = match plan.operation.direction() == Direction::Down && steps > 0 {
+            true => format!(
+                " ({} by the paper's count, which begins at step 0)",
+                steps + 1
+            ),
+            false => String::new(),
+        };
+        report.line("time", format!("{steps} steps{by_the_paper}"));
+        let over = match plan.lower_bound_steps {
+            0 => String::new(),
+            bound => format!(" ({:.3} times it)", steps as f64 / bound as f64),
+        };
+        let bound = format!("{} steps{over}", plan.lower_bound_steps);
+        report.line("lower bound", bound);
+        if let Some(bound) = plan.upper_bound() {
+            let (steps, theorem, formula) = (bound.steps, bound.theorem, bound.formula);
+            let by = match bound.printed {
+                Some(printed) => format!("{theorem} prints {printed}, which does not hold"),
+                None => theorem.to_owned(),
+            };
+            report.line("upper bound", format!("{steps} steps, {formula} ({by})"));
+        }
+        if let Some(last) = plan.control.last() {
+            let (items, step) = (plan.control.len(), last.step);
+            report.line("control", format!("{items} items, the last in step {step}"));
+        }
+        if let Some(single) = self.single_port_steps {
+            let gain = single.saturating_sub(steps);
+            let than = format!("{gain} steps less than {single} with single ports, pipelined");
+            report.line("many ports", than);
+        }
+        if let Some(each) = self.port_each_steps {
+            let ports =
+                "if P0 receives from each child on a separate port, as `gather --ports multi` does";
+            report.line("a port each", format!("{each} steps, {ports}"));
+        }
+    }
+}
+
+fn message(message: &MessagePlan) -> Numbers<4> {
+    Numbers([
+        ("pe", message.pe.0.into()),
+        ("flits", message.flits),
+        ("first_step", message.first_step),
+        ("arrival_step", message.arrival_step),
+    ])
+}
+
+fn table(plan: &Plan) -> Result<String, PlanError> {
+    let pes = plan.tree.len();
+    let cells = plan.time_steps.saturating_mul(pes as u64);
+    let cells = cells.max(plan.crossing_count());
+    match cells > MAX_CELLS {
+        true => Err(PlanError::TooLarge { cells }),
+        false => Ok(flitcast_proto::trace::table(&plan.crossings(), pes)),
+    }
+}

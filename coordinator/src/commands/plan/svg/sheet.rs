@@ -1,0 +1,120 @@
+//! The content of a sheet around its bands. Nothing is drawn here.
+
+use flitcast_proto::Tree;
+
+/// Fill and stroke of the bands, used in turn by order of arrival: Tol's bright and muted schemes,
+/// arranged so that neighbours differ in hue and in lightness, also for print without colour.
+pub const PALETTE: [(&str, &str); 10] = [
+    ("#4477aa", "#2b4f76"),
+    ("#ee7733", "#a84a12"),
+    ("#228833", "#14591f"),
+    ("#ee99aa", "#a9475d"),
+    ("#aa3377", "#6f1b4b"),
+    ("#66ccee", "#1f7f9f"),
+    ("#999933", "#61611a"),
+    ("#ddaa33", "#8a6510"),
+    ("#332288", "#1d1257"),
+    ("#44aa99", "#226b5f"),
+];
+
+/// The unit of the horizontal axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// Columns, the first for step 0.
+    Steps,
+    /// Any unit.
+    Time,
+}
+
+impl Axis {
+    /// Returns the name of the axis beside its numbers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Steps => "step",
+            Axis::Time => "time",
+        }
+    }
+
+    /// Returns the end of a step, or the time itself.
+    pub fn behind(self, last: f64) -> f64 {
+        match self {
+            Axis::Steps => last + 1.0,
+            Axis::Time => last,
+        }
+    }
+}
+
+/// The content of all parts around the bands, but for the legend.
+pub struct Sheet {
+    /// Operation, tree or network, and algorithm.
+    pub title: String,
+    /// The size of the operation.
+    pub summary: String,
+    /// The number of PEs.
+    pub pes: usize,
+    /// The tree drawn at the side, which also sorts the rows: all crossings are over its edges.
+    pub tree: Option<Tree>,
+    /// The unit of the horizontal axis.
+    pub axis: Axis,
+    /// The end of the operation.
+    pub time: Moment,
+    /// The lower bound, if it is known.
+    pub bound: Option<Moment>,
+    /// A step or time that is shown, even if it is behind these two.
+    pub shown: f64,
+}
+
+impl Sheet {
+    /// Returns the last step or time that is shown.
+    pub fn last(&self) -> f64 {
+        let bound = self.bound.as_ref().map_or(0.0, |bound| bound.at);
+        self.time.at.max(bound).max(self.shown)
+    }
+}
+
+/// A time with its text.
+pub struct Moment {
+    /// The position.
+    pub at: f64,
+    /// The exact time as text.
+    pub name: String,
+}
+
+impl Moment {
+    /// Returns the moment of a step.
+    pub fn step(step: u64) -> Moment {
+        Moment {
+            at: step as f64,
+            name: step.to_string(),
+        }
+    }
+}
+
+/// A line of the legend.
+pub struct Entry {
+    /// The symbol that is explained.
+    pub icon: Icon,
+    /// The explanation.
+    pub text: String,
+}
+
+/// The symbols that the legend can explain.
+#[derive(Clone, Copy)]
+pub enum Icon {
+    /// A band with its bars.
+    Band,
+    /// A colour.
+    Colour(&'static str),
+    /// A control item, by its name among the definitions.
+    Mark(&'static str),
+}
+
+impl Icon {
+    /// Returns the width of the symbol with its gap.
+    pub fn width(self) -> f64 {
+        match self {
+            Icon::Band => 44.0,
+            Icon::Colour(_) | Icon::Mark(_) => 14.0,
+        }
+    }
+}

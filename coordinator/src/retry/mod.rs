@@ -30,7 +30,7 @@ use crate::text::stderr;
 use crate::text::words::counted;
 
 pub use progress::{Next, Progress};
-pub use record::{Record, parse as parse_record};
+pub use record::parse as parse_record;
 pub use story::Story;
 pub use undertaking::Undertaking;
 

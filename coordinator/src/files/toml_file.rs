@@ -1,21 +1,17 @@
-//! Helpers for all TOML files that users write: how they are read, and errors that any of them can
-//! have. No file's keys are defined here. An error is a sentence, written where it is found, because it
-//! is only printed beside its position.
+//! The one way to read and to write TOML files: [`parse`] reads a file key by key (`table`) and reports
+//! what is wrong with it all at once, each fault with its position; `writer` returns the lines of keys.
+//! No file's keys are defined here.
 
+mod reader;
 mod table;
+pub mod writer;
 
-use std::cell::RefCell;
-use std::fmt::Display;
+use toml::de::DeTable;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
+pub use reader::Reader;
 pub use table::{Field, Table};
 
-use super::user_file::{Spot, SpotFault};
-
-/// A value and its position.
-type Value<'t> = Spanned<DeValue<'t>>;
+use super::user_file::SpotFault;
 
 /// Reads the document in `text` with `read`; returns at least one error otherwise, in the order of the
 /// file. `read` returns `None` only after it has reported one.
@@ -42,79 +38,4 @@ pub fn parse<T>(
             Err(faults)
         }
     }
-}
-
-/// Number of bytes that are searched at most twice to find a column: one line may contain a million
-/// values.
-const BLOCK: usize = 256;
-
-/// Returns how many characters begin in `bytes`: all bytes of a character but the first are 10xxxxxx.
-fn beginning(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
-}
-
-/// Collects errors while a text is read.
-pub struct Reader<'t> {
-    text: &'t str,
-    line_starts: Vec<usize>,
-    /// Number of characters that begin before each block of [`BLOCK`] bytes.
-    characters: Vec<usize>,
-    faults: RefCell<Vec<SpotFault>>,
-}
-
-impl<'t> Reader<'t> {
-    fn new(text: &'t str) -> Self {
-        let after_breaks = text.match_indices('\n').map(|(at, _)| at + 1);
-        let blocks = text.as_bytes().chunks(BLOCK);
-        let ends = blocks.scan(0, |before, block| {
-            *before += beginning(block);
-            Some(*before)
-        });
-        Self {
-            text,
-            line_starts: std::iter::once(0).chain(after_breaks).collect(),
-            characters: std::iter::once(0).chain(ends).collect(),
-            faults: RefCell::default(),
-        }
-    }
-
-    /// Returns the position of the byte at `offset`.
-    fn spot(&self, offset: usize) -> Spot {
-        let line = self.line_starts.partition_point(|&start| start <= offset);
-        let characters = |offset: usize| {
-            let block = offset / BLOCK;
-            self.characters[block] + beginning(&self.text.as_bytes()[block * BLOCK..offset])
-        };
-        let column = characters(offset) - characters(self.line_starts[line - 1]) + 1;
-        Spot { line, column }
-    }
-
-    /// Returns the position where a value begins.
-    fn spot_of<T>(&self, spanned: &Spanned<T>) -> Spot {
-        self.spot(spanned.span().start)
-    }
-
-    /// Reports an error.
-    pub fn fault(&self, spot: impl Into<Option<Spot>>, fault: impl Display) {
-        let (spot, fault) = (spot.into(), fault.to_string());
-        self.faults.borrow_mut().push(SpotFault { spot, fault });
-    }
-
-    /// Returns the number of errors so far.
-    pub fn fault_count(&self) -> usize {
-        self.faults.borrow().len()
-    }
-
-    /// Returns a value as the file writes it, for messages.
-    fn found(&self, value: &Value<'_>) -> String {
-        let text = self.text.get(value.span()).unwrap_or_default();
-        let first_line = text.lines().next().unwrap_or_default();
-        format!("`{}`", first_line.chars().take(24).collect::<String>())
-    }
-}
-
-/// Quotes a text as a TOML basic string, which is JSON's form except for one character.
-pub fn quoted(text: &str) -> String {
-    let json = serde_json::Value::from(text).to_string();
-    json.replace('\u{7f}', "\\u007f")
 }

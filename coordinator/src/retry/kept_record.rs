@@ -82,7 +82,11 @@ impl Undertaking {
         };
         let of = |it: &Record| {
             let (tree, operation) = (&it.tree, it.way.operation.name());
-            let place = (it.cluster.clone(), it.pes.clone(), it.input.clone());
+            let place = (
+                it.site.cluster.clone(),
+                it.site.pes.clone(),
+                it.input.clone(),
+            );
             (
                 operation,
                 tree.len(),

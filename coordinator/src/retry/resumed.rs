@@ -116,9 +116,9 @@ fn site(
 ) -> Site {
     let (placement, of_cluster) = placement.unzip();
     let topology = Topology {
-        name: record.tree_name.clone(),
+        name: record.site.tree_name.clone(),
         tree: record.tree.clone(),
-        nodes: record.network.as_ref().map(|(_, nodes)| nodes.clone()),
+        nodes: record.site.network.as_ref().map(|(_, nodes)| nodes.clone()),
         network: network.or(of_cluster.flatten()),
         broadcast_bound: None,
         links: Links::new(),
@@ -130,7 +130,7 @@ fn site(
     }
     let asked = GuardArgs {
         credentials: match (&args.guard.credentials, args.guard.insecure) {
-            (None, false) => record.credentials.clone(),
+            (None, false) => record.site.credentials.clone(),
             (asked, _) => asked.clone(),
         },
         ..args.guard
@@ -140,9 +140,9 @@ fn site(
     let checked = guard.check(&placement).and(guard.check_files(&placement));
     faults.extend(checked.err().map(RequestError::from));
     Site {
-        cluster: record.cluster.clone(),
-        links: record.links.clone(),
-        own_links: record.own_links,
+        cluster: record.site.cluster.clone(),
+        links: record.site.links.clone(),
+        own_links: record.site.own_links,
         ..Site::of(topology, None, guard)
     }
 }
@@ -208,7 +208,7 @@ fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<Path
 /// can only connect along the edges of its tree, the tree must be the same, and a network must have
 /// the edges of the tree that spans it. In a complete network the tree may differ.
 fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
-    let Some(path) = &record.cluster else {
+    let Some(path) = &record.site.cluster else {
         return Ok(None);
     };
     let was = &record.tree;
@@ -222,9 +222,9 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
         let differs = was.len() != is;
         differs.then(|| format!("it had {} PEs, and has {is}", was.len()))
     };
-    let found = match (file.edges, &record.network) {
+    let found = match (file.edges, &record.site.network) {
         (Edges::Tree(is), None) => {
-            let any_tree_will_do = file.placement.has_any_edge() && !record.pes.is_empty();
+            let any_tree_will_do = file.placement.has_any_edge() && !record.site.pes.is_empty();
             let moved = || {
                 let is = is.rerooted(was.root());
                 let mut pes = was.pes().filter(|_| !any_tree_will_do);
@@ -268,7 +268,7 @@ type FoundPlacement = (Placement, Option<Arc<Spanned>>);
 /// Returns a description of the first PE with another name than before, if there is one.
 fn renamed(record: &Record, placement: &Placement) -> Option<String> {
     let is = placement.places.iter().map(|place| place.name.as_ref());
-    let mut pairs = (0..).map(PeId).zip(record.pes.iter().zip(is));
+    let mut pairs = (0..).map(PeId).zip(record.site.pes.iter().zip(is));
     pairs.find_map(|(pe, (was, is))| {
         let is = is.filter(|is| *is != was)?;
         Some(format!("{pe} was {was:?}, and is {is:?}"))
@@ -292,7 +292,7 @@ fn changed(record: &Record, nodes: &[u32], network: &Network) -> Option<String> 
 
 /// Returns the network that the tree spans, and checks that it still does.
 fn network(record: &Record) -> Result<Option<Arc<Spanned>>, RequestError> {
-    let Some((Some(spec), nodes)) = &record.network else {
+    let Some((Some(spec), nodes)) = &record.site.network else {
         return Ok(None);
     };
     let network = build_network(spec)?;

@@ -1,37 +1,23 @@
 //! Security of a cluster's connections: the choice of the method, and the admission of each
 //! process.
 
+pub mod kind;
+
 use std::io;
-use std::path::{Path, PathBuf};
 
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+pub use kind::Guard;
 
 use crate::options::guard::GuardArgs;
 use crate::site::authority::Ephemeral;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
 use crate::system::random::drawn;
-
-/// Security of a cluster's connections.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "guard", content = "credentials", rename_all = "lowercase")]
-pub enum Guard {
-    /// All connections are on loopback: a secret is drawn for the launch.
-    #[serde(skip)]
-    Secret,
-    /// Certificates are created for the launch.
-    #[serde(skip)]
-    MadeForTheRun,
-    /// Certificates of `flitcast ca` in this folder.
-    Credentials(PathBuf),
-    /// No security.
-    Insecure,
-}
 
 impl GuardArgs {
     /// Returns the typed options, or else those of a cluster file.
@@ -98,58 +84,6 @@ impl Guard {
             (Guard::Insecure, Some(_)) => Err(GuardFault::KeptForAnybody),
             (Guard::Insecure, None) if placement.is_joined() => Err(GuardFault::JoinedAnybody),
             _ => Ok(()),
-        }
-    }
-
-    /// Returns whether both are the same, even if a folder is named by different paths.
-    fn is(&self, other: &Guard) -> bool {
-        match (self, other) {
-            (Guard::Credentials(one), Guard::Credentials(other)) => {
-                one == other
-                    || one
-                        .canonicalize()
-                        .is_ok_and(|one| Some(one) == other.canonicalize().ok())
-            }
-            (one, other) => one == other,
-        }
-    }
-
-    /// Returns the machine-readable name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Guard::Secret => "loopback",
-            Guard::MadeForTheRun | Guard::Credentials(_) => "tls",
-            Guard::Insecure => "insecure",
-        }
-    }
-
-    /// Returns whether connections are encrypted.
-    pub fn is_encrypted(&self) -> bool {
-        matches!(self, Guard::MadeForTheRun | Guard::Credentials(_))
-    }
-
-    /// Returns the human-readable description, if it is worth reporting.
-    pub fn told(&self) -> Option<String> {
-        match self {
-            Guard::Secret => None,
-            Guard::MadeForTheRun => {
-                Some("TLS 1.3 both ways, certificates made for this run".to_owned())
-            }
-            Guard::Credentials(folder) => Some(format!(
-                "TLS 1.3 both ways, certificates in {}",
-                folder.display()
-            )),
-            Guard::Insecure => {
-                Some("INSECURE: sent in the clear, and nobody had to show who they are".to_owned())
-            }
-        }
-    }
-
-    /// Returns the folder with the certificates of the PEs.
-    pub fn folder(&self) -> Option<&Path> {
-        match self {
-            Guard::Credentials(folder) => Some(folder),
-            _ => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use flitcast_proto::{PeId, Tree};
 
-use crate::site::guard::Guard;
+use crate::site::guard::kind::Guard;
 use crate::site::ssh::Ssh;
 use crate::site::starter::Starter;
 

@@ -11,7 +11,7 @@ use flitcast_proto::cost::{Host, Ports};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use super::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents};
+use super::content::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents};
 use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::{Spot, SpotFault};
 use crate::options::names::pacing_named;
@@ -51,58 +51,49 @@ pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault
 }
 
 fn profile_of(top: &Table<'_, '_>, tree: Option<&Tree>) -> Option<Profile> {
-    let measured = top.required("measured").and_then(|field| {
+    let measured = top.get("measured", |field| {
         let time = field.value().as_datetime();
         let time = time.filter(|time| time.date.is_some());
         field.expect("a date and time", time.map(ToString::to_string))
     });
     let tree_name = top.text("tree");
-    let parents_field = top.required("parents");
-    let parents = parents_field.as_ref().and_then(read_parents);
-    if let (Some(field), Some(parents), Some(tree)) = (parents_field, &parents, tree) {
-        let name = tree_name.as_deref().unwrap_or("another tree");
-        if let Some(fault) = other_tree(parents, name, tree) {
-            field.fault(fault);
-        }
-    }
-    let links = top.optional("links").and_then(|links| links.text());
+    let parents = top.required("parents");
+    let parents = parents.and_then(|field| read_parents(&field, &tree_name, tree));
+    let links = top.find("links", |links| links.text());
     let encrypted = top.flag("encrypted");
-    let flit_bytes = top.required("flit_bytes");
-    let flit_bytes = flit_bytes.and_then(|bytes| bytes.whole_number(&FLIT_BYTES));
-    let pacing = top.required("pacing").and_then(|field| {
+    let flit_bytes = top.whole_number("flit_bytes", FLIT_BYTES) as u32;
+    let pacing = top.get("pacing", |field| {
         let pacing = field.value().as_str().and_then(pacing_named);
         field.expect("\"scheduled\", \"turns\" or \"eager\"", pacing)
     });
-    let host = top
-        .required("host")
-        .and_then(|host| read_host(&host.table()?));
-    let relay = top
-        .optional("relay")
-        .and_then(|relay| read_relay(&relay.table()?));
-    let fit = top.required("fit").and_then(|fit| read_fit(&fit.table()?));
+    let host = top.required("host").and_then(|host| host.inside(read_host));
+    let relay = top.find("relay", |relay| relay.inside(read_relay));
+    let fit = top.get("fit", |fit| fit.inside(read_fit));
     let edges = read_edges(top, parents.as_ref().map(|parents| parents.len() + 1));
     top.refuse_others();
     let (host, ports, buffer_bytes) = host?;
     let (edges, clocks) = edges?;
     Some(Profile {
-        measured: measured?,
-        tree_name: tree_name?,
+        measured,
+        tree_name,
         parents: parents?,
         links,
         encrypted,
-        pacing: pacing?,
-        flit_bytes: flit_bytes? as u32,
+        pacing,
+        flit_bytes,
         host,
-        ports,
+        ports: ports?,
         buffer_bytes,
         relay,
-        fit: fit?,
+        fit,
         edges,
         clocks,
     })
 }
 
-fn read_parents(field: &Field<'_, '_>) -> Option<Vec<u32>> {
+/// Reads the parents of P1, P2, .., which must be those of the requested tree; `name` is the measured
+/// one's.
+fn read_parents(field: &Field<'_, '_>, name: &str, tree: Option<&Tree>) -> Option<Vec<u32>> {
     let range = 0.0..=MAX_LOCAL_PES as f64;
     let parent = |(field, pe): (Field<'_, '_>, u32)| {
         let field = field.called(format!("the parent of P{pe}"));
@@ -110,11 +101,20 @@ fn read_parents(field: &Field<'_, '_>) -> Option<Vec<u32>> {
     };
     let parents: Vec<_> = field.list()?.zip(1..).map(parent).collect();
     let parents = parents.into_iter().map(|parent| Some(parent? as u32));
-    parents.collect()
+    let parents: Vec<u32> = parents.collect::<Option<_>>()?;
+    if let Some(fault) = tree.and_then(|tree| other_tree(&parents, name, tree)) {
+        field.fault(fault);
+    }
+    Some(parents)
 }
 
 /// Describes how the requested tree differs from the measured one.
 fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
+    let name = if name.is_empty() {
+        "another tree"
+    } else {
+        name
+    };
     let asked = parents(tree);
     if measured.len() != asked.len() {
         let (measured, asked) = (measured.len() + 1, asked.len() + 1);
@@ -138,12 +138,11 @@ fn other_tree(measured: &[u32], name: &str, tree: &Tree) -> Option<String> {
     ))
 }
 
-fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
-    let cores = host.optional("shared_cores");
-    let cores = cores.and_then(|cores| cores.whole_number(&CORES));
+fn read_host(host: &Table<'_, '_>) -> (Host, Option<Ports>, u64) {
+    let shared_cores = host.find("shared_cores", |cores| cores.whole_number(&CORES));
     let costs = HOST_COSTS.map(|key| match key {
         // Older profiles do not have it.
-        "first_ns" if host.optional(key).is_none() => Some(0.0),
+        "first_ns" if host.optional(key).is_none() => 0.0,
         _ if key.ends_with("_per_byte") => host.number(key, HOST_NS_PER_BYTE),
         _ => host.number(key, HOST_NS),
     });
@@ -155,43 +154,33 @@ fn read_host(host: &Table<'_, '_>) -> Option<(Host, Ports, u64)> {
         };
         field.expect("\"single\" or \"per-edge\"", ports)
     });
-    let buffer_bytes = host.required("buffer_bytes");
-    let buffer_bytes = buffer_bytes.and_then(|bytes| bytes.whole_number(&BUFFER_BYTES));
-    host.refuse_others();
-    let costs: Vec<f64> = costs.into_iter().collect::<Option<_>>()?;
     let known = Host {
-        shared_cores: cores.map(|cores| cores as u32),
+        shared_cores: shared_cores.map(|cores| cores as u32),
         ..Host::NONE
     };
-    let known = known.with_costs(costs.try_into().ok()?);
-    Some((known, ports?, buffer_bytes? as u64))
+    let buffer_bytes = host.whole_number("buffer_bytes", BUFFER_BYTES);
+    (known.with_costs(costs), ports, buffer_bytes)
 }
 
-fn read_relay(relay: &Table<'_, '_>) -> Option<Relay> {
-    let added_latency_us = relay.number("added_latency_us", LATENCY_US);
-    let overlap = relay.number("overlap", 0.0..=1.0);
-    relay.refuse_others();
-    Some(Relay {
-        added_latency_ns: nanos(added_latency_us?),
-        overlap: overlap?,
-    })
+fn read_relay(relay: &Table<'_, '_>) -> Relay {
+    Relay {
+        added_latency_ns: nanos(relay.number("added_latency_us", LATENCY_US)),
+        overlap: relay.number("overlap", 0.0..=1.0),
+    }
 }
 
-fn read_fit(fit: &Table<'_, '_>) -> Option<Fit> {
-    let median = fit.number("median_residual_pct", PERCENT);
-    let worst = fit.number("worst_residual_pct", PERCENT);
-    let workloads = fit.required("workloads");
-    let workloads = workloads.and_then(|all| all.each(|one| one.called("a workload").text()));
-    fit.refuse_others();
-    Some(Fit {
-        workloads: workloads?,
-        median_residual_pct: median?,
-        worst_residual_pct: worst?,
-    })
+fn read_fit(fit: &Table<'_, '_>) -> Fit {
+    Fit {
+        median_residual_pct: fit.number("median_residual_pct", PERCENT),
+        worst_residual_pct: fit.number("worst_residual_pct", PERCENT),
+        workloads: fit.get("workloads", |all| {
+            all.each(|one| one.called("a workload").text())
+        }),
+    }
 }
 
 /// An edge that was read: its position and its values.
-type ReadEdge = (Option<Spot>, Option<(MeasuredEdge, ClockOffset)>);
+type ReadEdge = (Option<Spot>, (MeasuredEdge, ClockOffset));
 
 /// Reads the edges and the clocks by PE index, for a known number of PEs if there is one.
 fn read_edges(
@@ -209,6 +198,7 @@ fn read_edges(
         let pe = PeId(child);
         let edge = edge.named(format!("the edge to {pe}"));
         let read = read_edge(&edge);
+        edge.refuse_others();
         if let Some((first, _)) = edges.get(&child) {
             let first_line = first.map_or(0, |first| first.line);
             edge.fault(format!(
@@ -230,66 +220,40 @@ fn read_edges(
         let edges = if missing.len() == 1 { "edge" } else { "edges" };
         let missing = names(&missing);
         top.fault(format!("nothing is said of the {edges} to {missing}"));
-        return None;
     }
-    let edges: Option<Vec<_>> = edges.into_values().map(|(_, edge)| edge).collect();
     let root = (MeasuredEdge::default(), ClockOffset::SHARED);
-    Some(std::iter::once(root).chain(edges?).unzip())
+    let edges = edges.into_values().map(|(_, edge)| edge);
+    Some(std::iter::once(root).chain(edges).unzip())
 }
 
-fn read_edge(edge: &Table<'_, '_>) -> Option<(MeasuredEdge, ClockOffset)> {
-    let clock = edge
-        .required("clock")
-        .and_then(|clock| read_clock(&clock.table()?));
-    let link = |key| {
-        edge.required(key)
-            .and_then(|link| read_link(&link.table()?))
-    };
-    let (down, up) = (link("down"), link("up"));
-    edge.refuse_others();
-    let edge = MeasuredEdge {
-        down: down?,
-        up: up?,
-    };
-    Some((edge, clock?))
+fn read_edge(edge: &Table<'_, '_>) -> (MeasuredEdge, ClockOffset) {
+    let clock = edge.get("clock", |clock| clock.inside(read_clock));
+    let [down, up] = ["down", "up"].map(|key| edge.get(key, |link| link.inside(read_link)));
+    (MeasuredEdge { down, up }, clock)
 }
 
-fn read_clock(clock: &Table<'_, '_>) -> Option<ClockOffset> {
-    let offset_ns = clock.required("offset_ns").and_then(|ns| ns.nanoseconds());
-    let uncertainty_ns = clock.required("uncertainty_ns");
-    let uncertainty_ns = uncertainty_ns.and_then(|ns| ns.nanoseconds());
-    clock.refuse_others();
-    Some(ClockOffset {
-        offset_ns: offset_ns?,
-        uncertainty_ns: uncertainty_ns?,
-    })
+fn read_clock(clock: &Table<'_, '_>) -> ClockOffset {
+    ClockOffset {
+        offset_ns: clock.get("offset_ns", |ns| ns.nanoseconds()),
+        uncertainty_ns: clock.get("uncertainty_ns", |ns| ns.nanoseconds()),
+    }
 }
 
-fn read_link(link: &Table<'_, '_>) -> Option<MeasuredLink> {
-    let estimate = |key, range| {
-        link.required(key)
-            .and_then(|field| read_estimate(&field, range))
-    };
-    let latency_us = estimate("latency_us", LATENCY_US);
-    let ns_per_byte = estimate("ns_per_byte", NS_PER_BYTE);
-    let burst_bytes = estimate("burst_bytes", BURST_BYTES);
-    // Profiles from before it was measured have none.
-    let setup_us = match link.optional("setup_us") {
-        Some(field) => read_estimate(&field, SETUP_US),
-        None => Some(Estimate::default()),
-    };
-    link.refuse_others();
+fn read_link(link: &Table<'_, '_>) -> MeasuredLink {
     let in_nanos = |Estimate { value, low, high }| Estimate {
         value: nanos(value),
         low: nanos(low),
         high: nanos(high),
     };
-    Some(MeasuredLink {
-        latency_ns: in_nanos(latency_us?),
-        setup_ns: in_nanos(setup_us?),
-        ns_per_byte: ns_per_byte?,
-        burst_bytes: burst_bytes?,
-    })
+    let estimate = |key, range| link.get(key, |field| read_estimate(field, range));
+    // Profiles from before it was measured have none.
+    let setup_us = || link.find("setup_us", |field| read_estimate(field, SETUP_US));
+    MeasuredLink {
+        latency_ns: in_nanos(estimate("latency_us", LATENCY_US)),
+        ns_per_byte: estimate("ns_per_byte", NS_PER_BYTE),
+        burst_bytes: estimate("burst_bytes", BURST_BYTES),
+        setup_ns: in_nanos(setup_us().unwrap_or_default()),
+    }
 }
 
 /// Reads `[value, low, high]`; the range is the value's.

@@ -1,25 +1,11 @@
-//! Writes a profile as the text of a file, readable for users as well.
-
-use std::fmt::Write as _;
+//! The text of a profile, readable for users as well.
 
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::cost::{COSTS, Ports};
 
-use super::{HOST_COSTS, Profile, Relay, VERSION};
-use crate::files::toml_file::quoted;
+use super::content::{HOST_COSTS, Profile, Relay, VERSION};
+use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::names::pacing_name;
-
-const HEAD: &str = "\
-# What `flitcast calibrate` measured. Other commands read it with --profile.
-";
-
-const EDGES: &str = "
-# Each edge, by the PE at its lower end, as it looks from outside: wire and software.
-# [value, low, high]: the truth lies between low and high in 95 of 100 cases.
-# setup_us is what a flit takes beside its bytes, burst_bytes what an idle link lets through
-# before its rate holds. The clock is the lower end's, less P0's; uncertainty 0 is one clock
-# for both.
-";
 
 /// The comments on [`HOST_COSTS`].
 const COMMENTS: [&str; COSTS] = [
@@ -35,133 +21,126 @@ const COMMENTS: [&str; COSTS] = [
 
 /// Returns the file's text.
 pub fn text(profile: &Profile) -> String {
-    let mut out = String::from(HEAD);
-    // Writing to a String cannot fail.
-    let _ = write(profile, &mut out);
-    out
+    let Profile {
+        measured,
+        parents,
+        flit_bytes,
+        fit,
+        ..
+    } = profile;
+    let tree = quoted(&profile.tree_name);
+    let links = profile.links.as_deref().map(quoted);
+    let links = optional_line("links", links, "as asked for");
+    let encrypted = profile.encrypted.then_some(true);
+    let encrypted = optional_line("encrypted", encrypted, "what was sent");
+    let pacing = quoted(pacing_name(Some(profile.pacing)).unwrap_or_default());
+    let host = host(profile);
+    let relay = profile.relay.as_ref().map_or(String::new(), relay);
+    let (median, worst) = (fit.median_residual_pct, fit.worst_residual_pct);
+    let workloads = list("workloads", fit.workloads.iter().map(|one| quoted(one)), "");
+    let edges: Vec<String> = (1..profile.edges.len())
+        .map(|pe| edge(profile, pe))
+        .collect();
+    let edges = edges.join("\n");
+    format!(
+        "\
+# What `flitcast calibrate` measured. Other commands read it with --profile.
+version = {VERSION}
+measured = {measured}
+tree = {tree}
+parents = {parents:?} # of P1, P2, ..
+{links}{encrypted}flit_bytes = {flit_bytes}
+pacing = {pacing} # of \"scheduled\", \"turns\" and \"eager\", the quickest gather
+
+# What the processes spend: nanoseconds of a core, but for wake_ns.
+[host]
+{host}{relay}
+# What the host was fitted on, and how far predictions were off there.
+[fit]
+median_residual_pct = {median}
+worst_residual_pct = {worst}
+{workloads}
+# Each edge, by the PE at its lower end, as it looks from outside: wire and software.
+# [value, low, high]: the truth lies between low and high in 95 of 100 cases.
+# setup_us is what a flit takes beside its bytes, burst_bytes what an idle link lets through
+# before its rate holds. The clock is the lower end's, less P0's; uncertainty 0 is one clock
+# for both.
+{edges}"
+    )
 }
 
-fn write(profile: &Profile, out: &mut String) -> std::fmt::Result {
-    let Profile {
-        host, relay, fit, ..
-    } = profile;
-    writeln!(out, "version = {VERSION}")?;
-    writeln!(out, "measured = {}", profile.measured)?;
-    writeln!(out, "tree = {}", quoted(&profile.tree_name))?;
-    writeln!(out, "parents = {:?} # of P1, P2, ..", profile.parents)?;
-    if let Some(links) = &profile.links {
-        writeln!(out, "links = {} # as asked for", quoted(links))?;
-    }
-    if profile.encrypted {
-        writeln!(out, "encrypted = true # what was sent")?;
-    }
-    writeln!(out, "flit_bytes = {}", profile.flit_bytes)?;
-    let pacing = pacing_name(Some(profile.pacing)).unwrap_or_default();
-    writeln!(
-        out,
-        "pacing = {} # of \"scheduled\", \"turns\" and \"eager\", the quickest gather",
-        quoted(pacing)
-    )?;
-
-    writeln!(
-        out,
-        "\n# What the processes spend: nanoseconds of a core, but for wake_ns."
-    )?;
-    writeln!(out, "[host]")?;
-    if let Some(cores) = host.shared_cores {
-        writeln!(out, "shared_cores = {cores} # that all PEs share")?;
-    }
-    let costs = HOST_COSTS.iter().zip(host.costs()).zip(COMMENTS);
-    for ((key, cost), comment) in costs {
-        writeln!(out, "{key} = {} # {comment}", number(cost))?;
-    }
-    let ports = match profile.ports {
+fn host(profile: &Profile) -> String {
+    let costs = HOST_COSTS.iter().zip(profile.host.costs()).zip(COMMENTS);
+    let costs = costs.map(|((key, cost), comment)| line(key, cost, comment));
+    let (ports, buffer_bytes) = (profile.ports, profile.buffer_bytes);
+    let ports = match ports {
         Ports::Single => "single",
         Ports::PerEdge => "per-edge",
     };
-    writeln!(
-        out,
-        "ports = \"{ports}\" # or \"single\": one for all edges, \"per-edge\": one each"
-    )?;
-    writeln!(
-        out,
-        "buffer_bytes = {} # that a link holds",
-        profile.buffer_bytes
-    )?;
+    format!(
+        "{}{}\
+ports = \"{ports}\" # or \"single\": one for all edges, \"per-edge\": one each
+buffer_bytes = {buffer_bytes} # that a link holds
+",
+        optional_line(
+            "shared_cores",
+            profile.host.shared_cores,
+            "that all PEs share"
+        ),
+        costs.collect::<String>()
+    )
+}
 
-    if let Some(Relay {
+fn relay(relay: &Relay) -> String {
+    let Relay {
         added_latency_ns,
         overlap,
-    }) = relay
-    {
-        writeln!(
-            out,
-            "\n# What a relay adds to a flit's way, and how much of receiving and sending it"
-        )?;
-        writeln!(
-            out,
-            "# does at once: 1 is all, 0 is nothing. Both follow from the rest."
-        )?;
-        writeln!(out, "[relay]")?;
-        writeln!(out, "added_latency_us = {}", micros(*added_latency_ns))?;
-        writeln!(out, "overlap = {}", number(*overlap))?;
-    }
-
-    writeln!(
-        out,
-        "\n# What the host was fitted on, and how far predictions were off there."
-    )?;
-    writeln!(out, "[fit]")?;
-    writeln!(
-        out,
-        "median_residual_pct = {}",
-        number(fit.median_residual_pct)
-    )?;
-    writeln!(
-        out,
-        "worst_residual_pct = {}",
-        number(fit.worst_residual_pct)
-    )?;
-    writeln!(out, "workloads = [")?;
-    for workload in &fit.workloads {
-        writeln!(out, "  {},", quoted(workload))?;
-    }
-    writeln!(out, "]")?;
-
-    out.push_str(EDGES);
-    for (pe, edge) in profile.edges.iter().enumerate().skip(1) {
-        let clock = profile.clocks[pe];
-        writeln!(out, "[[edge]]\nchild = {pe}")?;
-        writeln!(
-            out,
-            "clock = {{ offset_ns = {}, uncertainty_ns = {} }}",
-            clock.offset_ns, clock.uncertainty_ns
-        )?;
-        for (direction, link) in [("down", &edge.down), ("up", &edge.up)] {
-            writeln!(out, "[edge.{direction}]")?;
-            write_link(link, out)?;
-        }
-        out.push('\n');
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    Ok(())
+    } = relay;
+    let added_latency_us = micros(*added_latency_ns);
+    format!(
+        "
+# What a relay adds to a flit's way, and how much of receiving and sending it
+# does at once: 1 is all, 0 is nothing. Both follow from the rest.
+[relay]
+added_latency_us = {added_latency_us}
+overlap = {overlap}
+"
+    )
 }
 
-fn write_link(link: &MeasuredLink, out: &mut String) -> std::fmt::Result {
-    let list = |estimate: Estimate, print: fn(f64) -> String| {
-        let Estimate { value, low, high } = estimate;
-        [value, low, high].map(print).join(", ")
-    };
-    writeln!(out, "latency_us = [{}]", list(link.latency_ns, micros))?;
-    writeln!(out, "setup_us = [{}]", list(link.setup_ns, micros))?;
-    writeln!(out, "ns_per_byte = [{}]", list(link.ns_per_byte, number))?;
-    writeln!(out, "burst_bytes = [{}]", list(link.burst_bytes, number))
+fn edge(profile: &Profile, pe: usize) -> String {
+    let (edge, clock) = (&profile.edges[pe], &profile.clocks[pe]);
+    let (offset_ns, uncertainty_ns) = (clock.offset_ns, clock.uncertainty_ns);
+    let (down, up) = (link(&edge.down), link(&edge.up));
+    format!(
+        "\
+[[edge]]
+child = {pe}
+clock = {{ offset_ns = {offset_ns}, uncertainty_ns = {uncertainty_ns} }}
+[edge.down]
+{down}[edge.up]
+{up}"
+    )
 }
 
-/// Returns the shortest decimal that reads back as the same number.
-fn number(value: f64) -> String {
-    format!("{value}")
+fn link(link: &MeasuredLink) -> String {
+    let list =
+        |of: Estimate, print: fn(f64) -> String| [of.value, of.low, of.high].map(print).join(", ");
+    // The shortest decimal that reads back as the same number.
+    let number = |value: f64| value.to_string();
+    let (latency, setup) = (list(link.latency_ns, micros), list(link.setup_ns, micros));
+    let (per_byte, burst) = (
+        list(link.ns_per_byte, number),
+        list(link.burst_bytes, number),
+    );
+    format!(
+        "\
+latency_us = [{latency}]
+setup_us = [{setup}]
+ns_per_byte = [{per_byte}]
+burst_bytes = [{burst}]
+"
+    )
 }
 
 /// Formats whole nanoseconds as microseconds, so that they read back as the same.

@@ -1,8 +1,8 @@
 //! A table of a TOML file whose keys are read one by one: each value is valid, or an error with its
 //! line. The content of the file is not known here.
 //!
-//! A result is `None` only with an error, or if the value may be absent and is. So a reader may
-//! continue with the values that it has: [`parse`](super::parse) refuses the whole file for one
+//! A result is `None`, or a default value, only with an error, or if the value may be absent and is. So a
+//! reader continues with the values that it has: [`parse`](super::parse) refuses the whole file for one
 //! error.
 
 use std::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use toml::de::{DeTable, DeValue};
 
-use super::{Reader, Value};
+use super::reader::{Reader, Value};
 use crate::files::user_file::Spot;
 
 /// A table with its name in messages.
@@ -82,7 +82,10 @@ impl<'a, 't> Table<'a, 't> {
 
     /// Returns the value at a key, if there is one.
     pub fn optional(&self, key: &'static str) -> Option<Field<'a, 't>> {
-        self.asked.borrow_mut().push(key);
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
         self.values.get(key).map(|value| Field {
             reader: self.reader,
             key: key.to_owned(),
@@ -104,6 +107,26 @@ impl<'a, 't> Table<'a, 't> {
         field
     }
 
+    /// Reads the value at a required key; returns a default one if there is none or `read` has reported
+    /// an error.
+    pub fn get<T: Default>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&Field<'a, 't>) -> Option<T>,
+    ) -> T {
+        let field = self.required(key);
+        field.and_then(|field| read(&field)).unwrap_or_default()
+    }
+
+    /// Reads the value at a key, if there is one.
+    pub fn find<T>(
+        &self,
+        key: &'static str,
+        read: impl FnOnce(&Field<'a, 't>) -> Option<T>,
+    ) -> Option<T> {
+        self.optional(key).and_then(|field| read(&field))
+    }
+
     /// Returns the tables of a list `[[key]]`; none if the key is absent.
     pub fn tables(&self, key: &'static str) -> Vec<Table<'a, 't>> {
         let Some(field) = self.optional(key) else {
@@ -118,18 +141,23 @@ impl<'a, 't> Table<'a, 't> {
     }
 
     /// Returns a required text.
-    pub fn text(&self, key: &'static str) -> Option<String> {
-        self.required(key)?.text()
+    pub fn text(&self, key: &'static str) -> String {
+        self.get(key, |field| field.text())
     }
 
     /// Returns whether a flag is present and set.
     pub fn flag(&self, key: &'static str) -> bool {
-        self.optional(key).and_then(|field| field.boolean()) == Some(true)
+        self.find(key, |field| field.boolean()) == Some(true)
     }
 
     /// Returns a required number in a range.
-    pub fn number(&self, key: &'static str, range: RangeInclusive<f64>) -> Option<f64> {
-        self.required(key)?.number(&range)
+    pub fn number(&self, key: &'static str, range: RangeInclusive<f64>) -> f64 {
+        self.get(key, |field| field.number(&range))
+    }
+
+    /// Returns a required integer in a range.
+    pub fn whole_number(&self, key: &'static str, range: RangeInclusive<f64>) -> u64 {
+        self.get(key, |field| field.whole_number(&range)) as u64
     }
 
     /// Reports a key that is not permitted here, with a special reason.
@@ -210,6 +238,16 @@ impl<'a, 't> Field<'a, 't> {
         read.ok()
     }
 
+    /// Parses a text, or reports the errors that `parse` finds, each behind the key.
+    pub fn parse_keyed<T, E: IntoIterator<Item: Display>>(
+        &self,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let key = &self.key;
+        let named = |fault| format!("{key}: {fault}");
+        self.parse(|text| parse(text).map_err(|all| all.into_iter().map(named).collect::<Vec<_>>()))
+    }
+
     /// Returns a text.
     pub fn text(&self) -> Option<String> {
         self.text_where("a text", |_| true)
@@ -262,6 +300,14 @@ impl<'a, 't> Field<'a, 't> {
             asked: RefCell::default(),
             refused: Cell::default(),
         })
+    }
+
+    /// Reads a table with `read`, and reports each key that was not read.
+    pub fn inside<T>(&self, read: impl FnOnce(&Table<'a, 't>) -> T) -> Option<T> {
+        let table = self.table()?;
+        let value = read(&table);
+        table.refuse_others();
+        Some(value)
     }
 
     /// Returns the values of a list, each with the list's name.

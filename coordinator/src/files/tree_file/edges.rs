@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use flitcast_proto::PeId;
 
-use super::{Nodes, read_index};
+use super::nodes::{Nodes, read_index};
 use crate::files::toml_file::{Field, Reader, Table};
 use crate::options::link_spec::{self, EdgeSpec, LinkSpec, Links};
 

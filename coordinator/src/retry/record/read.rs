@@ -1,19 +1,22 @@
 //! Parsing of records: each invalid value is reported with its line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use flitcast_node::payload::Others;
-use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
+use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
-use super::{Record, VERSION, versions};
+use super::content::{Record, RecordedSite, VERSION};
+use super::versions;
 use crate::files::toml_file::{self, Field, Table};
 use crate::files::user_file::SpotFault;
-use crate::options::link_spec::{EdgeSpec, LinkFault, LinkSpec};
+use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
 use crate::options::timeouts;
@@ -33,126 +36,71 @@ pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
 }
 
 fn record(top: &Table<'_, '_>) -> Option<Record> {
-    let undertaking = top.required("undertaking");
-    let undertaking = undertaking.and_then(|field| field.parse(parse_undertaking));
-    let name = top.required("operation");
-    let name = name.and_then(|field| field.parse(parse_operation_name));
-    let algorithm = top.required("algorithm");
-    let sync = top.optional("sync");
-    let pacing = top.optional("pacing").and_then(|field| {
-        let known = "none of \"scheduled\", \"turns\" and \"eager\"";
-        let unknown = |text: &str| [format!("pacing: `{text}` is {known}")];
-        field.parse(|text| pacing_named(text).ok_or_else(|| unknown(text)))
-    });
+    let undertaking = top.get("undertaking", |field| field.parse_keyed(parse_undertaking));
+    let way = read_way(top);
     let tree_name = top.text("tree");
     let root = top.optional("root");
-    let root = root.map_or(Some(PeId::ROOT), |field| {
-        let root = field.count()?;
-        Some(PeId(u32::try_from(root).unwrap_or(u32::MAX)))
-    });
+    let root = root.map_or(Some(0), |root| Some(number(root.count()?)));
     let tree = top.required("parents");
     let tree = root
         .zip(tree)
-        .and_then(|(root, field)| read_tree(root, &field));
+        .and_then(|(root, field)| read_tree(PeId(root), &field));
+    if let (Some(way), Some(tree)) = (&way, &tree)
+        && let (Err(why), Some(field)) = (
+            check_fits(way.operation, tree, &"the tree"),
+            top.optional("algorithm"),
+        )
+    {
+        let algorithm = way.algorithm();
+        field.fault(format!("algorithm: {algorithm} is {why}"));
+    }
     let alone = Tree::from_parents(vec![None]).ok()?;
     let some_tree = tree.as_ref().unwrap_or(&alone);
     let others = Others::of(some_tree);
-    let (network, nodes) = (top.optional("network"), top.optional("nodes"));
-    let cluster = top.optional("cluster");
-    let network = read_network(network, nodes, cluster.is_some(), others.pes);
-    let cluster = cluster.and_then(|field| {
-        // A file, or the job of Slurm in which the command runs.
-        let job = field.value().as_str();
-        match job.filter(|job| Slurm::asked(job).is_some()) {
-            Some(job) => Some(PathBuf::from(job)),
-            None => read_path(&field, "cluster"),
-        }
-    });
-    let pes = top.optional("pes").and_then(|field| {
-        let are_all = |names: &[String]| names.len() == others.pes;
-        field.texts_where("a list of the names of all PEs", are_all)
-    });
-    let path = |key| top.required(key).and_then(|field| read_path(&field, key));
-    let credentials = top.optional("credentials");
-    let credentials = credentials.and_then(|field| read_path(&field, "credentials"));
-    let flit_bytes = top.optional("flit_bytes");
-    let flit_bytes = flit_bytes.and_then(|field| read_flit_bytes(&field));
-    let packets = top.optional("packets").and_then(|field| {
-        let fault = |fault| [format!("packets: {fault}")];
-        field.parse(|text| text.parse().map_err(fault))
-    });
-    let order = top.optional("order").and_then(|field| {
-        field.parse(|text| {
-            let order = text
-                .parse()
-                .map_err(|fault| vec![format!("order: {fault}")])?;
-            let faults = match &order {
-                MessageOrder::Given(given) => given.faults(some_tree, None),
-                _ => Vec::new(),
-            };
-            match faults.is_empty() {
-                true => Ok(order),
-                false => {
-                    let told = faults.iter().map(|fault| format!("order: {fault}"));
-                    Err(told.collect::<Vec<_>>())
-                }
-            }
-        })
+    let mut site = read_site(top, tree_name, others.pes);
+    let flit_bytes = top.find("flit_bytes", read_flit_bytes);
+    let packets = top.find("packets", |field| field.parse_keyed(parse_value));
+    let order = top.find("order", |field| {
+        field.parse_keyed(|text| parse_order(text, some_tree))
     });
     let covers = top.flag("cover");
-    let own_links = top.flag("own_links");
-    let way = read_way(name, algorithm, sync, tree.as_ref());
+    site.own_links = top.flag("own_links");
     // If the operation is unknown, the messages are read as those of a scatter.
     let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
-    let timeouts = top.required("timeouts").and_then(|field| {
-        let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("timeouts: {fault}"));
-        field.parse(|text| timeouts::parse(text).map_err(faults))
-    });
-    let (input, output) = (path("input"), path("output"));
+    let timeouts = top.get("timeouts", |field| field.parse_keyed(timeouts::parse));
+    let [input, output] =
+        ["input", "output"].map(|key| top.get(key, |field| read_path(field, key)));
     let [spread, replace, apart] = ["spread", "replace", "apart"].map(|key| top.flag(key));
-    let bytes = top.required("bytes").and_then(|field| {
-        let bytes = field.each(|one| one.count())?;
-        // Without a tree, the number of lengths is unknown.
-        let tree = tree.as_ref()?;
-        let expected = operation.lengths_given(tree);
-        check_count(&field, "bytes", bytes.len(), expected);
-        (bytes.len() == expected).then(|| operation.by_delivery(tree, &bytes))
+    let bytes = top.get("bytes", |field| read_bytes(field, operation, tree.as_ref()));
+    let delivered = top.get("delivered", |field| {
+        read_delivered(field, operation, some_tree, others)
     });
-    let delivered = top.required("delivered");
-    let delivered =
-        delivered.and_then(|field| read_delivered(&field, operation, some_tree, others));
-    let versions = top.required("versions");
-    let versions = versions.and_then(|field| read_versions(&field, operation, some_tree));
-    let links = read_links(top, others);
+    let versions = top.get("versions", |field| {
+        read_versions(field, operation, some_tree)
+    });
+    site.links = read_links(top, others);
     let dead = by_pe(top, "dead", others, |table| table.text("why"));
     top.refuse_others();
     Some(Record {
-        undertaking: undertaking?,
+        undertaking,
         way: Way {
-            pacing,
             flit_bytes,
             packets,
             order: order.unwrap_or_default(),
             covers,
             ..way?
         },
-        tree_name: tree_name?,
         tree: tree?,
-        network,
-        cluster,
-        pes: pes.unwrap_or_default(),
-        credentials,
-        timeouts: timeouts?,
-        input: input?,
+        site,
+        timeouts,
+        input,
         spread,
         apart,
-        output: output?,
+        output,
         replace,
-        bytes: bytes?,
-        delivered: delivered?,
-        versions: versions?,
-        links,
-        own_links,
+        bytes,
+        delivered,
+        versions,
         dead,
     })
 }
@@ -162,14 +110,19 @@ fn parse_undertaking(text: &str) -> Result<u64, [String; 1]> {
     let id = u64::from_str_radix(text, 16).ok();
     let id = id.filter(|id| format!("{id:016x}") == text);
     let wrong = "is not sixteen hexadecimal digits";
-    id.ok_or_else(|| [format!("undertaking: `{text}` {wrong}")])
+    id.ok_or_else(|| [format!("`{text}` {wrong}")])
 }
 
 fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
     let known = Operation::named(text).next();
     let known = known.map(Operation::name);
     let unknown = "none of \"scatter\", \"gather\", \"broadcast\", \"gossip\" and \"exchange\"";
-    known.ok_or_else(|| [format!("operation: `{text}` is {unknown}")])
+    known.ok_or_else(|| [format!("`{text}` is {unknown}")])
+}
+
+/// Returns a number; one that is too great is that of no PE and of no node.
+fn number(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 fn read_path(field: &Field<'_, '_>, key: &'static str) -> Option<PathBuf> {
@@ -205,11 +158,7 @@ fn check_count(field: &Field<'_, '_>, key: &'static str, found: usize, expected:
 }
 
 fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
-    let parents = field.each(|one| one.count())?;
-    let parents = parents
-        .into_iter()
-        .map(|parent| Some(PeId(u32::try_from(parent).unwrap_or(u32::MAX))));
-    let mut parents: Vec<Option<PeId>> = parents.collect();
+    let mut parents = field.each(|one| Some(Some(PeId(number(one.count()?)))))?;
     parents.insert(root.index().min(parents.len()), None);
     let tree = match root {
         PeId::ROOT => Tree::from_parents(parents),
@@ -223,21 +172,54 @@ fn read_tree(root: PeId, field: &Field<'_, '_>) -> Option<Tree> {
     tree.ok()
 }
 
-/// Reads the operation and its algorithm by their names; pacing and flit size are not read here.
-fn read_way(
-    name: Option<&str>,
-    algorithm: Option<Field<'_, '_>>,
-    sync: Option<Field<'_, '_>>,
+fn parse_value<T: FromStr<Err: Display>>(text: &str) -> Result<T, [String; 1]> {
+    text.parse().map_err(|fault: T::Err| [fault.to_string()])
+}
+
+fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {
+    let order = parse_value(text).map_err(Vec::from)?;
+    let faults = match &order {
+        MessageOrder::Given(given) => given.faults(tree, None),
+        _ => Vec::new(),
+    };
+    match faults.is_empty() {
+        true => Ok(order),
+        false => Err(faults.iter().map(ToString::to_string).collect()),
+    }
+}
+
+/// Reads the lengths of all deliveries.
+fn read_bytes(
+    field: &Field<'_, '_>,
+    operation: Operation,
     tree: Option<&Tree>,
-) -> Option<Way> {
-    let sync = sync.map(|field| field.text());
-    let given = algorithm.as_ref().and_then(|field| field.text());
+) -> Option<Vec<u64>> {
+    let bytes = field.each(|one| one.count())?;
+    // Without a tree, the number of lengths is unknown.
+    let tree = tree?;
+    let expected = operation.lengths_given(tree);
+    check_count(field, "bytes", bytes.len(), expected);
+    (bytes.len() == expected).then(|| operation.by_delivery(tree, &bytes))
+}
+
+/// Reads the operation and its algorithm by their names, and the pacing.
+fn read_way(top: &Table<'_, '_>) -> Option<Way> {
+    let name = top.required("operation");
+    let name = name.and_then(|field| field.parse_keyed(parse_operation_name));
+    let field = top.required("algorithm");
+    let sync = top.optional("sync").map(|field| field.text());
+    let pacing = top.find("pacing", |field| {
+        let known = "none of \"scheduled\", \"turns\" and \"eager\"";
+        let unknown = |text: &str| [format!("`{text}` is {known}")];
+        field.parse_keyed(|text| pacing_named(text).ok_or_else(|| unknown(text)))
+    });
+    let given = field.as_ref().and_then(|field| field.text());
     // A value that is not a text has been reported.
     let sync = match sync {
         Some(text) => Some(text?),
         None => None,
     };
-    let (name, field, given) = (name?, algorithm?, given?);
+    let (name, field, given) = (name?, field?, given?);
     let known = candidates::all(name).into_iter();
     let known = known.chain(candidates::of_all_ports(name));
     let ways = known.map(|candidate| candidate.way(None));
@@ -257,12 +239,34 @@ fn read_way(
         field.fault(format!("algorithm: there is no {name} by `{given}`"));
         return None;
     };
-    let unfit = tree.and_then(|tree| check_fits(found.operation, tree, &"the tree").err());
-    if let Some(why) = unfit {
-        let algorithm = found.algorithm();
-        field.fault(format!("algorithm: {algorithm} is {why}"));
+    Some(Way { pacing, ..found })
+}
+
+/// Reads where the PEs are.
+fn read_site(top: &Table<'_, '_>, tree_name: String, pes: usize) -> RecordedSite {
+    let (network, nodes) = (top.optional("network"), top.optional("nodes"));
+    let cluster = top.optional("cluster");
+    let network = read_network(network, nodes, cluster.is_some(), pes);
+    let cluster = cluster.and_then(|field| {
+        // A file, or the job of Slurm in which the command runs.
+        let job = field.value().as_str();
+        match job.filter(|job| Slurm::asked(job).is_some()) {
+            Some(job) => Some(PathBuf::from(job)),
+            None => read_path(&field, "cluster"),
+        }
+    });
+    let are_all = |names: &[String]| names.len() == pes;
+    let pes = top.find("pes", |field| {
+        field.texts_where("a list of the names of all PEs", are_all)
+    });
+    RecordedSite {
+        tree_name,
+        network,
+        cluster,
+        pes: pes.unwrap_or_default(),
+        credentials: top.find("credentials", |field| read_path(field, "credentials")),
+        ..RecordedSite::default()
     }
-    Some(found)
 }
 
 /// Reads the network that the tree spans, if there is one, and the nodes of the PEs. The network
@@ -281,12 +285,8 @@ fn read_network(
         field.fault(alone("nodes", "network"));
         return None;
     }
-    let fault = |fault: NetworkSpecError| [format!("network: {fault}")];
-    let spec = network.map(|network| network.parse(|text| text.parse().map_err(fault)));
-    let nodes = field.each(|one| one.count())?.into_iter();
-    let nodes: Vec<u32> = nodes
-        .map(|node| u32::try_from(node).unwrap_or(u32::MAX))
-        .collect();
+    let spec = network.map(|network| network.parse_keyed(parse_value));
+    let nodes = field.each(|one| Some(number(one.count()?)))?;
     check_count(&field, "nodes", nodes.len(), pes);
     let mut met = BTreeSet::new();
     if let Some(&node) = nodes.iter().find(|node| !met.insert(**node)) {
@@ -325,16 +325,11 @@ fn read_delivered(
         operation.delivery_named(tree, DeliveryName { row, source })
     };
     let of_pair = |one: &Field<'_, '_>| {
-        one.parse(|text| {
+        one.parse_keyed(|text| {
             let name = deliveries::parse_pair(text);
             let delivery = name.and_then(|name| operation.delivery_named(tree, name));
-            let pes = tree.len();
-            let none = || {
-                [format!(
-                    "{what}: `{text}` is no message's place at one of {pes} PEs"
-                )]
-            };
-            delivery.ok_or_else(none)
+            let none = format!("is no message's place at one of {} PEs", tree.len());
+            delivery.ok_or_else(|| [format!("`{text}` {none}")])
         })
     };
     let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) = match operation.is_of_pairs() {
@@ -358,18 +353,14 @@ fn read_versions(field: &Field<'_, '_>, operation: Operation, tree: &Tree) -> Op
     let expected = "a list of texts like \"3 30 8f14e45fceea167a\"";
     let mut all: Vec<Version> = Vec::new();
     for one in field.list_of(expected)? {
-        let version = one.parse(|text| {
+        let version = one.parse_keyed(|text| {
             let version = versions::parse(text).filter(|version| {
                 let last = all.last().map(|last| last.message);
                 operation.address(tree, version.message).is_some()
                     && last.is_none_or(|last| last < version.message)
             });
-            let none = || {
-                [format!(
-                    "versions: `{text}` is not the next message's number, bytes, state and digest"
-                )]
-            };
-            version.ok_or_else(none)
+            let wrong = "is not the next message's number, bytes, state and digest";
+            version.ok_or_else(|| [format!("`{text}` {wrong}")])
         });
         all.extend(version);
     }
@@ -381,7 +372,7 @@ fn by_pe<T>(
     top: &Table<'_, '_>,
     what: &'static str,
     others: Others,
-    read: impl Fn(&Table<'_, '_>) -> Option<T>,
+    read: impl Fn(&Table<'_, '_>) -> T,
 ) -> BTreeMap<PeId, T> {
     let (mut named, mut all) = (BTreeSet::new(), BTreeMap::new());
     for table in top.tables(what) {
@@ -393,7 +384,8 @@ fn by_pe<T>(
             }
             Some(pe)
         });
-        all.extend(pe.zip(read(&table)));
+        let one = read(&table);
+        all.extend(pe.map(|pe| (pe, one)));
         table.refuse_others();
     }
     all
@@ -401,18 +393,12 @@ fn by_pe<T>(
 
 /// Reads the links of the PEs to their parents, by PE index.
 fn read_links(top: &Table<'_, '_>, others: Others) -> Vec<Option<EdgeSpec>> {
-    let direction = |table: &Table<'_, '_>, direction| {
-        let fault = |fault: LinkFault| format!("{direction}: {fault}");
-        let faults = |all: Vec<_>| all.into_iter().map(fault);
-        let link = table.required(direction)?;
-        link.parse(|text| LinkSpec::parse(text).map_err(faults))
-    };
     let said = by_pe(top, "link", others, |table| {
-        let (down, up) = (direction(table, "down"), direction(table, "up"));
-        Some(EdgeSpec {
-            down: down?,
-            up: up?,
-        })
+        let link = |key| table.get(key, |link| link.parse_keyed(LinkSpec::parse));
+        EdgeSpec {
+            down: link("down"),
+            up: link("up"),
+        }
     });
     let link = |pe| said.get(&PeId(pe as u32)).copied();
     (0..others.pes).map(link).collect()

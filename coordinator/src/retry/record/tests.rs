@@ -1,5 +1,11 @@
 //! Tests of records: written text can be read again, and errors have their lines.
 
+use std::collections::BTreeSet;
+
+use flitcast_proto::network::NetworkSpec;
+use flitcast_proto::wire::control::Version;
+use flitcast_proto::{DeliveryId, PeId, Tree};
+
 use super::*;
 
 fn record() -> Record {
@@ -32,7 +38,7 @@ fn a_gather_by_all_ports_is_read_as_one() {
     let text = text.replace("\"pipelined\"", "\"multi-port\"");
     let read = parse(&text.replace("[[link]]", "own_links = true\n[[link]]")).expect("it is one");
     assert_eq!(read.way.sync(), Some("multi-port"));
-    assert!(read.own_links);
+    assert!(read.site.own_links);
     assert_eq!(
         parse(&read.text()).expect("it was written").way.sync(),
         read.way.sync()
@@ -95,7 +101,7 @@ fn the_longest_record_fits_its_bound() {
     let mut record = record();
     let parents = (0..pes).map(|i| i.checked_sub(1).map(|i| PeId(i as u32)));
     record.tree = Tree::from_parents(parents.collect()).expect("a path");
-    record.network = Some((
+    record.site.network = Some((
         Some(NetworkSpec::Complete { nodes: pes as u32 }),
         vec![u32::MAX; pes],
     ));
@@ -112,7 +118,7 @@ fn the_longest_record_fits_its_bound() {
     // A control character takes six in the file.
     let why = "\u{1}".repeat(crate::rounds::outcome::WHY_CHARS);
     record.dead = others.map(|pe| (pe, why.clone())).collect();
-    record.links = vec![record.links[2]; pes];
+    record.site.links = vec![record.site.links[2]; pes];
     record.input = Path::new("/").join("\u{1}".repeat(4096));
     assert!((record.text().len() as u64) < FILE.max_bytes);
 }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use flitcast_node::security::Name;
 use flitcast_node::system::regular;
 
-use super::{CaError, name};
+use super::error::{CaError, name};
 
 /// Name of the ledger in the folder of an authority.
 const LEDGER_FILE: &str = "issued.txt";

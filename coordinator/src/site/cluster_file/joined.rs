@@ -11,11 +11,15 @@
 use flitcast_proto::Tree;
 use flitcast_proto::tree::TreeSpec;
 
+use super::content::{ClusterFile, Edges};
 use super::launch::{self, Endpoint, LaunchTable, Launched};
-use super::{At, ClusterFile, Edges, Field, Reader, Settings, across_hosts};
+use super::settings::across_hosts;
+use super::values::At;
+use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::Spot;
 use crate::options::link_spec::Links;
 use crate::site::placement::{Launch, Placement};
+use crate::site::settings::Settings;
 
 /// Returns the cluster of PEs that join, on the named tree.
 pub fn cluster(

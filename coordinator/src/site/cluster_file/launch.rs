@@ -3,9 +3,14 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use super::ssh;
-use super::{At, Field, PeEntry, Reader, read_address, starter};
+use clap::ValueEnum;
+
+use super::entry::PeEntry;
+use super::values::{At, read_address};
+use super::{ssh, starter};
+use crate::files::toml_file::{Field, Reader};
 use crate::files::user_file::Spot;
+use crate::options::names::typed;
 use crate::site::placement::Launch;
 use crate::site::settings::NamedFile;
 use crate::text::units::parse_time;
@@ -28,7 +33,7 @@ pub struct LaunchTable {
     starter: starter::StarterKeys,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LaunchKind {
     Local,
     Join,
@@ -37,36 +42,11 @@ enum LaunchKind {
     Compose,
 }
 
-impl LaunchKind {
-    /// All kinds, with their names in the file.
-    const ALL: [(&'static str, LaunchKind); 5] = [
-        ("local", LaunchKind::Local),
-        ("join", LaunchKind::Join),
-        ("ssh", LaunchKind::Ssh),
-        ("slurm", LaunchKind::Slurm),
-        ("compose", LaunchKind::Compose),
-    ];
-
-    /// Returns the kind of this name.
-    fn named(name: &str) -> Option<LaunchKind> {
-        let found = LaunchKind::ALL
-            .into_iter()
-            .find(|(known, _)| *known == name);
-        found.map(|(_, kind)| kind)
-    }
-
-    fn name(self) -> &'static str {
-        let found = LaunchKind::ALL.into_iter().find(|(_, kind)| *kind == self);
-        found.map_or("", |(name, _)| name)
-    }
-}
-
-impl LaunchTable {
-    /// Creates a table that contains only the kind.
-    fn of(kind: LaunchKind) -> LaunchTable {
+impl Default for LaunchTable {
+    fn default() -> LaunchTable {
         LaunchTable {
             spot: Spot::default(),
-            kind: Some(kind),
+            kind: Some(LaunchKind::Local),
             wait: None,
             ssh: ssh::SshKeys::default(),
             starter: starter::StarterKeys::default(),
@@ -92,11 +72,12 @@ pub fn launch(field: &Field<'_, '_>) -> Option<LaunchTable> {
     let table = field.table_of("a table, [launch]")?;
     let mut section = LaunchTable {
         spot: field.spot(),
-        ..LaunchTable::of(LaunchKind::Local)
+        ..LaunchTable::default()
     };
     if let Some(field) = table.optional("kind") {
         section.spot = field.spot();
-        let kind = field.value().as_str().and_then(LaunchKind::named);
+        let kind = field.value().as_str();
+        let kind = kind.and_then(|kind| LaunchKind::from_str(kind, false).ok());
         let expected = "\"local\", \"join\", \"ssh\", \"slurm\" or \"compose\"";
         section.kind = field.expect(expected, kind);
     }
@@ -137,7 +118,7 @@ pub fn launched(
 ) -> Option<Launched> {
     let loopback: Endpoint = (Ipv4Addr::LOCALHOST.into(), None);
     let said = coordinator.map_or(Some(loopback), |at| at.said);
-    let section = section.unwrap_or_else(|| LaunchTable::of(LaunchKind::Local));
+    let section = section.unwrap_or_default();
     // For an unknown kind, other keys are not reported as useless.
     let kind = section.kind?;
     if kind != LaunchKind::Ssh {
@@ -188,7 +169,7 @@ fn joining(
         }) = &entry.run
             && !run.is_empty()
         {
-            let (name, kind) = (entry.name(), kind.name());
+            let (name, kind) = (entry.name(), typed(&kind));
             reader.fault(
                 *spot,
                 format!(
@@ -212,7 +193,7 @@ fn joining(
     };
     let Some(port) = port else {
         let spot = coordinator.map_or(section.spot, |at| at.spot);
-        let kind = kind.name();
+        let kind = typed(&kind);
         let like = "coordinator = \"ADDRESS:PORT\", like \"198.18.0.1:7117\"";
         reader.fault(
             spot,

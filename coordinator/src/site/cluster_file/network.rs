@@ -15,7 +15,9 @@ use std::collections::{HashMap, HashSet};
 use flitcast_proto::PeId;
 use flitcast_proto::network::{Network, NetworkSpec, SpanningError, bfs};
 
-use super::{Field, PeEntry, Reader, ids};
+use super::entry::PeEntry;
+use super::tree::ids;
+use crate::files::toml_file::{Field, Reader};
 use crate::site::reach::Spanned;
 
 /// Reads the network and reports its faults; a valid one is connected.
@@ -26,18 +28,7 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
     let edges = table.optional("edges");
     let kind = table.optional("kind");
     table.refuse_others();
-    let mut children = entries.iter().filter(|entry| entry.parent.is_some());
-    if let Some(entry) = children.next()
-        && let Some(parent) = &entry.parent
-    {
-        let (name, more) = (entry.name(), children.count());
-        let more = match more {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
-        let both = "and there is a [network]: one of both says who is connected to whom";
-        reader.fault(parent.spot, format!("{name} has a parent{more}, {both}"));
-    }
+    refuse_parents(reader, entries);
     let named = match &kind {
         Some(kind) => Some(of_kind(kind, entries)?),
         None => None,
@@ -61,44 +52,61 @@ pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) 
     let network = Network::from_edges(entries.len(), pairs)
         .map_err(|fault| edges.fault(format!("edges: {fault}")))
         .ok()?;
-    if let (Some(kind), Some(named)) = (&kind, &named) {
-        let name = |node: u32| entries[node as usize].name();
-        let has = |of: &Network, [one, other]: [u32; 2]| of.neighbours(one).contains(&other);
-        let too_many = network.pairs().find(|pair| !has(&named.network, *pair));
-        let too_few = named.network.pairs().find(|pair| !has(&network, *pair));
-        let ends = |[one, other]: [u32; 2]| format!("[\"{}\", \"{}\"]", name(one), name(other));
-        let what = match (too_many, too_few) {
-            (Some(pair), _) => format!("{} is no edge of it", ends(pair)),
-            (None, Some(pair)) => format!("{} is missing", ends(pair)),
-            (None, None) => String::new(),
+    if let (Some(kind), Some(named)) = (&kind, &named)
+        && let Some(what) = difference(&network, &named.network, entries)
+    {
+        kind.fault(format!(
+            "kind: the edges are those of another network: {what}"
+        ));
+        return None;
+    }
+    if let Err(SpanningError::Unreachable { nodes, count, .. }) = bfs(&network, 0) {
+        let names: Vec<String> = nodes
+            .iter()
+            .map(|node| entries[*node as usize].name())
+            .collect();
+        let more = match count - nodes.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
         };
-        if !what.is_empty() {
-            kind.fault(format!(
-                "kind: the edges are those of another network: {what}"
-            ));
-            return None;
-        }
+        let (names, root) = (names.join(", "), entries[0].name());
+        edges.fault(format!(
+            "the network is not connected: {names}{more} cannot be reached from {root}"
+        ));
+        return None;
     }
-    match bfs(&network, 0) {
-        Ok(_) => Some(Spanned {
-            spec: named.and_then(|named| named.spec),
-            network,
-        }),
-        Err(SpanningError::Unreachable { nodes, count, .. }) => {
-            let name = |node: &u32| entries[*node as usize].name();
-            let names: Vec<String> = nodes.iter().map(name).collect();
-            let more = match count - nodes.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let (names, root) = (names.join(", "), name(&0));
-            edges.fault(format!(
-                "the network is not connected: {names}{more} cannot be reached from {root}"
-            ));
-            None
-        }
-        Err(SpanningError::NoSuchRoot { .. }) => unreachable!("there is a [[pe]]"),
+    Some(Spanned {
+        spec: named.and_then(|named| named.spec),
+        network,
+    })
+}
+
+/// Reports PEs that have a parent beside the network.
+fn refuse_parents(reader: &Reader<'_>, entries: &[PeEntry]) {
+    let mut children = entries
+        .iter()
+        .filter_map(|entry| Some((entry.name(), entry.parent.as_ref()?)));
+    if let Some((name, parent)) = children.next() {
+        let more = match children.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let both = "and there is a [network]: one of both says who is connected to whom";
+        reader.fault(parent.spot, format!("{name} has a parent{more}, {both}"));
     }
+}
+
+/// Returns an edge in which the network differs from one of a known kind.
+fn difference(network: &Network, kind: &Network, entries: &[PeEntry]) -> Option<String> {
+    let first_not_in = |of: &Network, other: &Network| {
+        let mut pairs = of.pairs();
+        pairs.find(|[one, end]| !other.neighbours(*one).contains(end))
+    };
+    let name = |node: u32| entries[node as usize].name();
+    let ends = |[one, other]: [u32; 2]| format!("[\"{}\", \"{}\"]", name(one), name(other));
+    let too_many =
+        first_not_in(network, kind).map(|pair| format!("{} is no edge of it", ends(pair)));
+    too_many.or_else(|| Some(format!("{} is missing", ends(first_not_in(kind, network)?))))
 }
 
 /// Returns the network of this kind, which must have a node for each PE.

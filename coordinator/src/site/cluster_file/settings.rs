@@ -18,7 +18,9 @@ use std::net::IpAddr;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 
-use super::{At, Field, PeEntry, Reader, read_path};
+use super::entry::PeEntry;
+use super::values::{At, read_path};
+use crate::files::toml_file::{Field, Reader};
 use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts;
 use crate::site::settings::Credentials;
@@ -63,13 +65,6 @@ pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
         told.as_ref().unwrap_or(field).fault(fault);
     }
     said
-}
-
-/// Reads a link in the format of `--link`.
-pub fn link(field: &Field<'_, '_>) -> Option<LinkSpec> {
-    let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
-    let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
-    field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
 }
 
 /// Returns the links of single PEs to their parents. Reports a fault if links are shaped across

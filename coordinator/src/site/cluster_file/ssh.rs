@@ -18,7 +18,9 @@
 
 use std::net::IpAddr;
 
-use super::{At, Field, PeEntry, Reader, Table, read_path};
+use super::entry::PeEntry;
+use super::values::{At, named_file};
+use crate::files::toml_file::{Reader, Table};
 use crate::files::user_file::Spot;
 use crate::site::settings::NamedFile;
 use crate::site::ssh::{Ssh, is_destination};
@@ -44,60 +46,42 @@ pub struct SshKeys {
 
 /// Reads the keys of `[launch]` for ssh.
 pub fn keys(table: &Table<'_, '_>) -> SshKeys {
-    let mut ssh = Ssh::default();
-    let fields = KEYS.map(|key| table.optional(key));
-    let there = KEYS.into_iter().zip(&fields);
-    let there = there.filter_map(|(key, field)| Some((field.as_ref()?.spot(), key)));
+    let there = KEYS.map(|key| Some((table.optional(key)?.spot(), key)));
     // If several keys are useless, only the alphabetically first is reported.
-    let first = there.min_by_key(|(_, key)| *key);
-    let [user, port, config, directory, environment, binary] = fields;
-    ssh.user = user.and_then(|field| {
-        let is_user = |text: &str| is_destination(text) && !text.contains('@');
-        field.text_where("the name of a user, in quotes", is_user)
-    });
-    ssh.port = port.and_then(|field| {
-        let port = field.value().as_integer();
-        let port = port.and_then(|port| port.as_str().parse().ok());
-        field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
-    });
-    if let Some(directory) = directory.and_then(|field| {
+    let first = there.into_iter().flatten().min_by_key(|(_, key)| *key);
+    let is_user = |text: &str| is_destination(text) && !text.contains('@');
+    let is_directory = |text: &str| {
+        let rooted = text.starts_with('/') || text.starts_with("~/");
+        rooted && !text.contains(char::is_control)
+    };
+    let are_variables = |names: &[String]| names.iter().all(|name| is_variable(name));
+    let directory = table.find("directory", |field| {
         let expected = "a path on the hosts that begins with / or ~/, in quotes";
-        field.text_where(expected, |text| {
-            let rooted = text.starts_with('/') || text.starts_with("~/");
-            rooted && !text.contains(char::is_control)
-        })
-    }) {
-        ssh.directory = directory;
-    }
-    let environment = environment.and_then(|field| {
-        let expected = "a list of variables' names, like [\"LANG\"]";
-        field.texts_where(expected, |names| names.iter().all(|name| is_variable(name)))
+        field.text_where(expected, is_directory)
     });
-    ssh.environment = environment.unwrap_or_default();
-    let files = [("binary", binary), ("config", config)];
-    let files = files
-        .into_iter()
-        .filter_map(|(key, field)| named_file(key, &field?));
+    let environment = table.find("environment", |field| {
+        let expected = "a list of variables' names, like [\"LANG\"]";
+        field.texts_where(expected, are_variables)
+    });
+    let ssh = Ssh::default();
+    let files = ["binary", "config"].map(|key| table.find(key, |field| named_file(key, field)));
     SshKeys {
-        ssh,
+        ssh: Ssh {
+            user: table.find("user", |field| {
+                field.text_where("the name of a user, in quotes", is_user)
+            }),
+            port: table.find("port", |field| {
+                let port = field.value().as_integer();
+                let port = port.and_then(|port| port.as_str().parse().ok());
+                field.expect("a number from 1 to 65535", port.filter(|port| *port > 0))
+            }),
+            directory: directory.unwrap_or(ssh.directory),
+            environment: environment.unwrap_or_default(),
+            ..ssh
+        },
         first,
-        files: files.collect(),
+        files: files.into_iter().flatten().collect(),
     }
-}
-
-/// Reads the path of a file.
-pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
-    Some(NamedFile {
-        key,
-        path: read_path(field, "a file, in quotes")?,
-        spot: field.spot(),
-    })
-}
-
-/// Reads a destination of ssh in a `[[pe]]`.
-pub fn destination(field: &Field<'_, '_>) -> Option<String> {
-    let expected = "what ssh is given to reach its host, like \"me@a.example\"";
-    field.text_where(expected, is_destination)
 }
 
 /// Reports a fault if ssh is configured but not used.

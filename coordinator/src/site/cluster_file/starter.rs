@@ -17,8 +17,8 @@
 //! name = "p0"                       # its service
 //! ```
 
-use super::ssh::named_file;
-use super::{At, Reader, Table, read_words};
+use super::values::{At, named_file, read_words};
+use crate::files::toml_file::{Reader, Table};
 use crate::files::user_file::Spot;
 use crate::site::settings::NamedFile;
 use crate::site::starter::{Compose, SlurmStep, Starter};
@@ -40,15 +40,11 @@ pub fn keys(table: &Table<'_, '_>) -> StarterKeys {
 
 /// Returns the starter by a Slurm step.
 pub fn step(reader: &Reader<'_>, section: StarterKeys) -> Starter {
-    if let Some(At {
-        said: Some(named), ..
-    }) = section.file
-    {
+    if let Some(named) = At::said(&section.file) {
         useless(reader, named.spot, "file", "compose");
     }
-    let options = section.options.and_then(|at| at.said);
     Starter::Slurm(SlurmStep {
-        options: options.unwrap_or_default(),
+        options: At::said(&section.options).unwrap_or_default(),
     })
 }
 
@@ -66,20 +62,16 @@ pub fn services(
         return None;
     };
     let file = file.said?;
-    let options = section.options.and_then(|at| at.said);
     let starter = Starter::Compose(Compose {
         file: file.path.clone(),
-        options: options.unwrap_or_default(),
+        options: At::said(&section.options).unwrap_or_default(),
     });
     Some((starter, file))
 }
 
 /// Reports a fault if starters are configured but not used.
 pub fn without(reader: &Reader<'_>, section: &StarterKeys) {
-    if let Some(At {
-        said: Some(named), ..
-    }) = &section.file
-    {
+    if let Some(named) = At::said(&section.file) {
         useless(reader, named.spot, "file", "compose");
     }
     if let Some(At { spot, .. }) = section.options {

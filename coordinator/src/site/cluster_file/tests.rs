@@ -1,6 +1,11 @@
 //! A valid file, and files in which all faults must be found at once.
 
+use std::net::IpAddr;
+
+use flitcast_proto::{PeId, Tree};
+
 use super::*;
+use crate::site::placement::Place;
 use crate::site::starter::SlurmStep;
 
 fn good(text: &str) -> ClusterFile {

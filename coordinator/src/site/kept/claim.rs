@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use flitcast_node::system::lock::{Lock, try_lock};
 
-use super::{Kept, KeptError, at, is_kept, taken};
+use super::error::{KeptError, at};
+use super::locks::{is_kept, taken};
+use super::running::Kept;
 use crate::files::runtime_dir::runtime_dir;
 
 /// Lock file of a claim in the folder; it contains the id of the claiming process.

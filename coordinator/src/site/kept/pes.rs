@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use flitcast_proto::PeId;
 use serde::{Deserialize, Serialize};
 
-use super::KeptError;
+use super::error::KeptError;
 use super::state::{self, PeNumber, since};
 
 const FILE: &str = "pes.json";

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::running::find;
 use super::state::since;
 
 const FILE: &str = "rounds.jsonl";
@@ -30,7 +31,7 @@ pub struct Round {
 /// Records the end of a command on the running cluster of this file, if there is one. A failure to
 /// record is only logged.
 pub fn note(file: &Path, round: &Round) {
-    if let Ok(Some(kept)) = super::find(file)
+    if let Ok(Some(kept)) = find(file)
         && let Err(error) = append(&kept.folder, round)
     {
         tracing::debug!(%error, "cannot note the round");

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{KeptError, at};
 use super::state::{self, since};
-use super::{KeptError, at};
 use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
 

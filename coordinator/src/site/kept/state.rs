@@ -8,7 +8,7 @@ use flitcast_proto::PeId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{KeptError, at};
+use super::error::{KeptError, at};
 
 /// Maximum bytes of a file: some hundred bytes and two paths, and a few hundred bytes for each PE.
 const LONGEST: u64 = 64 * 1024 + 4096 * crate::options::pes::MAX_LOCAL_PES as u64;

@@ -4,8 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{SpanningArg, Topology, TopologyError, TreeArgs, spanning};
+use super::error::TopologyError;
+use super::found::Topology;
+use super::typed::spanning;
 use crate::options::link_spec::Links;
+use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::cluster_file::{self, ClusterFile, Edges};
 use crate::site::kept;
 use crate::site::placement::Placement;
@@ -63,14 +66,10 @@ impl TreeArgs {
                     return Err(faults);
                 }
                 return Ok(vec![Topology {
-                    name,
-                    tree,
-                    nodes: None,
-                    network: None,
-                    broadcast_bound: None,
                     links,
                     placement: Some(placement),
                     settings,
+                    ..Topology::new(name, tree)
                 }]);
             }
         };

@@ -1,7 +1,9 @@
 //! Trees for `--cluster slurm`: the tasks of this Slurm job, on a star, which is the best tree for
 //! a complete network, or on the `--tree` that was typed. `slurm` reads the environment of the job.
 
-use super::{Topology, TopologyError, tree_of};
+use super::error::TopologyError;
+use super::found::Topology;
+use super::typed::tree_of;
 use crate::site::cluster_file::across_hosts;
 use crate::site::slurm::{Slurm, environment};
 

@@ -1,0 +1,123 @@
+//! The text of a record.
+
+use std::path::Path;
+
+use flitcast_proto::ops::Layout;
+use flitcast_proto::{DeliveryName, PeId};
+
+use super::content::{Record, VERSION};
+use super::versions;
+use crate::files::toml_file::writer::{line, list, optional_line, quoted};
+use crate::options::link_spec::EdgeSpec;
+use crate::options::names::pacing_name;
+use crate::options::order::MessageOrder;
+use crate::options::timeouts;
+use crate::text::deliveries;
+use crate::text::words::names;
+use crate::ways::way::Way;
+
+const HEAD: &str =
+    "# A round that was cut off, and how far it came. `flitcast resume FILE` goes on with it.\n";
+
+impl Record {
+    /// Returns the text of the file.
+    pub fn text(&self) -> String {
+        let Record {
+            way, site, tree, ..
+        } = self;
+        let lasting = Way {
+            operation: way.operation.on_any_network(),
+            ..way.clone()
+        };
+        let undertaking = format!("\"{:016x}\"", self.undertaking);
+        let root = tree.root();
+        let parents = tree.pes().filter_map(|pe| tree.parent(pe));
+        let parents: Vec<u32> = parents.map(|parent| parent.0).collect();
+        let dead_too = format!("of all but {root}, the dead too");
+        let network = site.network.as_ref();
+        let spec = network.and_then(|(spec, _)| Some(quoted(&spec.as_ref()?.to_string())));
+        let nodes = network.map(|(_, nodes)| format!("{nodes:?}"));
+        let pes: Vec<String> = site.pes.iter().map(|name| quoted(name)).collect();
+        let pes = (!pes.is_empty()).then(|| format!("[{}]", names(&pes)));
+        let order = (way.order != MessageOrder::Tail).then(|| quoted(&way.order.to_string()));
+        let packets = way.packets.map(|packets| quoted(&packets.to_string()));
+        let flag = |key, is_set: bool| optional_line(key, is_set.then_some(true), "");
+        let keys = [
+            line("version", VERSION, ""),
+            line("undertaking", undertaking, "as receipts name it"),
+            line("operation", quoted(way.operation.name()), ""),
+            line("algorithm", quoted(lasting.algorithm()), ""),
+            optional_line("sync", way.sync().map(quoted), ""),
+            optional_line("pacing", pacing_name(way.pacing).map(quoted), ""),
+            line("tree", quoted(&site.tree_name), ""),
+            optional_line("root", (root != PeId::ROOT).then_some(root.0), ""),
+            line("parents", format!("{parents:?}"), &dead_too),
+            optional_line("network", spec, ""),
+            optional_line("nodes", nodes, "that P0, P1, .. stand on"),
+            optional_line("cluster", site.cluster.as_deref().map(path), ""),
+            optional_line("pes", pes, "P0, P1, .. there"),
+            optional_line("credentials", site.credentials.as_deref().map(path), ""),
+            optional_line("flit_bytes", way.flit_bytes, ""),
+            optional_line("packets", packets, ""),
+            optional_line("order", order, ""),
+            flag("cover", way.covers),
+            flag("own_links", site.own_links),
+            line("timeouts", quoted(&timeouts::written(&self.timeouts)), ""),
+            line("input", path(&self.input), ""),
+            line("output", path(&self.output), ""),
+            flag("spread", self.spread),
+            flag("replace", self.replace),
+            flag("apart", self.apart),
+        ];
+        [HEAD, &keys.concat(), &self.messages(), &self.tables()].concat()
+    }
+
+    fn messages(&self) -> String {
+        let (operation, tree) = (self.way.operation, &self.tree);
+        let bytes = operation.by_message(tree, &self.bytes);
+        let of = |whose| {
+            line(
+                "bytes",
+                format!("{bytes:?}"),
+                &format!("of the messages of {whose}"),
+            )
+        };
+        let bytes = match operation.layout() {
+            Layout::Pieces => {
+                let rows = bytes.chunks(tree.len()).map(names);
+                list("bytes", rows, "of each PE's messages, for P0, P1, ..")
+            }
+            Layout::Shards => of("P0, P1, ..".to_owned()),
+            _ => of(format!("all but {}", tree.root())),
+        };
+        let delivered = self.delivered.iter();
+        let delivered = delivered.map(|it| operation.delivery_name(tree, *it));
+        let mut delivered: Vec<DeliveryName> = delivered.collect();
+        delivered.sort_unstable();
+        let delivered = line("delivered", deliveries::values(&delivered), "");
+        let versions = self.versions.iter();
+        let versions = versions.map(|version| quoted(&versions::written(version)));
+        let note = "of each message: its number, bytes, state, and digest once delivered";
+        [bytes, delivered, list("versions", versions, note)].concat()
+    }
+
+    fn tables(&self) -> String {
+        let links = self.site.links.iter().enumerate();
+        let links = links.filter_map(|(pe, link)| {
+            let EdgeSpec { down, up } = link.as_ref()?;
+            let [down, up] = [down, up].map(|link| quoted(&link.written()));
+            Some(format!(
+                "\n[[link]] # to its parent\npe = {pe}\ndown = {down}\nup = {up}\n"
+            ))
+        });
+        let dead = self.dead.iter().map(|(PeId(pe), why)| {
+            let why = quoted(why);
+            format!("\n[[dead]]\npe = {pe}\nwhy = {why}\n")
+        });
+        links.chain(dead).collect()
+    }
+}
+
+fn path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}

@@ -1,0 +1,33 @@
+//! The content of a cluster file.
+
+use flitcast_proto::Tree;
+
+use crate::options::link_spec::Links;
+use crate::site::placement::Placement;
+use crate::site::reach::Spanned;
+use crate::site::settings::Settings;
+
+/// The content of a cluster file.
+#[derive(Clone, Debug)]
+pub struct ClusterFile {
+    /// Name of the cluster.
+    pub name: Option<String>,
+    /// Connections between the PEs.
+    pub edges: Edges,
+    /// Places of the PEs, in the order of the file.
+    pub placement: Placement,
+    /// Link settings of certain PEs' edges to their parents; PEs are numbered in the order of the
+    /// file.
+    pub links: Links,
+    /// Settings of the cluster as a whole.
+    pub settings: Settings,
+}
+
+/// Connections between the PEs of a cluster file.
+#[derive(Clone, Debug)]
+pub enum Edges {
+    /// A tree, given by parents.
+    Tree(Tree),
+    /// A connected network whose nodes are the PEs in the order of the file.
+    Network(Spanned),
+}

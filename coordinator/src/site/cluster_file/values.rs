@@ -1,0 +1,144 @@
+//! The values of a cluster file, each with a check of its own.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use flitcast_proto::wire::MAX_LANES;
+
+use crate::files::toml_file::{Field, Table};
+use crate::files::user_file::Spot;
+use crate::options::link_spec::LinkSpec;
+use crate::site::settings::NamedFile;
+use crate::site::ssh::is_destination;
+
+/// Maximum bytes of a name; names are part of every message about a PE, and host names are not
+/// longer.
+const LONGEST_NAME: usize = 255;
+
+/// The value of a key and its position. The value is `None` if it was invalid and a fault was
+/// reported.
+pub struct At<T> {
+    pub spot: Spot,
+    pub said: Option<T>,
+}
+
+impl<T: Clone> At<T> {
+    /// Returns the value, if there is a valid one.
+    pub fn said(at: &Option<At<T>>) -> Option<T> {
+        at.as_ref()?.said.clone()
+    }
+
+    /// Reads a key with `read`; returns `None` if the key is missing.
+    pub fn key(
+        table: &Table<'_, '_>,
+        key: &'static str,
+        read: impl FnOnce(&Field<'_, '_>) -> Option<T>,
+    ) -> Option<At<T>> {
+        let field = table.optional(key)?;
+        Some(At {
+            spot: field.spot(),
+            said: read(&field),
+        })
+    }
+}
+
+/// Reads a name on one line.
+pub fn read_name(field: &Field<'_, '_>) -> Option<String> {
+    let expected = format!("a name in quotes, of at most {LONGEST_NAME} bytes");
+    let is_name =
+        |name: &str| (1..=LONGEST_NAME).contains(&name.len()) && !name.contains(char::is_control);
+    field.text_where(&expected, is_name)
+}
+
+/// Reads an address at which a host can be reached.
+pub fn read_address(field: &Field<'_, '_>) -> Option<IpAddr> {
+    let text = field.value().as_str();
+    let expected = "the IP address of one host, in quotes";
+    match text.filter(|text| is_host_name(text)) {
+        Some(name) => {
+            let hint = format!("{expected} (`getent hosts {name}` prints it)");
+            field.expect(&hint, None)
+        }
+        None => field.expect(expected, text.and_then(host_address)),
+    }
+}
+
+/// Returns whether this could be the name of a host. Names are not resolved: on other hosts the
+/// same name could have another address.
+fn is_host_name(text: &str) -> bool {
+    let is_of_name = |char: char| char.is_ascii_alphanumeric() || "-.".contains(char);
+    text.starts_with(|char: char| char.is_ascii_alphabetic())
+        && text.len() < 64
+        && text.chars().all(is_of_name)
+}
+
+/// Parses the address of one host.
+fn host_address(text: &str) -> Option<IpAddr> {
+    let address = text.parse().ok();
+    address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast())
+}
+
+/// Reads the addresses of a host's network cards.
+pub fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
+    let expected = format!("a list of 2 to {MAX_LANES} addresses, all different");
+    let addresses: Option<Vec<IpAddr>> = field
+        .list_of(&expected)?
+        .map(|one| read_address(&one))
+        .collect();
+    let addresses = addresses?;
+    let distinct: BTreeSet<&IpAddr> = addresses.iter().collect();
+    let is_so = (2..=MAX_LANES).contains(&addresses.len()) && distinct.len() == addresses.len();
+    field.expect(&expected, is_so.then_some(addresses))
+}
+
+/// Reads the addresses of a PE on separate links.
+pub fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(Spot, String, IpAddr)>> {
+    let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
+    let pairs = field.list_of(expected)?.map(|pair| {
+        let words = pair.texts_where(expected, |words| words.len() == 2)?;
+        let address = host_address(&words[1]);
+        Some((
+            pair.spot(),
+            words[0].clone(),
+            pair.expect(expected, address)?,
+        ))
+    });
+    pairs.collect()
+}
+
+/// Reads the words of a command; the first is the program.
+pub fn read_words(field: &Field<'_, '_>) -> Option<Vec<String>> {
+    field.texts_where("a list of words, like [\"nice\", \"-5\"]", |words| {
+        words.first().is_none_or(|first| !first.is_empty())
+            && words.iter().all(|word| !word.contains('\0'))
+    })
+}
+
+pub fn read_path(field: &Field<'_, '_>, expected: &str) -> Option<PathBuf> {
+    // System calls end a path at a zero byte.
+    let is_path = |text: &str| !text.is_empty() && !text.contains('\0');
+    field.text_where(expected, is_path).map(PathBuf::from)
+}
+
+/// Reads the path of a file.
+pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile> {
+    Some(NamedFile {
+        key,
+        path: read_path(field, "a file, in quotes")?,
+        spot: field.spot(),
+    })
+}
+
+/// Reads a link in the format of `--link`.
+pub fn read_link(field: &Field<'_, '_>) -> Option<LinkSpec> {
+    let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
+    let parse = |text: &str| LinkSpec::parse(text).map_err(faults);
+    field.parse_as("a text like \"rate=200mbit,latency=1ms\"", parse)
+}
+
+/// Reads a destination of ssh in a `[[pe]]`.
+pub fn read_destination(field: &Field<'_, '_>) -> Option<String> {
+    let expected = "what ssh is given to reach its host, like \"me@a.example\"";
+    field.text_where(expected, is_destination)
+}

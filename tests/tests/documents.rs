@@ -146,7 +146,8 @@ fn the_table_of_contents_lists_every_page() {
 fn the_index_of_runs_lists_every_run() {
     let index = text_of(&root().join("deploy/runs/README.md"));
     for run in names(&root().join("deploy/runs")) {
-        let is_there = run == "README.md" || index.contains(&format!("| [{run}]({run}/README.md) |"));
+        let is_there =
+            run == "README.md" || index.contains(&format!("| [{run}]({run}/README.md) |"));
         assert!(is_there, "deploy/runs/README.md lacks {run}");
     }
 }

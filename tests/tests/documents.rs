@@ -15,18 +15,28 @@ fn text_of(document: &Path) -> String {
     text.unwrap_or_else(|error| panic!("{}: {error}", document.display()))
 }
 
+/// Returns the names of the pages of the manual, its table of contents included.
+fn pages() -> Vec<String> {
+    let all = names(&root().join("coordinator/docs")).into_iter();
+    all.filter(|name| name.ends_with(".md")).collect()
+}
+
 /// Returns all documents and the pages of the manual.
 fn documents() -> Vec<PathBuf> {
-    let whole = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
+    let whole = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    ];
     let others = [
         "deploy/README.md",
         "deploy/lab/README.md",
+        "deploy/runs/README.md",
         "tests/README.md",
     ];
     let manual = root().join("coordinator/docs");
-    let pages = names(&manual).into_iter();
-    let pages = pages.filter(|name| name.ends_with(".md"));
-    let pages = pages.map(|name| manual.join(name));
+    let pages = pages().into_iter().map(|name| manual.join(name));
     let others = whole
         .into_iter()
         .chain(others)
@@ -114,11 +124,71 @@ fn files_that_are_named_are_there() {
 
 #[test]
 fn documents_stay_short() {
-    for (document, most) in [("README.md", 150), ("ARCHITECTURE.md", 250)] {
+    for (document, most) in [("README.md", 110), ("ARCHITECTURE.md", 250)] {
         let lines = text_of(&root().join(document)).lines().count();
         assert!(
             lines <= most,
             "{document} has {lines} lines, {most} are enough"
         );
     }
+}
+
+#[test]
+fn the_table_of_contents_lists_every_page() {
+    let contents = text_of(&root().join("coordinator/docs/SUMMARY.md"));
+    for page in pages().iter().filter(|page| *page != "SUMMARY.md") {
+        let is_there = contents.contains(&format!("]({page})"));
+        assert!(is_there, "SUMMARY.md lacks {page}");
+    }
+}
+
+#[test]
+fn the_index_of_runs_lists_every_run() {
+    let index = text_of(&root().join("deploy/runs/README.md"));
+    for run in names(&root().join("deploy/runs")) {
+        let is_there =
+            run == "README.md" || index.contains(&format!("| [{run}]({run}/README.md) |"));
+        assert!(is_there, "deploy/runs/README.md lacks {run}");
+    }
+}
+
+/// Adds the texts of all source files below a folder, with string literals on one line.
+fn add_sources(folder: &Path, sources: &mut String) {
+    for name in names(folder) {
+        let path = folder.join(name);
+        if path.is_dir() {
+            add_sources(&path, sources);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = text_of(&path);
+            let mut parts = text.split("\\\n");
+            sources.push_str(parts.next().unwrap_or_default());
+            for part in parts {
+                sources.push_str(part.trim_start());
+            }
+        }
+    }
+}
+
+/// The messages of the page on troubleshooting are those of the program: all parts between the
+/// `..` of a message occur in it.
+#[test]
+fn messages_that_are_explained_exist() {
+    let mut sources = String::new();
+    for part in ["proto/src", "node/src", "coordinator/src"] {
+        add_sources(&root().join(part), &mut sources);
+    }
+    let page = text_of(&root().join("coordinator/docs/troubleshooting.md"));
+    let messages = page.lines().filter_map(|line| line.strip_prefix("| `"));
+    let messages = messages.filter_map(|line| Some(line.split_once("` |")?.0));
+    let mut explained = 0;
+    for message in messages {
+        for part in message.split("..").map(str::trim) {
+            assert!(
+                sources.contains(part),
+                "troubleshooting.md: no message has `{part}`"
+            );
+        }
+        explained += 1;
+    }
+    assert!(explained > 20, "{explained} messages are explained");
 }

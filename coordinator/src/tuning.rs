@@ -202,7 +202,7 @@ pub const ANSWER: Duration = Duration::from_secs(10);
 /// Limit for the measurement of one edge beyond its budget, longer than the PE's own limit.
 pub const PROBE: Duration = Duration::from_secs(30);
 
-/// Least ratio of the elapsed to the predicted time of a round that is reported: less is no surprise.
+/// Least ratio of the elapsed to the predicted time of a round that is reported; smaller ones are normal variation.
 pub const SLOW_RATIO: f64 = 2.0;
 
 /// Least time of a round that is reported as slow: shorter ones are as slow as the machine pauses.

@@ -58,7 +58,7 @@ pub enum NodeError {
     #[error("the coordinator closed the channel")]
     Abandoned,
     /// A message of the coordinator that is not expected now.
-    #[error("the coordinator sent {said} {when}")]
+    #[error("unexpected message of the coordinator, {when}: {said}")]
     Unexpected {
         /// The message.
         said: String,

@@ -174,7 +174,7 @@ fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
 ///
 /// # Errors
 ///
-/// Returns what is wrong with it.
+/// Returns a description of the mismatch.
 fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static str> {
     if !assignment.tree.contains(pe) {
         return Err("to one whom its tree lacks");

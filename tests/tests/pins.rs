@@ -1,4 +1,4 @@
-//! What must not change while code is moved: the output of several hundred command lines that run no
+//! Output that must not change while code is moved: that of several hundred command lines that run no
 //! round (plans of all operations and algorithms, predictions over given links, tables, pictures,
 //! help, errors) and the traces of simulated rounds.
 //!

@@ -24,7 +24,7 @@ use crate::site::guard::GuardFault;
 use crate::site::settings::{Credentials, Settings};
 use crate::site::topology::TopologyError;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES, UnitError};
-use crate::ways::candidates::Unfit;
+use crate::ways::unfit::Unfit;
 
 /// An error in a command line.
 #[derive(Debug, Error)]

@@ -17,5 +17,6 @@ pub use binary::own_hash;
 pub use call::lines;
 pub use copy_plan::CopyPlan;
 pub use fault::{SSH_FAILED, SshFault};
-pub use hosts::{Begun, Hosts, RemoteCommand};
+pub use hosts::{Begun, Hosts};
+pub use script::RemoteCommand;
 pub use serve::serve;

@@ -105,7 +105,7 @@ pub async fn run(
     }
 }
 
-/// Stores the result of a failed run, and completes it by what is known from earlier ones.
+/// Stores the result of a failed run, and completes it from earlier ones.
 fn learn(undertaking: &mut Undertaking, failure: &mut Failure) {
     undertaking.learn(failure);
     let delivered = undertaking.all_delivered();

@@ -6,7 +6,7 @@ use flitcast_proto::ops::Operation;
 use flitcast_proto::{PeId, Tree};
 
 use crate::site::topology::Topology;
-use crate::ways::candidates::Unfit;
+use crate::ways::unfit::Unfit;
 
 /// Number of requests that the windowed gather keeps under way.
 pub const WINDOW: usize = 4;

@@ -5,12 +5,12 @@ use flitcast_proto::ops::{Broadcast, Exchange, Fits, Gossip, OnNetwork, Operatio
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
-use thiserror::Error;
 
 use crate::options::order::MessageOrder;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;
 use crate::ways::baseline::Baseline;
+use crate::ways::unfit::Unfit;
 use crate::ways::way::Way;
 
 /// An algorithm with its pacing, as an entry of the list.
@@ -24,44 +24,6 @@ pub struct Candidate {
     pub pacing: Option<Pacing>,
     /// The baseline, if the entry is one.
     pub baseline: Option<Baseline>,
-}
-
-/// The reason why an algorithm does not support a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unfit {
-    /// The algorithm needs a path.
-    #[error("for paths only, and in {spec} {pe} has {children} children")]
-    NoPath {
-        /// Name of the tree.
-        spec: String,
-        /// A PE with several children.
-        pe: PeId,
-        /// Number of its children.
-        children: usize,
-    },
-    /// The algorithm builds its own tree in a complete network.
-    #[error("for PEs that can all reach each other, which {spec} does not promise")]
-    NotComplete {
-        /// Name of the tree.
-        spec: String,
-    },
-    /// The algorithm builds the trees of a hypercube.
-    #[error("for 2, 4, 8 and so on PEs, and there are {pes}")]
-    NoCube {
-        /// Number of PEs.
-        pes: usize,
-    },
-}
-
-impl Unfit {
-    /// Returns the option to use instead.
-    pub fn instead(&self) -> &'static str {
-        match self {
-            Unfit::NoPath { .. } => "--algorithm certification",
-            Unfit::NotComplete { .. } => "--network complete:N",
-            Unfit::NoCube { .. } => "--algorithm path",
-        }
-    }
 }
 
 fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), Unfit> {

@@ -5,4 +5,5 @@ pub mod broadcast_plans;
 pub mod candidates;
 pub mod plan_limits;
 pub mod tree_plans;
+pub mod unfit;
 pub mod way;

@@ -12,55 +12,13 @@ use bytes::Bytes;
 use flitcast_proto::wire::pb;
 use prost::Message;
 
-use super::error::{PayloadError, shown};
+use super::error::PayloadError;
 use super::extents::Extents;
-
-/// Maximum length of a path and of a link target in bytes: the limit of a system call of Linux is
-/// 4,096 with the NUL. So the path of each entry inside the message can be passed to one.
-pub(super) const PATH_BYTES_MAX: usize = 4095;
+use super::refusal::{PATH_BYTES_MAX, Refusal};
 
 /// Maximum length of an encoded `FileEntry` in bytes: a full path, and either a full target or the
 /// most extents, of up to ten bytes each.
 pub(super) const ENTRY_BYTES_MAX: usize = 16 * 1024;
-
-/// Reason why an entry is refused as a part of a message.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Not a regular file, directory or symlink.
-    #[error("it is {0}; only regular files, directories and symlinks can be sent")]
-    Special(&'static str),
-    /// A symlink where the root of a message should be.
-    #[error("a message cannot be a symlink itself; put what it points to in its place")]
-    RootSymlink,
-    /// A symlink whose target could be outside of the message.
-    #[error(
-        "its target {} is absolute, leaves the message, or has `..` after a name; \
-         only symlinks that stay inside can be sent",
-        shown(.0)
-    )]
-    SymlinkLeaves(PathBuf),
-    /// A path or a link target that is longer than `PATH_BYTES_MAX`.
-    #[error("its path is longer than {PATH_BYTES_MAX} bytes")]
-    PathTooLong,
-    /// A path that is absolute, or has a component that is empty, `.`, `..` or contains a NUL.
-    #[error("its path is not a plain relative one")]
-    PathNotPlain,
-    /// An encoding that is not an entry in this version of the protocol.
-    #[error("the entry is malformed: {0}")]
-    Malformed(&'static str),
-    /// An entry before the message's root.
-    #[error("it comes before the message's root")]
-    BeforeRoot,
-    /// An entry below a root that is a regular file.
-    #[error("the message is a single file, and that has no more entries")]
-    BesideFile,
-    /// An entry whose directory was not sent before, or was followed by an entry outside of it.
-    #[error("its directory does not come before it in the message, with all that is in there")]
-    NoParent,
-    /// A path that occurs twice.
-    #[error("it is in the message twice")]
-    Duplicate,
-}
 
 /// An entry of a message: a regular file, a directory or a symlink.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use flitcast_proto::{MessageId, PeId};
 use rustix::io::Errno;
 
-use crate::system::lent;
-
-use super::entry::Refusal;
 use super::others::Others;
+use super::refusal::{Refusal, shown};
 use crate::system::process::file_size_limit;
 
 /// Error on the files of a message.
@@ -226,15 +224,6 @@ fn advice(error: &io::Error) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// Returns a path in backticks, escaped: names come from other hosts and are shown on terminals.
-pub(super) fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() {
-        return "the message's root".to_owned();
-    }
-    let quoted = format!("{:?}", lent::as_named(path));
-    format!("`{}`", &quoted[1..quoted.len() - 1])
 }
 
 #[cfg(test)]

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::error::{PayloadError, shown};
+use super::error::PayloadError;
 use super::hidden::{HiddenName, heads_name, partial_name, pe_of, record_name};
 use super::receipt::{Receipt, Standing};
+use super::refusal::shown;
 use super::removal::remove;
 use crate::system::lock::{Lock, try_lock};
 

@@ -31,6 +31,7 @@ mod others;
 mod outgoing;
 mod pack;
 mod receipt;
+mod refusal;
 mod removal;
 mod scan;
 mod staging;
@@ -41,7 +42,7 @@ mod unpack;
 mod version;
 
 pub use content::Content;
-pub use entry::{Entry, Refusal};
+pub use entry::Entry;
 pub use error::PayloadError;
 pub use folders::create_durable;
 pub use gauge::{file_system, measure_files};
@@ -58,6 +59,7 @@ pub use others::Others;
 pub use outgoing::Outgoing;
 pub use pack::Packer;
 pub use receipt::{Receipt, Standing};
+pub use refusal::Refusal;
 pub use removal::remove;
 pub use stream::{
     FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, destination, output_fault,

@@ -15,11 +15,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::content::Content;
 use super::cursor::{Cursor, DirectoryNames};
-use super::entry::{Entry, EntryKind, Mtime, Refusal};
+use super::entry::{Entry, EntryKind, Mtime};
 use super::error::PayloadError;
 use super::extents::Extents;
 use super::hidden::HiddenName;
 use super::inode::Inode;
+use super::refusal::Refusal;
 
 /// An entry of a message to be sent.
 #[derive(Debug)]

@@ -225,7 +225,7 @@ impl Staging {
         if !is_free(&aside)? {
             return Err(io::Error::other(format!(
                 "{} is in the way",
-                super::error::shown(&aside)
+                super::refusal::shown(&aside)
             )));
         }
         fs::rename(&self.destination, &aside)?;

@@ -9,7 +9,7 @@ use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryName, PeId};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::entry::PATH_BYTES_MAX;
+use super::refusal::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
 use super::{Outgoing, Packer, PayloadError, Target, Unpacker, create_durable};

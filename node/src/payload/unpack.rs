@@ -23,9 +23,10 @@ use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::cursor::Cursor;
-use super::entry::{ENTRY_BYTES_MAX, Entry, EntryKind, Mtime, Refusal};
+use super::entry::{ENTRY_BYTES_MAX, Entry, EntryKind, Mtime};
 use super::error::PayloadError;
 use super::holes::NewFile;
+use super::refusal::Refusal;
 use super::staging::{Staging, sync_directory};
 use super::target::Target;
 use crate::pulse::Pulse;

@@ -126,14 +126,6 @@ impl Arena {
             Arena::Complete(_) => 1,
         }
     }
-
-    /// Returns all PEs that a packet passes, ends included.
-    pub fn path(&self, packet: &super::steps::Packet) -> Vec<PeId> {
-        match self {
-            Arena::Grid(grid) => grid.path(packet.from, packet.axis, packet.hops),
-            Arena::Complete(_) => vec![packet.from, packet.to],
-        }
-    }
 }
 
 /// Writes `array of 9` or `4x6 torus` for errors.
@@ -192,7 +184,7 @@ impl Grid {
         pe - place * stride + other * stride
     }
 
-    fn path(&self, from: PeId, axis: usize, hops: i64) -> Vec<PeId> {
+    pub(super) fn path(&self, from: PeId, axis: usize, hops: i64) -> Vec<PeId> {
         let way = hops.signum();
         let at = |hop: i64| PeId(self.along(from.index(), axis, way * hop) as u32);
         (0..=hops.abs()).map(at).collect()

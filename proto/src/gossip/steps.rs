@@ -22,6 +22,16 @@ pub struct Packet {
     pub flits: Flits,
 }
 
+impl Packet {
+    /// Returns all PEs that the packet passes, ends included.
+    pub fn path(&self, arena: &Arena) -> Vec<PeId> {
+        match arena {
+            Arena::Grid(grid) => grid.path(self.from, self.axis, self.hops),
+            Arena::Complete(_) => vec![self.from, self.to],
+        }
+    }
+}
+
 /// The packets that cross at once, at least one, each directed edge at most once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {

@@ -369,7 +369,7 @@ fn check(gossip: &Gossip) {
     for step in gossip.steps() {
         let mut edges = std::collections::BTreeSet::new();
         for packet in &step.packets {
-            for edge in gossip.arena.path(packet).windows(2) {
+            for edge in packet.path(&gossip.arena).windows(2) {
                 assert!(edges.insert([edge[0], edge[1]]), "{edge:?} twice");
             }
             let missing = packet.flits.minus(&held[packet.class][packet.from.index()]);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::operation::{Direction, Operation};
 use super::parts::bytes_of_parts;
-use super::table::{Direction, Operation};
 use crate::items::{Leg, Message};
 use crate::schedule::flits_of;
 use crate::schedule::pace::{Pace, Pacing, Timing};

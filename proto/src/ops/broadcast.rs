@@ -7,25 +7,13 @@ use super::brief::Brief;
 use super::broadcast_plan::{self, least_steps};
 use super::listed::Listed;
 use super::messages::TO_OTHERS;
+use super::operation::{AllPorts, Direction, Fits, Layout, Word};
 use super::role::{Place, Role};
-use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, no_legs, no_peers};
+use super::spec::{Entry, no_legs, no_peers};
 use crate::items::{Leg, Message, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
-
-/// The algorithms for a broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Broadcast {
-    /// Flit after flit, each as the token goes.
-    Rounds,
-    /// In each step to the child that is most behind.
-    Urgent,
-    /// The whole message to one child after the other, as simple relays do.
-    ChildByChild,
-    /// Over the trees of a hypercube on a complete network.
-    Hypercube,
-}
 
 /// Flit after flit, each first to the children with the most PEs below them.
 pub(super) const ROUNDS: Entry = Entry {
@@ -179,7 +167,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use super::super::Operation;
+    use super::super::{Broadcast, Operation};
     use super::*;
     use crate::seeded::SplitMix64;
     use crate::sim;

@@ -5,8 +5,9 @@
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::{self, least_steps_of_complete};
 use super::messages::{Messages, TO_OTHERS};
+use super::operation::Fits;
 use super::parts::even_flits;
-use super::table::{Entry, Fits};
+use super::spec::Entry;
 use crate::items::{Leg, Packing};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;

@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 use smallvec::smallvec;
 
 use super::brief::Brief;
-use super::certification_plan::plan;
+use super::certification_plan::{plan, sync_of};
 use super::messages::TO_ROOT;
+use super::operation::{AllPorts, Direction, Fits, Layout, Word};
 use super::orders::Orders;
 use super::role::{Place, Role};
-use super::table::{
-    AllPorts, Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers,
-};
+use super::spec::{Entry, by_id, no_legs, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::{gather_steps, gather_steps_beside_control};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -82,14 +81,6 @@ pub(super) const MULTI_PORT: Entry = Entry {
     plan: None,
     ..PARALLEL
 };
-
-/// Returns the synchronisation of an algorithm of this file.
-pub(super) fn sync_of(operation: Operation) -> Sync {
-    match operation {
-        Operation::Certification(sync) => sync,
-        other => unreachable!("{other:?} is no certification"),
-    }
-}
 
 /// A child and its certificate.
 #[derive(Debug)]

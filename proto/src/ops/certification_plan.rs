@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use super::brief::Brief;
-use super::certification::sync_of;
-use super::plan::{ControlPlan, Plan, finish, gathered};
-use super::table::Operation;
+use super::operation::Operation;
+use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::Control;
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::pace::{Pace, Pacing, Passage, Timing};
 use crate::{PeId, Tree};
+
+/// Returns the synchronisation of a certification.
+pub(super) fn sync_of(operation: Operation) -> Sync {
+    match operation {
+        Operation::Certification(sync) => sync,
+        other => unreachable!("{other:?} is no certification"),
+    }
+}
 
 /// Computes when all messages and control items cross.
 pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {

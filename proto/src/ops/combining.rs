@@ -7,8 +7,9 @@ use smallvec::smallvec;
 
 use super::brief::Brief;
 use super::messages::{FROM_ROOT, TO_ROOT};
+use super::operation::{AllPorts, Direction, Fits, Layout, Word};
 use super::role::{Place, Role};
-use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, by_id, no_legs, no_peers};
+use super::spec::{Entry, by_id, no_legs, no_peers};
 use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::Timing;

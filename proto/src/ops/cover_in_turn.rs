@@ -8,7 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cover_plan::finish;
-use super::plan::{MessagePlan, legs_of};
+use super::listed::legs_of;
+use super::steps::MessagePlan;
 use super::timetable::Timetable;
 use crate::network::cover::Cover;
 use crate::{PeId, Tree};

@@ -5,7 +5,9 @@
 //! farthest destination first over each port, so it never waits and no two trees meet. The flits of
 //! a split message are numbered by tree.
 
-use super::plan::{ControlPlan, MessagePlan, legs_of, plan_scatter_by_branch};
+use super::listed::legs_of;
+use super::scatter::plan_scatter_by_branch;
+use super::steps::{ControlPlan, MessagePlan};
 use super::timetable::Timetable;
 use crate::items::{Control, Leg, Packing};
 use crate::network::cover::Cover;

@@ -1,8 +1,8 @@
 //! The messages of an operation on a tree: their addresses, parts, lengths and deliveries.
 
-use super::gossip::Gossip;
+use super::operation::Gossip;
+use super::operation::Operation;
 use super::parts::even_flits;
-use super::table::Operation;
 use crate::items::Address;
 use crate::{DeliveryId, DeliveryName, MessageId, PeId, Tree};
 

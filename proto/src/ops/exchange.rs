@@ -3,27 +3,15 @@
 use super::blocks;
 use super::listed::Listed;
 use super::messages::EACH_TO_EACH;
+use super::operation::{AllPorts, Direction, Fits, Layout, Word};
 use super::present::Present;
-use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, by_id, everybody, no_peers};
+use super::spec::{Entry, by_id, everybody, no_peers};
 use super::timetable::Timetable;
 use super::{exchange_hosts, exchange_plan};
 use crate::items::{Leg, Packing};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
-
-/// The algorithms for a total exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Exchange {
-    /// Rounds of pairs with split messages, optimal at the busiest port.
-    Rounds,
-    /// In round k, each PE sends to the PE with a number greater by k.
-    Shifts,
-    /// Over the edges of the tree only.
-    Tree,
-    /// All messages at the same time, in an order that the network decides.
-    AtOnce,
-}
 
 /// Rounds of pairs in a complete network.
 pub(super) const ROUNDS: Entry = Entry {

@@ -1,32 +1,18 @@
 //! Gossip: each PE has one message for all other PEs, and all PEs follow a static schedule.
 
 use super::blocks;
-use super::gossip_on_network::OnNetwork;
+use super::gossip_on_network::MOST_PARTS;
 use super::gossip_plan::{self, Order};
 use super::listed::Listed;
-use super::messages::EACH_TO_OTHERS;
+use super::messages::{EACH_TO_OTHERS, Messages};
+use super::operation::{AllPorts, Direction, Fits, Layout, Word};
 use super::present::Present;
-use super::table::{AllPorts, Direction, Entry, Fits, Layout, Word, everybody, no_peers};
+use super::spec::{Entry, everybody, no_peers};
 use super::timetable::Timetable;
 use crate::items::{Leg, Packing};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
-
-/// The algorithms for a gossip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Gossip {
-    /// Over the edges of the tree.
-    Flood,
-    /// In a ring of all PEs: each PE forwards to the next PE what the previous one sent.
-    Circulate,
-    /// In step k each PE sends all that it has to the PE with a number less by 2^k (Bruck et al.).
-    Dissemination,
-    /// Each PE sends its own message to all others, one after the other.
-    Direct,
-    /// With an algorithm for a network; PEs do not receive either of them.
-    OnNetwork(Option<OnNetwork>),
-}
 
 /// Over the edges of the tree, by the better of two orders.
 pub(super) const FLOOD: Entry = Entry {
@@ -68,6 +54,21 @@ pub(super) const CIRCULATE: Entry = Entry {
     legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| circulate(flits)),
     bound: |_, flits| least_steps(flits),
     ..FLOOD
+};
+
+/// For an unspecified network, or with absent PEs: a ring of all PEs.
+pub(super) const ON_NETWORK: Entry = Entry {
+    algorithm: "on-network",
+    ways: &[],
+    code: 20,
+    all_ports: AllPorts::WithOwnLinks,
+    messages: Messages {
+        // Only the coordinator has the algorithm.
+        parts: |_| MOST_PARTS,
+        ..EACH_TO_OTHERS
+    },
+    peers: everybody,
+    ..CIRCULATE
 };
 
 /// In the smallest possible number of rounds.

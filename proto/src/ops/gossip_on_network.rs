@@ -14,10 +14,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Mutex;
 
-use super::gossip;
 use super::in_order::{Crossing, in_order};
-use super::messages::{EACH_TO_OTHERS, Messages};
-use super::table::{AllPorts, Entry, everybody};
 use super::timetable::Timetable;
 use crate::gossip::{Algorithm, Arena, Gossip, Unfit, share};
 use crate::items::Leg;
@@ -34,23 +31,8 @@ pub struct OnNetwork {
     name: &'static str,
 }
 
-/// For an unspecified network, or with absent PEs: a ring of all PEs.
-pub(super) const ON_NETWORK: Entry = Entry {
-    algorithm: "on-network",
-    ways: &[],
-    code: 20,
-    all_ports: AllPorts::WithOwnLinks,
-    messages: Messages {
-        // Only the coordinator has the algorithm.
-        parts: |_| MOST_PARTS,
-        ..EACH_TO_OTHERS
-    },
-    peers: everybody,
-    ..gossip::CIRCULATE
-};
-
 /// Maximum number of parts of a block.
-const MOST_PARTS: usize = 64;
+pub(super) const MOST_PARTS: usize = 64;
 
 impl OnNetwork {
     /// Creates a gossip on this network by this algorithm. Each pair is stored once until the

@@ -9,7 +9,7 @@
 //! Sekanina; the emulation is paper 004's algorithm A4 without its stops. All else is new.
 
 use super::arcs::Arcs;
-use super::plan::plan_scatter_by_branch;
+use super::scatter::plan_scatter_by_branch;
 use super::timetable::Timetable;
 use crate::items::{Leg, Packing};
 use crate::{PeId, Tree};

@@ -26,10 +26,11 @@ use super::brief::Brief;
 use super::calls::{Calls, take_one};
 use super::intake::{Intake, Open, Take};
 use super::messages::FROM_ROOT;
-use super::plan::MessagePlan;
+use super::operation::{AllPorts, Direction, Fits, Layout, Word};
 use super::role::{Place, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
-use super::table::{self, AllPorts, Direction, Fits, Layout, Word, no_peers};
+use super::spec::{Entry, no_peers};
+use super::steps::MessagePlan;
 use crate::items::{Control, Leg, Message, Packing, Route, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
@@ -40,7 +41,7 @@ use crate::{MessageId, PeId, Time, Tree};
 const SHORT_BYTES: u64 = 4 << 10;
 
 /// Scatter by a static schedule.
-pub(super) const SCATTER: table::Entry = table::Entry {
+pub(super) const SCATTER: Entry = Entry {
     name: "scatter",
     algorithm: "listed",
     sync: None,

@@ -42,6 +42,7 @@ mod intake;
 mod linear;
 mod listed;
 mod messages;
+mod operation;
 mod orders;
 pub mod parts;
 mod pe;
@@ -52,17 +53,18 @@ mod receipts;
 mod role;
 mod scatter;
 mod shoulder_tap;
+mod spec;
+mod steps;
 mod table;
 pub mod timetable;
 mod upper_bound;
 
 pub use brief::{Brief, GATHERED_BYTES, LOOKS};
-pub use broadcast::{Broadcast, MOST_BLOCKS};
-pub use exchange::Exchange;
-pub use gossip::Gossip;
+pub use broadcast::MOST_BLOCKS;
 pub use gossip_on_network::OnNetwork;
+pub use operation::{Broadcast, Direction, Exchange, Fits, Gossip, Layout, Operation, Word};
 pub use pe::Pe;
-pub use table::{Direction, Fits, Layout, Operation, Word};
+
 pub use upper_bound::UpperBound;
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::brief::Brief;
+use super::operation::Operation;
 use super::receipts::Receipts;
 use super::role::{Place, Role};
-use super::table::Operation;
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::{MessageId, PeId, Time, Tree};
 

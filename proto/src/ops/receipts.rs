@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 
 use super::brief::Brief;
+use super::operation::Direction;
 use super::role::Place;
-use super::table::Direction;
 use crate::PeId;
 
 #[derive(Debug)]

@@ -8,9 +8,10 @@ use smallvec::smallvec;
 
 use super::brief::Brief;
 use super::messages::FROM_ROOT;
-use super::plan::{MessagePlan, Plan, finish};
+use super::operation::{AllPorts, Direction, Fits, Layout, Operation, Word};
 use super::role::{Place, Role};
-use super::table::{AllPorts, Direction, Entry, Fits, Layout, Operation, Word, no_legs, no_peers};
+use super::spec::{Entry, no_legs, no_peers};
+use super::steps::{MessagePlan, Plan, finish};
 use crate::items::{Message, Packing, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;

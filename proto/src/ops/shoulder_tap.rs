@@ -7,11 +7,10 @@ use smallvec::smallvec;
 
 use super::brief::Brief;
 use super::messages::TO_ROOT;
-use super::plan::{ControlPlan, Plan, finish, gathered};
+use super::operation::{AllPorts, Direction, Fits, Layout, Operation, Word};
 use super::role::{Place, Role};
-use super::table::{
-    AllPorts, Direction, Entry, Fits, Layout, Operation, Word, by_id, no_legs, no_peers,
-};
+use super::spec::{Entry, by_id, no_legs, no_peers};
+use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::{Pace, Pacing, Timing};

@@ -1,168 +1,18 @@
 //! The table of algorithms: one entry each, the only place with the properties that other code
 //! uses.
 
-use std::sync::Arc;
-
-use super::brief::Brief;
-use super::broadcast::Broadcast;
-use super::exchange::Exchange;
-use super::gossip::Gossip;
-use super::messages::Messages;
-use super::plan::Plan;
-use super::role::{Place, Role};
+use super::operation::{
+    AllPorts, Broadcast, Direction, Exchange, Fits, Gossip, Layout, Operation, Word,
+};
+use super::spec::Entry;
 use super::{
-    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, gossip_on_network,
-    linear, listed, scatter, shoulder_tap,
+    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, linear, listed,
+    scatter, shoulder_tap,
 };
 use crate::items::Leg;
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
-use crate::{MessageId, PeId, Tree};
-
-/// The operation of a round and the algorithm for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
-    /// Scatter, farthest destination first.
-    Scatter,
-    /// Gather by Shoulder-Tap; the tree must be a path.
-    ShoulderTap,
-    /// Gather by Transmission-Certification.
-    Certification(Sync),
-    /// Baseline: gather on a star. The root asks one PE after the other, with at most `window`
-    /// requests pending.
-    LinearGather {
-        /// At least 1.
-        window: u32,
-    },
-    /// Baseline: gather in which each PE holds all messages of its subtree before it forwards them.
-    CombiningGather,
-    /// Baseline: scatter in which each PE holds all messages for its subtree before it forwards
-    /// them.
-    CombiningScatter,
-    /// Scatter, farthest destination first, by a static schedule.
-    ListedScatter,
-    /// Broadcast: the root has one message for all other PEs.
-    Broadcast(Broadcast),
-    /// Gossip by a static schedule: each PE has one message for all other PEs.
-    Gossip(Gossip),
-    /// Total exchange by a static schedule: each PE has one message for each other PE.
-    Exchange(Exchange),
-}
-
-/// The trees on which an algorithm works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fits {
-    /// All trees.
-    Trees,
-    /// Paths: no PE has two children.
-    Paths,
-    /// Stars: all PEs but the root are children of the root.
-    Stars,
-    /// All trees; the PEs also connect to each other outside the tree.
-    Complete,
-    /// Trees of 2, 4, 8 and so on PEs without absent PEs; the PEs also connect outside the tree.
-    Cubes,
-}
-
-/// Number of ports of a PE: one in each direction, or one for each neighbour. All PEs of a static
-/// schedule use them, and P0 alone in a scatter or a gather.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AllPorts {
-    /// One port in each direction.
-    Never,
-    /// A port for each neighbour if each neighbour has a separate link.
-    WithOwnLinks,
-    /// A port for each neighbour in any case.
-    Always,
-}
-
-/// The event that permits a source to start sending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// The trigger of the round; the root is the source.
-    Trigger,
-    /// The token, as in common implementations.
-    Token,
-    /// A time that the coordinator sets, the same for all PEs: all are sources.
-    Clock,
-    /// An order or a wakeup call for this source.
-    Order,
-}
-
-/// The direction of messages. Receipts go the opposite way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the root. A PE sends its parent a receipt when its whole subtree has its messages.
-    Down,
-    /// To the root, which sends a receipt to each source whose message it has.
-    Up,
-    /// Between any two PEs. A PE sends its parent a receipt when its whole subtree has its
-    /// messages.
-    Across,
-}
-
-/// The layout of the files of messages in an input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// The root's input has an entry for each destination.
-    ByDestination,
-    /// Each PE's input has an entry that is its message.
-    BySource,
-    /// The root's input is the message.
-    Whole,
-    /// Each PE's input has an entry that is its message for all other PEs.
-    Shards,
-    /// Each PE's input has a folder with an entry for each destination.
-    Pieces,
-}
-
-impl Layout {
-    /// Returns whether a PE with a separate input needs no entry with its name there.
-    pub fn can_be_apart(self) -> bool {
-        match self {
-            Layout::ByDestination | Layout::BySource => false,
-            Layout::Whole | Layout::Shards | Layout::Pieces => true,
-        }
-    }
-}
-
-/// Computes the lock-step schedule; message lengths are in flits.
-type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
-
-/// The properties of an algorithm; methods of [`Operation`] return most of them.
-pub(super) struct Entry {
-    pub name: &'static str,
-    pub algorithm: &'static str,
-    pub sync: Option<&'static str>,
-    /// Names of the methods that users may choose or compare, each with its pacing if it has one.
-    /// Empty if users cannot choose the algorithm, or only on a baseline's tree.
-    pub ways: &'static [(&'static str, Option<Pacing>)],
-    pub code: i32,
-    pub fits: Fits,
-    pub gives_orders: bool,
-    pub begins_on: Word,
-    pub has_control_ports: bool,
-    pub is_duplex: bool,
-    /// Whether PEs use the links to all neighbours at the same time.
-    pub all_ports: AllPorts,
-    /// The PEs to which a PE connects outside the tree. May contain the PE itself, tree neighbours
-    /// and absent PEs, which [`Operation::peers`] removes.
-    pub peers: fn(&Tree, PeId) -> Vec<PeId>,
-    pub direction: Direction,
-    pub messages: Messages,
-    pub layout: Layout,
-    /// The nonnull messages, those of each source in sending order. Lengths are by delivery.
-    pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
-    /// All crossings of the static schedule by first step; empty without one. Lengths are by
-    /// delivery.
-    pub legs: fn(&Tree, &[u64], &Timing) -> Vec<Leg>,
-    /// Computes the lock-step schedule without simulation, if that is possible.
-    pub plan: Option<Planner>,
-    /// Lower bound on the steps of any algorithm for the operation. Lengths are in flits.
-    pub bound: fn(&Tree, &[u64]) -> u64,
-    /// Creates the state machine of a PE.
-    pub role: fn(&Place, Brief) -> Box<dyn Role>,
-}
+use crate::{PeId, Tree};
 
 impl Operation {
     /// All algorithms, with the least value of their parameters.
@@ -212,7 +62,7 @@ impl Operation {
             Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
             Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
             Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,
-            Operation::Gossip(Gossip::OnNetwork(_)) => &gossip_on_network::ON_NETWORK,
+            Operation::Gossip(Gossip::OnNetwork(_)) => &gossip::ON_NETWORK,
             Operation::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
             Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
             Operation::Exchange(Exchange::Tree) => &exchange::TREE,
@@ -407,39 +257,4 @@ impl Operation {
             _ => (self.entry().legs)(tree, bytes, timing),
         }
     }
-}
-
-impl Fits {
-    /// Returns whether a tree is of this kind.
-    pub fn holds(self, tree: &Tree) -> bool {
-        match self {
-            Fits::Trees | Fits::Complete => true,
-            Fits::Paths => tree.is_path(),
-            Fits::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
-            Fits::Cubes => tree.len().is_power_of_two() && tree.count() == tree.len(),
-        }
-    }
-}
-
-/// Returns the nonnull messages by id, for algorithms in which each source has one message.
-pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
-    let ids = (0..).map(MessageId).zip(bytes);
-    ids.filter(|(_, bytes)| **bytes > 0)
-        .map(|(id, _)| id)
-        .collect()
-}
-
-/// Returns all other PEs.
-pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
-    tree.pes().filter(|other| *other != pe).collect()
-}
-
-/// Returns no PE.
-pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
-    Vec::new()
-}
-
-/// Returns no static schedule.
-pub(super) fn no_legs(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<Leg> {
-    Vec::new()
 }

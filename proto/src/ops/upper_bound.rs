@@ -13,8 +13,8 @@
 //! a longer wait, so P0 has the last one at most M - 1 steps later. This holds for any order of the
 //! streams.
 
-use super::plan::Plan;
-use super::table::Operation;
+use super::operation::Operation;
+use super::steps::Plan;
 use crate::schedule::certification::Sync;
 use crate::{PeId, Tree};
 

@@ -12,7 +12,8 @@ use crate::options::args::TransferArgs;
 use crate::options::format::Format;
 use crate::site::guard::Guard;
 use crate::tuning::USUAL_FLIT_BYTES;
-use crate::ways::candidates::{self, Candidate, Unfit};
+use crate::ways::candidates::{self, Candidate};
+use crate::ways::unfit::Unfit;
 
 /// A fault of the command line of a bench.
 #[derive(Debug, Error)]

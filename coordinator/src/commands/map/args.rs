@@ -85,7 +85,7 @@ pub struct MapArgs {
     command: Vec<OsString>,
 }
 
-/// What happens after a fault, and when one is assumed.
+/// The behaviour after a fault, and the time limits after which a fault is assumed.
 #[derive(Clone, Debug, Args)]
 struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and

@@ -244,7 +244,7 @@ const FORMATS: Formats = Formats(&[
     (Format::Svg, "The space-time diagram"),
 ]);
 
-/// What the summary of a plan omits.
+/// The parts of a plan that its summary omits.
 const SUMMARY_HELP: &str =
     "Omit the messages and control items: print only the figures of the whole";
 

@@ -142,7 +142,7 @@ impl GossipPlan<'_> {
                 ])
             });
             JsonPacket {
-                path: arena.path(packet).iter().map(|pe| pe.0).collect(),
+                path: packet.path(arena).iter().map(|pe| pe.0).collect(),
                 pieces: pieces.collect(),
             }
         };

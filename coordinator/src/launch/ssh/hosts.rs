@@ -2,7 +2,6 @@
 //! one copy, however many PEs it has.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use super::binary::Binary;
 use super::call::{Call, Word};
 use super::copy_plan::{CopyPlan, CopySource};
 use super::fault::{NotTaken, SshFault, SshStep};
-use super::script::{self, TAKING_S};
+use super::script::{self, RemoteCommand, TAKING_S};
 use crate::site::ssh::Ssh;
 
 /// Maximum number of simultaneous calls: each is a local process whose cryptography takes about 10
@@ -38,18 +37,6 @@ const TAKERS: usize = 4;
 /// Time limit of a call in which a host copies the program from another; the script's own limit is
 /// shorter.
 const TAKE: Duration = Duration::from_secs(CALL.as_secs() + TAKING_S as u64 + 10);
-
-/// The command to run on a host.
-pub struct RemoteCommand {
-    /// Words before the program.
-    pub prefix: Vec<OsString>,
-    /// Arguments of the program.
-    pub arguments: Vec<OsString>,
-    /// Data for its standard input.
-    pub input: Vec<u8>,
-    /// Whether its standard input stays open after the data while the caller wants it to run.
-    pub leashed: bool,
-}
 
 /// A program that was started on a host.
 pub struct Begun {

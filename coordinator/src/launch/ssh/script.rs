@@ -1,13 +1,24 @@
 //! Scripts for the `sh` of a host. They are sent over standard input: the login shell sees the same
 //! command for all scripts, and all login shells interpret it the same way.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
-use super::hosts::RemoteCommand;
 use crate::site::ssh::Ssh;
+
+/// The command to run on a host.
+pub struct RemoteCommand {
+    /// Words before the program.
+    pub prefix: Vec<OsString>,
+    /// Arguments of the program.
+    pub arguments: Vec<OsString>,
+    /// Data for its standard input.
+    pub input: Vec<u8>,
+    /// Whether its standard input stays open after the data while the caller wants it to run.
+    pub leashed: bool,
+}
 
 /// Line on stderr after which all output on stderr is the program's; a login shell may have printed
 /// before.

@@ -1,4 +1,4 @@
-//! The values of a cluster file, each with a check of its own.
+//! The values of a cluster file, each with its check.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

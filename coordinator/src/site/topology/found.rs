@@ -1,4 +1,4 @@
-//! A tree to work on, with what is known of its network and of its places.
+//! A tree to work on, with its network and its places, as far as they were given.
 
 use std::sync::Arc;
 

@@ -1,5 +1,10 @@
 //! The parts of protobuf messages that several control messages have.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
 use prost::Message as _;
 
 use super::footprint;
@@ -45,4 +50,14 @@ pub(super) fn parse_link(link: Option<pb::Link>) -> Result<Link, WireError> {
         true => Ok(link),
         false => Err(WireError::malformed("a link with nonsense numbers")),
     }
+}
+
+/// Returns the bytes of a path.
+pub(super) fn path_bytes(path: &Path) -> Bytes {
+    Bytes::copy_from_slice(path.as_os_str().as_bytes())
+}
+
+/// Returns the path with these bytes.
+pub(super) fn parse_path(bytes: Bytes) -> PathBuf {
+    OsString::from_vec(bytes.into()).into()
 }

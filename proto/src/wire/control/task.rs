@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 
-use super::codec::missing;
-use super::to_pe::{parse_path, path_bytes};
+use super::codec::{missing, parse_path, path_bytes};
 use crate::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN, WireError, pb};
 
 /// A command, and the folder that it works on.

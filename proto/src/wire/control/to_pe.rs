@@ -1,15 +1,11 @@
 //! Messages from the coordinator, to and from protobuf.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use prost::Message as _;
 
 use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
-use super::codec::{decode, missing, parse_link, put_link};
+use super::codec::{decode, missing, parse_link, parse_path, path_bytes, put_link};
 use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
 use super::{Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
@@ -138,14 +134,6 @@ impl ToPe {
             _ => return Err(WireError::malformed("a PE's message from the coordinator")),
         })
     }
-}
-
-pub(super) fn path_bytes(path: &Path) -> Bytes {
-    Bytes::copy_from_slice(path.as_os_str().as_bytes())
-}
-
-pub(super) fn parse_path(bytes: Bytes) -> PathBuf {
-    OsString::from_vec(bytes.into()).into()
 }
 
 fn put_assignment(assignment: Assignment) -> pb::Assignment {

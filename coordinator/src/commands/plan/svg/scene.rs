@@ -19,7 +19,7 @@ pub struct Scene<'a> {
     pub drawing: Drawing<'a>,
 }
 
-/// What crosses the edges.
+/// The flits and control items that cross the edges.
 pub enum Drawing<'a> {
     /// Messages between P0 and each PE that do not wait on their way, and control items.
     Messages(&'a Plan),

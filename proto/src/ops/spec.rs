@@ -1,0 +1,73 @@
+//! The properties of an algorithm, and values that several algorithms have in common.
+
+use std::sync::Arc;
+
+use super::brief::Brief;
+use super::messages::Messages;
+use super::operation::{AllPorts, Direction, Fits, Layout, Operation, Word};
+use super::role::{Place, Role};
+use super::steps::Plan;
+use crate::items::Leg;
+use crate::schedule::pace::{Pacing, Timing};
+use crate::{MessageId, PeId, Tree};
+
+/// Computes the lock-step schedule; message lengths are in flits.
+type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
+
+/// The properties of an algorithm; methods of [`Operation`] return most of them.
+pub(super) struct Entry {
+    pub name: &'static str,
+    pub algorithm: &'static str,
+    pub sync: Option<&'static str>,
+    /// Names of the methods that users may choose or compare, each with its pacing if it has one.
+    /// Empty if users cannot choose the algorithm, or only on a baseline's tree.
+    pub ways: &'static [(&'static str, Option<Pacing>)],
+    pub code: i32,
+    pub fits: Fits,
+    pub gives_orders: bool,
+    pub begins_on: Word,
+    pub has_control_ports: bool,
+    pub is_duplex: bool,
+    /// Whether PEs use the links to all neighbours at the same time.
+    pub all_ports: AllPorts,
+    /// The PEs to which a PE connects outside the tree. May contain the PE itself, tree neighbours
+    /// and absent PEs, which [`Operation::peers`] removes.
+    pub peers: fn(&Tree, PeId) -> Vec<PeId>,
+    pub direction: Direction,
+    pub messages: Messages,
+    pub layout: Layout,
+    /// The nonnull messages, those of each source in sending order. Lengths are by delivery.
+    pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
+    /// All crossings of the static schedule by first step; empty without one. Lengths are by
+    /// delivery.
+    pub legs: fn(&Tree, &[u64], &Timing) -> Vec<Leg>,
+    /// Computes the lock-step schedule without simulation, if that is possible.
+    pub plan: Option<Planner>,
+    /// Lower bound on the steps of any algorithm for the operation. Lengths are in flits.
+    pub bound: fn(&Tree, &[u64]) -> u64,
+    /// Creates the state machine of a PE.
+    pub role: fn(&Place, Brief) -> Box<dyn Role>,
+}
+
+/// Returns the nonnull messages by id, for algorithms in which each source has one message.
+pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
+    let ids = (0..).map(MessageId).zip(bytes);
+    ids.filter(|(_, bytes)| **bytes > 0)
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Returns all other PEs.
+pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
+    tree.pes().filter(|other| *other != pe).collect()
+}
+
+/// Returns no PE.
+pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
+    Vec::new()
+}
+
+/// Returns no static schedule.
+pub(super) fn no_legs(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<Leg> {
+    Vec::new()
+}

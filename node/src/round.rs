@@ -146,8 +146,7 @@ pub async fn play<I: RoundIo>(
     let mut now = io.now();
     loop {
         let action = round.poll(now);
-        tracing::trace!(?action);
-        tell_begin(&action);
+        log(&action);
         match action {
             Action::SendControl { to, item } => {
                 let round = round.id();
@@ -181,8 +180,9 @@ pub async fn play<I: RoundIo>(
                 later_from,
                 ..
             } => {
-                let sent = io.send_held(round, to, message, offset, later_from, packing);
-                let sent = sent.await?;
+                let sent = io
+                    .send_held(round, to, message, offset, later_from, packing)
+                    .await?;
                 now = io.now();
                 if leaves(round, sent) {
                     continue;
@@ -284,7 +284,8 @@ pub fn doing(round: &Round<impl Observer>, depends: bool) -> Option<Doing> {
 }
 
 /// Logs the begin of a message.
-fn tell_begin(action: &Action) {
+fn log(action: &Action) {
+    tracing::trace!(?action);
     match action {
         Action::SendFlit {
             to,

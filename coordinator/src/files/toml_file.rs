@@ -1,5 +1,5 @@
-//! The one way to read and to write TOML files: [`parse`] reads a file key by key (`table`) and reports
-//! what is wrong with it all at once, each fault with its position; `writer` returns the lines of keys.
+//! A reader and a writer of TOML files, the only ones: [`parse`] reads a file key by key (`table`) and
+//! reports all its faults at once, each with its position; `writer` returns the lines of keys.
 //! No file's keys are defined here.
 
 mod reader;

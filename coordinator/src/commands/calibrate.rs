@@ -2,7 +2,6 @@
 //! learns the costs of its processes from their durations, and writes a profile.
 
 mod args;
-mod calibrated;
 mod calibration;
 mod ended;
 mod fit;

@@ -5,8 +5,7 @@ use std::time::Duration;
 use flitcast_proto::calibration::fit::MeasuredLink;
 use flitcast_proto::{PeId, Tree};
 
-use super::calibrated::Ran;
-use super::calibration::Calibration;
+use super::calibration::{Calibration, Ran};
 use super::learn::{Run, learned, would_take_later};
 use super::rounded;
 use crate::files::profile::{Fit, Profile, Relay};

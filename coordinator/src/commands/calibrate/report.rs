@@ -4,7 +4,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use serde_json::{Map, Value, json};
 
-use super::calibrated::{Calibrated, Ran};
+use super::calibration::{Calibrated, Ran};
 use crate::files::profile::{HOST_COSTS, Relay};
 use crate::text::figures;
 use crate::text::units::{Bytes, Nanos, Rate};

@@ -9,8 +9,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use futures_util::FutureExt as _;
 
-use super::calibrated::Calibrated;
-use super::calibration::Calibration;
+use super::calibration::{Calibrated, Calibration};
 use super::fit::round_ns;
 use super::learn::Run;
 use super::workloads::{PACED, WORKLOADS};

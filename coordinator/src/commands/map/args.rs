@@ -85,7 +85,7 @@ pub struct MapArgs {
     command: Vec<OsString>,
 }
 
-/// The behaviour after a fault, and the time limits after which a fault is assumed.
+/// Options for faults of commands and PEs.
 #[derive(Clone, Debug, Args)]
 struct FaultArgs {
     /// Run a failed command again, N times at most (up to 16), in a new process if its PE died; and

@@ -244,7 +244,7 @@ const FORMATS: Formats = Formats(&[
     (Format::Svg, "The space-time diagram"),
 ]);
 
-/// The parts of a plan that its summary omits.
+/// Help of `--summary` where a plan has messages and control items.
 const SUMMARY_HELP: &str =
     "Omit the messages and control items: print only the figures of the whole";
 

@@ -19,7 +19,7 @@ pub struct Scene<'a> {
     pub drawing: Drawing<'a>,
 }
 
-/// The flits and control items that cross the edges.
+/// The messages or crossings that a picture shows.
 pub enum Drawing<'a> {
     /// Messages between P0 and each PE that do not wait on their way, and control items.
     Messages(&'a Plan),

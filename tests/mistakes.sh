@@ -4,7 +4,7 @@
 #     tests/mistakes.sh [SEEDS [WORD]]
 #
 # The storm runs the code that ships, so it has to find a mistake in the node's driver, the round, the
-# roles, the parts of messages, held messages, the conductor or the rules of a retry. It has no files
+# roles, the parts of messages, held messages, the controller or the rules of a retry. It has no files
 # and no switches: mistakes that show only there name the tests that have to find them. Each mistake
 # takes a build of what depends on it; with WORD, only those are made whose names contain it.
 set -euo pipefail
@@ -67,33 +67,33 @@ mistake "round: a frame of an earlier round is none" proto/src/round/incoming.rs
 mistake "round: a message is whole one flit too early" proto/src/round/outgoing.rs \
     'let is_last = offset + payload.len() as u64 == message.bytes;' \
     'let is_last = offset == 0;'
-mistake "conductor: what came is taken for delivered" coordinator/src/rounds/conductor/end.rs \
+mistake "controller: what came is taken for delivered" coordinator/src/rounds/controller/end.rs \
     'Some(Arrival {
                     delivered: true,' 'Some(Arrival {'
-mistake "conductor: a round is over when P0 says so" coordinator/src/rounds/conductor/round.rs \
+mistake "controller: a round is over when P0 says so" coordinator/src/rounds/controller/round.rs \
     'pes.filter(|pe| self.last_reports[pe.index()].is_none())' 'pes.filter(|_| false)'
-mistake "conductor: nobody is told that a round is given up" coordinator/src/rounds/conductor/end.rs \
+mistake "controller: nobody is told that a round is given up" coordinator/src/rounds/controller/end.rs \
     'self.say(pe, ToPe::Abort { round, reason });' 'let _ = (pe, round, reason);'
 mistake "retry: what was delivered is sent again" coordinator/src/retry/progress.rs \
     'left_out: self.delivered.iter().copied().collect(),' 'left_out: Vec::new(),'
-mistake "list: what is to be sent on is not held" proto/src/ops/listed.rs \
+mistake "list: what is to be sent on is not held" proto/src/ops/static_schedule_role.rs \
     'hold: self.sends_of.contains_key(&message.id),' 'hold: false,'
-mistake "list: a held flit is forgotten ahead of its last crossing" proto/src/ops/listed.rs \
+mistake "list: a held flit is forgotten ahead of its last crossing" proto/src/ops/static_schedule_role.rs \
     'later_from = flits.saturating_mul(self.flit_bytes);' \
     'later_from = flits.saturating_add(1).saturating_mul(self.flit_bytes);'
-mistake "list: a part begins where the message does" proto/src/ops/listed.rs \
-    'let flits = [leg.offset, leg.offset.saturating_add(leg.flits)];' \
-    'let flits = [0, leg.offset.saturating_add(leg.flits)];'
-mistake "calls: a call is not heard" proto/src/ops/calls.rs \
+mistake "list: a part begins where the message does" proto/src/ops/static_schedule_role.rs \
+    'let flits = [hop.offset, hop.offset.saturating_add(hop.flits)];' \
+    'let flits = [0, hop.offset.saturating_add(hop.flits)];'
+mistake "calls: a call is not heard" proto/src/ops/pull_requests.rs \
     '*self.heard.entry(receiver).or_default() += 1;' ''
-mistake "calls: one call is for all" proto/src/ops/calls.rs \
-    'take_one(&mut self.heard, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::calls
-mistake "calls: what came is not counted" proto/src/ops/calls.rs \
-    'self.due_bytes = self.due_bytes.saturating_sub(bytes);' 'let _ = bytes;' -p flitcast-proto --lib ops::calls
-mistake "calls: a call 64 KiB early" proto/src/ops/calls.rs \
+mistake "calls: one call is for all" proto/src/ops/pull_requests.rs \
+    'take_one(&mut self.heard, receiver);' 'let _ = receiver;' -p flitcast-proto --lib ops::pull_requests
+mistake "calls: what came is not counted" proto/src/ops/pull_requests.rs \
+    'self.due_bytes = self.due_bytes.saturating_sub(bytes);' 'let _ = bytes;' -p flitcast-proto --lib ops::pull_requests
+mistake "calls: a call 64 KiB early" proto/src/ops/pull_requests.rs \
     'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes' \
     'self.due_bytes.saturating_sub(self.partial_bytes) <= self.ahead_bytes + (64 << 10)' \
-    -p flitcast-proto --lib ops::calls
+    -p flitcast-proto --lib ops::pull_requests
 mistake "parts: a flit is stored ahead of its turn" node/src/parts.rs \
     'if self.turns.peek() != Some(&place) || came > went {' 'if came > went {'
 mistake "parts: a message is durable ahead of its last part" node/src/parts.rs \

@@ -2,7 +2,8 @@
 //! [`machines`].
 //!
 //! The folders are layers, each of which imports only earlier ones: `system`, `text`, `tuning`,
-//! `options`, `files`, `site`, `ways`, `job`, `observe`, `launch`, `rounds`, `retry`, `render`, `commands`, `cli`.
+//! `options`, `files`, `site`, `algorithms`, `job`, `observe`, `launch`, `rounds`, `retry`,
+//! `render`, `commands`, `cli`.
 //!
 //! Exit status: 0 when all went well, 1 when a run failed, 2 when the command
 //! line or its input is wrong (nothing was launched or written then), 130 after
@@ -18,6 +19,7 @@
 //! assert_eq!(faults.len(), 2, "{faults:?}");
 //! ```
 
+mod algorithms;
 mod cli;
 mod commands;
 mod files;
@@ -34,6 +36,5 @@ mod site;
 mod system;
 mod text;
 mod tuning;
-mod ways;
 
 pub use cli::main;

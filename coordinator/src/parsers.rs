@@ -7,13 +7,13 @@ use std::fmt::Debug;
 use serde::de::DeserializeOwned;
 
 use crate::files::profile::Profile;
-use crate::files::user_file::SpotFault;
+use crate::files::user_file::PositionedError;
 use crate::files::{edge_file, tree_file};
 use crate::observe::metrics;
-use crate::options::link_spec::{LinkFault, LinkSpec};
+use crate::options::link_spec::{LinkSpec, LinkSpecError};
 use crate::options::workload::Lengths;
 use crate::retry;
-use crate::site::{cluster_file, kept};
+use crate::site::{cluster_file, running_cluster};
 use crate::text::printable::printable;
 
 type Read = Result<String, Vec<String>>;
@@ -22,7 +22,7 @@ fn shown(read: impl Debug) -> String {
     format!("{read:?}")
 }
 
-fn listed(faults: Vec<SpotFault>) -> Vec<String> {
+fn listed(faults: Vec<PositionedError>) -> Vec<String> {
     faults.iter().map(|fault| printable(&fault.fault)).collect()
 }
 
@@ -56,7 +56,7 @@ pub fn lengths(text: &str, messages: usize) -> Read {
 
 /// Parses `--link`.
 pub fn link(text: &str) -> Read {
-    let said = |faults: Vec<LinkFault>| faults.iter().map(printable).collect();
+    let said = |faults: Vec<LinkSpecError>| faults.iter().map(printable).collect();
     LinkSpec::parse(text).map(shown).map_err(said)
 }
 
@@ -74,17 +74,17 @@ pub fn request(bytes: &[u8]) -> Read {
 
 /// Parses `cluster.json`, the settings of a cluster that `flitcast up` started.
 pub fn kept_cluster(text: &str) -> Read {
-    written::<kept::Said>(text)
+    written::<running_cluster::ClusterRecord>(text)
 }
 
 /// Parses `pes.json`, a daemon's list of its PEs.
 pub fn kept_pes(text: &str) -> Read {
-    written::<kept::Pes>(text)
+    written::<running_cluster::Pes>(text)
 }
 
 /// Parses `rounds.jsonl`, the list of rounds run on a cluster. Invalid lines are skipped.
 pub fn kept_rounds(text: &str) -> Read {
-    Ok(shown(kept::rounds::parse(text)))
+    Ok(shown(running_cluster::rounds::parse(text)))
 }
 
 fn written<T: DeserializeOwned + Debug>(text: &str) -> Read {

@@ -188,7 +188,7 @@ pub const SITTINGS: usize = 4;
 /// Maximum number of spans that are kept until the median round is known: 128 MiB.
 pub const MAX_KEPT_SPANS: usize = 4 * 1024 * 1024;
 
-/// Maximum time between two checks of the conductor's clock: a longer one means that this process was
+/// Maximum time between two checks of the controller's clock: a longer one means that this process was
 /// stopped.
 pub const CLOCK_CHECKS: Duration = Duration::from_millis(250);
 

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::items::{Leg, Message};
-use flitcast_proto::ops::Brief;
+use flitcast_proto::items::{Message, ScheduledHop};
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::control::{Assignment, Prepare};
 use flitcast_proto::{PeId, Tree};
 
 /// Returns the schedules of this PE, one for each assigned tree, or `None` if they do not fit the
 /// assignment.
-pub fn for_all(pe: PeId, assignment: &Assignment, prepare: Prepare) -> Option<Vec<Brief>> {
+pub fn for_all(pe: PeId, assignment: &Assignment, prepare: Prepare) -> Option<Vec<PeSchedule>> {
     let trees = assignment.lanes.iter().map(|lane| &lane.tree);
     let trees: Vec<&Arc<Tree>> = std::iter::once(&assignment.tree).chain(trees).collect();
     let briefs = std::iter::once(prepare.brief).chain(prepare.lanes);
-    let briefs: Vec<Brief> = briefs.collect();
+    let briefs: Vec<PeSchedule> = briefs.collect();
     let mut each = trees.iter().zip(&briefs);
     let are_for = each.all(|(tree, brief)| is_for(pe, assignment, tree, brief));
     // A round may use fewer trees than were assigned.
@@ -23,7 +23,7 @@ pub fn for_all(pe: PeId, assignment: &Assignment, prepare: Prepare) -> Option<Ve
 /// Returns whether a schedule fits this PE: the operation and the tree are those that were assigned;
 /// each message starts or ends here, is nonnull, occurs once and is not left out; and all crossings of
 /// a static schedule use connections of this PE.
-fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &Brief) -> bool {
+fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &PeSchedule) -> bool {
     let operation = assignment.operation;
     let children = tree.children(pe).len();
     let is_known = |message: &Message| {
@@ -46,17 +46,17 @@ fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &Brief) -> bool
     let peers = assignment.peers.iter().map(|peer| peer.pe);
     let in_tree = tree.children(pe).iter().copied().chain(tree.parent(pe));
     let connected: Vec<PeId> = peers.chain(in_tree).collect();
-    let is_edge = |leg: &Leg| {
-        let is_own = leg.from == pe || leg.to == pe;
-        is_own && (connected.contains(&leg.from) || connected.contains(&leg.to))
+    let is_edge = |hop: &ScheduledHop| {
+        let is_own = hop.from == pe || hop.to == pe;
+        is_own && (connected.contains(&hop.from) || connected.contains(&hop.to))
     };
     brief.operation == operation
         && brief.child_messages.len() == children
         && brief.pace.below.len() == children
         && (brief.child_ranks.is_empty() || brief.child_ranks.len() == children)
         && brief.sends.iter().all(is_sent)
-        && brief.takes.iter().all(is_taken)
+        && brief.receives.iter().all(is_taken)
         && come_once(&brief.sends)
-        && come_once(&brief.takes)
-        && brief.legs.iter().all(is_edge)
+        && come_once(&brief.receives)
+        && brief.hops.iter().all(is_edge)
 }

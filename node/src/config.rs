@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 
-use crate::allowed::Allowed;
 use crate::counters::Tally;
 use crate::limits::Timeouts;
+use crate::permissions::Permissions;
 use crate::security::Security;
 
 /// The identity and the settings of a PE.
@@ -28,5 +28,5 @@ pub struct NodeConfig {
     /// The PE's counters.
     pub tally: Tally,
     /// The permissions of the coordinator.
-    pub allowed: Allowed,
+    pub allowed: Permissions,
 }

@@ -7,8 +7,8 @@ use flitcast_proto::PeId;
 use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::{Assignment, Payload};
 
-use crate::allowed::{Allowed, FileAccess};
 use crate::payload::destination;
+use crate::permissions::{FileAccess, Permissions};
 use crate::system::lent::{self, LentFolder};
 
 /// Rewrites the paths of an assignment as the PE may reach them.
@@ -18,7 +18,7 @@ use crate::system::lent::{self, LentFolder};
 /// Returns the reason if the PE may not read or write files at all, or not there.
 pub fn confined(
     pe: PeId,
-    allowed: &Allowed,
+    allowed: &Permissions,
     mut assignment: Assignment,
 ) -> Result<Assignment, String> {
     let (operation, tree) = (assignment.operation, assignment.tree.clone());
@@ -95,7 +95,7 @@ mod tests {
             links: Vec::new(),
             record_spans: false,
             left_out: Vec::new(),
-            undertaking: 0,
+            job_id: 0,
             recorded: false,
             later_output: None,
             lanes: Vec::new(),
@@ -111,7 +111,7 @@ mod tests {
         let lent = dir.path().join("lent");
         std::fs::create_dir(&lent)?;
         std::fs::write(dir.path().join(".bashrc"), "the user's")?;
-        let allowed = Allowed {
+        let allowed = Permissions {
             files: Ok(FileAccess::Below([LentFolder::open(&lent)?].into())),
             commands: Ok(()),
         };
@@ -131,12 +131,12 @@ mod tests {
             assert!(refused.contains(why), "{refused}");
         }
         let nothing = FileAccess::Below(Arc::new([]));
-        let nothing = Allowed {
+        let nothing = Permissions {
             files: Ok(nothing),
             commands: Ok(()),
         };
         assert!(confined(P1, &nothing, broadcast(&copy)).is_err());
-        let all = Allowed::started(P1, &Security::Plain, ([127, 0, 0, 1], 1).into());
+        let all = Permissions::started(P1, &Security::Plain, ([127, 0, 0, 1], 1).into());
         let as_it_is = confined(P1, &all, broadcast(&copy)).expect("all is allowed");
         assert_eq!(as_it_is.payload.output(), Some(copy.as_path()));
         Ok(())

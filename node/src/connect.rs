@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::time::{timeout, timeout_at};
 
 use crate::config::NodeConfig;
-use crate::door::{Caller, Door};
 use crate::error::NodeError;
+use crate::handshake_limiter::{HandshakeLimiter, PendingConnection};
 use crate::limits;
 use crate::link::Link;
 use crate::neighbours::Neighbours;
@@ -187,7 +187,7 @@ async fn answer_callers(
     let neighbours = missing.len() as u64 + 1;
     let needs = limits::DESCRIPTORS + limits::DESCRIPTORS_PER_NEIGHBOUR * neighbours;
     let places = descriptors::places(needs);
-    let mut door = Door::new(listener, places, config.timeouts.greeting());
+    let mut door = HandshakeLimiter::new(listener, places, config.timeouts.greeting());
     let config = Arc::new(config.clone());
     let limit = limits::NEIGHBOURS.max(2 * config.timeouts.connect);
     let deadline = tokio::time::Instant::now() + limit;
@@ -213,7 +213,7 @@ async fn answer_callers(
 
 async fn greet(
     config: Arc<NodeConfig>,
-    caller: Caller,
+    caller: PendingConnection,
     flit_bytes: u32,
 ) -> Result<(LaneId, Link), String> {
     let stream = config.security.answer(caller.stream, &caller.lease).await;
@@ -241,7 +241,7 @@ async fn introduced(
         return Err("it does not know the secret of this launch".to_owned());
     }
     let version = negotiate(theirs.min_version, theirs.max_version).map_err(|e| e.to_string())?;
-    link.is_known_to_be(theirs.pe, flit_bytes)?;
+    link.authenticate_peer(theirs.pe, flit_bytes)?;
     let answer = hello(&config, theirs.lane, version, version);
     let answered = link.send_control(&answer).await;
     answered.map_err(|e| e.to_string())?;

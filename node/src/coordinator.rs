@@ -17,15 +17,15 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
+use crate::activity_monitor::ActivityMonitor;
 use crate::channel::{ChannelError, PeCodec};
 use crate::config::NodeConfig;
 use crate::counters::Tally;
 use crate::error::NodeError;
 use crate::limits::{FIRST_WORD, STANDSTILL_OF_COORDINATOR, Timeouts, WORDS};
-use crate::lively::{Lively, Patience};
-use crate::pulse::Pulse;
 use crate::security::{Name, Security, Transport};
 use crate::system::sockets;
+use crate::timeout_stream::{IdleLimits, TimeoutStream};
 
 /// The PE's connection to its coordinator.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Coordinator {
     words: mpsc::Receiver<Result<ToPe, ChannelError>>,
     queue: mpsc::Sender<FromPe>,
     correspondent: JoinHandle<()>,
-    pulse: Arc<Pulse>,
+    pulse: Arc<ActivityMonitor>,
     has_spoken: bool,
     is_over: bool,
     is_gone: bool,
@@ -49,13 +49,13 @@ impl Coordinator {
 
     /// Uses an established connection; the counters of its cluster are added to the tally.
     pub fn over(stream: Transport, timeouts: &Timeouts, tally: &Tally) -> Coordinator {
-        let patience = Patience {
+        let patience = IdleLimits {
             first: FIRST_WORD.max(timeouts.silence),
             silence: STANDSTILL_OF_COORDINATOR,
             write: timeouts.write,
         };
-        let stream = Lively::new(stream, patience);
-        let pulse = Arc::new(Pulse::with(tally.new_cluster()));
+        let stream = TimeoutStream::new(stream, patience);
+        let pulse = Arc::new(ActivityMonitor::with(tally.new_cluster()));
         let (say, words) = mpsc::channel(WORDS);
         let (queue, queued) = mpsc::channel(WORDS);
         Coordinator {
@@ -86,7 +86,7 @@ impl Coordinator {
     }
 
     /// Returns the state that pings report.
-    pub fn pulse(&self) -> &Arc<Pulse> {
+    pub fn pulse(&self) -> &Arc<ActivityMonitor> {
         &self.pulse
     }
 
@@ -147,8 +147,8 @@ pub async fn dial(
 }
 
 async fn correspond(
-    stream: Lively<impl AsyncRead + AsyncWrite + Unpin>,
-    pulse: Arc<Pulse>,
+    stream: TimeoutStream<impl AsyncRead + AsyncWrite + Unpin>,
+    pulse: Arc<ActivityMonitor>,
     say: mpsc::Sender<Result<ToPe, ChannelError>>,
     mut queued: mpsc::Receiver<FromPe>,
 ) {

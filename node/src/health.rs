@@ -63,7 +63,7 @@ pub async fn tell(path: PathBuf, state: Activity) -> io::Result<()> {
 
 /// A reason why a PE is not healthy according to its file.
 #[derive(Debug, Error)]
-pub enum Unwell {
+pub enum HealthError {
     /// The file cannot be read.
     #[error("{}: {source}; is this the file of `flitcast node --join .. --health FILE`?", path.display())]
     Unreadable {
@@ -89,8 +89,8 @@ pub enum Unwell {
 /// # Errors
 ///
 /// Returns an error if the file is missing or old.
-pub fn check(path: &Path) -> Result<String, Unwell> {
-    let unreadable = |source| Unwell::Unreadable {
+pub fn check(path: &Path) -> Result<String, HealthError> {
+    let unreadable = |source| HealthError::Unreadable {
         path: path.to_owned(),
         source,
     };
@@ -104,7 +104,7 @@ pub fn check(path: &Path) -> Result<String, Unwell> {
     read.map_err(unreadable)?;
     let last = text.trim_end().to_owned();
     match age > OLD {
-        true => Err(Unwell::Old {
+        true => Err(HealthError::Old {
             path: path.to_owned(),
             age,
             last,

@@ -10,9 +10,11 @@ use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 use tokio::task::spawn_blocking;
 
+use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
-use crate::payload::{self, PayloadError, Receipt, Standing, Sweep, delivered_at, discard, sweep};
-use crate::pulse::Pulse;
+use crate::payload::{
+    self, DestinationState, PayloadError, Receipt, Sweep, delivered_at, discard, sweep,
+};
 
 /// The places where messages become visible at this PE.
 #[derive(Debug, Default)]
@@ -76,7 +78,7 @@ impl Inbox {
             let delivery = operation.delivery(tree, message, at);
             let name = operation.delivery_name(tree, delivery);
             let destination = delivered_at(output, name, *apart);
-            let receipt = Receipt::of(&destination, assignment.undertaking);
+            let receipt = Receipt::of(&destination, assignment.job_id);
             (delivery, receipt)
         };
         let taken = operation.taken_by(tree, pe).into_iter();
@@ -114,7 +116,7 @@ impl Inbox {
         let sweep = Sweep {
             run,
             run_has_ended: false,
-            job: assignment.undertaking,
+            job: assignment.job_id,
             is_exclusive: false,
         };
         Inbox {
@@ -123,13 +125,13 @@ impl Inbox {
             awaited,
             is_dealt: *spread,
             replace: *replace,
-            job: assignment.undertaking,
+            job: assignment.job_id,
         }
     }
 
     /// Removes leftovers of dead runs, and examines the existing entries. Entries in the way are
     /// read; `pulse` receives the progress.
-    pub async fn look(&self, pulse: &Arc<Pulse>) -> Result<Found, PayloadError> {
+    pub async fn look(&self, pulse: &Arc<ActivityMonitor>) -> Result<Found, PayloadError> {
         let (awaited, replace, is_dealt) = (self.awaited.clone(), self.replace, self.is_dealt);
         let job = self.job;
         let pulse = pulse.clone();
@@ -147,19 +149,21 @@ impl Inbox {
                 receipt.check_reachable()?;
                 match receipt.look()? {
                     // A delivery of this job with another version is replaced by the known one.
-                    Standing::Delivered(digest) if known.is_none_or(|known| known == digest) => {
+                    DestinationState::Delivered(digest)
+                        if known.is_none_or(|known| known == digest) =>
+                    {
                         found.delivered.push(of);
                         found.digests.push(digest);
                     }
-                    Standing::Delivered(_) => {}
-                    Standing::Another if !replace => {
+                    DestinationState::Delivered(_) => {}
+                    DestinationState::Another if !replace => {
                         let tell = || pulse.worked();
                         let read = || payload::version_at(receipt.destination(), is_dealt, &tell);
                         let version = is_sent.then(read).flatten();
                         found.standing.push(of);
                         found.standing_versions.push(version.unwrap_or_default());
                     }
-                    Standing::Nothing | Standing::Another => {
+                    DestinationState::Nothing | DestinationState::Another => {
                         let destination = receipt.destination().to_owned();
                         let bytes = payload::prefix_bytes(destination, job);
                         found.prefixes.extend((bytes > 0).then_some((of, bytes)));

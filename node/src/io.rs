@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_proto::items::{Message, Packing};
-use flitcast_proto::ops::parts::Turns;
-use flitcast_proto::ops::{Brief, Word};
-use flitcast_proto::round::{Observer, Round, RoundFault};
+use flitcast_proto::ops::parts::FlitInterleaver;
+use flitcast_proto::ops::{PeSchedule, StartSignal};
+use flitcast_proto::round::{Observer, ProtocolError, Round};
 use flitcast_proto::wire::control::{Doing, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
@@ -19,17 +19,17 @@ use smallvec::SmallVec;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
+use crate::activity_monitor::{ActivityGuard, ActivityMonitor};
 use crate::blocking::joined;
 use crate::counters::Counters;
 use crate::held::HeldMessages;
 use crate::limits::{COMMITS_UNDER_WAY, OPENING};
 use crate::link::{Link, LinkError};
-use crate::listen::{LastTurns, moved, moved_soon};
+use crate::listen::{PollCursor, next_event, spin_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
-use crate::pulse::{Pulse, While};
-use crate::round::{Committed, Heard, RoundError, RoundIo, Sent, doing};
+use crate::round::{Committed, RoundError, RoundEvent, RoundIo, SendProgress, doing};
 use crate::rounds::RoundsIo;
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
@@ -43,7 +43,7 @@ pub struct NodeIo<'a> {
     /// The common tree.
     pub tree: Arc<Tree>,
     /// The schedule of the PE for each round.
-    pub brief: Brief,
+    pub brief: PeSchedule,
     /// Whether spans are recorded.
     pub records_spans: bool,
     /// The connections.
@@ -55,11 +55,11 @@ pub struct NodeIo<'a> {
     /// The alarm for actions that wait for a time.
     pub alarm: Alarm,
     /// The reported activity of the PE.
-    pub pulse: &'a Pulse,
+    pub pulse: &'a ActivityMonitor,
     /// The parts of messages, and the index of this tree, if messages are sent in parts.
     pub parts: Option<(usize, &'a Parts)>,
     /// The state of the current round.
-    pub state: State<'a>,
+    pub state: RoundBuffers<'a>,
 }
 
 /// The bytes of a message that this PE sends, from an offset on.
@@ -69,7 +69,7 @@ struct Reader {
     flit_bytes: u32,
     source: Source,
     /// For a part: the flits of the message that belong to each tree, and the index of this tree.
-    turns: Option<(Turns, usize)>,
+    turns: Option<(FlitInterleaver, usize)>,
 }
 
 /// The destination of an incoming message.
@@ -83,7 +83,7 @@ type Commit = (Message, Result<Option<Digest>, PayloadError>);
 
 /// The state of one round.
 #[derive(Default)]
-pub struct State<'a> {
+pub struct RoundBuffers<'a> {
     outbox: Option<Outbox<'a>>,
     /// The outgoing message, its first receiver and its bytes; and the incoming message.
     source: Option<(Message, PeId, Reader)>,
@@ -95,9 +95,9 @@ pub struct State<'a> {
     held: HeldMessages,
     /// The receivers of sends in progress, and the order of polling.
     sending: SmallVec<[PeId; 1]>,
-    last: LastTurns,
+    last: PollCursor,
     /// Whether the PE polls for frames a few more times before it sleeps.
-    waits_awake: bool,
+    spins_before_sleep: bool,
     /// The neighbour whose short frames are coalesced into one system call.
     gathering: Option<PeId>,
     /// Messages that are becoming visible.
@@ -108,8 +108,8 @@ pub struct State<'a> {
 }
 
 impl<'a> RoundsIo for NodeIo<'a> {
-    type Observer = Told<'a>;
-    type Working = While<'a>;
+    type Observer = CounterObserver<'a>;
+    type Working = ActivityGuard<'a>;
 
     async fn prepare(&mut self) {
         if let Some((_, parts)) = self.parts {
@@ -120,11 +120,11 @@ impl<'a> RoundsIo for NodeIo<'a> {
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
         held.forget_all();
-        self.state = State {
+        self.state = RoundBuffers {
             outbox: Some(outbox),
             held,
-            waits_awake: self.brief.waits_awake(),
-            ..State::default()
+            spins_before_sleep: self.brief.spins_before_sleep(),
+            ..RoundBuffers::default()
         };
     }
 
@@ -133,11 +133,11 @@ impl<'a> RoundsIo for NodeIo<'a> {
         operation.is_triggered(&self.tree, self.pe)
     }
 
-    fn begin(&mut self, id: RoundId, at: Time) -> Round<Told<'a>> {
+    fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {
         let brief = self.brief.clone();
         let counters = self.pulse.counters();
         let tree = self.tree.clone();
-        let told = Told {
+        let told = CounterObserver {
             counters,
             // The round begins and ends once.
             is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
@@ -159,11 +159,11 @@ impl<'a> RoundsIo for NodeIo<'a> {
         round
     }
 
-    fn working(&self) -> While<'a> {
+    fn working(&self) -> ActivityGuard<'a> {
         self.pulse.doing(Doing::Working)
     }
 
-    async fn settle(&mut self, round: &mut Round<Told<'a>>) {
+    async fn settle(&mut self, round: &mut Round<CounterObserver<'a>>) {
         if let Some((_, parts)) = self.parts {
             parts.give_up().await;
         }
@@ -175,7 +175,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
         }
     }
 
-    fn report(&mut self, mut round: Round<Told<'a>>, complete: bool) -> Report {
+    fn report(&mut self, mut round: Round<CounterObserver<'a>>, complete: bool) -> Report {
         let links = self.neighbours.all_mut();
         Report {
             round: round.id(),
@@ -222,8 +222,8 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         payload: Range<u64>,
         packing: Packing,
-    ) -> Result<Sent, RoundError> {
-        let State {
+    ) -> Result<SendProgress, RoundError> {
+        let RoundBuffers {
             outbox,
             source,
             sources,
@@ -266,7 +266,7 @@ impl RoundIo for NodeIo<'_> {
         if matches!(reader.source, Source::Files(_))
             && let Some(other) = gathering.take()
         {
-            self.neighbours.get(other).go()?;
+            self.neighbours.get(other).flush_gathered()?;
         }
         let payload = reader.read(payload, files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
@@ -278,11 +278,11 @@ impl RoundIo for NodeIo<'_> {
             return Ok(self.state.begun(to, is_sent));
         }
         self.neighbours.get(to).send_flit(prefix, payload).await?;
-        Ok(Sent::Whole)
+        Ok(SendProgress::Whole)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
-        let State { source, prefix, .. } = &mut self.state;
+        let RoundBuffers { source, prefix, .. } = &mut self.state;
         if let Some((_, _, reader)) = source {
             let link = self.neighbours.get(to);
             link.send_flit(prefix, reader.source.last()).await?;
@@ -298,17 +298,17 @@ impl RoundIo for NodeIo<'_> {
         offset: u64,
         later_from: u64,
         packing: Packing,
-    ) -> Result<Sent, RoundError> {
+    ) -> Result<SendProgress, RoundError> {
         let folder = || self.store.holds_in();
         if !self.state.held.is_in_memory() {
-            self.go()?;
+            self.flush_gathered()?;
         }
         // All flits but the last are full.
         let place = offset / u64::from(self.brief.flit_bytes);
         let next = self.state.held.frame(message.id, place).await;
         let next = next.map_err(|source| not_held(folder(), source))?;
         let Some(body) = next else {
-            return Ok(Sent::Whole);
+            return Ok(SendProgress::Whole);
         };
         let is_sent = match round.is_duplex() {
             true => {
@@ -336,7 +336,7 @@ impl RoundIo for NodeIo<'_> {
         message: Message,
         payload: Range<usize>,
     ) -> Result<bool, RoundError> {
-        let State {
+        let RoundBuffers {
             sink,
             sinks,
             files_ns,
@@ -411,13 +411,13 @@ impl RoundIo for NodeIo<'_> {
         &mut self,
         round: &Round<impl Observer>,
         until: Option<Time>,
-    ) -> Result<Heard, RoundError> {
-        self.go()?;
-        let State {
+    ) -> Result<RoundEvent, RoundError> {
+        self.flush_gathered()?;
+        let RoundBuffers {
             commits,
             sending,
             last,
-            waits_awake,
+            spins_before_sleep,
             ..
         } = &mut self.state;
         if round.is_duplex() && until.is_some() {
@@ -425,8 +425,8 @@ impl RoundIo for NodeIo<'_> {
             tokio::task::yield_now().await;
             last.ask_all_again();
         }
-        if *waits_awake && until.is_none() && commits.is_empty() {
-            let heard = moved_soon(round, self.neighbours, sending, last).await;
+        if *spins_before_sleep && until.is_none() && commits.is_empty() {
+            let heard = spin_for_event(round, self.neighbours, sending, last).await;
             if let Some(heard) = heard {
                 return Ok(heard?);
             }
@@ -440,9 +440,9 @@ impl RoundIo for NodeIo<'_> {
         let _waiting = doing.map(|doing| self.pulse.doing(doing));
         tokio::select! {
             biased;
-            heard = moved(round, self.neighbours, sending, last) => Ok(heard?),
-            Some(commit) = commits.join_next() => Ok(Heard::Committed(committed(commit)?)),
-            rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| Heard::Due)?),
+            heard = next_event(round, self.neighbours, sending, last) => Ok(heard?),
+            Some(commit) = commits.join_next() => Ok(RoundEvent::Committed(committed(commit)?)),
+            rung = self.alarm.wait(until), if until.is_some() => Ok(rung.map(|()| RoundEvent::Due)?),
         }
     }
 
@@ -450,9 +450,9 @@ impl RoundIo for NodeIo<'_> {
         self.neighbours.get(from).body()
     }
 
-    fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
+    fn stream_changed(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
         if last.is_none() {
-            let State {
+            let RoundBuffers {
                 source, sources, ..
             } = &mut self.state;
             if let Some((message, to, reader)) = source.take()
@@ -463,7 +463,7 @@ impl RoundIo for NodeIo<'_> {
             sources.retain(|(id, _), _| round.goes_on_with(*id));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
-        if self.brief.operation.begins_on() == Word::Trigger || round.is_duplex() {
+        if self.brief.operation.begins_on() == StartSignal::Trigger || round.is_duplex() {
             return;
         }
         let frame = u64::from(self.brief.flit_bytes) + MAX_FLIT_PREFIX as u64;
@@ -477,7 +477,7 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), RoundError> {
-        self.go()?;
+        self.flush_gathered()?;
         for link in self.neighbours.all_mut() {
             std::future::poll_fn(|cx| link.poll_sent(cx)).await?;
         }
@@ -489,9 +489,9 @@ impl RoundIo for NodeIo<'_> {
         Ok(self.neighbours.look(now)?)
     }
 
-    fn refused(&mut self, fault: RoundFault) -> RoundError {
+    fn refused(&mut self, fault: ProtocolError) -> RoundError {
         match fault {
-            RoundFault::Wire { from, error } => self.neighbours.get(from).wire(error).into(),
+            ProtocolError::Wire { from, error } => self.neighbours.get(from).wire(error).into(),
             other => RoundError::Fault(other),
         }
     }
@@ -499,9 +499,9 @@ impl RoundIo for NodeIo<'_> {
 
 impl NodeIo<'_> {
     /// Writes the coalesced frames of a neighbour.
-    fn go(&mut self) -> Result<(), LinkError> {
+    fn flush_gathered(&mut self) -> Result<(), LinkError> {
         let to = self.state.gathering.take();
-        to.map_or(Ok(()), |to| self.neighbours.get(to).go())
+        to.map_or(Ok(()), |to| self.neighbours.get(to).flush_gathered())
     }
 }
 
@@ -514,7 +514,7 @@ fn gathered<'a>(
 ) -> Result<&'a mut Link, LinkError> {
     if *gathering != Some(to) {
         if let Some(other) = gathering.replace(to) {
-            neighbours.get(other).go()?;
+            neighbours.get(other).flush_gathered()?;
         }
         neighbours.get(to).gather();
     }
@@ -573,24 +573,24 @@ fn begun_at(
     sources.remove(&key)
 }
 
-impl State<'_> {
+impl RoundBuffers<'_> {
     /// Records a send in progress.
-    fn begun(&mut self, to: PeId, is_sent: bool) -> Sent {
+    fn begun(&mut self, to: PeId, is_sent: bool) -> SendProgress {
         if is_sent {
-            return Sent::Whole;
+            return SendProgress::Whole;
         }
         self.sending.push(to);
-        Sent::Begun
+        SendProgress::Begun
     }
 }
 
 /// Counts the events of a round.
-pub struct Told<'a> {
+pub struct CounterObserver<'a> {
     counters: &'a Counters,
     is_first: bool,
 }
 
-impl Observer for Told<'_> {
+impl Observer for CounterObserver<'_> {
     fn begun(&self) {
         if self.is_first {
             self.counters.round_begins();

@@ -21,14 +21,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::allowed::{Allowed, FileAccess};
 use crate::config::NodeConfig;
 use crate::coordinator::{Coordinator, dial};
 use crate::counters::Tally;
-use crate::door::listen;
 use crate::error::NodeError;
+use crate::handshake_limiter::listen;
 use crate::health::Activity;
 use crate::limits::{self, Timeouts};
+use crate::permissions::{FileAccess, Permissions};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::serve;
 
@@ -251,7 +251,7 @@ async fn play(
 async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome), NodeError> {
     let pe = config.pe;
     let security = config.credentials.security(pe)?;
-    let allowed = Allowed::joined(pe, &security, config.files.clone(), config.commands);
+    let allowed = Permissions::joined(pe, &security, config.files.clone(), config.commands);
     // The defaults, until the PE receives the cluster's.
     let timeouts = Timeouts::default();
     let (addr, mut stream) = call(config, &security, &timeouts).await?;
@@ -309,7 +309,11 @@ async fn call(
 }
 
 /// Sends the join request, and receives the answer.
-async fn ask(config: &JoinConfig, allowed: &Allowed, stream: &mut Transport) -> io::Result<ToPe> {
+async fn ask(
+    config: &JoinConfig,
+    allowed: &Permissions,
+    stream: &mut Transport,
+) -> io::Result<ToPe> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
     let mut frame = Vec::new();
     let join = Join {

@@ -7,7 +7,7 @@
 //! ```no_run
 //! use std::net::SocketAddr;
 //!
-//! use flitcast_node::allowed::Allowed;
+//! use flitcast_node::permissions::Permissions;
 //! use flitcast_node::limits::Timeouts;
 //! use flitcast_node::security::Security;
 //! use flitcast_node::{NodeConfig, Tally, run};
@@ -28,7 +28,7 @@
 //!         coordinator,
 //!         cluster,
 //!         secret,
-//!         allowed: Allowed::started(pe, &security, coordinator),
+//!         allowed: Permissions::started(pe, &security, coordinator),
 //!         security,
 //!         timeouts: Timeouts::default(),
 //!         tally: Tally::default(),
@@ -39,7 +39,7 @@
 //! }
 //! ```
 
-pub mod allowed;
+pub mod activity_monitor;
 mod blocking;
 mod briefing;
 pub mod channel;
@@ -48,8 +48,8 @@ mod confine;
 mod connect;
 mod coordinator;
 mod counters;
-pub mod door;
 mod error;
+pub mod handshake_limiter;
 pub mod health;
 pub mod held;
 mod host;
@@ -60,13 +60,12 @@ pub mod join;
 pub mod limits;
 mod link;
 mod listen;
-pub mod lively;
 mod neighbours;
 mod pacer;
 pub mod parts;
 pub mod payload;
+pub mod permissions;
 mod probe;
-pub mod pulse;
 mod readiness;
 pub mod round;
 pub mod rounds;
@@ -77,6 +76,7 @@ mod store;
 pub mod system;
 pub mod task;
 mod text;
+pub mod timeout_stream;
 
 pub use config::NodeConfig;
 pub use counters::Tally;

@@ -118,8 +118,8 @@ pub const HEALTH: Duration = Duration::from_secs(1);
 pub const NEIGHBOURS: Duration = Duration::from_secs(10);
 
 /// Maximum number of unauthenticated connections, if there are enough descriptors (`descriptors.rs`).
-/// When there are more, some have to leave (`door.rs`). A connection in the middle of TLS takes up to
-/// 22 KiB, so all of these take less than 16 MiB.
+/// When there are more, some have to leave (`handshake_limiter.rs`). A connection in the middle of
+/// TLS takes up to 22 KiB, so all of these take less than 16 MiB.
 pub const GREETINGS: usize = 704;
 
 /// The number if there are few descriptors: with 0, no PE could connect.

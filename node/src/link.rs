@@ -15,19 +15,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use flitcast_proto::ops::GATHERED_BYTES;
+use flitcast_proto::ops::COALESCE_LIMIT_BYTES;
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
 use flitcast_proto::wire::reader::{FrameReader, Look};
-use flitcast_proto::wire::seal::{HEAD_BYTES, SEAL_BYTES, SealHead, Sealer};
+use flitcast_proto::wire::seal::{FrameSealer, HEAD_BYTES, SEAL_BYTES, SealHead};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, WireError};
 use flitcast_proto::{PeId, Time};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, AsyncWriteExt as _, ReadBuf};
 
+use crate::activity_monitor::ActivityMonitor;
 use crate::counters::{Counters, EdgeCounter};
 use crate::pacer::Pacer;
-use crate::pulse::Pulse;
 use crate::readiness::Readiness;
 use crate::security::{Name, Transport};
 use crate::shape::Shape;
@@ -43,17 +43,17 @@ pub struct Link {
     stream: Transport,
     reader: FrameReader,
     readiness: Readiness,
-    sealer: Sealer,
+    sealer: FrameSealer,
     /// Number of duplicate frames since the last query.
     repeated: u64,
     /// Buffer for control frames, kept to reuse its memory.
     scratch: Vec<u8>,
     /// The unwritten part of a frame.
-    rest: Rest,
+    rest: PendingWrite,
     /// Boxed: few links have one, and all links are moved.
     shape: Option<Box<Shape>>,
     pacer: Option<Pacer>,
-    pulse: Arc<Pulse>,
+    pulse: Arc<ActivityMonitor>,
     counter: Arc<EdgeCounter>,
 }
 
@@ -66,7 +66,7 @@ struct Stamp {
 
 /// The part of a frame that the connection has not accepted yet.
 #[derive(Debug, Default)]
-struct Rest {
+struct PendingWrite {
     /// Prefix and payload of a flit's frame that waits for its departure, on a shaped link, and
     /// whether it joins the packet of the last one.
     waits: Option<(bool, [Vec<u8>; 2])>,
@@ -89,10 +89,10 @@ impl Link {
             stream,
             reader: FrameReader::new(flit_bytes as usize + MAX_FLIT_PREFIX),
             readiness: Readiness::default(),
-            sealer: Sealer::default(),
+            sealer: FrameSealer::default(),
             repeated: 0,
             scratch: Vec::new(),
-            rest: Rest::default(),
+            rest: PendingWrite::default(),
             shape: None,
             pacer: None,
             pulse: Arc::default(),
@@ -101,7 +101,7 @@ impl Link {
     }
 
     /// Reports activity to `pulse` from now on.
-    pub fn watch(&mut self, pulse: Arc<Pulse>) {
+    pub fn watch(&mut self, pulse: Arc<ActivityMonitor>) {
         if let Ok(local) = self.stream.socket().local_addr() {
             pulse.has_edge(self.peer, local, self.addr);
         }
@@ -143,15 +143,15 @@ impl Link {
     /// # Errors
     ///
     /// Returns an error if the certificate has another name.
-    pub fn is_known_to_be(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
+    pub fn authenticate_peer(&mut self, peer: PeId, flit_bytes: u32) -> Result<(), String> {
         self.stream.shown().is_of(Name::Pe(peer))?;
         self.peer = peer;
-        self.take_flits_of(flit_bytes);
+        self.set_max_flit_bytes(flit_bytes);
         Ok(())
     }
 
     /// Sets the maximum payload of a frame.
-    pub fn take_flits_of(&mut self, flit_bytes: u32) {
+    pub fn set_max_flit_bytes(&mut self, flit_bytes: u32) {
         self.reader.grow(flit_bytes as usize + MAX_FLIT_PREFIX);
     }
 
@@ -432,7 +432,7 @@ impl Link {
         let (stamp, head) = self.sealed(stamp, prefix, payload);
         let parts: [&[u8]; 4] = [&stamp, &head, prefix, payload];
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
-        if self.rest.gathers && self.rest.bytes.len() + bytes <= GATHERED_BYTES {
+        if self.rest.gathers && self.rest.bytes.len() + bytes <= COALESCE_LIMIT_BYTES {
             for part in parts {
                 self.rest.bytes.extend_from_slice(part);
             }
@@ -457,7 +457,7 @@ impl Link {
         Ok(self.poll_rest(cx)?.is_ready())
     }
 
-    /// Coalesces consecutive short frames into one system call, until [`Link::go`]. Frames with a
+    /// Coalesces consecutive short frames into one system call, until [`Link::flush_gathered`]. Frames with a
     /// departure time are not coalesced.
     pub fn gather(&mut self) {
         self.rest.gathers = self.shape.is_none() && self.pacer.is_none();
@@ -468,7 +468,7 @@ impl Link {
     /// # Errors
     ///
     /// Returns an error if the connection has failed.
-    pub fn go(&mut self) -> Result<(), LinkError> {
+    pub fn flush_gathered(&mut self) -> Result<(), LinkError> {
         self.rest.gathers = false;
         match self.poll_sent(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(sent) => sent,
@@ -510,7 +510,7 @@ impl Link {
                 self.rest.bytes.extend_from_slice(part);
             }
         }
-        let Rest { bytes, gone, .. } = &mut self.rest;
+        let PendingWrite { bytes, gone, .. } = &mut self.rest;
         while *gone < bytes.len() {
             let mut next = &bytes[*gone..];
             if let Some(pacer) = &self.pacer {

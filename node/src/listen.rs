@@ -4,57 +4,57 @@ use std::pin::pin;
 use std::task::{Poll, ready};
 
 use flitcast_proto::PeId;
-use flitcast_proto::ops::LOOKS;
+use flitcast_proto::ops::SPIN_ATTEMPTS;
 use flitcast_proto::round::{Observer, Round};
 use smallvec::SmallVec;
 
 use crate::link::LinkError;
 use crate::neighbours::Neighbours;
-use crate::round::Heard;
+use crate::round::RoundEvent;
 
 /// Round-robin positions: the indices of the neighbours served last.
 #[derive(Debug, Default)]
-pub struct LastTurns {
+pub struct PollCursor {
     /// The neighbours served last by the send port and by the receive port.
     sent: usize,
     heard: usize,
     /// Neighbours that had no frame; they are polled again when no other neighbour has one. On
     /// shaped links the neighbour that is polled when its frame arrives gets the port, so those
     /// that have not waited yet are polled first.
-    dry: SmallVec<[bool; 16]>,
+    had_no_frame: SmallVec<[bool; 16]>,
 }
 
-impl LastTurns {
+impl PollCursor {
     /// Lets all neighbours be polled again, because the task has yielded.
     pub fn ask_all_again(&mut self) {
-        self.dry.fill(false);
+        self.had_no_frame.fill(false);
     }
 }
 
 /// Waits until a neighbour that the round listens to has a frame, or a transmission in progress is
 /// complete.
-pub async fn moved(
+pub async fn next_event(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
     sending: &mut SmallVec<[PeId; 1]>,
-    last: &mut LastTurns,
-) -> Result<Heard, LinkError> {
+    last: &mut PollCursor,
+) -> Result<RoundEvent, LinkError> {
     let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
     if let Some(from) = only {
         neighbours.get(from).next_frame().await?;
-        return Ok(Heard::Frame(from));
+        return Ok(RoundEvent::Frame(from));
     }
     let awaited = round.awaits_bytes();
     std::future::poll_fn(|cx| {
         // Neighbours that wait for a shared port are polled in turn.
-        let sent = neighbours.ask_around(last.sent, |place, link| {
+        let sent = neighbours.poll_round_robin(last.sent, |place, link| {
             ready!(link.poll_sent(cx))?;
             let peer = link.peer();
             match sending.iter().position(|to| *to == peer) {
                 Some(at) => {
                     sending.swap_remove(at);
                     last.sent = place;
-                    Poll::Ready(Ok(Heard::Through(peer)))
+                    Poll::Ready(Ok(RoundEvent::Through(peer)))
                 }
                 None => Poll::Pending,
             }
@@ -65,14 +65,14 @@ pub async fn moved(
         loop {
             let (mut partial, mut were_left_out) = (0, false);
             // Most short messages arrive from one neighbour after the other.
-            let heard = neighbours.ask_around(last.heard, |place, link| {
-                if last.dry.len() <= place {
-                    last.dry.resize(place + 1, false);
+            let heard = neighbours.poll_round_robin(last.heard, |place, link| {
+                if last.had_no_frame.len() <= place {
+                    last.had_no_frame.resize(place + 1, false);
                 }
-                were_left_out |= last.dry[place];
+                were_left_out |= last.had_no_frame[place];
                 // Most connections are idle, which is the fastest check.
                 let is_quiet = link.is_quiet(cx);
-                if last.dry[place]
+                if last.had_no_frame[place]
                     || is_quiet && awaited.is_none()
                     || !round.listens_to(link.peer())
                 {
@@ -80,9 +80,9 @@ pub async fn moved(
                 }
                 if link.poll_frame(cx)?.is_ready() {
                     last.heard = place;
-                    return Poll::Ready(Ok(Heard::Frame(link.peer())));
+                    return Poll::Ready(Ok(RoundEvent::Frame(link.peer())));
                 }
-                last.dry[place] = true;
+                last.had_no_frame[place] = true;
                 partial += link.partial_bytes();
                 Poll::Pending
             });
@@ -92,7 +92,7 @@ pub async fn moved(
             last.ask_all_again();
             if !were_left_out {
                 return match awaited.is_some_and(|awaited| partial >= awaited) {
-                    true => Poll::Ready(Ok(Heard::Arriving(partial))),
+                    true => Poll::Ready(Ok(RoundEvent::Arriving(partial))),
                     false => Poll::Pending,
                 };
             }
@@ -101,16 +101,17 @@ pub async fn moved(
     .await
 }
 
-/// Polls [`moved`] up to [`LOOKS`] times and yields in between; returns `None` if nothing happened.
-pub async fn moved_soon(
+/// Polls [`next_event`] up to [`SPIN_ATTEMPTS`] times and yields in between; returns `None` if
+/// nothing happened.
+pub async fn spin_for_event(
     round: &Round<impl Observer>,
     neighbours: &mut Neighbours,
     sending: &mut SmallVec<[PeId; 1]>,
-    last: &mut LastTurns,
-) -> Option<Result<Heard, LinkError>> {
-    for _ in 0..LOOKS {
-        let mut moved = pin!(moved(round, neighbours, sending, last));
-        let looked = std::future::poll_fn(|cx| Poll::Ready(moved.as_mut().poll(cx))).await;
+    last: &mut PollCursor,
+) -> Option<Result<RoundEvent, LinkError>> {
+    for _ in 0..SPIN_ATTEMPTS {
+        let mut next_event = pin!(next_event(round, neighbours, sending, last));
+        let looked = std::future::poll_fn(|cx| Poll::Ready(next_event.as_mut().poll(cx))).await;
         if let Poll::Ready(heard) = looked {
             return Some(heard);
         }

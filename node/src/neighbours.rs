@@ -8,14 +8,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use flitcast_proto::cost::Edge;
-use flitcast_proto::ops::Brief;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::control::Peer;
 use flitcast_proto::{PeId, Time};
 
+use crate::activity_monitor::ActivityMonitor;
 use crate::counters::Counters;
 use crate::link::{Link, LinkError};
 use crate::pacer::Pacer;
-use crate::pulse::Pulse;
 use crate::shape::{Ports, Shape};
 
 /// All connections of a PE.
@@ -104,7 +104,7 @@ impl Neighbours {
     }
 
     /// Limits all connections together to the rate of the PE's link, with pacing in turns.
-    pub fn pace(&mut self, brief: &Brief) -> io::Result<()> {
+    pub fn pace(&mut self, brief: &PeSchedule) -> io::Result<()> {
         let pacer = match brief.is_in_turns() {
             true => Some(Pacer::new(brief.pace.port_ticks_per_byte)?),
             false => None,
@@ -116,7 +116,7 @@ impl Neighbours {
     }
 
     /// Reports the activity of all connections to `pulse`.
-    pub fn watch(&mut self, pulse: &Arc<Pulse>) {
+    pub fn watch(&mut self, pulse: &Arc<ActivityMonitor>) {
         for link in self.all_mut() {
             link.watch(pulse.clone());
         }
@@ -130,9 +130,9 @@ impl Neighbours {
     }
 
     /// Sets the maximum payload of flits, which is chosen when the edges are known.
-    pub fn take_flits_of(&mut self, flit_bytes: u32) {
+    pub fn set_max_flit_bytes(&mut self, flit_bytes: u32) {
         for link in self.all_mut() {
-            link.take_flits_of(flit_bytes);
+            link.set_max_flit_bytes(flit_bytes);
         }
     }
 
@@ -143,7 +143,7 @@ impl Neighbours {
 
     /// Polls all connections, from the one after `place` on, until something is ready. `ask` receives
     /// the index of each.
-    pub fn ask_around<T>(
+    pub fn poll_round_robin<T>(
         &mut self,
         place: usize,
         mut ask: impl FnMut(usize, &mut Link) -> Poll<T>,

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::parts::{Turns, flits_of_parts};
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::parts::{FlitInterleaver, flits_of_parts};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 use tokio::sync::{self, watch};
@@ -32,7 +32,7 @@ pub struct Parts {
 impl Parts {
     /// Reads the schedules for all trees, of which this is the first; returns `None` if the parts of a
     /// message are inconsistent.
-    pub fn of(tree: &Arc<Tree>, briefs: &[Brief]) -> Option<Parts> {
+    pub fn of(tree: &Arc<Tree>, briefs: &[PeSchedule]) -> Option<Parts> {
         let first = briefs.first()?;
         let operation = first.operation;
         let most = briefs.len().max(operation.parts(tree));
@@ -42,7 +42,7 @@ impl Parts {
         let flit_bytes = u64::from(first.flit_bytes);
         let mut bytes: BTreeMap<MessageId, Vec<u64>> = BTreeMap::new();
         for (lane, brief) in briefs.iter().enumerate() {
-            for message in brief.sends.iter().chain(&brief.takes) {
+            for message in brief.sends.iter().chain(&brief.receives) {
                 let (whole, part) = operation.whole(tree, message.id);
                 let parts = bytes.entry(whole).or_insert_with(|| vec![0; most]);
                 *parts.get_mut(lane + part)? = message.bytes;
@@ -74,7 +74,7 @@ impl Parts {
 
     /// Returns the whole message of a part on a tree, the part of each of its flits, and the index of
     /// this part; `None` if the part is the whole message.
-    pub fn whole(&self, lane: usize, part: Message) -> Option<(Message, Turns, usize)> {
+    pub fn whole(&self, lane: usize, part: Message) -> Option<(Message, FlitInterleaver, usize)> {
         let (id, place) = self.operation.whole(&self.tree, part.id);
         let (parts, flits) = self.of.get(&id)?;
         let bytes = parts
@@ -82,7 +82,7 @@ impl Parts {
             .fold(0, |sum: u64, part| sum.saturating_add(*part));
         Some((
             Message { id, bytes, ..part },
-            Turns::new(flits),
+            FlitInterleaver::new(flits),
             lane + place,
         ))
     }
@@ -143,7 +143,7 @@ struct Assembly {
     /// The destination; `None` once that is being made visible.
     sink: Option<Sink>,
     /// The part of each flit that is not stored yet.
-    turns: std::iter::Peekable<Turns>,
+    turns: std::iter::Peekable<FlitInterleaver>,
     /// Flits that arrived before their turn, and for each part the numbers of stored and of forwarded
     /// ones.
     held: HeldMessages,
@@ -299,7 +299,7 @@ mod tests {
         let mut message = Synthetic::message(MESSAGE);
         let mut on = vec![Vec::new(); flits.len()];
         let mut left = bytes;
-        for lane in Turns::new(flits) {
+        for lane in FlitInterleaver::new(flits) {
             let len = left.min(FLIT);
             on[lane].push(message.next(len as usize).to_vec());
             left -= len;

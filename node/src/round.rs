@@ -6,7 +6,7 @@ mod error;
 use std::ops::Range;
 
 use flitcast_proto::items::{Message, Packing};
-use flitcast_proto::round::{Action, Observer, Round, RoundFault};
+use flitcast_proto::round::{Action, Observer, ProtocolError, Round};
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
@@ -37,7 +37,7 @@ pub trait RoundIo {
         message: Message,
         payload: Range<u64>,
         packing: Packing,
-    ) -> Result<Sent, Self::Error>;
+    ) -> Result<SendProgress, Self::Error>;
 
     /// Sends the last flit again, to one more neighbour.
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
@@ -53,7 +53,7 @@ pub trait RoundIo {
         offset: u64,
         later_from: u64,
         packing: Packing,
-    ) -> Result<Sent, Self::Error>;
+    ) -> Result<SendProgress, Self::Error>;
 
     /// Forwards the frame in hand of `from` to another neighbour.
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), Self::Error>;
@@ -85,13 +85,13 @@ pub trait RoundIo {
         &mut self,
         round: &Round<impl Observer>,
         until: Option<Time>,
-    ) -> Result<Heard, Self::Error>;
+    ) -> Result<RoundEvent, Self::Error>;
 
     /// Returns the body of the neighbour's frame that [`RoundIo::listen`] has reported.
     fn body(&mut self, from: PeId) -> &[u8];
 
     /// Reports that a message of this neighbour, or an own message, is complete at a port.
-    fn turned(&mut self, round: &Round<impl Observer>, last: Option<PeId>);
+    fn stream_changed(&mut self, round: &Round<impl Observer>, last: Option<PeId>);
 
     /// Flushes sent data. If the round sends and receives at the same time, some may not be sent
     /// yet.
@@ -101,12 +101,12 @@ pub trait RoundIo {
     fn look(&mut self, now: Time) -> Result<(), Self::Error>;
 
     /// Creates the error for a violation of the protocol.
-    fn refused(&mut self, fault: RoundFault) -> Self::Error;
+    fn refused(&mut self, fault: ProtocolError) -> Self::Error;
 }
 
 /// The progress of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendProgress {
     /// The transmission is complete.
     Whole,
     /// The transmission is in progress.
@@ -125,7 +125,7 @@ pub struct Committed {
 
 /// An event that [`RoundIo::listen`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum RoundEvent {
     /// A neighbour's frame has arrived.
     Frame(PeId),
     /// A message is durable and visible.
@@ -206,7 +206,7 @@ pub async fn play<I: RoundIo>(
             // These take too little time to read the clock.
             Action::Hold { from, message } => io.hold(from, message).await?,
             Action::Drop { from } => io.drop_frame(from),
-            Action::Turn { from } => io.turned(round, from),
+            Action::Turn { from } => io.stream_changed(round, from),
             Action::Commit { message } => now = commit(round, io, message).await?,
             Action::Wait { until } => {
                 let heard = io.listen(round, until).await?;
@@ -222,11 +222,11 @@ pub async fn play<I: RoundIo>(
 }
 
 /// Leaves a transmission in progress, and returns true, if it is not complete.
-fn leaves(round: &mut Round<impl Observer>, sent: Sent) -> bool {
-    if sent == Sent::Begun {
+fn leaves(round: &mut Round<impl Observer>, sent: SendProgress) -> bool {
+    if sent == SendProgress::Begun {
         round.handle_under_way();
     }
-    sent == Sent::Begun
+    sent == SendProgress::Begun
 }
 
 /// Starts to make a stored message visible, and returns the time after that.
@@ -251,20 +251,20 @@ fn handle_event<I: RoundIo>(
     round: &mut Round<impl Observer>,
     io: &mut I,
     now: Time,
-    event: Heard,
+    event: RoundEvent,
 ) -> Result<(), I::Error> {
     let handled = match event {
-        Heard::Frame(from) => round.handle_frame(now, from, io.body(from)),
-        Heard::Committed(Committed { message, digest }) => {
+        RoundEvent::Frame(from) => round.handle_frame(now, from, io.body(from)),
+        RoundEvent::Committed(Committed { message, digest }) => {
             round.handle_committed(now, message, digest);
             Ok(())
         }
-        Heard::Through(to) => round.handle_through(now, to),
-        Heard::Arriving(bytes) => {
+        RoundEvent::Through(to) => round.handle_through(now, to),
+        RoundEvent::Arriving(bytes) => {
             round.handle_arriving(bytes);
             Ok(())
         }
-        Heard::Due => Ok(()),
+        RoundEvent::Due => Ok(()),
     };
     handled.map_err(|fault| io.refused(fault))
 }

@@ -95,7 +95,7 @@ where
         let mut complete = false;
         let playing = play(is_root, lanes, channel, id, &mut parts, &mut complete);
         let over = playing.instrument(span).await;
-        let gave_up = !matches!(over, Ok(Over::Played));
+        let gave_up = !matches!(over, Ok(RoundEnd::Played));
         if gave_up {
             for (io, round) in lanes.iter_mut().zip(&mut parts) {
                 io.settle(round).await;
@@ -108,8 +108,8 @@ where
             prepare(lanes).await;
         }
         match over {
-            Ok(Over::Stopped) => return Ok(()),
-            Ok(Over::Played | Over::Aborted) => {}
+            Ok(RoundEnd::Stopped) => return Ok(()),
+            Ok(RoundEnd::Played | RoundEnd::Aborted) => {}
             Err(error) => match channel.fault(id, &error) {
                 Some(fault) => channel.say(fault).await?,
                 None => return Err(error),
@@ -167,7 +167,7 @@ async fn triggered<C: Channel>(
 }
 
 /// The end of a round at this PE.
-enum Over {
+enum RoundEnd {
     /// The round is over and must be reported.
     Played,
     /// The coordinator gave the round up.
@@ -189,7 +189,7 @@ async fn play<I, C>(
     id: RoundId,
     parts: &mut [Round<I::Observer>],
     complete: &mut bool,
-) -> Result<Over, C::Error>
+) -> Result<RoundEnd, C::Error>
 where
     I: RoundsIo,
     C: Channel,
@@ -211,13 +211,13 @@ where
             }
             word = channel.next_word_in(id) => match word? {
                 ToPe::Collect { round } if round == id => collect = true,
-                ToPe::Stop { .. } => return Ok(Over::Stopped),
-                ToPe::Abort { .. } => return Ok(Over::Aborted),
+                ToPe::Stop { .. } => return Ok(RoundEnd::Stopped),
+                ToPe::Abort { .. } => return Ok(RoundEnd::Aborted),
                 other => return Err(channel.unexpected(&other, "in a round")),
             },
         }
     }
-    Ok(Over::Played)
+    Ok(RoundEnd::Played)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //! one authority has issued for one name. The content of connections and the issue of certificates are
 //! in other modules.
 
-mod believed;
 mod explain;
 mod name;
+mod peer_verifier;
 mod read_ahead;
 mod revoked;
 mod transport;
@@ -24,15 +24,15 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
-use crate::door::Lease;
+use crate::handshake_limiter::Lease;
 use crate::limits::ROUND_TRIP;
 use crate::system::{process, regular};
-use believed::Believed;
 use explain::{explained, explained_of, told, told_of};
 pub use name::Name;
+use peer_verifier::PeerVerifier;
 use read_ahead::ReadAhead;
 pub use revoked::{REVOKED_FILE, Revoked, revoked, serial};
-pub use transport::{Shown, Transport};
+pub use transport::{PeerCertificate, Transport};
 
 /// The file of the authority's certificate, in a folder of credentials.
 pub const AUTHORITY_FILE: &str = "ca.pem";
@@ -97,7 +97,7 @@ pub enum Security {
 pub struct Identity {
     client: Arc<ClientConfig>,
     server: Arc<ServerConfig>,
-    believed: Arc<Believed>,
+    believed: Arc<PeerVerifier>,
 }
 
 impl Identity {
@@ -110,7 +110,7 @@ impl Identity {
         let authority = vec![CertificateDer::from(issued.authority.to_vec())];
         let what = format!("the certificate of the authority that has issued that of {name}");
         // The authority lasts as long as a launch or a running cluster, and revokes nothing.
-        let believed = Believed::new(authority, None, &provider());
+        let believed = PeerVerifier::new(authority, None, &provider());
         let believed = believed.map_err(|error| SecurityError::unfit(&what, told(&error)))?;
         let certificate = vec![CertificateDer::from(issued.certificate.to_vec())];
         let key = PrivatePkcs8KeyDer::from(issued.key.to_vec());
@@ -154,7 +154,7 @@ impl Identity {
     /// Makes the checks that the other processes will make, so that an error is reported where it was
     /// made.
     fn new(
-        believed: Believed,
+        believed: PeerVerifier,
         certificate: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
         name: Name,
@@ -207,10 +207,10 @@ pub fn authority_ends(folder: &Path) -> Result<SystemTime, SecurityError> {
 }
 
 /// Returns the verifier for a folder: its authority, and the revocation list beside it.
-fn believed_in(folder: &Path) -> Result<Believed, SecurityError> {
+fn believed_in(folder: &Path) -> Result<PeerVerifier, SecurityError> {
     let path = folder.join(AUTHORITY_FILE);
     let (authority, revoked) = (certificates(&path)?, revoked::list(folder)?);
-    let believed = Believed::new(authority, revoked, &provider());
+    let believed = PeerVerifier::new(authority, revoked, &provider());
     believed.map_err(|error| SecurityError::unfit(&path.display().to_string(), told(&error)))
 }
 

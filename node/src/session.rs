@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::{Brief, Gossip, Layout, Operation};
+use flitcast_proto::ops::{Gossip, Layout, Operation, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -23,7 +23,7 @@ use crate::coordinator::Coordinator;
 use crate::error::NodeError;
 use crate::host;
 use crate::inbox::Inbox;
-use crate::io::{NodeIo, State};
+use crate::io::{NodeIo, RoundBuffers};
 use crate::neighbours::Neighbours;
 use crate::parts::Parts;
 use crate::payload::{self, file_system};
@@ -276,7 +276,7 @@ async fn play_rounds(
     neighbours: &mut [Neighbours],
     store: &Store,
     assignment: &Assignment,
-    (briefs, rounds): (Vec<Brief>, u64),
+    (briefs, rounds): (Vec<PeSchedule>, u64),
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
@@ -294,7 +294,7 @@ async fn play_rounds(
     for (lane, ((tree, neighbours), brief)) in trees.zip(neighbours).zip(briefs).enumerate() {
         // Not before: the measurement of edges does not belong to a round.
         neighbours.count(pulse.counters());
-        neighbours.take_flits_of(brief.flit_bytes);
+        neighbours.set_max_flit_bytes(brief.flit_bytes);
         neighbours.pace(&brief).map_err(no_alarm)?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
         lanes.push(NodeIo {
@@ -308,7 +308,7 @@ async fn play_rounds(
             alarm: alarm()?,
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
-            state: State::default(),
+            state: RoundBuffers::default(),
         });
     }
     let mut channel = RoundsChannel {

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::{Address, Message};
-use flitcast_proto::ops::{Brief, Layout, Operation};
+use flitcast_proto::ops::{Layout, Operation, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, Payload, Prefix, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId, Tree};
 use tokio::task::spawn_blocking;
 
+use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::config::NodeConfig;
 use crate::inputs::{Inputs, Sent};
@@ -21,7 +22,6 @@ use crate::payload::{
     self, Content, FileSink, FileSource, Measured, Others, Outgoing, OutputFolder, PayloadError,
     Sink, Source, Synthetic, Target, Unpacker, delivered_at, prefix_digest,
 };
-use crate::pulse::Pulse;
 
 /// The content of a cluster's messages for this PE.
 pub struct Store {
@@ -42,7 +42,7 @@ pub struct Store {
     /// The number of this run's staging files.
     nonce: u64,
     /// The number of the job in receipts.
-    undertaking: u64,
+    job_id: u64,
     /// Whether the job has a record, with which a later run can continue it.
     is_recorded: bool,
     /// The prefixes that this PE does not send again, in bytes.
@@ -50,7 +50,7 @@ pub struct Store {
     /// The incoming messages that are continued behind a prefix.
     continued: Mutex<BTreeMap<MessageId, Unpacker>>,
     /// Records progress with files.
-    pulse: Arc<Pulse>,
+    pulse: Arc<ActivityMonitor>,
 }
 
 impl Store {
@@ -115,7 +115,7 @@ impl Store {
             destination: self.destination(message),
             replace: self.replace,
             run: self.nonce,
-            job: self.undertaking,
+            job: self.job_id,
             is_kept: self.is_recorded && bytes >= KEPT_MESSAGE_BYTES,
         }
     }
@@ -171,7 +171,7 @@ impl Store {
     pub async fn open(
         config: &NodeConfig,
         assignment: &Assignment,
-        pulse: &Arc<Pulse>,
+        pulse: &Arc<ActivityMonitor>,
     ) -> Result<(Store, Sent), Vec<PayloadError>> {
         let (pe, operation, tree) = (config.pe, assignment.operation, &assignment.tree);
         let of_messages = operation.messages(tree);
@@ -186,7 +186,7 @@ impl Store {
             apart: false,
             replace: false,
             nonce: config.cluster,
-            undertaking: assignment.undertaking,
+            job_id: assignment.job_id,
             is_recorded: assignment.recorded,
             skipped: BTreeMap::new(),
             continued: Mutex::default(),
@@ -264,7 +264,7 @@ pub struct Outbox<'a> {
 
 impl Outbox<'_> {
     /// Creates the outbox of a schedule, in the order of sending.
-    pub fn new<'a>(store: &'a Store, brief: &Brief, parts: Option<&'a Parts>) -> Outbox<'a> {
+    pub fn new<'a>(store: &'a Store, brief: &PeSchedule, parts: Option<&'a Parts>) -> Outbox<'a> {
         let own = brief.cut_sends();
         let mut outbox = Outbox {
             store,
@@ -331,7 +331,7 @@ mod tests {
                 apart,
                 replace: false,
                 nonce: 0,
-                undertaking: 0,
+                job_id: 0,
                 is_recorded: false,
                 skipped: BTreeMap::new(),
                 continued: Mutex::default(),

@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use flitcast_node::activity_monitor::ActivityMonitor;
 use flitcast_node::payload::{
     Content, Others, Outgoing, Packer, PayloadError, Refusal, Unpacker, deal, remove,
 };
-use flitcast_node::pulse::Pulse;
 use flitcast_proto::PeId;
 use proptest::prelude::*;
 use support::{
@@ -272,7 +272,7 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
     let source = dir.path().join("source");
     rich_tree(&source)?;
     let message = pack(&Content::Entry(source), &[4096]);
-    let pulse = Arc::new(Pulse::default());
+    let pulse = Arc::new(ActivityMonitor::default());
     let unpacker = Unpacker::create(support::target(&dir.path().join("p1")), pulse.clone());
     let mut unpacker = unpacker.expect("it is free");
     let mut start = 0;

@@ -58,7 +58,7 @@ const LOOK_NS: f64 = 1_200.0;
 
 /// Fraction of a flit's cost at either end that remains if the flit shares a system call with the
 /// one before.
-pub const ALONG: f64 = 0.1;
+pub const COALESCED_FRAME_COST: f64 = 0.1;
 
 /// The costs of processes, in nanoseconds of a core unless stated otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -31,7 +31,7 @@
 pub mod baseline;
 pub mod calibration;
 pub mod cost;
-pub mod exact;
+pub mod fraction;
 pub mod gossip;
 mod ids;
 pub mod items;

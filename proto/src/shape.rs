@@ -34,7 +34,7 @@ pub const MAX_AHEAD_NS: u64 = 2 * (MAX_FLIT_BYTES as u64 + MAX_FLIT_PREFIX as u6
 
 /// A link that shaping does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum ShapeFault {
+pub enum ShapeError {
     /// The latency is too long.
     #[error("a latency of {:.0} ms is more than {:.0} ms", .0 / 1e6, MAX_LATENCY_NS / 1e6)]
     Latency(f64),
@@ -54,16 +54,16 @@ pub enum ShapeFault {
 }
 
 /// Checks that a link can be shaped. All its numbers must be finite and at least 0.
-pub fn check(link: &Link) -> Result<(), ShapeFault> {
+pub fn check(link: &Link) -> Result<(), ShapeError> {
     let under_way = link.latency_ns / link.ns_per_byte;
     if link.latency_ns > MAX_LATENCY_NS {
-        Err(ShapeFault::Latency(link.latency_ns))
+        Err(ShapeError::Latency(link.latency_ns))
     } else if link.ns_per_byte > MAX_NS_PER_BYTE {
-        Err(ShapeFault::Rate(link.ns_per_byte))
+        Err(ShapeError::Rate(link.ns_per_byte))
     } else if link.ns_per_byte > 0.0 && under_way > MAX_UNDER_WAY_BYTES {
-        Err(ShapeFault::UnderWay(under_way))
+        Err(ShapeError::UnderWay(under_way))
     } else if link.burst_bytes > 0.0 {
-        Err(ShapeFault::Burst)
+        Err(ShapeError::Burst)
     } else {
         Ok(())
     }

@@ -12,7 +12,7 @@ use smallvec::smallvec;
 use thiserror::Error;
 
 use crate::items::{Control, Hops, Message, Route, Transmit, Violation};
-use crate::ops::{Brief, Operation, Pe, Word};
+use crate::ops::{Operation, PeMachine, PeSchedule, StartSignal};
 use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
 use crate::{MessageId, PeId, Time, Tree};
@@ -49,7 +49,7 @@ impl Simulated {
 
 /// A rule of the model was broken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SimulationFault {
+pub enum SimulationError {
     /// A state machine refused what a neighbour sent.
     #[error("step {step}: {pe}: {violation}")]
     Violation {
@@ -126,7 +126,7 @@ pub enum SimulationFault {
 
 /// One PE and what its ports hold.
 struct SimulatedPe {
-    pe: Pe,
+    pe: PeMachine,
     /// A message that this PE sends, its receivers, the number of flits that were sent, and the
     /// number to be sent: each flit counts once for each receiver.
     outgoing: Option<(Hops, Message, u64, u64)>,
@@ -154,7 +154,7 @@ impl SimulatedPe {
         from: PeId,
         message: Message,
         index: u64,
-    ) -> Result<Route, SimulationFault> {
+    ) -> Result<Route, SimulationError> {
         let pe = self.pe.id();
         let begun = match self.incoming.take() {
             None if index > 1 => {
@@ -170,7 +170,7 @@ impl SimulatedPe {
         match begun {
             None if index == 1 => {
                 let route = self.pe.handle_head(from, message);
-                route.map_err(|violation| SimulationFault::Violation {
+                route.map_err(|violation| SimulationError::Violation {
                     step,
                     pe,
                     violation,
@@ -179,7 +179,7 @@ impl SimulatedPe {
             Some((under_way, expected, route)) if under_way == message && expected == index => {
                 Ok(route)
             }
-            other => Err(SimulationFault::Torn {
+            other => Err(SimulationError::Torn {
                 step,
                 pe,
                 message,
@@ -195,15 +195,18 @@ pub fn run(
     tree: &Arc<Tree>,
     operation: Operation,
     flits: &[u64],
-) -> Result<Simulated, SimulationFault> {
-    run_briefs(tree, Brief::all(tree, operation, flits, &Timing::LOCK_STEP))
+) -> Result<Simulated, SimulationError> {
+    run_briefs(
+        tree,
+        PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP),
+    )
 }
 
 /// Runs one round of the given briefs, flits of one byte and steps of one tick.
-pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<Brief>) -> Result<Simulated, SimulationFault> {
+pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<PeSchedule>) -> Result<Simulated, SimulationError> {
     let operation = briefs.first().map(|brief| brief.operation);
     let pes = tree.ids().zip(briefs).map(|(id, brief)| SimulatedPe {
-        pe: Pe::new(tree.clone(), id, brief),
+        pe: PeMachine::new(tree.clone(), id, brief),
         outgoing: None,
         held: VecDeque::new(),
         incoming: None,
@@ -251,17 +254,18 @@ impl Simulation {
     }
 
     /// Returns the event that permits a source to start sending.
-    fn begins_on(&self) -> Word {
-        self.operation.map_or(Word::Trigger, Operation::begins_on)
+    fn begins_on(&self) -> StartSignal {
+        self.operation
+            .map_or(StartSignal::Trigger, Operation::begins_on)
     }
 
     /// Moves to the next step in which something can happen.
-    fn advance(&mut self) -> Result<(), SimulationFault> {
+    fn advance(&mut self) -> Result<(), SimulationError> {
         let Some((step, busy)) = self.agenda.pop_first() else {
             let stuck = self.pes.iter().filter(|player| !player.finished);
             let unfinished = stuck.map(|player| player.pe.id()).collect();
             let step = self.step;
-            return Err(SimulationFault::Stalled { step, unfinished });
+            return Err(SimulationError::Stalled { step, unfinished });
         };
         self.step = step;
         let mut receipts = Vec::new();
@@ -308,12 +312,12 @@ impl Simulation {
         at: usize,
         crossings: &mut Vec<Crossing>,
         receipts: &mut Vec<(PeId, PeId)>,
-    ) -> Result<(), SimulationFault> {
+    ) -> Result<(), SimulationError> {
         let step = self.step;
         let multi_port = self.is_multi_port();
         // In lock step, static schedules contain all begins.
         let is_duplex = self.operation.is_some_and(Operation::is_duplex);
-        let waits_for_word = self.begins_on() != Word::Trigger && !is_duplex;
+        let waits_for_word = self.begins_on() != StartSignal::Trigger && !is_duplex;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
         let player = &mut self.pes[at];
@@ -328,7 +332,7 @@ impl Simulation {
         };
         if let Some((to, message, index)) = player.held.pop_front() {
             if player.outgoing.is_some() {
-                return Err(SimulationFault::SendCollision { step, pe: from });
+                return Err(SimulationError::SendCollision { step, pe: from });
             }
             if index == message.bytes && player.held.is_empty() {
                 player.pe.handle_sent();
@@ -358,7 +362,7 @@ impl Simulation {
                 }
                 Some(Transmit::Message { to, message }) => {
                     if waits_for_word && player.ordered.is_none_or(|ordered| ordered >= step) {
-                        return Err(SimulationFault::Early { step, pe: from });
+                        return Err(SimulationError::Early { step, pe: from });
                     }
                     let flits = message.bytes * to.len() as u64;
                     player.outgoing = Some((to, message, 0, flits));
@@ -387,7 +391,7 @@ impl Simulation {
         &mut self,
         at: usize,
         is_duplex: bool,
-    ) -> Result<Option<(PeId, Message, u64)>, SimulationFault> {
+    ) -> Result<Option<(PeId, Message, u64)>, SimulationError> {
         let step = self.step;
         let player = &mut self.pes[at];
         let Some((to, message, sent, end)) = player.outgoing.take() else {
@@ -399,7 +403,7 @@ impl Simulation {
         let (next, index) = (to[(sent % several) as usize], sent / several + 1);
         let here = player.here.get(&message.id);
         if message.source != pe && is_duplex && here.is_none_or(|here| *here < index) {
-            return Err(SimulationFault::Lacking {
+            return Err(SimulationError::Lacking {
                 step,
                 pe,
                 message,
@@ -415,7 +419,7 @@ impl Simulation {
         Ok(Some((next, message, index)))
     }
 
-    fn receive(&mut self, crossing: &Crossing) -> Result<(), SimulationFault> {
+    fn receive(&mut self, crossing: &Crossing) -> Result<(), SimulationError> {
         let Crossing {
             step,
             from,
@@ -426,7 +430,7 @@ impl Simulation {
         let player = &mut self.pes[to.index()];
         let (last, first) = std::mem::replace(&mut player.heard, (step, from));
         if last == step && !ports_are_enough {
-            return Err(SimulationFault::ReceiveCollision {
+            return Err(SimulationError::ReceiveCollision {
                 step,
                 pe: to,
                 first,
@@ -442,7 +446,7 @@ impl Simulation {
         player.held.extend(goes_on);
         // Only a message to several neighbours may fall behind.
         if route.relay.len() == 1 && player.held.len() > 1 {
-            return Err(SimulationFault::SendCollision { step, pe: to });
+            return Err(SimulationError::SendCollision { step, pe: to });
         }
         if route.hold {
             player.here.insert(message.id, index);
@@ -468,20 +472,20 @@ impl Simulation {
         Ok(())
     }
 
-    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), SimulationFault> {
+    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), SimulationError> {
         let step = self.step;
         let begins_on = self.begins_on();
         let player = &mut self.pes[to.index()];
         let is_word_to_send = match item {
             Control::Wakeup { .. } | Control::Order { .. } => true,
             // Only baselines send on a token.
-            Control::Token => begins_on == Word::Token,
+            Control::Token => begins_on == StartSignal::Token,
             Control::Certificate(_) | Control::Receipt => false,
         };
         if is_word_to_send {
             player.ordered = Some(step);
         }
-        let refused = |violation| SimulationFault::Violation {
+        let refused = |violation| SimulationError::Violation {
             step,
             pe: to,
             violation,

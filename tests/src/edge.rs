@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
-use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, Sealer};
+use flitcast_proto::wire::seal::{FrameSealer, FrameVerifier, HEAD_BYTES};
 use flitcast_proto::wire::{LENGTH_BYTES, edge::EdgeFrame, flit};
 
 /// Longer than any frame in a test.
@@ -23,7 +23,7 @@ pub struct Edge {
 pub struct Incoming {
     /// The socket.
     pub stream: TcpStream,
-    opener: Opener,
+    opener: FrameVerifier,
 }
 
 /// The sending direction of an edge.
@@ -31,7 +31,7 @@ pub struct Incoming {
 pub struct Outgoing {
     /// The socket.
     pub stream: TcpStream,
-    sealer: Sealer,
+    sealer: FrameSealer,
 }
 
 impl Edge {
@@ -42,11 +42,11 @@ impl Edge {
         Edge {
             outgoing: Outgoing {
                 stream: stream.try_clone().expect("it can be"),
-                sealer: Sealer::default(),
+                sealer: FrameSealer::default(),
             },
             incoming: Incoming {
                 stream,
-                opener: Opener::default(),
+                opener: FrameVerifier::default(),
             },
         }
     }

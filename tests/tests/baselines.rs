@@ -8,7 +8,7 @@ use flitcast_proto::Tree;
 use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
 use flitcast_proto::cost::Model;
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim;
@@ -21,7 +21,7 @@ use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
 fn assert_arrives(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
-    let briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
     let run = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
     for (arrival, flits) in run.arrivals_ns.iter().zip(flits) {
         assert_eq!(arrival.is_some(), *flits > 0, "{operation:?}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::{Edge, Link, Model};
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::plan::{plan, streams};
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -36,7 +36,7 @@ fn model(pes: usize, seed: u64) -> Model {
 }
 
 /// Runs a gather in virtual time, and checks the certificates and orders that PEs receive.
-fn are_received_as_planned(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) {
+fn are_received_as_planned(tree: &Arc<Tree>, briefs: &[PeSchedule], model: &Model) {
     let planned = streams(tree, briefs).expect("a gather by certification");
     let received = predict(tree, briefs, model).expect("a schedule").streams;
     for pe in tree.below_root() {
@@ -63,9 +63,9 @@ proptest! {
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
                 let model = model(tree.len(), seed);
                 let timing = Timing::of(&model, 1000, pacing);
-                are_received_as_planned(&tree, &Brief::all(&tree, operation, &bytes, &timing), &model);
+                are_received_as_planned(&tree, &PeSchedule::all(&tree, operation, &bytes, &timing), &model);
             }
-            let briefs = Brief::all(&tree, operation, &flits, &Timing::LOCK_STEP);
+            let briefs = PeSchedule::all(&tree, operation, &flits, &Timing::LOCK_STEP);
             are_received_as_planned(&tree, &briefs, &Model::unit(tree.len()));
             // The plan in steps has the same certificates.
             let planned = streams(&tree, &briefs).expect("a gather by certification");
@@ -90,7 +90,7 @@ fn the_papers_figure_has_these_certificates() {
     let path = (0..6u32).map(|pe| pe.checked_sub(1).map(PeId)).collect();
     let tree = Arc::new(Tree::from_parents(path).expect("it is a path"));
     let operation = Operation::Certification(Sync::Serial);
-    let briefs = Brief::all(&tree, operation, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
+    let briefs = PeSchedule::all(&tree, operation, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
     let planned = streams(&tree, &briefs).expect("a gather by certification");
     let each = planned[1..].iter();
     let figures = each.map(|it| (it.certificate.lag, it.certificate.stream, it.after));

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim::{self, Simulated};
@@ -28,7 +28,7 @@ fn assert_prints(run: &Simulated, figure: &str) {
 /// Returns a scatter of `flits` in the given order of destinations.
 fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
     let tree = path_of_6();
-    let mut briefs = Brief::all(&tree, Operation::Scatter, flits, &Timing::LOCK_STEP);
+    let mut briefs = PeSchedule::all(&tree, Operation::Scatter, flits, &Timing::LOCK_STEP);
     briefs[0]
         .sends
         .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.pe()));

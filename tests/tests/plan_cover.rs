@@ -61,13 +61,13 @@ fn a_gather_lists_what_synchronises_each_tree() {
                 assert!(used.insert(crossing), "{line}: {item}");
             }
             let mut first = BTreeMap::new();
-            for leg in list(&plan, "crossings") {
+            for hop in list(&plan, "crossings") {
                 let [from, to, begin, flits] =
-                    ["from", "to", "first_step", "flits"].map(|key| number(leg, key));
+                    ["from", "to", "first_step", "flits"].map(|key| number(hop, key));
                 let steps = (0..flits).map(|flit| [begin + flit, from, to]);
                 let before = used.len();
                 used.extend(steps);
-                assert_eq!(used.len() as u64, before as u64 + flits, "{line}: {leg}");
+                assert_eq!(used.len() as u64, before as u64 + flits, "{line}: {hop}");
                 let (step, sum) = first.entry([from, to]).or_insert((begin, 0));
                 *step = begin.min(*step);
                 *sum += flits;
@@ -178,7 +178,7 @@ fn unequal_lengths_keep_the_rules() {
             assert_eq!(number(&planned_of("broadcast", &line), "kept_flits") > 0, {
                 let plan = planned_of("broadcast", &line);
                 replay(&plan);
-                list(&plan, "crossings").iter().any(|leg| leg["from"] != 0)
+                list(&plan, "crossings").iter().any(|hop| hop["from"] != 0)
             });
         }
     }

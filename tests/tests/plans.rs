@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::Model;
 use flitcast_proto::ops::gather_order::set_order;
 use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Timing;
@@ -40,7 +40,7 @@ fn assert_agree(plan: &Plan, run: &Simulated) {
 
 /// Checks that every message arrives, in the simulator and in the prediction.
 fn assert_all_arrive(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
-    let briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
     let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
     let run = sim::run_briefs(tree, briefs).unwrap();
     for (pe, &flits) in tree.ids().zip(flits) {
@@ -65,7 +65,7 @@ fn assert_given_order_is_kept(
     order: &[PeId],
 ) {
     let plan = plan_gather(tree, operation, flits, order).unwrap();
-    let mut briefs = Brief::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let mut briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
     set_order(tree, &mut briefs, order).unwrap();
     if operation != Operation::Certification(Sync::Parallel) {
         let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
@@ -140,7 +140,7 @@ proptest! {
     fn so_is_one_in_any_order((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
         let mut order = scatter::farthest_first(&tree, &flits);
         order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
-        let mut briefs = Brief::all(&tree, Operation::Scatter, &flits, &Timing::LOCK_STEP);
+        let mut briefs = PeSchedule::all(&tree, Operation::Scatter, &flits, &Timing::LOCK_STEP);
         briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.pe()));
         let run = sim::run_briefs(&tree, briefs).unwrap();
         assert_agree(&plan_scatter(&tree, &flits, &order), &run);

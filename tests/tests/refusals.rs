@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use flitcast_proto::items::{Message, Route, Violation};
-use flitcast_proto::ops::{Brief, Operation, Pe};
+use flitcast_proto::ops::{Operation, PeMachine, PeSchedule};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::{PeId, Time, Tree};
 
 /// One PE at the start of a round on the path P0, P1, P2, P3.
-fn on_a_path(operation: Operation, pe: PeId) -> Pe {
+fn on_a_path(operation: Operation, pe: PeId) -> PeMachine {
     let parents = [None, Some(PeId(0)), Some(PeId(1)), Some(PeId(2))];
     let tree = Arc::new(Tree::from_parents(parents.into()).unwrap());
-    let briefs = Brief::all(&tree, operation, &[0, 5, 5, 5], &Timing::LOCK_STEP);
-    Pe::new(tree, pe, briefs[pe.index()].clone())
+    let briefs = PeSchedule::all(&tree, operation, &[0, 5, 5, 5], &Timing::LOCK_STEP);
+    PeMachine::new(tree, pe, briefs[pe.index()].clone())
 }
 
 fn scattered(destination: u32) -> Message {

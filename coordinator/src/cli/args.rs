@@ -10,20 +10,20 @@ use crate::commands::ca::CaArgs;
 use crate::commands::calibrate::CalibrateArgs;
 use crate::commands::check::CheckArgs;
 use crate::commands::compare::CompareArgs;
-use crate::commands::kept::{DownArgs, KeepArgs, StatusArgs, UpArgs};
-use crate::commands::leash::{LeashArgs, StageArgs};
 #[cfg(feature = "packaging")]
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::map::MapArgs;
 use crate::commands::node::{HealthArgs, NodeArgs};
 use crate::commands::plan::PlanArgs;
+use crate::commands::running_cluster::{DownArgs, KeepArgs, StatusArgs, UpArgs};
+use crate::commands::supervise::{LeashArgs, StageArgs};
 use crate::commands::timed::{TIMED_HELP, TimedArgs};
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
 use crate::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, ResumeArgs, ScatterArgs,
 };
-use crate::render::ending::EXIT_STATUS;
+use crate::render::exit::EXIT_STATUS;
 
 fn after_help() -> String {
     let mut text = format!("{EXAMPLES}\n\nExit status:\n");

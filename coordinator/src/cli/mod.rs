@@ -19,17 +19,18 @@ use crate::commands::bench::{Bench, BenchArgs};
 use crate::commands::check::CheckArgs;
 use crate::commands::map::{Map, MapArgs};
 use crate::commands::{
-    bench, ca, calibrate, check, compare, kept, map, node, plan, timed, transfer, tree, watch,
+    bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
+    watch,
 };
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
 use crate::launch::runtime::conducting;
+use crate::observe::emit::emit;
 use crate::observe::event::Event;
 use crate::observe::live::publish::publish;
 use crate::observe::metrics::Metrics;
-use crate::observe::tell::tell;
-use crate::render::ending::{FAILED, REFUSED, print_with, refuse, told};
-use crate::retry::Undertaking;
+use crate::render::exit::{FAILED, REFUSED, error_chain, print_with, refuse};
+use crate::retry::ResumableJob;
 use crate::text::stderr::{self, LogLines};
 use crate::text::stdout::unless_closed;
 use args::{Cli, Command, LogFormat, Observed};
@@ -109,10 +110,10 @@ fn run(cli: Cli) -> ExitCode {
         Command::TimedCompare(args) => print_with(|out| timed::compare(args, out)),
         Command::Ca(args) => print_with(|out| ca::run(args, out)),
         Command::Check(args) => looked_at(args),
-        Command::Up(args) => kept::up(args, &logs),
-        Command::Status(args) => kept::status(&args, &logs),
-        Command::Down(args) => kept::down(&args),
-        Command::Keep(args) => kept::keep(args, &logs),
+        Command::Up(args) => running_cluster::up(args, &logs),
+        Command::Status(args) => running_cluster::status(&args, &logs),
+        Command::Down(args) => running_cluster::down(&args),
+        Command::Keep(args) => running_cluster::keep(args, &logs),
         #[cfg(feature = "packaging")]
         Command::Completions(args) => print_with(|out| args.run(Cli::command(), out)),
         #[cfg(feature = "packaging")]
@@ -120,27 +121,27 @@ fn run(cli: Cli) -> ExitCode {
         Command::Watch(args) => print_with(|out| watch::run(&args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
         Command::Scatter(args) => {
-            understood(Request::scatter(args).map(Undertaking::new), logs, seen)
+            understood(Request::scatter(args).map(ResumableJob::new), logs, seen)
         }
         Command::Gather(args) => {
-            understood(Request::gather(args).map(Undertaking::new), logs, seen)
+            understood(Request::gather(args).map(ResumableJob::new), logs, seen)
         }
         Command::Broadcast(args) => {
-            understood(Request::broadcast(args).map(Undertaking::new), logs, seen)
+            understood(Request::broadcast(args).map(ResumableJob::new), logs, seen)
         }
         Command::Gossip(args) => {
-            understood(Request::gossip(args).map(Undertaking::new), logs, seen)
+            understood(Request::gossip(args).map(ResumableJob::new), logs, seen)
         }
         Command::Exchange(args) => {
-            understood(Request::exchange(args).map(Undertaking::new), logs, seen)
+            understood(Request::exchange(args).map(ResumableJob::new), logs, seen)
         }
         Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
         Command::Stage(args) => args.enter(),
-        Command::Resume(args) => understood(Undertaking::resume(args), logs, seen),
+        Command::Resume(args) => understood(ResumableJob::resume(args), logs, seen),
     };
     result.unwrap_or_else(|error| {
-        stderr::error(told(&error));
+        stderr::error(error_chain(&error));
         ExitCode::from(FAILED)
     })
 }
@@ -201,12 +202,12 @@ fn looked_at(args: CheckArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn understood<E: std::fmt::Display>(
-    undertaking: Result<Undertaking, Vec<E>>,
+    job: Result<ResumableJob, Vec<E>>,
     logs: LogArgs,
     seen: Observed,
 ) -> anyhow::Result<ExitCode> {
-    match undertaking {
-        Ok(undertaking) => observed(seen, transfer::run_and_report(undertaking, &logs)),
+    match job {
+        Ok(job) => observed(seen, transfer::run_and_report(job, &logs)),
         Err(faults) => Ok(refuse(&faults)),
     }
 }
@@ -230,7 +231,7 @@ fn observed(
         Err(fault) => return Ok(refuse(&[fault])),
     };
     let runtime = conducting()?;
-    tell(Event::Begins { command: seen.name });
+    emit(Event::Begins { command: seen.name });
     let published = publish();
     let result = runtime.block_on(async {
         if let Some(metrics) = metrics {
@@ -240,7 +241,7 @@ fn observed(
     });
     drop(published);
     let went_well = matches!(result, Ok(ExitCode::SUCCESS));
-    tell(Event::Ends { went_well });
+    emit(Event::Ends { went_well });
     result
 }
 

@@ -26,11 +26,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub struct CaArgs {
     #[command(subcommand)]
-    what: What,
+    what: CaCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum CaCommand {
     /// Create an authority in a new folder, and certificates for a cluster
     Init(InitArgs),
     /// Issue certificates. Older certificates of the same names stay valid until they expire or are
@@ -79,9 +79,9 @@ struct IssueArgs {
 /// Returns all faults of the command line, or the failure.
 pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaError>> {
     match args.what {
-        What::Init(args) => init(&args, out),
-        What::Issue(args) => issue(&args, out),
-        What::Revoke(args) => revoke(&args, out),
+        CaCommand::Init(args) => init(&args, out),
+        CaCommand::Issue(args) => issue(&args, out),
+        CaCommand::Revoke(args) => revoke(&args, out),
     }
 }
 

@@ -10,7 +10,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use thiserror::Error;
 
-use crate::render::ending::EXIT_STATUS;
+use crate::render::exit::EXIT_STATUS;
 
 const SHELLS: &str = "\
 Examples:

@@ -5,13 +5,13 @@ pub mod ca;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
-pub mod kept;
-pub mod leash;
 #[cfg(feature = "packaging")]
 pub mod manual;
 pub mod map;
 pub mod node;
 pub mod plan;
+pub mod running_cluster;
+pub mod supervise;
 pub mod timed;
 pub mod transfer;
 pub mod tree;

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use flitcast_node::allowed::{Allowed, FileAccess};
-use flitcast_node::door::listen;
+use flitcast_node::handshake_limiter::listen;
 use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::limits;
+use flitcast_node::permissions::{FileAccess, Permissions};
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::system::children;
 use flitcast_node::system::lent::LentFolder;
@@ -31,7 +31,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::observe::metrics::Metrics;
-use crate::site::slurm::{self, Slurm, SlurmFault};
+use crate::site::slurm::{self, Slurm, SlurmError};
 use crate::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
 use crate::text::printable::printable;
 use crate::text::stdout::print;
@@ -46,7 +46,7 @@ const WAIT: Duration = Duration::from_secs(60);
 
 /// An error in the command line of a PE that joins.
 #[derive(Debug, Error)]
-enum JoinFault {
+enum NodeArgsError {
     #[error("--pe: missing; give the number of the PE, --pe I")]
     NoPe,
     #[error(
@@ -54,7 +54,7 @@ enum JoinFault {
     )]
     TwoPes(u32),
     #[error("--join slurm: {0}")]
-    Slurm(#[from] SlurmFault),
+    Slurm(#[from] SlurmError),
     #[error(
         "--join {0}: write HOST:PORT, as in the cluster file's coordinator, or slurm inside a job of Slurm"
     )]
@@ -86,13 +86,13 @@ pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
     let config = match args.join.clone() {
         Some(at) => match understood(&args, at) {
             Ok(config) => Some(config),
-            Err(faults) => return Ok(crate::render::ending::refuse(&faults)),
+            Err(faults) => return Ok(crate::render::exit::refuse(&faults)),
         },
         None => None,
     };
     let metrics = match Metrics::listen(args.metrics) {
         Ok(metrics) => metrics,
-        Err(fault) => return Ok(crate::render::ending::refuse(&[fault])),
+        Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
     };
     match config {
         Some(config) => joined(config, args, metrics),
@@ -251,7 +251,7 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
             coordinator,
             cluster: admission.cluster,
             secret: admission.secret,
-            allowed: Allowed::started(pe, &security, coordinator),
+            allowed: Permissions::started(pe, &security, coordinator),
             security,
             timeouts: args.timeouts.unwrap_or_default(),
             tally: Tally::default(),
@@ -266,19 +266,19 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 }
 
 /// Checks the command line completely before any connection is made.
-fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>> {
+fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<NodeArgsError>> {
     let mut faults = Vec::new();
     if args.commands && args.insecure {
-        faults.push(JoinFault::CommandsForAnybody(at.clone()));
+        faults.push(NodeArgsError::CommandsForAnybody(at.clone()));
     }
     if !args.files.is_empty() && args.insecure {
-        faults.push(JoinFault::FilesForAnybody(at.clone()));
+        faults.push(NodeArgsError::FilesForAnybody(at.clone()));
     }
     let mut folders = Vec::new();
     for path in &args.files {
         match LentFolder::open(path) {
             Ok(folder) => folders.push(folder),
-            Err(why) => faults.push(JoinFault::Files {
+            Err(why) => faults.push(NodeArgsError::Files {
                 path: path.clone(),
                 why,
             }),
@@ -293,7 +293,7 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
         Some((pe, _)) => shown(args, *pe).map_err(|fault| faults.push(fault)).ok(),
         None => {
             let is_guarded = args.credentials.is_some() || args.insecure || args.kept;
-            faults.extend((!is_guarded).then_some(JoinFault::Unguarded));
+            faults.extend((!is_guarded).then_some(NodeArgsError::Unguarded));
             None
         }
     };
@@ -321,9 +321,9 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<JoinFault>>
 }
 
 /// Returns the credentials that the joining PE shows.
-fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
+fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, NodeArgsError> {
     let admission = match args.kept {
-        true => Some(admitted_and_kept().map_err(JoinFault::Unkept)?),
+        true => Some(admitted_and_kept().map_err(NodeArgsError::Unkept)?),
         false => None,
     };
     let issued = admission.as_ref().and_then(|it| it.credentials.as_ref());
@@ -332,7 +332,7 @@ fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
         (None, Some(issued)) => Credentials::Issued(Identity::issued(issued, Name::Pe(pe))?),
         // The daemon permits it.
         (None, None) if args.insecure || args.kept => Credentials::None,
-        (None, None) => return Err(JoinFault::Unguarded),
+        (None, None) => return Err(NodeArgsError::Unguarded),
     };
     // Invalid credentials are reported before any connection is made.
     credentials.security(pe)?;
@@ -340,15 +340,18 @@ fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, JoinFault> {
 }
 
 /// Returns the PE to run, and the address to join.
-fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<JoinFault>> {
+fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<NodeArgsError>> {
     if let Some(slurm) = Slurm::asked(&at) {
         let task = slurm.task(slurm::environment, pes);
-        let task = task.map_err(|all| all.into_iter().map(JoinFault::from).collect::<Vec<_>>());
+        let task = task.map_err(|all| all.into_iter().map(NodeArgsError::from).collect::<Vec<_>>());
         return match (pe, task) {
             (None, task) => task.map(|(pe, address)| (pe, address.to_string())),
             (Some(pe), task) => {
                 let more = task.err().unwrap_or_default();
-                Err([JoinFault::TwoPes(pe)].into_iter().chain(more).collect())
+                Err([NodeArgsError::TwoPes(pe)]
+                    .into_iter()
+                    .chain(more)
+                    .collect())
             }
         };
     }
@@ -357,8 +360,8 @@ fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec
     match (pe, is_place) {
         (Some(pe), true) => Ok((PeId(pe), at)),
         (pe, _) => {
-            let no_pe = pe.is_none().then_some(JoinFault::NoPe);
-            let no_place = || JoinFault::Address(at.chars().take(80).collect());
+            let no_pe = pe.is_none().then_some(NodeArgsError::NoPe);
+            let no_place = || NodeArgsError::Address(at.chars().take(80).collect());
             Err(no_pe
                 .into_iter()
                 .chain((!is_place).then(no_place))

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use serde_json::{Value, json};
 
-use crate::job::foreseen::Foreseen;
 use crate::job::planned::Planned;
+use crate::job::planned_round::PlannedRound;
 use crate::job::request::{Forecast, Request, RequestError, expected_model, steps};
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
@@ -18,7 +18,7 @@ use crate::options::args::{
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
 use crate::options::names::pacing_name;
-use crate::rounds::conduct::lanes::lanes_of;
+use crate::rounds::execution::parallel_trees::lanes_of;
 use crate::rounds::outcome::{by_row, bytes_by_row};
 use crate::text::figures::{lines, micros, table};
 use crate::text::units::{Bytes, Nanos};
@@ -179,7 +179,7 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, V
     Ok(out.write_all(printed.as_bytes()))
 }
 
-fn refused(fault: RoundFault) -> Vec<RequestError> {
+fn refused(fault: ProtocolError) -> Vec<RequestError> {
     vec![RequestError::Choice(fault)]
 }
 
@@ -203,7 +203,7 @@ fn understood(args: TimedArgs, compares: bool) -> Result<Request, Vec<RequestErr
 /// A plan in bytes and seconds.
 struct TimedPlan {
     request: Request,
-    foreseen: Foreseen,
+    foreseen: PlannedRound,
     steps: u64,
 }
 

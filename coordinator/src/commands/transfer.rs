@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
-use crate::render::ending::{FAILED, report_end};
+use crate::render::exit::{FAILED, report_end};
 use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
-use crate::retry::{self, Undertaking};
+use crate::retry::{self, ResumableJob};
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
 
@@ -16,9 +16,9 @@ use crate::text::stderr;
 /// # Errors
 ///
 /// Returns an error if partial output could not be removed or the result could not be printed.
-pub async fn run_and_report(undertaking: Undertaking, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+pub async fn run_and_report(job: ResumableJob, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
-    let concluded = retry::run(undertaking, logs, &mut interrupts).await?;
+    let concluded = retry::run(job, logs, &mut interrupts).await?;
     let retry::Concluded {
         ended,
         request,

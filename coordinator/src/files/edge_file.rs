@@ -17,7 +17,7 @@ use std::path::Path;
 use flitcast_proto::network::{MAX_EDGES, Network};
 use flitcast_proto::tree::MAX_PES;
 
-use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};
 
 const FILE: FileKind = FileKind {
     name: "file of edges",
@@ -37,7 +37,7 @@ pub fn load(path: &Path) -> Result<Network, FileError> {
         let network = Network::from_edges(last as usize + 1, edges);
         network.map_err(|fault| {
             let fault = fault.to_string();
-            vec![SpotFault { spot: None, fault }]
+            vec![PositionedError { spot: None, fault }]
         })
     })
 }
@@ -46,7 +46,7 @@ pub fn load(path: &Path) -> Result<Network, FileError> {
 type Pairs = Vec<(u32, u32)>;
 
 /// Parses the edges in `text`, at least one; returns at least one error otherwise.
-pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault>> {
+pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<PositionedError>> {
     let mut edges = Vec::new();
     let mut faults = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -70,9 +70,9 @@ pub(crate) fn parse(text: &str) -> Result<Pairs, Vec<SpotFault>> {
     }
 }
 
-fn on_line(line: usize, fault: String) -> SpotFault {
-    let spot = Some(Spot { line, column: 0 });
-    SpotFault { spot, fault }
+fn on_line(line: usize, fault: String) -> PositionedError {
+    let spot = Some(SourcePosition { line, column: 0 });
+    PositionedError { spot, fault }
 }
 
 /// Parses the edge on a line, without its comment.

@@ -13,7 +13,7 @@
 
 use std::path::Path;
 
-use crate::files::user_file::{self, FileError, FileKind, Spot, SpotFault};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};
 
 const FILE: FileKind = FileKind {
     name: "matrix",
@@ -39,20 +39,20 @@ pub fn load(path: &Path, cells: Cells) -> Result<Vec<Vec<u64>>, FileError> {
     user_file::load(FILE, path, |text| parse(text, cells))
 }
 
-fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<SpotFault>> {
+fn parse(text: &str, of: Cells) -> Result<Vec<Vec<u64>>, Vec<PositionedError>> {
     let lines = (1..).zip(text.lines());
     let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.trim().is_empty()).collect();
     let rows = lines.len();
     let mut faults = Vec::new();
     if rows == 0 {
         let fault = "no rows: give each PE one, like `0,3,5`".to_owned();
-        faults.push(SpotFault { spot: None, fault });
+        faults.push(PositionedError { spot: None, fault });
     }
     let mut matrix = Vec::new();
     for (row, (line, text)) in lines.into_iter().enumerate() {
         let mut on_line = |fault| {
-            let spot = Some(Spot { line, column: 0 });
-            faults.push(SpotFault { spot, fault });
+            let spot = Some(SourcePosition { line, column: 0 });
+            faults.push(PositionedError { spot, fault });
         };
         let words: Vec<&str> = text.split(',').map(str::trim).collect();
         if words.len() != rows {
@@ -111,7 +111,7 @@ mod tests {
 
     fn faults(text: &str) -> Vec<String> {
         let faults = parse(text, FLITS).unwrap_err();
-        let line = |fault: &SpotFault| fault.spot.map_or(0, |spot| spot.line);
+        let line = |fault: &PositionedError| fault.spot.map_or(0, |spot| spot.line);
         let told = faults
             .iter()
             .map(|it| format!("{}: {}", line(it), it.fault));

@@ -14,7 +14,7 @@ use flitcast_proto::Tree;
 
 pub use content::{Fit, HOST_COSTS, Profile, Relay, parents};
 
-use crate::files::user_file::{self, FileError, FileKind, SpotFault};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError};
 
 const FILE: FileKind = FileKind {
     name: "profile",
@@ -33,7 +33,7 @@ impl Profile {
     }
 
     /// Parses the profile in `text`; returns at least one error otherwise, in the order of the file.
-    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault>> {
+    pub fn parse(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<PositionedError>> {
         read::profile(text, tree)
     }
 

@@ -11,14 +11,14 @@ use toml::de::DeTable;
 pub use reader::Reader;
 pub use table::{Field, Table};
 
-use super::user_file::SpotFault;
+use super::user_file::PositionedError;
 
 /// Reads the document in `text` with `read`; returns at least one error otherwise, in the order of the
 /// file. `read` returns `None` only after it has reported one.
 pub fn parse<T>(
     text: &str,
     read: impl FnOnce(&Reader<'_>, &Table<'_, '_>) -> Option<T>,
-) -> Result<T, Vec<SpotFault>> {
+) -> Result<T, Vec<PositionedError>> {
     let reader = Reader::new(text);
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in &errors {

@@ -14,16 +14,16 @@
 //! module finds the line of each error.
 
 mod edges;
-mod fault;
+mod error;
 mod nodes;
 
 use std::path::Path;
 
-use flitcast_proto::tree::{MAX_PES, TreeFaults};
+use flitcast_proto::tree::{MAX_PES, TreeErrors};
 use flitcast_proto::{PeId, Tree};
 
 use crate::files::toml_file::{self, Reader, Table};
-use crate::files::user_file::{self, FileError, FileKind, SpotFault};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError};
 use crate::options::link_spec::Links;
 use nodes::{NO_PES, Nodes, Parent, parent_list, pe_tables, read_index};
 
@@ -52,7 +52,7 @@ pub fn load(path: &Path) -> Result<TreeFile, FileError> {
 }
 
 /// Parses the tree in `text`; returns at least one error otherwise, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<SpotFault>> {
+pub(crate) fn parse(text: &str) -> Result<TreeFile, Vec<PositionedError>> {
     toml_file::parse(text, |reader, top| {
         let (nodes, links) = document(reader, top);
         let tree = tree_of(reader, &nodes?)?;
@@ -107,7 +107,7 @@ fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
             Some(place.map_or(NOBODY, |place| PeId(place as u32)))
         }
     });
-    let TreeFaults(faults) = match Tree::from_parents(parents.collect()) {
+    let TreeErrors(faults) = match Tree::from_parents(parents.collect()) {
         Ok(tree) => return Some(tree),
         Err(faults) => faults,
     };
@@ -121,7 +121,7 @@ fn tree_of(reader: &Reader<'_>, nodes: &Nodes) -> Option<Tree> {
             },
             None => (None, NOBODY),
         };
-        reader.fault(spot, fault::as_in_file(tree_fault, &ids, parent));
+        reader.fault(spot, error::as_in_file(tree_fault, &ids, parent));
     }
     None
 }

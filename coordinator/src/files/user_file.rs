@@ -46,13 +46,13 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
         /// All errors, in the order of the file.
-        faults: Vec<SpotFault>,
+        faults: Vec<PositionedError>,
     },
 }
 
 /// A position in a file; both numbers start at 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spot {
+pub struct SourcePosition {
     /// The line.
     pub line: usize,
     /// The column in characters, as editors count them; 0 if only the line is known.
@@ -60,7 +60,7 @@ pub struct Spot {
 }
 
 /// Prints the position as compilers do: `7:12`.
-impl fmt::Display for Spot {
+impl fmt::Display for SourcePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.column {
             0 => write!(f, "{}", self.line),
@@ -71,9 +71,9 @@ impl fmt::Display for Spot {
 
 /// An error and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpotFault {
+pub struct PositionedError {
     /// The position; `None` for the file as a whole.
-    pub spot: Option<Spot>,
+    pub spot: Option<SourcePosition>,
     /// The message.
     pub fault: String,
 }
@@ -86,7 +86,7 @@ pub struct SpotFault {
 pub fn load<T>(
     kind: FileKind,
     path: &Path,
-    parse: impl FnOnce(&str) -> Result<T, Vec<SpotFault>>,
+    parse: impl FnOnce(&str) -> Result<T, Vec<PositionedError>>,
 ) -> Result<T, FileError> {
     let path = path.to_owned();
     match regular::read_text(&path, kind.max_bytes) {
@@ -101,12 +101,12 @@ pub fn load<T>(
 /// Prints one error per line, as compilers do: `tree.toml:7:1: P3: ...`.
 struct Listed<'a> {
     path: &'a Path,
-    faults: &'a [SpotFault],
+    faults: &'a [PositionedError],
 }
 
 impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, SpotFault { spot, fault }) in self.faults.iter().take(LISTED).enumerate() {
+        for (i, PositionedError { spot, fault }) in self.faults.iter().take(LISTED).enumerate() {
             let break_before = if i == 0 { "" } else { "\n" };
             write!(f, "{break_before}{}:", self.path.display())?;
             if let Some(spot) = spot {

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use flitcast_proto::ops::cover_plan::Deal;
+use flitcast_proto::ops::cover_plan::SplitPolicy;
 use flitcast_proto::schedule::pace::Pacing;
 use serde::Serialize;
 
+use crate::algorithms::method::Method;
 use crate::job::choice::Choice;
 use crate::job::order_choice::OrderChoice;
 use crate::options::packets::Packets;
@@ -14,7 +15,6 @@ use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 use crate::tuning::USUAL_FLIT_BYTES;
-use crate::ways::way::Way;
 
 /// The decisions for a round. A request makes the first ones, and the prediction of the round the others.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Decisions {
     /// The name of the tree.
     pub tree: String,
     /// The algorithm and its settings.
-    pub way: Way,
+    pub way: Method,
     /// The choice of the algorithm and the tree, if they were chosen.
     pub choice: Option<Arc<Choice>>,
     /// Pacing of orders.
@@ -41,7 +41,12 @@ pub struct Decisions {
 
 impl Decisions {
     /// Creates the decisions of a request; its flits have the requested size or the default one.
-    pub fn new(tree: String, way: Way, choice: Option<Arc<Choice>>, pacing: Pacing) -> Decisions {
+    pub fn new(
+        tree: String,
+        way: Method,
+        choice: Option<Arc<Choice>>,
+        pacing: Pacing,
+    ) -> Decisions {
         Decisions {
             tree,
             flit_bytes: way.flit_bytes.unwrap_or(USUAL_FLIT_BYTES),
@@ -79,7 +84,7 @@ impl Decisions {
 impl Decisions {
     /// Creates the decisions for rounds of an operation, without a request.
     pub fn of(operation: flitcast_proto::ops::Operation, pacing: Pacing) -> Decisions {
-        let way = Way {
+        let way = Method {
             operation,
             baseline: None,
             pacing: None,
@@ -171,7 +176,7 @@ pub struct LaneChoice {
     pub count: usize,
     /// How messages are distributed over the trees; `None` on one tree.
     #[serde(serialize_with = "as_named")]
-    pub dealt: Option<Deal>,
+    pub dealt: Option<SplitPolicy>,
     /// The predicted duration of a round, in nanoseconds.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
@@ -182,7 +187,7 @@ pub struct LaneChoice {
     pub why_one: Option<&'static str>,
 }
 
-fn as_named<S: serde::Serializer>(deal: &Option<Deal>, to: S) -> Result<S::Ok, S::Error> {
+fn as_named<S: serde::Serializer>(deal: &Option<SplitPolicy>, to: S) -> Result<S::Ok, S::Error> {
     match deal {
         Some(deal) => to.collect_str(deal),
         None => to.serialize_none(),

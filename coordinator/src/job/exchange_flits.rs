@@ -4,9 +4,9 @@
 use clap::Args;
 use thiserror::Error;
 
+use crate::algorithms::plan_limits::{MAX_FLITS, PlanTooLarge, check_flits, check_pes};
 use crate::files::matrix_file::{self, Cells};
 use crate::files::user_file::FileError;
-use crate::ways::plan_limits::{MAX_FLITS, TooMuch, check_flits, check_pes};
 
 /// The options that give the lengths of an exchange in flits.
 #[derive(Clone, Debug, Args)]
@@ -49,7 +49,7 @@ pub enum ExchangeFlitsError {
     },
     /// More than can be planned.
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    TooMuch(#[from] PlanTooLarge),
 }
 
 /// The lengths of all messages.

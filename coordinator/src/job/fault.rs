@@ -5,26 +5,26 @@ use std::path::PathBuf;
 use flitcast_node::payload::PayloadError;
 use flitcast_node::security::SecurityError;
 use flitcast_proto::PeId;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
 
+use crate::algorithms::unfit::NotApplicable;
 use crate::files::user_file::FileError;
 use crate::options::guard::GuardArgs;
-use crate::options::link_spec::LinkFault;
-use crate::options::order::OrderFault;
-use crate::options::packets::PacketsFault;
+use crate::options::link_spec::LinkSpecError;
+use crate::options::order::OrderError;
+use crate::options::packets::PacketsError;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::options::pictures::PictureError;
-use crate::options::retries::RetryFault;
-use crate::options::timeouts::TimeoutFault;
+use crate::options::retries::RetryError;
+use crate::options::timeouts::TimeoutError;
 use crate::options::tree::TreeArgs;
 use crate::options::workload::{DealError, LengthsError};
-use crate::site::guard::GuardFault;
+use crate::site::guard::GuardOptionsError;
 use crate::site::settings::{Credentials, Settings};
 use crate::site::topology::TopologyError;
 use crate::text::units::{Bytes, MAX_TOTAL_BYTES, UnitError};
-use crate::ways::unfit::Unfit;
 
 /// An error in a command line.
 #[derive(Debug, Error)]
@@ -90,7 +90,7 @@ pub enum RequestError {
         /// The algorithm.
         algorithm: &'static str,
         /// The reason.
-        why: Unfit,
+        why: NotApplicable,
     },
     /// `--sync` without certification.
     #[error("--sync belongs to --algorithm certification")]
@@ -105,7 +105,7 @@ pub enum RequestError {
     },
     /// A prediction failed, so there is no choice.
     #[error("--algorithm auto: the schedule contradicts itself: {0}")]
-    Choice(RoundFault),
+    Choice(ProtocolError),
     /// The profile is for other links.
     #[error("--profile: it was measured on {measured}, not on {asked}")]
     ProfileLinks {
@@ -211,7 +211,7 @@ pub enum RequestError {
     FlitSize(u64),
     /// An invalid number or size of packets.
     #[error("--packets {0}")]
-    Packets(#[from] PacketsFault),
+    Packets(#[from] PacketsError),
     /// An operation or algorithm that does not support packets.
     #[error(
         "--packets is for a scatter by fdf, for a gather by shoulder-tap or certification and for any \
@@ -251,19 +251,19 @@ pub enum RequestError {
     },
     /// An order that is not one of the nonnull messages, or that no gather can follow.
     #[error("--order: {0}")]
-    Order(#[from] OrderFault),
+    Order(#[from] OrderError),
     /// An invalid link.
     #[error("--link: {0}")]
-    Link(#[from] LinkFault),
+    Link(#[from] LinkSpecError),
     /// An invalid number of retries.
     #[error("--retry: {0}")]
-    Retry(#[from] RetryFault),
+    Retry(#[from] RetryError),
     /// Invalid timeouts.
     #[error("--timeouts: {0}")]
-    Timeouts(#[from] TimeoutFault),
+    Timeouts(#[from] TimeoutError),
     /// Invalid certificates.
     #[error(transparent)]
-    Guard(#[from] GuardFault),
+    Guard(#[from] GuardOptionsError),
     /// Invalid certificates in the folder that a cluster file names.
     #[error("{place}: credentials: {source}")]
     SaidCredentials {
@@ -337,15 +337,18 @@ pub fn guard_fault(
     typed: &GuardArgs,
     tree: &TreeArgs,
     said: &Settings,
-    fault: GuardFault,
+    fault: GuardOptionsError,
 ) -> RequestError {
     match (fault, &typed.credentials, &tree.cluster, &said.credentials) {
-        (GuardFault::Credentials(source), None, Some(file), Some(Credentials { spot, .. })) => {
-            RequestError::SaidCredentials {
-                place: format!("{}:{spot}", file.display()),
-                source,
-            }
-        }
+        (
+            GuardOptionsError::Credentials(source),
+            None,
+            Some(file),
+            Some(Credentials { spot, .. }),
+        ) => RequestError::SaidCredentials {
+            place: format!("{}:{spot}", file.display()),
+            source,
+        },
         (fault, ..) => fault.into(),
     }
 }

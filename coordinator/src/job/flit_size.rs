@@ -11,17 +11,17 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model};
 use flitcast_proto::ops::blocks::MOST_CROSSINGS;
-use flitcast_proto::ops::{Brief, Broadcast, Direction, Fits, Operation};
+use flitcast_proto::ops::{Broadcast, Direction, Operation, PeSchedule, TreeRequirement};
 use flitcast_proto::packets::count::best_count;
 use flitcast_proto::packets::model::Ticks;
 use flitcast_proto::predict::{self, most_pieces};
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
 use crate::job::decisions::FlitSize;
-use crate::job::foreseen::{Foreseen, Planner};
 use crate::job::order::ordered;
+use crate::job::planned_round::{PlannedRound, Planner};
 use crate::tuning::{
     CROSSING_NS, FLIT_SIZE_LONGEST_NS, FLIT_SIZE_PART, FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_WORTH,
     FLIT_SIZE_WORTH_IN_A_STREAM, LEAST_FLIT_BYTES, LISTED_CROSSING_NS, NEXT_FLIT_SIZE_RATIO,
@@ -34,30 +34,31 @@ use crate::tuning::{
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-pub fn foresee_best(planner: &Planner<'_>) -> Result<Foreseen, RoundFault> {
+pub fn plan_with_best_flit_size(planner: &Planner<'_>) -> Result<PlannedRound, ProtocolError> {
     let most_ns = |usual_ns: u64| {
         let part_ns = usual_ns / FLIT_SIZE_PART;
         part_ns.clamp(FLIT_SIZE_UNNOTICED_NS, FLIT_SIZE_LONGEST_NS)
     };
-    foresee_best_within(planner, most_ns, &mut |_| {})
+    plan_with_best_flit_size_within(planner, most_ns, &mut |_| {})
 }
 
-/// Plans and predicts a round as [`foresee_best`] does. The predictions after the first one may take
-/// `most_ns` of its predicted time together; `predicted` receives the time that each one predicts.
+/// Plans and predicts a round as [`plan_with_best_flit_size`] does. The predictions after the first
+/// one may take `most_ns` of its predicted time together; `predicted` receives the time that each
+/// one predicts.
 ///
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-pub fn foresee_best_within(
+pub fn plan_with_best_flit_size_within(
     planner: &Planner<'_>,
     most_ns: impl FnOnce(u64) -> u64,
     predicted: &mut dyn FnMut(u64),
-) -> Result<Foreseen, RoundFault> {
+) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
     let way = &planner.decisions.way;
     let (operation, asked) = (way.operation, way.flit_bytes);
-    let mut of = |flit_bytes: u32| -> Result<Foreseen, RoundFault> {
-        let one = planner.foresee(flit_bytes)?;
+    let mut of = |flit_bytes: u32| -> Result<PlannedRound, ProtocolError> {
+        let one = planner.plan_and_predict(flit_bytes)?;
         predicted(one.prediction.round_ns());
         ordered(planner, &way.order.before_others(), one)
     };
@@ -81,7 +82,7 @@ pub fn foresee_best_within(
     };
     let mut left_ns = most_ns(usual_ns);
     // `None` if there is no time for the prediction.
-    let mut within = |flit_bytes: u32| -> Result<Option<Foreseen>, RoundFault> {
+    let mut within = |flit_bytes: u32| -> Result<Option<PlannedRound>, ProtocolError> {
         if flit_bytes == usual_bytes {
             return Ok(None);
         }
@@ -112,8 +113,8 @@ pub fn foresee_best_within(
 /// and predicts with a size if there is time. Returns `None` if there was no time at all.
 pub(super) fn best_around(
     first: u32,
-    mut within: impl FnMut(u32) -> Result<Option<Foreseen>, RoundFault>,
-) -> Result<Option<Foreseen>, RoundFault> {
+    mut within: impl FnMut(u32) -> Result<Option<PlannedRound>, ProtocolError>,
+) -> Result<Option<PlannedRound>, ProtocolError> {
     let Some(mut best) = within(first)? else {
         return Ok(None);
     };
@@ -144,25 +145,25 @@ fn hops(tree: &Tree, operation: Operation) -> u64 {
     let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
     match (operation.direction(), operation.fits()) {
         // Around the ring, or from one PE to the other.
-        (Direction::Across, Fits::Complete) => tree.count() as u64 - 1,
+        (Direction::Across, TreeRequirement::Complete) => tree.count() as u64 - 1,
         (Direction::Across, _) => 2 * u64::from(depth()),
-        (_, Fits::Cubes) => u64::from(tree.len().ilog2()) + 1,
+        (_, TreeRequirement::Cubes) => u64::from(tree.len().ilog2()) + 1,
         _ => depth().into(),
     }
 }
 
 /// Returns an upper bound of the time of a prediction with flits of this size.
-pub(super) fn looking_ns(tree: &Tree, briefs: &[Brief], flit_bytes: u32) -> u64 {
+pub(super) fn looking_ns(tree: &Tree, briefs: &[PeSchedule], flit_bytes: u32) -> u64 {
     // The prediction moves the longest messages in pieces.
     let crossings = |most: u64| -> u64 {
         let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(most);
-        let takes = briefs.iter().flat_map(|brief| &brief.takes);
+        let takes = briefs.iter().flat_map(|brief| &brief.receives);
         let crossings = takes.map(|it| pieces(it.bytes).saturating_mul(predict::hops(tree, it)));
         crossings.fold(0, u64::saturating_add)
     };
     // The blocks of longer lists are planned again for each size. Two PEs have each.
     let listed = match crossings(u64::MAX) > MOST_CROSSINGS {
-        true => briefs.iter().map(|brief| brief.legs.len() as u64 / 2).sum(),
+        true => briefs.iter().map(|brief| brief.hops.len() as u64 / 2).sum(),
         false => 0,
     };
     let predicted = CROSSING_NS.saturating_mul(crossings(most_pieces(tree, briefs)));
@@ -209,11 +210,11 @@ pub fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
 pub(super) fn best_alone(
     tree: &Arc<Tree>,
     operation: Operation,
-    briefs: &[Brief],
+    briefs: &[PeSchedule],
     model: &Model,
 ) -> Option<u32> {
-    let stream = |brief: &Brief| {
-        let [sends, takes] = [&brief.sends, &brief.takes];
+    let stream = |brief: &PeSchedule| {
+        let [sends, takes] = [&brief.sends, &brief.receives];
         let bytes = [sends, takes].map(|all| all.iter().map(|message| message.bytes).sum::<u64>());
         bytes[0].max(bytes[1])
     };

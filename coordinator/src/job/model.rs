@@ -18,7 +18,7 @@ pub struct Measurement {
     /// The edges by PE index; `[0]` is unused.
     pub edges: Vec<MeasuredEdge>,
     /// The inferred values of edges that were not completely measured, by PE index.
-    pub alike: Vec<Option<Alike>>,
+    pub alike: Vec<Option<InferredEdge>>,
     /// Offsets to P0's clock, by PE index.
     pub clocks: Vec<ClockOffset>,
     /// The measurements that the edges were fitted to, if they were measured just now.
@@ -29,7 +29,7 @@ pub struct Measurement {
 
 /// The inferred values of an edge that was not completely measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alike {
+pub struct InferredEdge {
     /// The PE whose edge has the same rate and burst.
     pub other: PeId,
     /// Whether its latencies were measured; otherwise they are the other edge's, too.

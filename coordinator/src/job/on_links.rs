@@ -7,6 +7,7 @@ use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
+use crate::algorithms::plan_limits::{MOST_CROSSINGS, PlanTooLarge};
 use crate::job::model::links_alone;
 use crate::job::request::flit_size;
 use crate::options::link_spec::LinkSpec;
@@ -14,7 +15,6 @@ use crate::text::figures::as_micros;
 use crate::text::units::{Bytes, Nanos};
 use crate::text::words::counted;
 use crate::tuning::USUAL_FLIT_BYTES;
-use crate::ways::plan_limits::{MOST_CROSSINGS, TooMuch};
 
 /// The links for which a plan's time is computed.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -68,12 +68,12 @@ impl LinkArgs {
         ports: Ports,
         crossings: u64,
         sent: impl FnOnce(&Timing) -> Vec<Sent>,
-    ) -> Result<Option<OnLinks>, TooMuch> {
+    ) -> Result<Option<OnLinks>, PlanTooLarge> {
         let Some(link) = self.link else {
             return Ok(None);
         };
         if crossings > MOST_CROSSINGS {
-            return Err(TooMuch::Crossings { crossings });
+            return Err(PlanTooLarge::Crossings { crossings });
         }
         let flit_bytes = self.link_flit.unwrap_or(USUAL_FLIT_BYTES);
         let model = links_alone(pes, link.link(), ports);

@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 
 use flitcast_proto::cost::Model;
 use flitcast_proto::ops::gather_order::set_order;
-use flitcast_proto::ops::{Brief, Direction};
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::ops::{Direction, PeSchedule};
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::order_search::{self, Hop};
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::{PeId, Tree};
 
-use crate::job::foreseen::{Foreseen, Planner};
 use crate::job::order_bound::bound_of;
 use crate::job::order_choice::{OrderChoice, ScatterOrder};
+use crate::job::planned_round::{PlannedRound, Planner};
 use crate::options::order::{GivenOrder, MessageOrder};
 use crate::tuning::ORDER_NODES;
 
@@ -31,8 +31,8 @@ use crate::tuning::ORDER_NODES;
 pub fn ordered(
     planner: &Planner<'_>,
     asked: &MessageOrder,
-    foreseen: Foreseen,
-) -> Result<Foreseen, RoundFault> {
+    foreseen: PlannedRound,
+) -> Result<PlannedRound, ProtocolError> {
     match asked {
         MessageOrder::Tail => Ok(foreseen),
         MessageOrder::Fdf => {
@@ -50,7 +50,7 @@ pub fn ordered(
 
 /// Returns the indices of messages by decreasing depth of their destinations, whatever links and
 /// flits cost.
-fn farthest_first(tree: &Tree, foreseen: &Foreseen) -> Vec<usize> {
+fn farthest_first(tree: &Tree, foreseen: &PlannedRound) -> Vec<usize> {
     let sends = &foreseen.briefs[tree.root().index()].sends;
     let mut order: Vec<usize> = (0..sends.len()).collect();
     order.sort_by_key(|&place| {
@@ -63,9 +63,9 @@ fn farthest_first(tree: &Tree, foreseen: &Foreseen) -> Vec<usize> {
 /// Predicts a scatter in another order; returns `None` if that is the order it has.
 fn reordered(
     planner: &Planner<'_>,
-    foreseen: &Foreseen,
+    foreseen: &PlannedRound,
     order: &[usize],
-) -> Result<Option<Foreseen>, RoundFault> {
+) -> Result<Option<PlannedRound>, ProtocolError> {
     if order.is_sorted() {
         return Ok(None);
     }
@@ -78,8 +78,8 @@ fn reordered(
 fn given_scatter(
     planner: &Planner<'_>,
     order: &GivenOrder,
-    tail_first: Foreseen,
-) -> Result<Foreseen, RoundFault> {
+    tail_first: PlannedRound,
+) -> Result<PlannedRound, ProtocolError> {
     let tree = planner.tree;
     let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
     let fdf = of_order(farthest_first(tree, &tail_first))?;
@@ -94,9 +94,9 @@ fn given_scatter(
     let tail_first_ns = tail_first.ns();
     let choice = ScatterOrder {
         asked: "given",
-        predicted_ns: given.as_ref().map_or(tail_first_ns, Foreseen::ns),
+        predicted_ns: given.as_ref().map_or(tail_first_ns, PlannedRound::ns),
         tail_first_ns,
-        farthest_first_ns: fdf.as_ref().map_or(tail_first_ns, Foreseen::ns),
+        farthest_first_ns: fdf.as_ref().map_or(tail_first_ns, PlannedRound::ns),
         bound_ns: 0,
         of_any_packets: false,
         gap_pct: 0.0,
@@ -112,8 +112,8 @@ fn given_scatter(
 fn given_gather(
     planner: &Planner<'_>,
     order: &GivenOrder,
-    earliest_first: Foreseen,
-) -> Result<Foreseen, RoundFault> {
+    earliest_first: PlannedRound,
+) -> Result<PlannedRound, ProtocolError> {
     let mut briefs = earliest_first.briefs.clone();
     if set_order(planner.tree, &mut briefs, order.pes()).is_err() {
         return Ok(earliest_first);
@@ -128,7 +128,7 @@ fn given_gather(
 }
 
 /// Predicts a scatter in the best order found, which may be the order it has.
-fn search(planner: &Planner<'_>, tail_first: Foreseen) -> Result<Foreseen, RoundFault> {
+fn search(planner: &Planner<'_>, tail_first: PlannedRound) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
     let root = &tail_first.briefs[tree.root().index()];
     let bound_ns = bound_of(tree, &tail_first, model);
@@ -136,8 +136,8 @@ fn search(planner: &Planner<'_>, tail_first: Foreseen) -> Result<Foreseen, Round
     let fdf = of_order(farthest_first(tree, &tail_first))?;
     let found = of_order(better(tree, model, root))?;
     let tail_first_ns = tail_first.ns();
-    let farthest_first_ns = fdf.as_ref().map_or(tail_first_ns, Foreseen::ns);
-    let quickest = fdf.into_iter().chain(found).min_by_key(Foreseen::ns);
+    let farthest_first_ns = fdf.as_ref().map_or(tail_first_ns, PlannedRound::ns);
+    let quickest = fdf.into_iter().chain(found).min_by_key(PlannedRound::ns);
     let mut best = match quickest {
         Some(quickest) if quickest.ns() < tail_first_ns => quickest,
         _ => tail_first,
@@ -156,7 +156,7 @@ fn search(planner: &Planner<'_>, tail_first: Foreseen) -> Result<Foreseen, Round
 }
 
 /// Puts the messages of a source into this order of their indices.
-fn reorder(brief: &mut Brief, order: &[usize]) {
+fn reorder(brief: &mut PeSchedule, order: &[usize]) {
     brief.sends = order.iter().map(|&place| brief.sends[place]).collect();
     if !brief.packet_bytes.is_empty() {
         let packets = order.iter().map(|&place| brief.packet_bytes[place]);
@@ -165,7 +165,7 @@ fn reorder(brief: &mut Brief, order: &[usize]) {
 }
 
 /// Returns the indices of messages in the order that the search finds, on links as relays use them.
-fn better(tree: &Tree, model: &Model, brief: &Brief) -> Vec<usize> {
+fn better(tree: &Tree, model: &Model, brief: &PeSchedule) -> Vec<usize> {
     let given = 0..brief.sends.len();
     let full = brief.flit_bytes;
     let timing = Timing::of(model, full, Pacing::default());

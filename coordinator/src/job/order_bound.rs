@@ -8,11 +8,11 @@ use flitcast_proto::items::Message;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 
-use crate::job::foreseen::Foreseen;
 use crate::job::order_choice::{OrderChoice, ScatterOrder};
+use crate::job::planned_round::PlannedRound;
 
 /// Returns a lower bound of the duration of a scatter of the same packets in any order.
-pub fn bound_of(tree: &Tree, foreseen: &Foreseen, model: &Model) -> f64 {
+pub fn bound_of(tree: &Tree, foreseen: &PlannedRound, model: &Model) -> f64 {
     let brief = &foreseen.briefs[tree.root().index()];
     let streams = streams(tree, foreseen, model, |message| {
         let full = u64::from(brief.flit_bytes_of(message.id));
@@ -31,7 +31,7 @@ pub fn bound_of(tree: &Tree, foreseen: &Foreseen, model: &Model) -> f64 {
 pub fn of_any_packets(
     choice: OrderChoice,
     tree: &Tree,
-    foreseen: &Foreseen,
+    foreseen: &PlannedRound,
     model: &Model,
 ) -> OrderChoice {
     let OrderChoice::Scatter(choice) = choice else {
@@ -93,7 +93,7 @@ impl Crossing {
 /// Returns the streams of a scatter whose messages are cut in this way.
 fn streams(
     tree: &Tree,
-    foreseen: &Foreseen,
+    foreseen: &PlannedRound,
     model: &Model,
     cut: impl Fn(&Message) -> Cut,
 ) -> Vec<Stream> {

@@ -9,14 +9,14 @@ use flitcast_proto::ops::Operation;
 use flitcast_proto::packets::certification::{self, ControlCost};
 use flitcast_proto::packets::model::{LinkCost, Run, Ticks, messages};
 use flitcast_proto::packets::path;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
 use crate::job::decisions::PacketChoice;
 use crate::job::flit_size::{best_alone, best_around, looking_ns, packet_costs};
-use crate::job::foreseen::{Foreseen, Planner};
 use crate::job::order::ordered;
 use crate::job::order_bound::{bound_of, of_any_packets};
+use crate::job::planned_round::{PlannedRound, Planner};
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::tuning::{GRAINS, ORDERED_CUTS, PACKET_COUNTS, PACKETS_NS, USUAL_FLIT_BYTES};
@@ -26,14 +26,17 @@ use crate::tuning::{GRAINS, ORDERED_CUTS, PACKET_COUNTS, PACKETS_NS, USUAL_FLIT_
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-pub fn foresee_in_packets(planner: &Planner<'_>, asked: Packets) -> Result<Foreseen, RoundFault> {
+pub fn foresee_in_packets(
+    planner: &Planner<'_>,
+    asked: Packets,
+) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, bytes, .. } = *planner;
     let operation = planner.operation();
     let asked_order = &planner.decisions.way.order;
     let before_others = asked_order.before_others();
     let in_order = |one| ordered(planner, &before_others, one);
     let cut = |packet_bytes| in_order(planner.foresee_cut(packet_bytes)?);
-    let of_one_size = |flit_bytes| in_order(planner.foresee(flit_bytes)?);
+    let of_one_size = |flit_bytes| in_order(planner.plan_and_predict(flit_bytes)?);
     let usual = of_one_size(USUAL_FLIT_BYTES)?;
     let usual_ns = usual.ns();
     let sizes = sizes(tree, operation, bytes, |bytes| asked.of(bytes));
@@ -44,8 +47,8 @@ pub fn foresee_in_packets(planner: &Planner<'_>, asked: Packets) -> Result<Fores
             let planned = planned(planner).map(&cut).transpose()?;
             let few = few_packets(planner, &usual, cut)?;
             let others = best.into_iter().chain(planned).chain(few);
-            let mut all: Vec<Foreseen> = std::iter::once(usual).chain(others).collect();
-            all.sort_by_key(Foreseen::ns);
+            let mut all: Vec<PlannedRound> = std::iter::once(usual).chain(others).collect();
+            all.sort_by_key(PlannedRound::ns);
             match asked_order {
                 MessageOrder::Search => best_order(planner, all)?,
                 order => ordered(planner, order, all.swap_remove(0))?,
@@ -85,9 +88,9 @@ fn sizes(
 /// Plans all messages in packets of one size, the best that is found in time.
 fn best_of_one_size(
     planner: &Planner<'_>,
-    usual: &Foreseen,
-    of: impl Fn(u32) -> Result<Foreseen, RoundFault>,
-) -> Result<Option<Foreseen>, RoundFault> {
+    usual: &PlannedRound,
+    of: impl Fn(u32) -> Result<PlannedRound, ProtocolError>,
+) -> Result<Option<PlannedRound>, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
     let Some(first) = best_alone(tree, planner.operation(), &usual.briefs, model) else {
         return Ok(None);
@@ -105,12 +108,15 @@ fn best_of_one_size(
 
 /// Searches for an order for the quickest of these cuts, of which there is at least one, and returns
 /// the best. They are sorted by their time before the search.
-fn best_order(planner: &Planner<'_>, cuts: Vec<Foreseen>) -> Result<Foreseen, RoundFault> {
+fn best_order(
+    planner: &Planner<'_>,
+    cuts: Vec<PlannedRound>,
+) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
-    let (mut best, mut left) = (None::<Foreseen>, ORDERED_CUTS);
+    let (mut best, mut left) = (None::<PlannedRound>, ORDERED_CUTS);
     for one in cuts {
         let bound = bound_of(tree, &one, model);
-        let is_worse = |best: &Foreseen| left == 0 || best.ns() as f64 <= bound;
+        let is_worse = |best: &PlannedRound| left == 0 || best.ns() as f64 <= bound;
         if best.as_ref().is_some_and(is_worse) {
             continue;
         }
@@ -131,9 +137,9 @@ fn best_order(planner: &Planner<'_>, cuts: Vec<Foreseen>) -> Result<Foreseen, Ro
 /// Predicts each message in one packet, in two, and so on, as long as there is time.
 fn few_packets(
     planner: &Planner<'_>,
-    usual: &Foreseen,
-    cut: impl Fn(Vec<u32>) -> Result<Foreseen, RoundFault>,
-) -> Result<Vec<Foreseen>, RoundFault> {
+    usual: &PlannedRound,
+    cut: impl Fn(Vec<u32>) -> Result<PlannedRound, ProtocolError>,
+) -> Result<Vec<PlannedRound>, ProtocolError> {
     let Planner { tree, bytes, .. } = *planner;
     let longest = bytes.iter().copied().max().unwrap_or(0);
     let least = longest.div_ceil(MAX_FLIT_BYTES.into()).max(1);

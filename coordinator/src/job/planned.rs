@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Model;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 
 use crate::job::decisions::Decisions;
-use crate::job::flit_size::foresee_best;
-use crate::job::foreseen::{Foreseen, Planner};
-use crate::job::lanes::Lanes;
+use crate::job::flit_size::plan_with_best_flit_size;
 use crate::job::order::ordered;
 use crate::job::packets::foresee_in_packets;
+use crate::job::parallel_trees::ParallelTrees;
+use crate::job::planned_round::{PlannedRound, Planner};
 
 /// The input for the plan and the prediction of a round.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Planned {
     /// Lengths by delivery.
     pub bytes: Vec<u64>,
     /// The trees on which messages may be sent at once.
-    pub lanes: Lanes,
+    pub lanes: ParallelTrees,
     /// The costs of links and hosts.
     pub model: Model,
 }
@@ -35,7 +35,7 @@ impl Planned {
     /// # Errors
     ///
     /// Returns the error of a state machine, which is a bug in the schedule.
-    pub fn plan_and_predict(&self, given_up: &AtomicBool) -> Result<Foreseen, RoundFault> {
+    pub fn plan_and_predict(&self, given_up: &AtomicBool) -> Result<PlannedRound, ProtocolError> {
         let planner = &Planner {
             tree: &self.tree,
             decisions: &self.decisions,
@@ -46,8 +46,8 @@ impl Planned {
         let way = &self.decisions.way;
         let one = match way.packets {
             Some(asked) => foresee_in_packets(planner, asked)?,
-            None => ordered(planner, &way.order, foresee_best(planner)?)?,
+            None => ordered(planner, &way.order, plan_with_best_flit_size(planner)?)?,
         };
-        self.lanes.foresee(planner, one)
+        self.lanes.plan_and_predict(planner, one)
     }
 }

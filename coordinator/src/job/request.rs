@@ -15,12 +15,12 @@ mod gossip_ways;
 mod input;
 mod least;
 mod messages;
+mod open_choices;
 mod operations;
 mod order;
 mod output;
 mod roots;
 mod trees;
-mod ways;
 
 pub use super::choice::Forecast;
 pub use super::fault::{Outdated, RequestError, guard_fault};

@@ -10,7 +10,7 @@ use crate::job::links::{links, links_name};
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
-use crate::site::reach::Reach;
+use crate::site::reachability::Reachability;
 use crate::site::topology::Topology;
 
 /// The PEs of a request and their tree.
@@ -27,7 +27,7 @@ pub struct Site {
     /// The cluster file, if there is one.
     pub cluster: Option<PathBuf>,
     /// The possible neighbours of each PE.
-    pub reach: Reach,
+    pub reach: Reachability,
     /// The shape of each PE's link to its parent, by PE index; `None` for an unshaped link.
     pub links: Vec<Option<EdgeSpec>>,
     /// How connections are protected.

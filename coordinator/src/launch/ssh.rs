@@ -8,7 +8,7 @@
 mod binary;
 mod call;
 mod copy_plan;
-mod fault;
+mod error;
 mod hosts;
 mod script;
 mod serve;
@@ -16,7 +16,7 @@ mod serve;
 pub use binary::own_hash;
 pub use call::lines;
 pub use copy_plan::CopyPlan;
-pub use fault::{SSH_FAILED, SshFault};
+pub use error::{SSH_FAILED, SshError};
 pub use hosts::{Begun, Hosts};
 pub use script::RemoteCommand;
 pub use serve::serve;

@@ -29,7 +29,7 @@ use crate::site::starter::Starter;
 
 /// The parameters of a starter.
 #[derive(Debug)]
-pub struct Orders {
+pub struct StarterConfig {
     /// Program that runs a PE.
     pub program: PathBuf,
     /// PEs to start, with their hosts and addresses.
@@ -82,7 +82,7 @@ pub struct Hearing {
 impl Starter {
     /// Starts the starter. If `Started` is dropped without `end`, the PEs have to notice the end of
     /// the cluster themselves.
-    pub(in crate::launch) fn start(&self, orders: Orders) -> (Started, Hearing) {
+    pub(in crate::launch) fn start(&self, orders: StarterConfig) -> (Started, Hearing) {
         let (say_begun, begun) = oneshot::channel();
         let (say_failed, failed) = oneshot::channel();
         let end = CancellationToken::new();

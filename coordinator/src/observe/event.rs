@@ -1,4 +1,4 @@
-//! The events of a command that conducts rounds. `tell` reports each event once to all observers.
+//! The events of a command that conducts rounds. `emit` reports each event once to all observers.
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::predict::Prediction;

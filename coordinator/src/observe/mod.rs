@@ -2,10 +2,10 @@
 //! traces.
 
 pub mod console;
+pub mod emit;
 pub mod event;
 pub mod live;
 pub mod metrics;
 #[cfg(feature = "otel")]
 mod otel;
 pub mod phase;
-pub mod tell;

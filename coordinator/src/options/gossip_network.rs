@@ -1,6 +1,6 @@
 //! The networks of `flitcast plan gossip`, as values of `--network`.
 
-use flitcast_proto::gossip::{Arena, ArenaError};
+use flitcast_proto::gossip::{GossipNetwork, InvalidGossipNetwork};
 use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
 use thiserror::Error;
 
@@ -21,18 +21,18 @@ pub enum GossipNetworkError {
         /// As typed.
         spec: String,
         /// The reason why it has none.
-        fault: ArenaError,
+        fault: InvalidGossipNetwork,
     },
 }
 
 /// Parses a network of any size.
-pub fn gossip_network(text: &str) -> Result<Arena, GossipNetworkError> {
+pub fn gossip_network(text: &str) -> Result<GossipNetwork, GossipNetworkError> {
     let spec = || text.to_owned();
     let network: NetworkSpec = text.parse().map_err(|fault| GossipNetworkError::Name {
         spec: spec(),
         fault,
     })?;
-    Arena::of(&network).map_err(|fault| GossipNetworkError::Arena {
+    GossipNetwork::of(&network).map_err(|fault| GossipNetworkError::Arena {
         spec: spec(),
         fault,
     })

@@ -6,7 +6,7 @@ use std::fmt;
 
 use flitcast_proto::PeId;
 use flitcast_proto::cost::{Edge, Link};
-use flitcast_proto::shape::{self, MAX_LATENCY_NS, MAX_NS_PER_BYTE, ShapeFault};
+use flitcast_proto::shape::{self, MAX_LATENCY_NS, MAX_NS_PER_BYTE, ShapeError};
 use thiserror::Error;
 
 use crate::text::units::{BitRate, ExactTime, UnitError, parse_rate, parse_time};
@@ -43,7 +43,7 @@ pub type Links = BTreeMap<PeId, EdgeSpec>;
 
 /// An error in the description of a link.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum LinkFault {
+pub enum LinkSpecError {
     /// A value that cannot be read.
     #[error("{key}: {source}")]
     Unit {
@@ -67,7 +67,7 @@ pub enum LinkFault {
         /// The link.
         link: LinkSpec,
         /// The reason why they exclude each other.
-        fault: ShapeFault,
+        fault: ShapeError,
     },
     /// An unknown word.
     #[error(
@@ -80,41 +80,41 @@ pub enum LinkFault {
 }
 
 /// Parses a rate within bounds, or `unlimited`.
-pub fn rate(text: &str) -> Result<Option<BitRate>, LinkFault> {
+pub fn rate(text: &str) -> Result<Option<BitRate>, LinkSpecError> {
     if text.trim().eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
     let key = "rate";
-    let rate = parse_rate(text).map_err(|source| LinkFault::Unit { key, source })?;
+    let rate = parse_rate(text).map_err(|source| LinkSpecError::Unit { key, source })?;
     match (LOWEST.0..=HIGHEST.0).contains(&rate) {
         true => Ok(Some(BitRate(rate))),
-        false => Err(LinkFault::Rate(BitRate(rate))),
+        false => Err(LinkSpecError::Rate(BitRate(rate))),
     }
 }
 
 /// Parses a latency within bounds.
-pub fn latency(text: &str) -> Result<ExactTime, LinkFault> {
+pub fn latency(text: &str) -> Result<ExactTime, LinkSpecError> {
     let key = "latency";
-    let latency = parse_time(text).map_err(|source| LinkFault::Unit { key, source })?;
+    let latency = parse_time(text).map_err(|source| LinkSpecError::Unit { key, source })?;
     match latency <= LONGEST.0 {
         true => Ok(ExactTime(latency)),
-        false => Err(LinkFault::Latency(ExactTime(latency))),
+        false => Err(LinkSpecError::Latency(ExactTime(latency))),
     }
 }
 
 /// Parses a set-up time within bounds.
-fn setup(text: &str) -> Result<ExactTime, LinkFault> {
+fn setup(text: &str) -> Result<ExactTime, LinkSpecError> {
     let key = "setup";
-    let setup = parse_time(text).map_err(|source| LinkFault::Unit { key, source })?;
+    let setup = parse_time(text).map_err(|source| LinkSpecError::Unit { key, source })?;
     match setup <= LONGEST.0 {
         true => Ok(ExactTime(setup)),
-        false => Err(LinkFault::Setup(ExactTime(setup))),
+        false => Err(LinkSpecError::Setup(ExactTime(setup))),
     }
 }
 
 impl LinkSpec {
     /// Parses the value of `--link`; returns all errors in it.
-    pub fn parse(text: &str) -> Result<LinkSpec, Vec<LinkFault>> {
+    pub fn parse(text: &str) -> Result<LinkSpec, Vec<LinkSpecError>> {
         let mut faults = Vec::new();
         let mut link = LinkSpec::default();
         let mut given = Vec::new();
@@ -125,7 +125,7 @@ impl LinkSpec {
                 "latency" => "latency",
                 "setup" => "setup",
                 _ => {
-                    faults.push(LinkFault::Word(word.to_owned()));
+                    faults.push(LinkSpecError::Word(word.to_owned()));
                     continue;
                 }
             };
@@ -136,7 +136,7 @@ impl LinkSpec {
             };
             faults.extend(read.err());
             if given.contains(&key) {
-                faults.push(LinkFault::Twice(key));
+                faults.push(LinkSpecError::Twice(key));
             }
             given.push(key);
         }
@@ -159,8 +159,8 @@ impl LinkSpec {
     }
 
     /// Checks that rate and latency fit together.
-    pub fn check(&self) -> Result<(), LinkFault> {
-        shape::check(&self.link()).map_err(|fault| LinkFault::Together { link: *self, fault })
+    pub fn check(&self) -> Result<(), LinkSpecError> {
+        shape::check(&self.link()).map_err(|fault| LinkSpecError::Together { link: *self, fault })
     }
 
     /// Returns the link as PEs receive it.
@@ -282,7 +282,7 @@ mod tests {
             ),
         ] {
             let faults = LinkSpec::parse(text).expect_err(text);
-            let faults: Vec<String> = faults.iter().map(LinkFault::to_string).collect();
+            let faults: Vec<String> = faults.iter().map(LinkSpecError::to_string).collect();
             assert_eq!(faults.len(), expected.len(), "{faults:?}");
             for (fault, expected) in faults.iter().zip(expected) {
                 assert!(fault.starts_with(expected), "{fault}");

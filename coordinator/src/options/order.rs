@@ -74,7 +74,7 @@ pub struct GivenOrder(Arc<[PeId]>);
 
 /// An order of PEs that is not one of the nonnull messages, or that no gather can follow.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum OrderFault {
+pub enum OrderError {
     /// A PE that does not exist, or the root, which has no message.
     #[error("{0} is not a PE with a message in this tree")]
     Unknown(PeId),
@@ -100,16 +100,16 @@ impl GivenOrder {
 
     /// Returns all errors in the order for messages of these lengths, by PE index; without lengths, for
     /// messages of unknown length.
-    pub fn faults(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderFault> {
+    pub fn faults(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderError> {
         let mut faults = Vec::new();
         let mut named = BTreeSet::new();
         for &pe in self.pes() {
             if !tree.contains(pe) || pe == tree.root() {
-                faults.push(OrderFault::Unknown(pe));
+                faults.push(OrderError::Unknown(pe));
             } else if lengths.is_some_and(|lengths| lengths[pe.index()] == 0) {
-                faults.push(OrderFault::Null(pe));
+                faults.push(OrderError::Null(pe));
             } else if !named.insert(pe) {
-                faults.push(OrderFault::Twice(pe));
+                faults.push(OrderError::Twice(pe));
             }
         }
         faults.extend(lengths.and_then(|lengths| self.missing(tree, lengths)));
@@ -117,18 +117,18 @@ impl GivenOrder {
     }
 
     /// Returns the error that PEs with a nonnull message are not in the order. `lengths` are by PE index.
-    pub fn missing(&self, tree: &Tree, lengths: &[u64]) -> Option<OrderFault> {
+    pub fn missing(&self, tree: &Tree, lengths: &[u64]) -> Option<OrderError> {
         let named: BTreeSet<PeId> = self.pes().iter().copied().collect();
         let missing = tree.below_root().filter(|pe| lengths[pe.index()] > 0);
         let missing: Vec<PeId> = missing.filter(|pe| !named.contains(pe)).collect();
-        (!missing.is_empty()).then_some(OrderFault::Missing(missing))
+        (!missing.is_empty()).then_some(OrderError::Missing(missing))
     }
 
     /// Returns all errors in the order for a gather.
-    pub fn faults_of_gather(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderFault> {
+    pub fn faults_of_gather(&self, tree: &Tree, lengths: Option<&[u64]>) -> Vec<OrderError> {
         let mut faults = self.faults(tree, lengths);
         if faults.is_empty() {
-            faults.extend(child_ranks(tree, self.pes()).err().map(OrderFault::from));
+            faults.extend(child_ranks(tree, self.pes()).err().map(OrderError::from));
         }
         faults
     }
@@ -197,6 +197,6 @@ mod tests {
         let lengths = [0, 5, 5, 0, 0];
         assert_eq!(gather.faults(&tree, Some(&lengths)), []);
         let faults = gather.faults_of_gather(&tree, Some(&lengths));
-        assert!(matches!(faults[..], [OrderFault::Gather(_)]), "{faults:?}");
+        assert!(matches!(faults[..], [OrderError::Gather(_)]), "{faults:?}");
     }
 }

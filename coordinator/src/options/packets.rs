@@ -21,7 +21,7 @@ pub enum Packets {
 
 /// An error in `--packets`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum PacketsFault {
+pub enum PacketsError {
     /// Not one of the three forms.
     #[error("`{text}` is neither auto, nor a COUNT of packets, nor the SIZE of one: {source}")]
     Form {
@@ -67,9 +67,9 @@ pub enum PacketsFault {
 }
 
 impl FromStr for Packets {
-    type Err = PacketsFault;
+    type Err = PacketsError;
 
-    fn from_str(text: &str) -> Result<Packets, PacketsFault> {
+    fn from_str(text: &str) -> Result<Packets, PacketsError> {
         let text = text.trim();
         if text == "auto" {
             return Ok(Packets::Auto);
@@ -77,11 +77,11 @@ impl FromStr for Packets {
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
             // A text of digits alone fails to parse only if the number is too large.
             return match text.parse().unwrap_or(u64::MAX) {
-                0 => Err(PacketsFault::None),
+                0 => Err(PacketsError::None),
                 count => Ok(Packets::Count(count)),
             };
         }
-        let bytes = parse_bytes(text).map_err(|source| PacketsFault::Form {
+        let bytes = parse_bytes(text).map_err(|source| PacketsError::Form {
             text: text.to_owned(),
             source,
         })?;
@@ -89,7 +89,7 @@ impl FromStr for Packets {
             Ok(fits) if (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&fits) => {
                 Ok(Packets::Size(fits))
             }
-            _ => Err(PacketsFault::Size(bytes)),
+            _ => Err(PacketsError::Size(bytes)),
         }
     }
 }
@@ -111,7 +111,7 @@ impl Packets {
     /// # Errors
     ///
     /// Returns an error if the longest message needs more packets or cannot have as many.
-    pub fn check(self, longest: u64) -> Result<(), PacketsFault> {
+    pub fn check(self, longest: u64) -> Result<(), PacketsError> {
         let Packets::Count(count) = self else {
             return Ok(());
         };
@@ -119,12 +119,12 @@ impl Packets {
         let bytes = longest;
         match count {
             _ if longest == 0 || (least..=most).contains(&count) => Ok(()),
-            _ if count < least => Err(PacketsFault::TooFew {
+            _ if count < least => Err(PacketsError::TooFew {
                 count,
                 bytes,
                 least,
             }),
-            _ => Err(PacketsFault::TooMany { count, bytes, most }),
+            _ => Err(PacketsError::TooMany { count, bytes, most }),
         }
     }
 

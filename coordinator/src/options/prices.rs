@@ -1,7 +1,7 @@
 //! The prices of a step, a hop and a flit: exact numbers in any common unit.
 
 use clap::Args;
-use flitcast_proto::exact::greatest_common_divisor;
+use flitcast_proto::fraction::greatest_common_divisor;
 use flitcast_proto::gossip::Prices;
 use thiserror::Error;
 

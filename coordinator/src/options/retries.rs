@@ -7,7 +7,7 @@ pub const MOST: u32 = 16;
 
 /// An error in `--retry`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum RetryFault {
+pub enum RetryError {
     /// Not a number in its range.
     #[error("`{0}` is not an integer from 0 to {MOST}")]
     Number(String),
@@ -19,10 +19,10 @@ pub enum RetryFault {
 }
 
 /// Reads `--retry`.
-pub fn parse(text: &str) -> Result<u32, RetryFault> {
+pub fn parse(text: &str) -> Result<u32, RetryError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|&number| digits && number <= MOST);
-    number.ok_or_else(|| RetryFault::Number(text.chars().take(40).collect()))
+    number.ok_or_else(|| RetryError::Number(text.chars().take(40).collect()))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const LOST_PINGS: u32 = 3;
 
 /// An error in timeouts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum TimeoutFault {
+pub enum TimeoutError {
     /// An unknown word.
     #[error("`{0}`: write NAME=TIME, the name one of {names}", names = names())]
     Word(String),
@@ -81,12 +81,12 @@ impl Timeout {
     }
 
     /// Sets this timeout to the time in `text`.
-    pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), TimeoutFault> {
+    pub fn set(self, timeouts: &mut Timeouts, text: &str) -> Result<(), TimeoutError> {
         let Timeout { name, field } = self;
-        let time = parse_time(text).map_err(|source| TimeoutFault::Unit { name, source })?;
+        let time = parse_time(text).map_err(|source| TimeoutError::Unit { name, source })?;
         if !(SHORTEST..=LONGEST).contains(&Duration::from_nanos(time)) {
             let time = ExactTime(time);
-            return Err(TimeoutFault::Range { name, time });
+            return Err(TimeoutError::Range { name, time });
         }
         *field(timeouts) = Duration::from_nanos(time);
         Ok(())
@@ -108,35 +108,35 @@ fn exact(time: Duration) -> ExactTime {
 }
 
 /// Checks that a few lost pings do not count as a death.
-pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutFault> {
+pub fn check(timeouts: &Timeouts) -> Result<(), TimeoutError> {
     let Timeouts {
         heartbeat, silence, ..
     } = *timeouts;
     if silence < heartbeat * LOST_PINGS {
         let (silence, heartbeat) = (exact(silence), exact(heartbeat));
-        return Err(TimeoutFault::Hasty { silence, heartbeat });
+        return Err(TimeoutError::Hasty { silence, heartbeat });
     }
     Ok(())
 }
 
 /// Parses timeouts; those not named keep their defaults. Returns all errors in the text.
-pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
+pub fn parse(text: &str) -> Result<Timeouts, Vec<TimeoutError>> {
     over(Timeouts::default(), text)
 }
 
 /// Parses timeouts; those not named keep their values in `before`. Returns all errors in the text.
-pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutFault>> {
+pub fn over(before: Timeouts, text: &str) -> Result<Timeouts, Vec<TimeoutError>> {
     let mut timeouts = before;
     let mut faults = Vec::new();
     let mut given = Vec::new();
     for word in text.split(',') {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let Some(timeout) = Timeout::named(key.trim()) else {
-            faults.push(TimeoutFault::Word(word.chars().take(40).collect()));
+            faults.push(TimeoutError::Word(word.chars().take(40).collect()));
             continue;
         };
         if given.contains(&timeout.name) {
-            faults.push(TimeoutFault::Twice(timeout.name));
+            faults.push(TimeoutError::Twice(timeout.name));
         }
         given.push(timeout.name);
         faults.extend(timeout.set(&mut timeouts, value).err());
@@ -176,7 +176,7 @@ mod tests {
     fn all_that_is_wrong_is_told() {
         let told = |text: &str| -> Vec<String> {
             let faults = parse(text).expect_err(text);
-            faults.iter().map(TimeoutFault::to_string).collect()
+            faults.iter().map(TimeoutError::to_string).collect()
         };
         let all = told("patience=3s,silence=soon,write=10,write=1us,handshake=2s,handshake=2s");
         assert_eq!(all.len(), 6, "{all:#?}");

@@ -8,14 +8,14 @@ use crate::job::host_costs::CostSource;
 use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::report::uses_all_ports;
-use crate::retry::Story;
+use crate::retry::RetryReport;
 use crate::rounds::certificates::Certificates;
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::text::deliveries;
 use crate::text::figures::micros;
 
 /// Returns the result as JSON text.
-pub fn json(request: &Request, outcome: &Outcome, story: &Story) -> String {
+pub fn json(request: &Request, outcome: &Outcome, story: &RetryReport) -> String {
     let mut result = json_value(request, outcome);
     story.add_to(&mut result);
     format!("{result:#}\n")
@@ -162,7 +162,7 @@ fn machine_json(host: &Host, pes: Vec<u32>) -> Value {
 
 /// Returns a failure as JSON text, with the retries after it, and with `algorithm` if several
 /// algorithms were run.
-pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &Story) -> String {
+pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &RetryReport) -> String {
     let aftermath = &failure.aftermath;
     let at = failure.at.as_ref();
     let below = at.iter().flat_map(|at| &at.below);

@@ -10,7 +10,9 @@ use crate::job::host_costs::CostSource;
 use crate::job::request::Request;
 use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
-use crate::rounds::outcome::{Beside, Outcome, PeOutcome, Phases, Spread, error_pct};
+use crate::rounds::outcome::{
+    MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
+};
 use crate::text::figures::{self, lines};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
@@ -76,7 +78,7 @@ pub fn uses_all_ports(request: &Request) -> bool {
 
 fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
     let nanos = |ns: Option<u64>| ns.map_or("-".to_owned(), |ns| Nanos(ns).to_string());
-    let spread = |pick: fn(Spread) -> u64| nanos(pe.measured.map(pick));
+    let spread = |pick: fn(MedianMinMax) -> u64| nanos(pe.measured.map(pick));
     let parent = request.site.tree.parent(pe.pe);
     let mut row = vec![
         pe.pe.to_string(),
@@ -178,7 +180,7 @@ fn whole_round(request: &Request, outcome: &Outcome) -> String {
     let (round, what) = match outcome.phases {
         Some(Phases { whole, .. }) => (whole, " until every file was visible"),
         None => (
-            Beside {
+            PredictedVsMeasured {
                 predicted_ns: outcome.predicted_ns,
                 measured: outcome.measured,
             },
@@ -219,7 +221,7 @@ fn phases_of_files(phases: &Phases) -> String {
     lines.into_iter().map(line).collect()
 }
 
-fn beside(both: &Beside) -> String {
+fn beside(both: &PredictedVsMeasured) -> String {
     let predicted = format!("predicted {}", Nanos(both.predicted_ns));
     match both.measured {
         Some(took) => format!("{predicted}, measured {}", Nanos(took.median)),

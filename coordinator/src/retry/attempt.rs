@@ -5,9 +5,9 @@ use std::sync::Arc;
 use flitcast_proto::PeId;
 use flitcast_proto::tree::Repair;
 
-use super::progress::Next;
-use super::story::Retry;
-use super::undertaking::Undertaking;
+use super::progress::NextRun;
+use super::resumable_job::ResumableJob;
+use super::retry_report::Retry;
 use crate::job::request::{Request, Site};
 use crate::rounds::outcome::Failure;
 use crate::text::words::names;
@@ -20,7 +20,7 @@ pub struct Attempt {
     pub retry: Option<Retry>,
 }
 
-impl Undertaking {
+impl ResumableJob {
     /// Returns whether one PE can be the parent of another.
     fn can_reach(&self, orphan: PeId, ancestor: PeId) -> bool {
         let Site { reach, nodes, .. } = &self.whole.site;
@@ -28,7 +28,7 @@ impl Undertaking {
     }
 
     /// Returns what follows from the state: the repaired tree and the missing messages.
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> NextRun {
         let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
         self.progress.next(self.whole.way.operation, can_reach)
     }
@@ -38,7 +38,7 @@ impl Undertaking {
     pub fn goes_on(&self, failure: &Failure, left: u32) -> Result<(), Option<String>> {
         let can_reach = |orphan, ancestor| self.can_reach(orphan, ancestor);
         let runs = [left, self.retries()];
-        self.progress.goes_on(&failure.culprits, runs, can_reach)
+        self.progress.goes_on(&failure.failed_pes, runs, can_reach)
     }
 
     /// Returns the next run, on the repaired tree, with the missing messages.

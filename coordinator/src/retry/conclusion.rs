@@ -5,15 +5,15 @@ use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId};
 
-use super::story::{Fate, Story, Undelivered};
-use super::undertaking::Undertaking;
+use super::resumable_job::ResumableJob;
+use super::retry_report::{RetryReport, Undelivered, UndeliveredReason};
 use crate::rounds::outcome::{Failure, Outcome};
-use crate::rounds::run::{Conducted, Ended};
+use crate::rounds::run::{Conducted, RunResult};
 
 /// The end of a run: success or a failure; `None` if it was interrupted.
 type End<'a> = Option<Option<&'a Failure>>;
 
-impl Undertaking {
+impl ResumableJob {
     /// Returns whether no further run follows, if `left` retries are left, so that receipts are no
     /// longer needed.
     pub fn is_over(&self, conducted: Conducted<'_, Box<Outcome>>, left: u32) -> bool {
@@ -55,13 +55,13 @@ impl Undertaking {
     }
 
     /// Writes or removes the record after the last run, and describes the missing messages.
-    pub fn conclude<T>(&mut self, ended: &Ended<T>, story: &mut Story) {
+    pub fn conclude<T>(&mut self, ended: &RunResult<T>, story: &mut RetryReport) {
         let repair = self.next().repair;
         let left = |it: DeliveryId| self.undelivered(it, &repair.stranded);
         let end = match ended {
-            Ended::Failed(failure) => Some(Some(&**failure)),
-            Ended::Done(_) => Some(None),
-            Ended::Interrupted(interrupted) => interrupted.failure.as_deref().map(Some),
+            RunResult::Failed(failure) => Some(Some(&**failure)),
+            RunResult::Done(_) => Some(None),
+            RunResult::Interrupted(interrupted) => interrupted.failure.as_deref().map(Some),
         };
         story.skipped = self.skipped();
         if self.is_dry_run() {
@@ -157,9 +157,9 @@ impl Undertaking {
         let dead = self.progress.dead();
         let is_any = |is: &dyn Fn(&PeId) -> bool| is(&row) || is(&source);
         let fate = match () {
-            _ if is_any(&|pe| dead.contains_key(pe)) => Fate::Dead,
-            _ if is_any(&|pe| stranded.contains(pe)) => Fate::Stranded,
-            _ => Fate::Missing,
+            _ if is_any(&|pe| dead.contains_key(pe)) => UndeliveredReason::Dead,
+            _ if is_any(&|pe| stranded.contains(pe)) => UndeliveredReason::Stranded,
+            _ => UndeliveredReason::Missing,
         };
         Undelivered {
             delivery: name,

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use flitcast_proto::{DeliveryId, DeliveryName, MessageId};
 
-use super::undertaking::Undertaking;
+use super::resumable_job::ResumableJob;
 use crate::rounds::outcome::Failure;
 
-impl Undertaking {
+impl ResumableJob {
     /// Marks entries that a run has found in the output as delivered, until a source differs from
     /// them. Returns whether the run must be repeated without them.
     pub fn skip_held(&mut self, failure: &Failure) -> bool {
@@ -46,7 +46,7 @@ impl Undertaking {
         );
         failure.at = None;
         failure.refused = true;
-        failure.culprits.clear();
+        failure.failed_pes.clear();
         failure.changed.clear();
         for message in changed {
             self.progress.forget(message);

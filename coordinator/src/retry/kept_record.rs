@@ -11,14 +11,14 @@ use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::control::Payload;
 
 use super::record::{self, Record};
-use super::undertaking::Undertaking;
-use crate::rounds::outcome::{self, Aftermath};
+use super::resumable_job::ResumableJob;
+use crate::rounds::outcome::{self, DeliverySummary};
 use crate::text::whole_file::write_whole;
 
-impl Undertaking {
+impl ResumableJob {
     /// Returns a function that writes the record with the state before a round, or `None` if the
     /// job has no record. A failure to write does not stop the round.
-    pub fn recorder(&self, known: &Aftermath) -> Option<outcome::Record> {
+    pub fn recorder(&self, known: &DeliverySummary) -> Option<outcome::Record> {
         let mut before = self.clone();
         before.progress.learn(known, []);
         let is_needed =
@@ -59,7 +59,7 @@ impl Undertaking {
         for it in &delivered {
             bytes[it.index()] = record.bytes[it.index()];
         }
-        self.whole.messages.undertaking = record.undertaking;
+        self.whole.messages.job_id = record.job_id;
         self.progress.learn_bytes(&bytes);
         self.progress.recall_versions(&record.versions);
         self.progress.learn_delivered(delivered);
@@ -119,7 +119,7 @@ impl Undertaking {
     pub(super) fn write_record(&mut self) -> Result<PathBuf, String> {
         let path = match (self.record.get(), self.record_folder()) {
             (Some(path), _) => path.clone(),
-            (None, Some(folder)) => folder.join(record_name(self.whole.messages.undertaking)),
+            (None, Some(folder)) => folder.join(record_name(self.whole.messages.job_id)),
             (None, None) => return Err("there is nothing to record".to_owned()),
         };
         let mut whole = self.whole.clone();

@@ -2,10 +2,10 @@
 //! around that PE, with the missing messages only. `--retry` does this at once and
 //! `flitcast resume` later; `run` has the loop of both.
 //!
-//! `progress` has the state between two runs and derives the next run from it; `undertaking`
+//! `progress` has the state between two runs and derives the next run from it; `resumable_job`
 //! examines the files on the disk, `attempt` creates the request of that run, and `conclusion` ends
 //! the job. `record` writes the state to a file, `resume` and `resumed` continue from such a file, and
-//! `story` describes the runs to the user. Nothing here starts a process.
+//! `retry_report` describes the runs to the user. Nothing here starts a process.
 //!
 //! A running cluster is never rearranged: a new one starts in some 10 ms, and has no connection or
 //! frame of a round that failed. It has only those files that belong to messages that it continues.
@@ -16,14 +16,14 @@ mod held;
 mod kept_record;
 mod progress;
 mod record;
+mod resumable_job;
 mod resume;
 mod resumed;
+mod retry_report;
 mod run;
-mod story;
-mod undertaking;
 
-pub use progress::{Next, Progress};
+pub use progress::{DeliveryProgress, NextRun};
 pub use record::parse as parse_record;
+pub use resumable_job::ResumableJob;
+pub use retry_report::RetryReport;
 pub use run::{Concluded, run};
-pub use story::Story;
-pub use undertaking::Undertaking;

@@ -10,12 +10,12 @@ use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
-use crate::rounds::outcome::Aftermath;
+use crate::rounds::outcome::DeliverySummary;
 use crate::rounds::versions::SeenVersions;
 
 /// The state of a job between two runs.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct DeliveryProgress {
     /// The whole tree, dead PEs included.
     tree: Arc<Tree>,
     /// The operation, which numbers the deliveries.
@@ -32,7 +32,7 @@ pub struct Progress {
 
 /// The next run.
 #[derive(Clone, Debug)]
-pub struct Next {
+pub struct NextRun {
     /// The repaired tree, and the PEs with a new parent.
     pub repair: Repair,
     /// The operation.
@@ -45,11 +45,11 @@ pub struct Next {
     pub sendable: Vec<DeliveryId>,
 }
 
-impl Progress {
+impl DeliveryProgress {
     /// Returns the state at the beginning. `bytes` has the lengths by delivery, 0 for an unknown
     /// length.
-    pub fn new(tree: Arc<Tree>, operation: Operation, bytes: Vec<u64>) -> Progress {
-        Progress {
+    pub fn new(tree: Arc<Tree>, operation: Operation, bytes: Vec<u64>) -> DeliveryProgress {
+        DeliveryProgress {
             tree,
             operation,
             bytes,
@@ -70,13 +70,13 @@ impl Progress {
     /// Stores the result of a failed run, and the PEs that caused the failure, each with a reason.
     pub fn learn(
         &mut self,
-        aftermath: &Aftermath,
-        culprits: impl IntoIterator<Item = (PeId, String)>,
+        aftermath: &DeliverySummary,
+        failed_pes: impl IntoIterator<Item = (PeId, String)>,
     ) {
         self.learn_bytes(&aftermath.bytes);
         let delivered = aftermath.delivered.iter().chain(&aftermath.found);
         self.learn_versions(delivered.copied(), &aftermath.seen);
-        for (pe, why) in culprits {
+        for (pe, why) in failed_pes {
             self.learn_dead(pe, why);
         }
     }
@@ -188,13 +188,13 @@ impl Progress {
     }
 
     /// Returns the next run of an operation.
-    pub fn next(&self, operation: Operation, can_reach: impl Fn(PeId, PeId) -> bool) -> Next {
+    pub fn next(&self, operation: Operation, can_reach: impl Fn(PeId, PeId) -> bool) -> NextRun {
         let repair = self.repair(can_reach);
         let tree = &repair.tree;
         let missing = self.missing();
         let is_there = |it: &DeliveryId| operation.can_deliver(tree, *it);
         let sendable = missing.iter().copied().filter(is_there).collect();
-        Next {
+        NextRun {
             // The repaired tree of a path need not be a path.
             operation: operation.on(tree),
             left_out: self.delivered.iter().copied().collect(),
@@ -212,7 +212,7 @@ impl Progress {
     /// Returns the reason why no run follows; `None` if no retry was requested.
     pub fn goes_on(
         &self,
-        culprits: &[PeId],
+        failed_pes: &[PeId],
         [left, asked_for]: [u32; 2],
         can_reach: impl Fn(PeId, PeId) -> bool,
     ) -> Result<(), Option<String>> {
@@ -220,12 +220,12 @@ impl Progress {
             return Err(None);
         }
         let root = self.tree.root();
-        if culprits.contains(&root) {
+        if failed_pes.contains(&root) {
             return Err(Some(format!(
                 "{root} is the root: nothing can be repaired without it"
             )));
         }
-        if culprits.is_empty() {
+        if failed_pes.is_empty() {
             return Err(Some(
                 "it is no PE's failure: leaving one out would not help".to_owned(),
             ));
@@ -252,12 +252,12 @@ mod tests {
 
     use super::*;
 
-    fn progress(tree: &str, bytes: u64) -> Progress {
+    fn progress(tree: &str, bytes: u64) -> DeliveryProgress {
         let tree: TreeSpec = tree.parse().unwrap();
         let tree = Arc::new(tree.build().unwrap());
         let mut lengths = vec![bytes; tree.len()];
         lengths[0] = 0;
-        Progress::new(tree, Operation::Scatter, lengths)
+        DeliveryProgress::new(tree, Operation::Scatter, lengths)
     }
 
     fn deliveries<const N: usize>(ids: [u32; N]) -> [DeliveryId; N] {
@@ -294,7 +294,7 @@ mod tests {
         let tree = Arc::new(tree.build().unwrap());
         let exchange = Operation::Exchange(Exchange::Tree);
         let bytes = exchange.by_delivery(&tree, &[1; 16]);
-        let mut progress = Progress::new(tree, exchange, bytes);
+        let mut progress = DeliveryProgress::new(tree, exchange, bytes);
         progress.learn_dead(PeId(2), "killed".to_owned());
         let at = |source: u32, at: u32| DeliveryId(source * 4 + at);
         let there = [at(0, 1), at(0, 3), at(1, 0), at(1, 2), at(3, 0)];
@@ -345,8 +345,8 @@ mod tests {
     fn there_is_another_run_where_leaving_somebody_out_helps() {
         let mut lost = progress("path:3", 7);
         lost.learn_dead(PeId(1), "killed".to_owned());
-        let goes_on = |progress: &Progress, culprits: &[PeId], runs| {
-            let gone_on = progress.goes_on(culprits, runs, ANYWHERE);
+        let goes_on = |progress: &DeliveryProgress, failed_pes: &[PeId], runs| {
+            let gone_on = progress.goes_on(failed_pes, runs, ANYWHERE);
             gone_on.map_err(|why| why.unwrap_or_default())
         };
         let why_not = |why: &str| Err(why.to_owned());

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use flitcast_node::payload::Standing;
+use flitcast_node::payload::DestinationState;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, DeliveryName, PeId};
 use thiserror::Error;
 
 use super::record::{self, Record};
+use super::resumable_job::ResumableJob;
 use super::resumed;
-use super::undertaking::Undertaking;
 use crate::files::user_file::FileError;
 use crate::job::request::RequestError;
 use crate::options::args::ResumeArgs;
@@ -64,9 +64,9 @@ pub enum ResumeError {
     NothingToSend(Vec<DeliveryName>),
 }
 
-impl Undertaking {
+impl ResumableJob {
     /// Checks the command line of `flitcast resume`, and reads the record.
-    pub fn resume(args: ResumeArgs) -> Result<Undertaking, Vec<ResumeError>> {
+    pub fn resume(args: ResumeArgs) -> Result<ResumableJob, Vec<ResumeError>> {
         let record = record::load(&args.record).map_err(|error| vec![error.into()])?;
         let delivered: Vec<DeliveryId> = record.delivered.iter().copied().collect();
         let whole = resumed::request(&record, &delivered, &args).map_err(|faults| {
@@ -74,31 +74,31 @@ impl Undertaking {
             faults.collect::<Vec<_>>()
         })?;
         let local = !whole.site.placement.is_spread();
-        let mut undertaking = Undertaking {
+        let mut job = ResumableJob {
             resumed: true,
             sends_changed: args.force,
             record: Arc::new(OnceLock::from(args.record)),
-            ..Undertaking::new(whole)
+            ..ResumableJob::new(whole)
         };
         if !args.revive {
-            undertaking = undertaking.without(record.dead.clone());
+            job = job.without(record.dead.clone());
         }
-        undertaking.progress.recall_versions(&record.versions);
-        undertaking.progress.learn_delivered(delivered);
-        undertaking.learn_receipts();
-        let mut faults = undertaking.changed_files(&record, local, args.force);
+        job.progress.recall_versions(&record.versions);
+        job.progress.learn_delivered(delivered);
+        job.learn_receipts();
+        let mut faults = job.changed_files(&record, local, args.force);
         if !local {
             // The record lists these as missing; on other hosts this cannot be checked here.
-            let known = undertaking.whole.messages.bytes.iter().zip(&record.bytes);
+            let known = job.whole.messages.bytes.iter().zip(&record.bytes);
             let bytes: Vec<u64> = known.map(|(known, of)| *known.max(of)).collect();
-            undertaking.progress.learn_bytes(&bytes);
+            job.progress.learn_bytes(&bytes);
         }
-        let missing = undertaking.progress.missing();
-        if faults.is_empty() && !missing.is_empty() && undertaking.next().sendable.is_empty() {
-            faults.push(ResumeError::NothingToSend(undertaking.names(&missing)));
+        let missing = job.progress.missing();
+        if faults.is_empty() && !missing.is_empty() && job.next().sendable.is_empty() {
+            faults.push(ResumeError::NothingToSend(job.names(&missing)));
         }
         match faults.is_empty() {
-            true => Ok(undertaking),
+            true => Ok(job),
             false => Err(faults),
         }
     }
@@ -131,7 +131,7 @@ impl Undertaking {
                     input,
                 });
             }
-            if !replaces && self.standing(it) == Some(Standing::Another) {
+            if !replaces && self.standing(it) == Some(DestinationState::Another) {
                 let path = self.destination_of(it).unwrap_or_default();
                 faults.push(ResumeError::Stands { delivery, path });
             }

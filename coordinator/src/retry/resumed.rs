@@ -22,7 +22,7 @@ use crate::options::timeouts;
 use crate::site::cluster_file::{self, Edges};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
-use crate::site::reach::Spanned;
+use crate::site::reachability::Spanned;
 use crate::site::settings::Settings;
 use crate::site::slurm::{self, Slurm};
 use crate::site::topology::{Topology, TopologyError, build_network};
@@ -169,7 +169,7 @@ fn messages(
     };
     Messages {
         left_out: delivered.to_vec(),
-        undertaking: record.undertaking,
+        job_id: record.job_id,
         recorded: true,
         ..Messages::new(payload, known)
     }

@@ -3,12 +3,12 @@
 use anyhow::Context as _;
 use flitcast_proto::PeId;
 
-use super::story::Story;
-use super::undertaking::Undertaking;
+use super::resumable_job::ResumableJob;
+use super::retry_report::RetryReport;
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
-use crate::rounds::outcome::{Aftermath, Failure, Outcome};
-use crate::rounds::run::{self, Conducted, Ended};
+use crate::rounds::outcome::{DeliverySummary, Failure, Outcome};
+use crate::rounds::run::{self, Conducted, RunResult};
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
 use crate::text::words::counted;
@@ -17,11 +17,11 @@ use crate::text::words::counted;
 #[derive(Debug)]
 pub struct Concluded {
     /// Result of the last run.
-    pub ended: Ended<Box<Outcome>>,
+    pub ended: RunResult<Box<Outcome>>,
     /// Request of the last run.
     pub request: Request,
     /// Description of the runs, and of the missing messages.
-    pub story: Story,
+    pub story: RetryReport,
     /// Complete deliveries, as the PE of the row and the length in bytes.
     pub delivered: Vec<(PeId, u64)>,
 }
@@ -32,47 +32,47 @@ pub struct Concluded {
 ///
 /// Returns an error if the output cannot be locked, or if leftovers of a run cannot be removed.
 pub async fn run(
-    mut undertaking: Undertaking,
+    mut job: ResumableJob,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<Concluded> {
-    undertaking.begin().context("cannot name what is begun")?;
-    let _lock = undertaking.lock_output()?;
-    if let Some(record) = undertaking.go_on_from_record() {
+    job.begin().context("cannot name what is begun")?;
+    let _lock = job.lock_output()?;
+    if let Some(record) = job.go_on_from_record() {
         let record = record.display();
         stderr::note(format_args!("going on from the record {record}"));
     }
-    let mut story = Story::default();
-    let mut left = undertaking.retries();
+    let mut story = RetryReport::default();
+    let mut left = job.retries();
     loop {
-        let attempt = undertaking.attempt();
+        let attempt = job.attempt();
         if let Some(retry) = attempt.retry {
             stderr::note(&retry);
-            if !undertaking.is_dry_run() {
+            if !job.is_dry_run() {
                 story.retries.push(retry);
             }
         }
         let request = attempt.request;
-        let is_over = |conducted: Conducted<'_, _>| undertaking.is_over(conducted, left);
-        let recorder = |known: &Aftermath| undertaking.recorder(known);
+        let is_over = |conducted: Conducted<'_, _>| job.is_over(conducted, left);
+        let recorder = |known: &DeliverySummary| job.recorder(known);
         let mut ended = run::run(&request, logs, interrupts, &recorder, is_over).await?;
         match &mut ended {
-            Ended::Done(outcome) => {
-                undertaking.learn_done(outcome);
-                story.continued = undertaking.continued(outcome);
+            RunResult::Done(outcome) => {
+                job.learn_done(outcome);
+                story.continued = job.continued(outcome);
                 if let Some(retry) = story.retries.last_mut() {
-                    retry.learn_found(undertaking.names(&outcome.rounds.found));
+                    retry.learn_found(job.names(&outcome.rounds.found));
                 }
             }
-            Ended::Interrupted(interrupted) => match &mut interrupted.failure {
-                Some(failure) => learn(&mut undertaking, failure),
-                None => undertaking.learn_receipts(),
+            RunResult::Interrupted(interrupted) => match &mut interrupted.failure {
+                Some(failure) => learn(&mut job, failure),
+                None => job.learn_receipts(),
             },
-            Ended::Failed(failure) if undertaking.skip_held(failure) => {
+            RunResult::Failed(failure) if job.skip_held(failure) => {
                 story.retries.pop();
                 continue;
             }
-            Ended::Failed(failure) if undertaking.take_changed(failure)? => {
+            RunResult::Failed(failure) if job.take_changed(failure)? => {
                 let count = counted(failure.changed.len() as u64, "message", "messages");
                 stderr::note(format!(
                     "{count} changed since the run began; --force sends the new version to all"
@@ -80,13 +80,13 @@ pub async fn run(
                 story.retries.pop();
                 continue;
             }
-            Ended::Failed(failure) => {
-                undertaking.explain_held(failure);
-                learn(&mut undertaking, failure);
+            RunResult::Failed(failure) => {
+                job.explain_held(failure);
+                learn(&mut job, failure);
                 if let Some(retry) = story.retries.last_mut() {
-                    retry.learn_found(undertaking.names(&failure.aftermath.found));
+                    retry.learn_found(job.names(&failure.aftermath.found));
                 }
-                match undertaking.goes_on(failure, left) {
+                match job.goes_on(failure, left) {
                     Ok(()) => {
                         left -= 1;
                         continue;
@@ -95,19 +95,19 @@ pub async fn run(
                 }
             }
         }
-        undertaking.conclude(&ended, &mut story);
+        job.conclude(&ended, &mut story);
         return Ok(Concluded {
             ended,
             request,
             story,
-            delivered: undertaking.delivered(),
+            delivered: job.delivered(),
         });
     }
 }
 
 /// Stores the result of a failed run, and completes it from earlier ones.
-fn learn(undertaking: &mut Undertaking, failure: &mut Failure) {
-    undertaking.learn(failure);
-    let delivered = undertaking.all_delivered();
+fn learn(job: &mut ResumableJob, failure: &mut Failure) {
+    job.learn(failure);
+    let delivered = job.all_delivered();
     failure.aftermath.learn_delivered(delivered);
 }

@@ -7,8 +7,8 @@ use flitcast_proto::{PeId, RoundId, Tree};
 use serde_json::{Value, json};
 
 use crate::job::model::since;
-use crate::rounds::conducted::Rounds;
-use crate::rounds::outcome::{Spread, round_ns, started_ns};
+use crate::rounds::outcome::{MedianMinMax, round_ns, started_ns};
+use crate::rounds::rounds_result::RoundsResult;
 use crate::text::figures::micros;
 
 /// A PE's certificate, the s of its order, and the times of both and of the stream after the root's
@@ -90,7 +90,7 @@ pub struct Certificates {
 
 impl Certificates {
     /// Returns the certificates of rounds; none unless these are gathers by certification.
-    pub fn of(tree: &Tree, rounds: &Rounds) -> Certificates {
+    pub fn of(tree: &Tree, rounds: &RoundsResult) -> Certificates {
         let Some(plans) = streams(tree, &rounds.briefs) else {
             let pes = vec![None; tree.len()];
             return Certificates { round: None, pes };
@@ -98,7 +98,7 @@ impl Certificates {
         let clocks = &rounds.measured.clocks;
         let all_ns = |at: usize| round_ns(&rounds.reports[at], clocks).unwrap_or(0);
         let each = 0..rounds.reports.len();
-        let median = Spread::of(each.clone().map(all_ns)).map_or(0, |spread| spread.median);
+        let median = MedianMinMax::of(each.clone().map(all_ns)).map_or(0, |spread| spread.median);
         let shown = each.min_by_key(|at| all_ns(*at).abs_diff(median));
         let shown = shown.map(|at| &rounds.reports[at]);
         let predicted: Vec<&Streams> = rounds.prediction.streams.iter().collect();

@@ -1,7 +1,7 @@
 //! Observations from rounds about the costs of processes and files. `host_costs` contains the
 //! estimation and the cache.
 
-use flitcast_proto::calibration::learned::Lesson;
+use flitcast_proto::calibration::cost_estimate::Observation;
 use flitcast_proto::cost::{COSTS, Hosts, Model};
 use flitcast_proto::predict::predict;
 use flitcast_proto::wire::control::Payload;
@@ -10,8 +10,8 @@ use crate::job::host_costs::files::{CachedFiles, Factors};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
-use crate::rounds::conducted::Rounds;
 use crate::rounds::outcome::{Outcome, by_row};
+use crate::rounds::rounds_result::RoundsResult;
 use crate::tuning::{
     FILES_OFF_ALWAYS, FILES_OFF_ONCE, LEARNED_FLITS, LEARNED_FLITS_WITH_FILES, OFF_ALWAYS,
     OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
@@ -19,11 +19,11 @@ use crate::tuning::{
 
 /// Returns the observation from rounds of one kind: the median times of the last byte and of all
 /// messages (geometric mean).
-pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
+pub fn lesson(outcome: &Outcome) -> Option<Observation> {
     let measured = outcome.measured?;
     let arrivals = outcome.pes.iter().filter_map(|pe| pe.measured);
     let rounds = outcome.rounds_ns.len();
-    Some(Lesson {
+    Some(Observation {
         times_ns: vec![
             measured.median as f64,
             geometric_mean(arrivals.map(|spread| spread.median))?,
@@ -34,8 +34,8 @@ pub fn lesson(outcome: &Outcome) -> Option<Lesson> {
 }
 
 /// Returns the observation from the first round: the time of the last byte.
-pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
-    Some(Lesson {
+pub fn first_lesson(outcome: &Outcome) -> Option<Observation> {
+    Some(Observation {
         times_ns: vec![*outcome.rounds_ns.first()? as f64],
         deviation: deviation([OFF_ALWAYS, OFF_ONCE], 1, &outcome.rounds),
         rounds: 0,
@@ -44,7 +44,7 @@ pub fn first_lesson(outcome: &Outcome) -> Option<Lesson> {
 
 /// Returns the relative deviation of the median of `rounds` rounds, from the deviation that all
 /// rounds have, that of a single one, and the other programs beside which they ran.
-fn deviation([always, once]: [f64; 2], count: usize, rounds: &Rounds) -> f64 {
+fn deviation([always, once]: [f64; 2], count: usize, rounds: &RoundsResult) -> f64 {
     let machines = rounds.costs.hosts.machines().iter();
     let cores = machines.filter_map(|host| host.shared_cores).min();
     let cores = f64::from(cores.unwrap_or(1));
@@ -96,9 +96,10 @@ pub fn learn(request: &Request, outcome: &Outcome) {
         1 => 0.0,
         _ => {
             let known = costs.keys[place].as_ref().and_then(host_costs::known);
-            let deviations = known.map_or(host_costs::prior(encrypted).unsure, |(learned, _)| {
-                std::array::from_fn(|i| learned.covariance[i][i].sqrt())
-            });
+            let deviations = known.map_or(
+                host_costs::prior(encrypted).log_deviations,
+                |(learned, _)| std::array::from_fn(|i| learned.covariance[i][i].sqrt()),
+            );
             unsure_of(deviations, &hosts, place, &would_take)
         }
     };
@@ -113,7 +114,7 @@ pub fn learn(request: &Request, outcome: &Outcome) {
         };
         let others: f64 = unsure.iter().sum::<f64>() - unsure[place];
         let deviation = (lesson.deviation * lesson.deviation + others + wires).sqrt();
-        let lesson = Lesson {
+        let lesson = Observation {
             deviation,
             ..lesson.clone()
         };
@@ -188,7 +189,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let (Some(transfer), Some(whole)) = (transfer, whole) else {
         return;
     };
-    let lesson = Lesson {
+    let lesson = Observation {
         times_ns: times([transfer.median, whole.median]),
         deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds),
         rounds: count as u64,

@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 
 use crate::job::model::since;
-use crate::rounds::conducted::Rounds;
+use crate::rounds::rounds_result::RoundsResult;
 use crate::text::figures::as_micros;
 use crate::tuning::{SLOW_LEAST, SLOW_RATIO};
 
@@ -23,12 +23,12 @@ pub type Record = Box<dyn FnOnce() + Send>;
 
 /// Returns the function that writes the record, from the state before the first round; `None` if
 /// the run has no record.
-pub type Recorder<'a> = &'a dyn Fn(&Aftermath) -> Option<Record>;
-pub use failure::{Aftermath, AftermathOf, Failure, Lacking, Whereabouts};
+pub type Recorder<'a> = &'a dyn Fn(&DeliverySummary) -> Option<Record>;
+pub use failure::{AftermathOf, DeliverySummary, Failure, MissingDelivery, PeLocation};
 
 /// The distribution of one figure over the rounds, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Spread {
+pub struct MedianMinMax {
     /// The minimum.
     #[serde(serialize_with = "as_micros")]
     pub min: u64,
@@ -50,9 +50,9 @@ fn percentile(sorted: &[u64], percent: usize) -> u64 {
     sorted[rank - 1]
 }
 
-impl Spread {
+impl MedianMinMax {
     /// Computes the distribution of these values; `None` if there are none.
-    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<Spread> {
+    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<MedianMinMax> {
         let mut values: Vec<u64> = values.into_iter().collect();
         values.sort_unstable();
         let (&min, &max) = (values.first()?, values.last()?);
@@ -62,7 +62,7 @@ impl Spread {
             _ => u64::midpoint(values[middle - 1], values[middle]),
         };
         let p95 = percentile(&values, 95);
-        Some(Spread {
+        Some(MedianMinMax {
             min,
             median,
             p95,
@@ -131,7 +131,7 @@ pub struct PeOutcome {
     /// Predicted time of the last delivery; `None` if there is none.
     pub predicted_ns: Option<u64>,
     /// Measured time of the last delivery, over the rounds.
-    pub measured: Option<Spread>,
+    pub measured: Option<MedianMinMax>,
     /// Largest resident set of the process; `None` if it has run no round.
     pub peak_resident_bytes: Option<u64>,
     /// Packets that TCP has retransmitted from this PE on the tree's edges, in all rounds.
@@ -140,38 +140,38 @@ pub struct PeOutcome {
 
 /// A predicted and a measured duration, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Beside {
+pub struct PredictedVsMeasured {
     /// The prediction.
     #[serde(rename = "predicted_us", serialize_with = "as_micros")]
     pub predicted_ns: u64,
     /// The measurements over the rounds; `None` if no round was run.
     #[serde(rename = "measured_us")]
-    pub measured: Option<Spread>,
+    pub measured: Option<MedianMinMax>,
 }
 
 /// The durations of the phases of rounds with files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Phases {
     /// From the root's trigger until every message is durable and visible.
-    pub whole: Beside,
+    pub whole: PredictedVsMeasured,
     /// From the root's trigger to the last byte of the last message.
-    pub transfer: Beside,
+    pub transfer: PredictedVsMeasured,
     /// The longest wait of a PE for its files during the transfer.
-    pub disk: Beside,
+    pub disk: PredictedVsMeasured,
     /// From the last byte until every message is durable and visible.
-    pub commit: Beside,
+    pub commit: PredictedVsMeasured,
 }
 
 impl Phases {
     /// Computes the phases of these rounds; `None` without files, or with nothing to send.
-    fn of(rounds: &Rounds, rounds_ns: &[u64]) -> Option<Phases> {
+    fn of(rounds: &RoundsResult, rounds_ns: &[u64]) -> Option<Phases> {
         let predicted = &rounds.prediction;
         rounds.files.as_ref()?;
         predicted.arrivals_ns.iter().flatten().next()?;
         let clocks = &rounds.measured.clocks;
-        let beside = |predicted_ns, measured: Vec<u64>| Beside {
+        let beside = |predicted_ns, measured: Vec<u64>| PredictedVsMeasured {
             predicted_ns,
-            measured: Spread::of(measured),
+            measured: MedianMinMax::of(measured),
         };
         let waited = |round: &Vec<Report>| round.iter().map(|report| report.files_ns).max();
         let visible = |round: &Vec<Report>| {
@@ -205,7 +205,7 @@ pub struct Outcome {
     /// Time until all processes had registered.
     pub launching: Duration,
     /// The plan and the measurements.
-    pub rounds: Rounds,
+    pub rounds: RoundsResult,
     /// Results of the present PEs, in index order.
     pub pes: Vec<PeOutcome>,
     /// Bytes of all messages.
@@ -216,14 +216,14 @@ pub struct Outcome {
     pub predicted_ns: u64,
     /// Measured duration, from the root's trigger to the last byte of the last message; `None` if no
     /// round was run, or there is nothing to send.
-    pub measured: Option<Spread>,
+    pub measured: Option<MedianMinMax>,
     /// Durations of the phases, with files.
     pub phases: Option<Phases>,
     /// Measured duration of each round; empty if there is nothing to send.
     pub rounds_ns: Vec<u64>,
     /// Time from the common begin of a round until the last PE began; `None` if P0 alone is
     /// triggered, or no round was run.
-    pub begun_within: Option<Spread>,
+    pub begun_within: Option<MedianMinMax>,
     /// Maximum uncertainty of a PE's clock relative to P0's; 0 if all use the same clock.
     pub clock_uncertainty_ns: u64,
     /// Flits that had to wait for a busy port, in the worst round.
@@ -256,7 +256,12 @@ pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
 
 impl Outcome {
     /// Computes the result.
-    pub fn new(launching: Duration, tree: &Tree, operation: Operation, rounds: Rounds) -> Outcome {
+    pub fn new(
+        launching: Duration,
+        tree: &Tree,
+        operation: Operation,
+        rounds: RoundsResult,
+    ) -> Outcome {
         let started = |round: usize| started_ns(&rounds.reports[round]);
         let arrivals: Vec<Vec<Option<u64>>> = (0..rounds.reports.len())
             .map(|round| {
@@ -288,7 +293,7 @@ impl Outcome {
                     pe,
                     bytes: bytes[i],
                     predicted_ns: predicted_ns[i],
-                    measured: Spread::of(arrivals.iter().filter_map(|round| round[i])),
+                    measured: MedianMinMax::of(arrivals.iter().filter_map(|round| round[i])),
                     peak_resident_bytes: resident.max(),
                     retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
                 }
@@ -303,10 +308,10 @@ impl Outcome {
             bytes: operation.total(tree, &rounds.bytes),
             messages: operation.lengths(tree, &rounds.bytes).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
-            measured: Spread::of(rounds_ns.iter().copied()),
+            measured: MedianMinMax::of(rounds_ns.iter().copied()),
             phases: Phases::of(&rounds, &rounds_ns),
             rounds_ns,
-            begun_within: Spread::of(
+            begun_within: MedianMinMax::of(
                 rounds
                     .reports
                     .iter()
@@ -360,7 +365,7 @@ mod tests {
 
     #[test]
     fn percentiles_go_by_nearest_rank() {
-        let p95 = |values: Vec<u64>| Spread::of(values).map(|spread| spread.p95);
+        let p95 = |values: Vec<u64>| MedianMinMax::of(values).map(|spread| spread.p95);
         assert_eq!(p95(vec![]), None);
         assert_eq!(p95(vec![7]), Some(7));
         assert_eq!(p95(vec![9, 7]), Some(9));
@@ -372,7 +377,7 @@ mod tests {
 
     #[test]
     fn an_even_number_has_two_middles() {
-        let median = |values: &[u64]| Spread::of(values.iter().copied()).map(|s| s.median);
+        let median = |values: &[u64]| MedianMinMax::of(values.iter().copied()).map(|s| s.median);
         assert_eq!(median(&[30, 10, 20]), Some(20));
         assert_eq!(median(&[40, 10, 20, 31]), Some(25));
     }

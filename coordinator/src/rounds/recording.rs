@@ -4,8 +4,8 @@
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Report;
 
-use crate::rounds::conducted::MeasuredRound;
-use crate::rounds::outcome::{Spread, round_ns, started_ns};
+use crate::rounds::outcome::{MedianMinMax, round_ns, started_ns};
+use crate::rounds::rounds_result::MeasuredRound;
 use crate::tuning::MAX_KEPT_SPANS;
 
 /// The spans of the rounds so far. If there are too many, those of the rounds farthest from the
@@ -55,7 +55,7 @@ impl Recording {
     }
 
     fn median_ns(&self) -> u64 {
-        Spread::of(self.rounds_ns.iter().copied()).map_or(0, |spread| spread.median)
+        MedianMinMax::of(self.rounds_ns.iter().copied()).map_or(0, |spread| spread.median)
     }
 
     /// Returns the round with the median duration, or the nearest one that was kept.

@@ -16,19 +16,19 @@ use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, LaunchPlan};
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
+use crate::observe::emit::{RunGuard, emit};
 use crate::observe::event::Event;
-use crate::observe::tell::{RunGuard, tell};
-use crate::rounds::conduct::{self, conduct};
+use crate::rounds::execution::{self, run_rounds};
 use crate::rounds::learning;
 use crate::rounds::outcome::{Failure, Outcome, Recorder};
-use crate::site::kept;
+use crate::site::running_cluster;
 use crate::system::interrupts::{Interruption, Interrupts};
 use crate::text::units::Nanos;
 use crate::tuning::ENDING;
 
 /// The end of a run.
 #[derive(Debug)]
-pub enum Ended<T> {
+pub enum RunResult<T> {
     /// The run was successful.
     Done(T),
     /// The cluster was not launched, or an error occurred.
@@ -107,19 +107,19 @@ pub async fn run(
     interrupts: &mut Interrupts,
     recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
-) -> anyhow::Result<Ended<Box<Outcome>>> {
+) -> anyhow::Result<RunResult<Box<Outcome>>> {
     let ended = rounds(request, logs, interrupts, recorder, is_over).await?;
     if request.is_dry_run() {
         return Ok(ended);
     }
     // The cost model has the files of whole messages.
-    if let Ended::Done(outcome) = &ended
+    if let RunResult::Done(outcome) = &ended
         && outcome.rounds.bytes == outcome.rounds.whole
     {
         learning::learn(request, outcome);
     }
     if let (Some(file), Some(_)) = (&request.site.cluster, &request.site.placement.kept) {
-        kept::note(file, &noted(request, &ended));
+        running_cluster::note(file, &noted(request, &ended));
     }
     Ok(ended)
 }
@@ -135,9 +135,9 @@ pub async fn rounds(
     interrupts: &mut Interrupts,
     recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
-) -> anyhow::Result<Ended<Box<Outcome>>> {
+) -> anyhow::Result<RunResult<Box<Outcome>>> {
     let done = async |cluster: &mut Cluster, console: &Console, launching, ends: &_| {
-        let rounds = conduct(cluster, request, console, ends, recorder).await?;
+        let rounds = run_rounds(cluster, request, console, ends, recorder).await?;
         Ok(Box::new(Outcome::new(
             launching,
             &request.site.tree,
@@ -156,16 +156,16 @@ fn what(request: &Request) -> String {
 }
 
 /// Returns the record of a run on a persistent cluster.
-fn noted(request: &Request, ended: &Ended<Box<Outcome>>) -> kept::Round {
+fn noted(request: &Request, ended: &RunResult<Box<Outcome>>) -> running_cluster::Round {
     let outcome = match ended {
-        Ended::Done(outcome) => match outcome.measured {
+        RunResult::Done(outcome) => match outcome.measured {
             Some(measured) => format!("done in {}", Nanos(measured.median)),
             None => "done".to_owned(),
         },
-        Ended::Failed(failure) => failure.cause.clone(),
-        Ended::Interrupted(_) => "interrupted".to_owned(),
+        RunResult::Failed(failure) => failure.cause.clone(),
+        RunResult::Interrupted(_) => "interrupted".to_owned(),
     };
-    kept::Round {
+    running_cluster::Round {
         at: SystemTime::now(),
         what: what(request),
         rounds: request.rounds,
@@ -183,9 +183,9 @@ pub async fn measure(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
     budget: Duration,
-) -> anyhow::Result<Ended<Measurement>> {
+) -> anyhow::Result<RunResult<Measurement>> {
     let done = async |cluster: &mut Cluster, console: &Console, _, ends: &_| {
-        conduct::measure(cluster, request, console, ends, budget).await
+        execution::measure(cluster, request, console, ends, budget).await
     };
     let pes: Vec<PeId> = request.site.tree.pes().collect();
     on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await
@@ -204,9 +204,9 @@ pub async fn on_a_cluster<T>(
     interrupts: &mut Interrupts,
     done: impl AsyncFnOnce(&mut Cluster, &Console, Duration, &CancellationToken) -> Result<T, Failure>,
     is_over: impl FnOnce(Conducted<'_, T>) -> bool,
-) -> anyhow::Result<Ended<T>> {
+) -> anyhow::Result<RunResult<T>> {
     let _used = match (&request.site.cluster, &request.site.placement.kept) {
-        (Some(file), Some(_)) => kept::take(file, &what(request))?,
+        (Some(file), Some(_)) => running_cluster::take(file, &what(request))?,
         _ => None,
     };
     let console = Console::new();
@@ -229,7 +229,7 @@ pub async fn on_a_cluster<T>(
         Ok(cluster) => cluster,
         Err(ended) => return Ok(ended),
     };
-    tell(Event::Launched {
+    emit(Event::Launched {
         pid: &|pe| Some(cluster.register(pe)?.pid),
     });
     let launching = began.elapsed();
@@ -239,7 +239,7 @@ pub async fn on_a_cluster<T>(
     let done = done(&mut cluster, &console, launching, &ends);
     let (conducted, interruption, is_patient) = until_interrupted(done, &ends, interrupts).await;
     console.clear();
-    tell(Event::Stopping);
+    emit(Event::Stopping);
     let enough = async {
         if is_patient {
             interrupts.next().await;
@@ -248,15 +248,15 @@ pub async fn on_a_cluster<T>(
     cluster.stop(is_over(conducted.as_ref()), enough).await;
     sweep(request, id)?;
     if interruption.is_some() {
-        tell(Event::Abandoned);
+        emit(Event::Abandoned);
     }
     Ok(match (conducted, interruption) {
         (conducted, Some(signal)) => {
             let failure = conducted.and_then(Result::err).map(Box::new);
-            Ended::Interrupted(Interrupted::new(request, signal, failure))
+            RunResult::Interrupted(Interrupted::new(request, signal, failure))
         }
-        (Some(Ok(done)), None) => Ended::Done(done),
-        (Some(Err(failure)), None) => Ended::Failed(Box::new(failure)),
+        (Some(Ok(done)), None) => RunResult::Done(done),
+        (Some(Err(failure)), None) => RunResult::Failed(Box::new(failure)),
         // Without an interruption, the result is awaited.
         (None, None) => anyhow::bail!("a run has ended without a result"),
     })
@@ -268,29 +268,29 @@ async fn launch<T>(
     plan: LaunchPlan<'_>,
     console: &Console,
     interrupts: &mut Interrupts,
-) -> Result<Cluster, Ended<T>> {
+) -> Result<Cluster, RunResult<T>> {
     let given_up = CancellationToken::new();
     let mut launch = std::pin::pin!(Cluster::launch(plan, console, &given_up));
     let launched = tokio::select! {
         launched = &mut launch => launched,
         interruption = interrupts.next() => {
-            tell(Event::Interrupted);
+            emit(Event::Interrupted);
             // Processes that were started are stopped actively.
             given_up.cancel();
             // The launch may just have succeeded.
             if let Ok(cluster) = launch.await {
                 cluster.stop(false, another(interrupts)).await;
             }
-            return Err(Ended::Interrupted(Interrupted::new(request, interruption, None)));
+            return Err(RunResult::Interrupted(Interrupted::new(request, interruption, None)));
         }
     };
     launched.map_err(|error| {
-        tell(Event::Failed {
+        emit(Event::Failed {
             kind: "launch",
             pe: error.pe(),
             cause: &error.to_string(),
         });
-        Ended::Failed(Box::new(Failure::of_launch(request, &error)))
+        RunResult::Failed(Box::new(Failure::of_launch(request, &error)))
     })
 }
 
@@ -305,7 +305,7 @@ fn sweep(request: &Request, run: u64) -> anyhow::Result<()> {
     let how = Sweep {
         run,
         run_has_ended: true,
-        job: request.messages.undertaking,
+        job: request.messages.job_id,
         is_exclusive: false,
     };
     let swept = payload::sweep_output(output, request.way.operation.is_of_pairs(), &how);
@@ -327,7 +327,7 @@ async fn until_interrupted<T>(
         interruption = interrupts.next() => interruption,
     };
     tracing::info!("interrupted: once more kills whom it does not stop");
-    tell(Event::Interrupted);
+    emit(Event::Interrupted);
     ends.cancel();
     let (conducted, is_patient) = tokio::select! {
         conducted = timeout(ENDING, &mut done) => (conducted.ok(), true),

@@ -55,7 +55,7 @@ pub use content::{ClusterFile, Edges};
 pub use settings::across_hosts;
 
 use crate::files::toml_file::{self, Reader, Table};
-use crate::files::user_file::{self, FileError, FileKind, SpotFault};
+use crate::files::user_file::{self, FileError, FileKind, PositionedError};
 use crate::site::placement::Launch;
 use crate::site::settings::Settings;
 use crate::site::starter::Starter;
@@ -99,7 +99,7 @@ pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
 }
 
 /// Parses a cluster file. The error contains at least one fault, in the order of the file.
-pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<SpotFault>> {
+pub(crate) fn parse(text: &str) -> Result<ClusterFile, Vec<PositionedError>> {
     toml_file::parse(text, cluster)
 }
 

@@ -52,13 +52,13 @@ impl Guard {
     ///
     /// Returns an error if the folder lacks a valid certificate, if the running cluster has another
     /// security, or if any process could join although this was not requested.
-    pub fn check(&self, placement: &Placement) -> Result<(), GuardFault> {
+    pub fn check(&self, placement: &Placement) -> Result<(), GuardOptionsError> {
         if placement
             .kept
             .as_ref()
             .is_some_and(|kept| !kept.guard.is(self))
         {
-            return Err(GuardFault::KeptOtherwise);
+            return Err(GuardOptionsError::KeptOtherwise);
         }
         match self {
             Guard::Credentials(folder) => {
@@ -68,7 +68,7 @@ impl Guard {
             // A process that joins has neither the secret nor a certificate of this launch, on
             // loopback as well.
             Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
-                Err(GuardFault::Unguarded)
+                Err(GuardOptionsError::Unguarded)
             }
             _ => Ok(()),
         }
@@ -79,10 +79,12 @@ impl Guard {
     /// # Errors
     ///
     /// Returns an error if the PEs cannot authenticate the coordinator.
-    pub fn check_files(&self, placement: &Placement) -> Result<(), GuardFault> {
+    pub fn check_files(&self, placement: &Placement) -> Result<(), GuardOptionsError> {
         match (self, &placement.kept) {
-            (Guard::Insecure, Some(_)) => Err(GuardFault::KeptForAnybody),
-            (Guard::Insecure, None) if placement.is_joined() => Err(GuardFault::JoinedAnybody),
+            (Guard::Insecure, Some(_)) => Err(GuardOptionsError::KeptForAnybody),
+            (Guard::Insecure, None) if placement.is_joined() => {
+                Err(GuardOptionsError::JoinedAnybody)
+            }
             _ => Ok(()),
         }
     }
@@ -90,7 +92,7 @@ impl Guard {
 
 /// An error of the requested security.
 #[derive(Debug, Error)]
-pub enum GuardFault {
+pub enum GuardOptionsError {
     /// The coordinator's certificate is invalid.
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),

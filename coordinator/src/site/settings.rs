@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use flitcast_node::limits::Timeouts;
 
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::LinkSpec;
 
 /// The settings of a cluster file for the cluster as a whole.
@@ -25,7 +25,7 @@ pub struct Settings {
 pub struct Credentials {
     pub folder: PathBuf,
     /// Position for messages about its content.
-    pub spot: Spot,
+    pub spot: SourcePosition,
 }
 
 /// A file that `[launch]` names, with its position.
@@ -36,5 +36,5 @@ pub struct NamedFile {
     /// Path of the file.
     pub path: PathBuf,
     /// Position for messages about it.
-    pub spot: Spot,
+    pub spot: SourcePosition,
 }

@@ -31,7 +31,7 @@ pub struct Slurm {
 
 /// A fault of Slurm's environment.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub enum SlurmFault {
+pub enum SlurmError {
     /// A variable is missing.
     #[error("{variable} is not set: {why}")]
     Missing {
@@ -95,7 +95,7 @@ impl Slurm {
         self,
         environment: impl Environment,
         pes: &[u32],
-    ) -> Result<(PeId, SocketAddr), Vec<SlurmFault>> {
+    ) -> Result<(PeId, SocketAddr), Vec<SlurmError>> {
         let number = "a number from 0";
         let task: Result<u32, _> = read(&environment, "SLURM_PROCID", UNDER_SRUN, number);
         let pe = task.map(|task| pes.get(task as usize).copied().unwrap_or(task));
@@ -116,7 +116,7 @@ impl Slurm {
     /// # Errors
     ///
     /// Returns an error if this is not a Slurm job.
-    pub fn pes(self, environment: impl Environment) -> Result<usize, SlurmFault> {
+    pub fn pes(self, environment: impl Environment) -> Result<usize, SlurmError> {
         let number = "a number from 1";
         let tasks = "SLURM_NTASKS";
         let variable = match environment(tasks) {
@@ -136,7 +136,7 @@ impl Slurm {
         self,
         pes: usize,
         environment: impl Environment,
-    ) -> Result<Placement, SlurmFault> {
+    ) -> Result<Placement, SlurmError> {
         let port = self.port(&environment, IN_A_JOB)?;
         // The host does not know which of its addresses the other nodes use.
         let everywhere = Ipv4Addr::UNSPECIFIED.into();
@@ -148,7 +148,7 @@ impl Slurm {
         Ok(Placement::joining(everywhere, launch, pes))
     }
 
-    fn port(self, environment: &impl Environment, why: &'static str) -> Result<u16, SlurmFault> {
+    fn port(self, environment: &impl Environment, why: &'static str) -> Result<u16, SlurmError> {
         match self.port {
             Some(port) => Ok(port),
             None => {
@@ -166,9 +166,9 @@ fn read<T: std::str::FromStr>(
     variable: &'static str,
     why: &'static str,
     expected: &'static str,
-) -> Result<T, SlurmFault> {
-    let value = environment(variable).ok_or(SlurmFault::Missing { variable, why })?;
-    value.parse().map_err(|_| SlurmFault::Malformed {
+) -> Result<T, SlurmError> {
+    let value = environment(variable).ok_or(SlurmError::Missing { variable, why })?;
+    value.parse().map_err(|_| SlurmError::Malformed {
         variable,
         value: value.chars().take(80).collect(),
         expected,

@@ -1,7 +1,7 @@
 //! Figures in results: in a human-readable table or in JSON.
 
 use comfy_table::{CellAlignment, Row, Table, presets};
-use flitcast_proto::exact::Exact;
+use flitcast_proto::fraction::Fraction;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -42,12 +42,12 @@ pub fn as_micros<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Err
 /// # Errors
 ///
 /// Returns an error if the serializer does.
-pub fn as_exact<S: Serializer>(time: &Exact, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn as_exact<S: Serializer>(time: &Fraction, serializer: S) -> Result<S::Ok, S::Error> {
     exact(*time).serialize(serializer)
 }
 
 /// Returns a time that may be a fraction as an integer, or as a string like `27/2`.
-pub fn exact(time: Exact) -> Value {
+pub fn exact(time: Fraction) -> Value {
     match time.whole().map(u64::try_from) {
         Some(Ok(number)) => json!(number),
         Some(Err(_)) | None => json!(time.to_string()),
@@ -55,7 +55,7 @@ pub fn exact(time: Exact) -> Value {
 }
 
 /// Formats a time that may be a fraction, with at most three decimals.
-pub fn decimal(time: Exact) -> String {
+pub fn decimal(time: Fraction) -> String {
     match time.whole() {
         Some(number) => number.to_string(),
         None => {

@@ -7,7 +7,7 @@ use super::*;
 async fn what_comes_again_is_dropped_and_counted() {
     let [mut sender, accepted] = connection().await;
     let mut link = Link::new(PeId(1), Transport::plain(accepted), 1000).unwrap();
-    let mut sealer = Sealer::default();
+    let mut sealer = FrameSealer::default();
     let mut wire = Vec::new();
     let mut sent = Vec::new();
     for place in 0..30u8 {
@@ -76,7 +76,7 @@ async fn short_frames_go_together() {
     // The fifth exceeds the limit, and is written with those before it; the sixth is written alone.
     assert_eq!(waits, [1, 1, 11, 161, 0, 0, 0]);
     assert!(!sender.rest.bytes.is_empty());
-    sender.go().unwrap();
+    sender.flush_gathered().unwrap();
     assert!(sender.rest.bytes.is_empty());
     for body in &sent {
         receiver.next_frame().await.unwrap();

@@ -16,8 +16,8 @@ use super::content::Content;
 use super::leftovers::unlocked;
 use super::removal::remove;
 use super::{Packer, PayloadError, Target, Unpacker};
+use crate::activity_monitor::ActivityMonitor;
 use crate::limits::DISK_BLOCK_BYTES;
-use crate::pulse::Pulse;
 use crate::system::{clock, memory, process};
 
 /// Bytes of the long message, two copies of which are in memory at once, and of a short file.
@@ -186,7 +186,7 @@ impl Gauge<'_> {
                 job: 0,
                 is_kept: false,
             };
-            let mut unpacker = Unpacker::create(target, Arc::new(Pulse::default()))?;
+            let mut unpacker = Unpacker::create(target, Arc::new(ActivityMonitor::default()))?;
             // In blocks, as a round does.
             let mut blocks = message.chunks(DISK_BLOCK_BYTES);
             blocks.try_for_each(|block| unpacker.write(block))?;

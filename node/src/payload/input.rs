@@ -193,7 +193,7 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
     files.extend(empty.map(|empty| (0, empty)));
     files.sort_by(|(bytes_a, a), (bytes_b, b)| (Reverse(bytes_a), a).cmp(&(Reverse(bytes_b), b)));
 
-    let mut hands = vec![Hand::default(); others.count()];
+    let mut hands = vec![PeShare::default(); others.count()];
     for (bytes, file) in files {
         // The first of equal minima is taken: the lowest index.
         let hand = hands
@@ -223,7 +223,7 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
 
 /// Files dealt to one PE so far, and their total length in bytes.
 #[derive(Clone, Default)]
-struct Hand {
+struct PeShare {
     bytes: u64,
     files: Vec<PathBuf>,
 }

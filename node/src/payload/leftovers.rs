@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 
 use super::error::PayloadError;
 use super::hidden::{HiddenName, heads_name, partial_name, pe_of, record_name};
-use super::receipt::{Receipt, Standing};
+use super::receipt::{DestinationState, Receipt};
 use super::refusal::shown;
 use super::removal::remove;
 use crate::system::lock::{Lock, try_lock};
@@ -111,7 +111,7 @@ impl Sweep {
                 let proves = || Receipt::of(&folder.join(entry), job).look();
                 // The record may be on another host, so only the entry counts.
                 let says_nothing =
-                    || matches!(proves(), Ok(it) if !matches!(it, Standing::Delivered(_)));
+                    || matches!(proves(), Ok(it) if !matches!(it, DestinationState::Delivered(_)));
                 let is_resumable = job == self.job || has_record(folder, job);
                 dead_if(!is_resumable && (self.is_exclusive || says_nothing()))
             }

@@ -58,7 +58,7 @@ pub use measured::Measured;
 pub use others::Others;
 pub use outgoing::Outgoing;
 pub use pack::Packer;
-pub use receipt::{Receipt, Standing};
+pub use receipt::{DestinationState, Receipt};
 pub use refusal::Refusal;
 pub use removal::remove;
 pub use stream::{

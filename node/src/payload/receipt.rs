@@ -28,7 +28,7 @@ const LONGEST: u64 = 200;
 
 /// State of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum DestinationState {
     /// No entry exists.
     Nothing,
     /// The entry is a message that this job has delivered, with this digest.
@@ -46,22 +46,17 @@ pub struct Receipt {
 
 impl Receipt {
     /// Returns the receipt of the message for `destination`, without accessing any file.
-    pub fn of(destination: &Path, undertaking: u64) -> Receipt {
+    pub fn of(destination: &Path, job_id: u64) -> Receipt {
         let parent = destination.parent().unwrap_or(Path::new(""));
         let name = destination.file_name().unwrap_or_default();
-        Receipt::named(parent, name, destination, undertaking)
+        Receipt::named(parent, name, destination, job_id)
     }
 
     /// Returns the receipt, in `parent`, of the message for `destination` with the file name
     /// `name`.
-    pub(super) fn named(
-        parent: &Path,
-        name: &OsStr,
-        destination: &Path,
-        undertaking: u64,
-    ) -> Receipt {
+    pub(super) fn named(parent: &Path, name: &OsStr, destination: &Path, job_id: u64) -> Receipt {
         Receipt {
-            path: parent.join(receipt_name(undertaking, name)),
+            path: parent.join(receipt_name(job_id, name)),
             destination: destination.to_owned(),
         }
     }
@@ -84,14 +79,16 @@ impl Receipt {
     /// # Errors
     ///
     /// Returns an error if the destination or the receipt cannot be read.
-    pub fn look(&self) -> Result<Standing, PayloadError> {
+    pub fn look(&self) -> Result<DestinationState, PayloadError> {
         let standing = match identity(&self.destination) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(DestinationState::Nothing);
+            }
             identity => identity.map_err(PayloadError::io("look at", &self.destination))?,
         };
         let file = match open_regular(CWD, &self.path, &self.path) {
             Err(PayloadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                return Ok(Standing::Another);
+                return Ok(DestinationState::Another);
             }
             opened => opened?,
         };
@@ -100,7 +97,7 @@ impl Receipt {
         read.map_err(PayloadError::io("read", &self.path))?;
         let version = text.strip_prefix(standing.as_bytes());
         let digest = version.and_then(parse_version);
-        Ok(digest.map_or(Standing::Another, Standing::Delivered))
+        Ok(digest.map_or(DestinationState::Another, DestinationState::Delivered))
     }
 
     /// Checks that the message can be renamed to the destination.
@@ -207,7 +204,7 @@ mod tests {
     use super::*;
 
     const DIGEST: Digest = [7; 16];
-    const DELIVERED: Standing = Standing::Delivered(DIGEST);
+    const DELIVERED: DestinationState = DestinationState::Delivered(DIGEST);
 
     fn write(receipt: &Receipt, staged: &Path) {
         let written = receipt.write(staged, 5, &DIGEST);
@@ -218,7 +215,7 @@ mod tests {
         Receipt::of(&output.join("p3"), 0xab)
     }
 
-    fn standing(output: &Path) -> Standing {
+    fn standing(output: &Path) -> DestinationState {
         receipt(output).look().expect("it can be looked at")
     }
 
@@ -228,7 +225,7 @@ mod tests {
         let (output, staged) = (dir.path(), dir.path().join("staged"));
         let there = output.join("p3");
         fs::create_dir(&staged)?;
-        assert_eq!(standing(output), Standing::Nothing);
+        assert_eq!(standing(output), DestinationState::Nothing);
         write(&receipt(output), &staged);
         assert!(
             output
@@ -237,11 +234,11 @@ mod tests {
         );
 
         // A crash happens before the rename; then another entry is created and changed.
-        assert_eq!(standing(output), Standing::Nothing);
+        assert_eq!(standing(output), DestinationState::Nothing);
         fs::create_dir(&there)?;
-        assert_eq!(standing(output), Standing::Another);
+        assert_eq!(standing(output), DestinationState::Another);
         fs::write(there.join("file"), "")?;
-        assert_eq!(standing(output), Standing::Another);
+        assert_eq!(standing(output), DestinationState::Another);
         fs::remove_dir_all(&there)?;
 
         // A delivered entry stays delivered if its content is changed later.
@@ -250,10 +247,13 @@ mod tests {
         fs::write(there.join("file"), "")?;
         assert_eq!(standing(output), DELIVERED);
         let other = Receipt::of(&there, 0xac).look();
-        assert_eq!(other.expect("it can be looked at"), Standing::Another);
+        assert_eq!(
+            other.expect("it can be looked at"),
+            DestinationState::Another
+        );
         receipt(output).remove().expect("it is there");
         receipt(output).remove().expect("it need not be");
-        assert_eq!(standing(output), Standing::Another);
+        assert_eq!(standing(output), DestinationState::Another);
         Ok(())
     }
 
@@ -267,9 +267,9 @@ mod tests {
         let path = receipt(output).path;
         let whole = fs::read(&path)?;
         fs::write(&path, &whole[..whole.len() - 1])?;
-        assert_eq!(standing(output), Standing::Another);
+        assert_eq!(standing(output), DestinationState::Another);
         fs::write(&path, [&whole[..], &[b' '; 1000]].concat())?;
-        assert_eq!(standing(output), Standing::Another);
+        assert_eq!(standing(output), DestinationState::Another);
         fs::remove_file(&path)?;
         std::os::unix::fs::symlink(&there, &path)?;
         assert!(receipt(output).look().is_err(), "it is not followed");

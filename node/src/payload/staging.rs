@@ -14,7 +14,7 @@ use super::error::PayloadError;
 use super::heads::Heads;
 use super::hidden::{heads_name, partial_name};
 use super::leftovers::discard;
-use super::receipt::{Receipt, Standing};
+use super::receipt::{DestinationState, Receipt};
 use super::removal::remove;
 use super::target::Target;
 use crate::system::lock::{Lock, try_lock};
@@ -149,7 +149,7 @@ impl Staging {
         digest: &Digest,
     ) -> Result<(), PayloadError> {
         self.forgo();
-        let gives_way = replace || matches!(self.receipt.look()?, Standing::Delivered(_));
+        let gives_way = replace || matches!(self.receipt.look()?, DestinationState::Delivered(_));
         self.receipt.write(&self.path, bytes, digest)?;
         let moved = if gives_way {
             self.exchange()
@@ -174,8 +174,8 @@ impl Staging {
     /// Returns an error if the destination has an entry that this job has not delivered.
     pub fn check_free(&self) -> Result<(), PayloadError> {
         match self.receipt.look()? {
-            Standing::Nothing | Standing::Delivered(_) => Ok(()),
-            Standing::Another => Err(self.exists()),
+            DestinationState::Nothing | DestinationState::Delivered(_) => Ok(()),
+            DestinationState::Another => Err(self.exists()),
         }
     }
 

@@ -13,9 +13,9 @@ use super::refusal::PATH_BYTES_MAX;
 use super::staging::Staging;
 use super::synthetic::Synthetic;
 use super::{Outgoing, Packer, PayloadError, Target, Unpacker, create_durable};
+use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::limits::DISK_BLOCK_BYTES;
-use crate::pulse::Pulse;
 use crate::system::clock;
 
 /// Source of the bytes of an outgoing message.
@@ -174,7 +174,7 @@ pub struct FileSink {
 impl FileSink {
     /// Starts to stage a message with [`Unpacker::create`], and creates the folder of its
     /// destination.
-    pub fn create(target: Target, folder: OutputFolder, pulse: Arc<Pulse>) -> FileSink {
+    pub fn create(target: Target, folder: OutputFolder, pulse: Arc<ActivityMonitor>) -> FileSink {
         let writing = spawn_blocking(move || {
             if let Some(output) = target.destination.parent() {
                 let made = folder.make(output);

@@ -29,7 +29,7 @@ use super::holes::NewFile;
 use super::refusal::Refusal;
 use super::staging::{Staging, sync_directory};
 use super::target::Target;
-use crate::pulse::Pulse;
+use crate::activity_monitor::ActivityMonitor;
 use replay::Existing;
 
 pub use replay::prefix_bytes;
@@ -44,7 +44,7 @@ pub struct Unpacker {
     staging: Staging,
     replace: bool,
     /// The record of progress: each complete entry counts.
-    pulse: Arc<Pulse>,
+    pulse: Arc<ActivityMonitor>,
     /// The entries that exist in the staging place.
     existing: Existing,
     /// Whether an error has occurred: the staging place does not have the message.
@@ -112,7 +112,7 @@ impl Unpacker {
     ///
     /// Returns an error if the target has no name or no parent directory, or if its place is taken
     /// and not to be replaced.
-    pub fn create(target: Target, pulse: Arc<Pulse>) -> Result<Self, PayloadError> {
+    pub fn create(target: Target, pulse: Arc<ActivityMonitor>) -> Result<Self, PayloadError> {
         let replace = target.replace;
         let staging = Staging::beside(target)?;
         staging.check_parent()?;

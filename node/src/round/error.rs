@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use flitcast_proto::PeId;
 use flitcast_proto::items::Message;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use thiserror::Error;
 
 use crate::link::LinkError;
@@ -18,7 +18,7 @@ pub enum RoundError {
     Link(#[from] LinkError),
     /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
-    Fault(#[from] RoundFault),
+    Fault(#[from] ProtocolError),
     /// Files cannot be read or written.
     #[error("{source} (the message of {})", message.pe())]
     Payload {

@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use super::Name;
-use super::believed::Believed;
 use super::explain::{explained, told_of};
+use super::peer_verifier::PeerVerifier;
 use super::read_ahead::ReadAhead;
 use crate::system::sockets;
 
@@ -25,7 +25,7 @@ pub struct Transport(Kind);
 enum Kind {
     Plain(TcpStream),
     /// Boxed, because it is large and links are moved; with the verifier of certificates.
-    Tls(Box<TlsStream<ReadAhead>>, Arc<Believed>),
+    Tls(Box<TlsStream<ReadAhead>>, Arc<PeerVerifier>),
 }
 
 impl Transport {
@@ -35,7 +35,7 @@ impl Transport {
     }
 
     /// Creates a connection whose ends have authenticated each other.
-    pub(super) fn tls(mut stream: TlsStream<ReadAhead>, believed: Arc<Believed>) -> Transport {
+    pub(super) fn tls(mut stream: TlsStream<ReadAhead>, believed: Arc<PeerVerifier>) -> Transport {
         stream.get_mut().0.is_known();
         Transport(Kind::Tls(Box::new(stream), believed))
     }
@@ -64,8 +64,8 @@ impl Transport {
     }
 
     /// Returns the certificate of the other end.
-    pub fn shown(&self) -> Shown {
-        Shown(match &self.0 {
+    pub fn shown(&self) -> PeerCertificate {
+        PeerCertificate(match &self.0 {
             Kind::Plain(_) => None,
             Kind::Tls(stream, believed) => {
                 let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
@@ -78,9 +78,9 @@ impl Transport {
 
 /// The certificate of the other end of a connection; nothing on a plain one.
 #[derive(Debug)]
-pub struct Shown(Option<(Vec<CertificateDer<'static>>, Arc<Believed>)>);
+pub struct PeerCertificate(Option<(Vec<CertificateDer<'static>>, Arc<PeerVerifier>)>);
 
-impl Shown {
+impl PeerCertificate {
     /// Checks that the certificate has the name `name` and was not revoked. On a plain connection, the
     /// secret of the launch has to suffice.
     ///

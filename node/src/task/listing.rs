@@ -17,11 +17,11 @@ use super::TaskError;
 
 /// The entries below a folder, by their path in it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Listing(BTreeMap<PathBuf, Stood>);
+pub struct Listing(BTreeMap<PathBuf, EntrySnapshot>);
 
 /// An entry before the command ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stood {
+enum EntrySnapshot {
     /// A folder: only its entries count.
     Folder,
     /// Any other entry: inode, length, seconds and nanoseconds of the last change of its content and of
@@ -29,12 +29,12 @@ enum Stood {
     File([i64; 6]),
 }
 
-impl Stood {
-    fn of(entry: &DirEntry) -> io::Result<Stood> {
+impl EntrySnapshot {
+    fn of(entry: &DirEntry) -> io::Result<EntrySnapshot> {
         let found = entry.metadata()?;
         Ok(match found.is_dir() {
-            true => Stood::Folder,
-            false => Stood::File([
+            true => EntrySnapshot::Folder,
+            false => EntrySnapshot::File([
                 found.ino() as i64,
                 found.size() as i64,
                 found.mtime(),
@@ -52,7 +52,8 @@ impl Listing {
         let mut listing = Listing::default();
         for entry in WalkDir::new(folder).min_depth(1) {
             let entry = entry.map_err(|error| walking(error, folder))?;
-            let stood = Stood::of(&entry).map_err(TaskError::io("look at", entry.path()))?;
+            let stood =
+                EntrySnapshot::of(&entry).map_err(TaskError::io("look at", entry.path()))?;
             listing.0.insert(below(&entry, folder), stood);
         }
         Ok(listing)
@@ -78,8 +79,8 @@ impl Listing {
         let mut text = Vec::new();
         for (path, stood) in &self.0 {
             match stood {
-                Stood::Folder => text.extend_from_slice(b"d"),
-                Stood::File(numbers) => {
+                EntrySnapshot::Folder => text.extend_from_slice(b"d"),
+                EntrySnapshot::File(numbers) => {
                     let numbers = numbers.map(|number| number.to_string());
                     text.extend_from_slice(numbers.join(",").as_bytes());
                 }
@@ -133,13 +134,13 @@ impl Listing {
         let mut walk = WalkDir::new(folder).min_depth(1).into_iter();
         while let Some(entry) = walk.next() {
             let entry = entry.map_err(|error| walking(error, folder))?;
-            let now = Stood::of(&entry).map_err(TaskError::io("look at", entry.path()))?;
+            let now = EntrySnapshot::of(&entry).map_err(TaskError::io("look at", entry.path()))?;
             let below = below(&entry, folder);
             let stood = self.0.get(&below);
             if stood == Some(&now) {
                 continue;
             }
-            if now == Stood::Folder {
+            if now == EntrySnapshot::Folder {
                 walk.skip_current_dir();
             }
             act(entry.path(), &below, stood.is_none())?;
@@ -194,15 +195,15 @@ fn walking(error: walkdir::Error, folder: &Path) -> TaskError {
     TaskError::io("look at", &path)(source.unwrap_or(io::ErrorKind::Other.into()))
 }
 
-fn parse(entry: &[u8]) -> Option<(PathBuf, Stood)> {
+fn parse(entry: &[u8]) -> Option<(PathBuf, EntrySnapshot)> {
     let space = entry.iter().position(|&byte| byte == b' ')?;
     let (numbers, path) = (&entry[..space], &entry[space + 1..]);
     let stood = match numbers {
-        b"d" => Stood::Folder,
+        b"d" => EntrySnapshot::Folder,
         numbers => {
             let numbers = str::from_utf8(numbers).ok()?.split(',');
             let numbers: Vec<i64> = numbers.map(|n| n.parse().ok()).collect::<Option<_>>()?;
-            Stood::File(numbers.try_into().ok()?)
+            EntrySnapshot::File(numbers.try_into().ok()?)
         }
     };
     Some((Path::new(OsStr::from_bytes(path)).to_owned(), stood))

@@ -1,15 +1,15 @@
 //! Runs a command on a PE's shard, forwards its output, and collects its result.
 //!
 //! Below the working folder, which all PEs of a host may share, P3 has `in/p3`, its shard, `out/p3`,
-//! its result, and `tasks/p3` for all other files. `out/p3` exists completely or not at all. `leash`
+//! its result, and `tasks/p3` for all other files. `out/p3` exists completely or not at all. `supervisor`
 //! keeps the command from outliving the PE, `lock` lets one at a time work on a shard, and `listing`
 //! tells new entries from earlier ones.
 
 mod folders;
-pub mod leash;
 mod lines;
 mod listing;
 mod lock;
+pub mod supervisor;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -63,7 +63,7 @@ enum TaskError {
     Taken(&'static str),
     #[error("what it wrote cannot be sent: {0}")]
     Payload(#[from] PayloadError),
-    #[error("{}", leash::STOOD_STILL)]
+    #[error("{}", supervisor::STOOD_STILL)]
     StoodStill,
     /// A reason from the supervisor, or from the PE itself.
     #[error("{0}")]
@@ -287,7 +287,7 @@ impl Task {
             TaskError::Told(format!("cannot start a process to run it: {error}"))
         })?;
         let mut stdin = child.stdin.take();
-        let order = leash::put(&self.run);
+        let order = supervisor::put(&self.run);
         let upper = child.id().and_then(Started::numbered);
         let mut stood_still = false;
         let ended = {
@@ -302,7 +302,7 @@ impl Task {
             tokio::select! {
                 end = listening => Some(end),
                 () = stop.cancelled() => None,
-                () = leash::stands_still(upper) => {
+                () = supervisor::stands_still(upper) => {
                     stood_still = true;
                     None
                 }
@@ -323,7 +323,10 @@ impl Task {
             supervisor = timeout(DYING, child.wait()).await;
         }
         match ended {
-            Some(Ok(said)) => Ok((leash::told(&said), supervisor.ok().and_then(Result::ok))),
+            Some(Ok(said)) => Ok((
+                supervisor::told(&said),
+                supervisor.ok().and_then(Result::ok),
+            )),
             Some(Err(error)) => Err(TaskError::Told(format!(
                 "nobody knows how it ended: {error}"
             ))),
@@ -383,8 +386,8 @@ impl Task {
 
     fn start(&self) -> io::Result<Child> {
         Command::new(PROGRAM)
-            .arg0(leash::NAME)
-            .args(leash::arguments(self.pe))
+            .arg0(supervisor::NAME)
+            .args(supervisor::arguments(self.pe))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -399,7 +402,7 @@ async fn unsupervised(folders: Folders, supervisor: Option<ExitStatus>) -> TaskE
     let ended = with_disk(move || lock::locked(&folders.task).map_err(TaskError::Told)).await;
     match (ended, supervisor) {
         (Err(why), _) => why,
-        (Ok(_lock), Some(status)) => TaskError::Told(leash::ended_with(status)),
+        (Ok(_lock), Some(status)) => TaskError::Told(supervisor::ended_with(status)),
         (Ok(_lock), None) => TaskError::Told("nobody knows how it ended".to_owned()),
     }
 }

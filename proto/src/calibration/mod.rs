@@ -5,8 +5,8 @@
 //! results.
 
 pub mod clock;
+pub mod cost_estimate;
 pub mod fit;
-pub mod learned;
 
 use crate::cost::{Edge, Host, Hosts, Link};
 use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::arena::MAX_PES;
-use super::complete::Among;
+use super::complete::CompleteGossip;
+use super::gossip_network::MAX_PES;
 use super::line::LineParameters;
 use super::stage::Diagonal;
 use crate::names::whole_number;
 
 /// A gossip algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum GossipAlgorithm {
     /// Every block goes around, along one axis after the other.
     Approach1,
     /// Concentration in this number of heads, and its reverse, along one axis after the other.
@@ -27,7 +27,7 @@ pub enum Algorithm {
     /// One half of each block goes around a ring to the right, the other to the left.
     Halves,
     /// The algorithms of complete networks; approach 1 is available there, too.
-    Among(Among),
+    Among(CompleteGossip),
 }
 
 /// An error in the name of an algorithm.
@@ -85,43 +85,48 @@ fn diagonal(text: &str) -> Option<Diagonal> {
     })
 }
 
-impl FromStr for Algorithm {
+impl FromStr for GossipAlgorithm {
     type Err = NameError;
 
-    fn from_str(text: &str) -> Result<Algorithm, NameError> {
+    fn from_str(text: &str) -> Result<GossipAlgorithm, NameError> {
         let (word, rest) = match text.split_once(':') {
             Some((word, rest)) => (word, Some(rest)),
             None => (text, None),
         };
         let (form, read) = match (word, rest) {
-            ("approach1", None) => ("", Some(Algorithm::Approach1)),
-            ("approach2", None) => ("", Some(Algorithm::Approach2(1))),
-            ("cubgos", None) => ("", Some(Algorithm::Cubgos)),
-            ("halves", None) => ("", Some(Algorithm::Halves)),
-            ("circulate", None) => ("", Some(Algorithm::Among(Among::Circulate))),
-            ("neighbour", None) => ("", Some(Algorithm::Among(Among::Neighbour))),
-            ("direct", None) => ("", Some(Algorithm::Among(Among::Direct))),
+            ("approach1", None) => ("", Some(GossipAlgorithm::Approach1)),
+            ("approach2", None) => ("", Some(GossipAlgorithm::Approach2(1))),
+            ("cubgos", None) => ("", Some(GossipAlgorithm::Cubgos)),
+            ("halves", None) => ("", Some(GossipAlgorithm::Halves)),
+            ("circulate", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Circulate))),
+            ("neighbour", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Neighbour))),
+            ("direct", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Direct))),
             ("dissemination", None) => {
-                let one = Among::Dissemination { ports: 1 };
-                ("", Some(Algorithm::Among(one)))
+                let one = CompleteGossip::Dissemination { ports: 1 };
+                ("", Some(GossipAlgorithm::Among(one)))
             }
-            ("approach2", Some(rest)) => ("approach2:A", number(rest).map(Algorithm::Approach2)),
+            ("approach2", Some(rest)) => {
+                ("approach2:A", number(rest).map(GossipAlgorithm::Approach2))
+            }
             ("dissemination", Some(rest)) => {
-                let among = number(rest).map(|ports| Among::Dissemination { ports });
-                ("dissemination:K", among.map(Algorithm::Among))
+                let among = number(rest).map(|ports| CompleteGossip::Dissemination { ports });
+                ("dissemination:K", among.map(GossipAlgorithm::Among))
             }
             ("circgos", rest) => {
                 let read = line_parameters(rest.unwrap_or_default());
-                ("circgos:A,a,b", read.map(Algorithm::Circgos))
+                ("circgos:A,a,b", read.map(GossipAlgorithm::Circgos))
             }
             ("torgos", rest) => {
                 let read = diagonal(rest.unwrap_or_default());
-                ("torgos:A;b0,b1,..;x0,x1,..", read.map(Algorithm::Torgos))
+                (
+                    "torgos:A;b0,b1,..;x0,x1,..",
+                    read.map(GossipAlgorithm::Torgos),
+                )
             }
             ("phases", rest) => {
                 let phases = rest.unwrap_or_default().split('/').map(line_parameters);
                 let phases: Option<Vec<LineParameters>> = phases.collect();
-                ("phases:A,a,b/A,a,b/..", phases.map(Algorithm::Phases))
+                ("phases:A,a,b/A,a,b/..", phases.map(GossipAlgorithm::Phases))
             }
             _ => return Err(NameError::Unknown(text.to_owned())),
         };
@@ -132,7 +137,7 @@ impl FromStr for Algorithm {
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for GossipAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |one: &LineParameters| format!("{},{},{}", one.heads, one.division, one.steps);
         let list = |all: &mut dyn Iterator<Item = usize>| {
@@ -140,28 +145,27 @@ impl fmt::Display for Algorithm {
             all.join(",")
         };
         match self {
-            Algorithm::Approach1 | Algorithm::Among(Among::CirculateBothWays) => {
-                f.write_str("approach1")
-            }
-            Algorithm::Approach2(heads) => write!(f, "approach2:{heads}"),
-            Algorithm::Circgos(parameters) => write!(f, "circgos:{}", line(parameters)),
-            Algorithm::Torgos(Diagonal { points, rounds }) => {
+            GossipAlgorithm::Approach1
+            | GossipAlgorithm::Among(CompleteGossip::CirculateBothWays) => f.write_str("approach1"),
+            GossipAlgorithm::Approach2(heads) => write!(f, "approach2:{heads}"),
+            GossipAlgorithm::Circgos(parameters) => write!(f, "circgos:{}", line(parameters)),
+            GossipAlgorithm::Torgos(Diagonal { points, rounds }) => {
                 let divisions = list(&mut rounds.iter().map(|round| round.0));
                 let steps = list(&mut rounds.iter().map(|round| round.1));
                 write!(f, "torgos:{points};{divisions};{steps}")
             }
-            Algorithm::Cubgos => f.write_str("cubgos"),
-            Algorithm::Phases(phases) => {
+            GossipAlgorithm::Cubgos => f.write_str("cubgos"),
+            GossipAlgorithm::Phases(phases) => {
                 let phases: Vec<String> = phases.iter().map(line).collect();
                 write!(f, "phases:{}", phases.join("/"))
             }
-            Algorithm::Halves => f.write_str("halves"),
-            Algorithm::Among(Among::Dissemination { ports }) => {
+            GossipAlgorithm::Halves => f.write_str("halves"),
+            GossipAlgorithm::Among(CompleteGossip::Dissemination { ports }) => {
                 write!(f, "dissemination:{ports}")
             }
-            Algorithm::Among(Among::Circulate) => f.write_str("circulate"),
-            Algorithm::Among(Among::Neighbour) => f.write_str("neighbour"),
-            Algorithm::Among(Among::Direct) => f.write_str("direct"),
+            GossipAlgorithm::Among(CompleteGossip::Circulate) => f.write_str("circulate"),
+            GossipAlgorithm::Among(CompleteGossip::Neighbour) => f.write_str("neighbour"),
+            GossipAlgorithm::Among(CompleteGossip::Direct) => f.write_str("direct"),
         }
     }
 }

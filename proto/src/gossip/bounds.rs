@@ -2,45 +2,45 @@
 //! degree of a mesh's corners): the greatest of three. Theorem 1's bound has no constant, so it is not
 //! a number.
 
-use super::arena::Arena;
+use super::gossip_network::GossipNetwork;
 use super::steps::Prices;
-use crate::exact::Exact;
+use crate::fraction::Fraction;
 
 /// Returns the greatest of three bounds: the data that the PE with the fewest edges must receive, the
 /// largest distance from a PE with data, and the number of steps until a block can have reached all
 /// PEs. `ports` is the number of packets that a PE of a complete network sends at a time.
-pub fn bound(arena: &Arena, lengths: &[u64], ports: usize, prices: &Prices) -> Exact {
+pub fn bound(arena: &GossipNetwork, lengths: &[u64], ports: usize, prices: &Prices) -> Fraction {
     let pes = arena.pes();
     let total: u64 = lengths.iter().sum();
     let nonnull = lengths.iter().filter(|flits| **flits > 0).count();
     if nonnull == 0 || pes == 1 {
-        return Exact::new(0, 1);
+        return Fraction::new(0, 1);
     }
     let degree = |pe| match arena {
-        Arena::Grid(grid) => grid.degree(pe),
-        Arena::Complete(_) => 1,
+        GossipNetwork::Grid(grid) => grid.degree(pe),
+        GossipNetwork::Complete(_) => 1,
     };
     let unit = u128::from(prices.unit);
     let data = |pe: usize| {
         let flits = u128::from(total - lengths[pe]);
         let degree = u128::from(degree(pe));
-        Exact::new(flits * u128::from(prices.flit), degree * unit)
+        Fraction::new(flits * u128::from(prices.flit), degree * unit)
     };
     let eccentricity = |pe: usize| match arena {
-        Arena::Grid(grid) => grid.eccentricity(pe),
-        Arena::Complete(_) => 1,
+        GossipNetwork::Grid(grid) => grid.eccentricity(pe),
+        GossipNetwork::Complete(_) => 1,
     };
     let sources = (0..pes).filter(|pe| lengths[*pe] > 0);
     let hops = sources.map(eccentricity).max().unwrap_or(0);
     let fan_out = match arena {
-        Arena::Grid(grid) => (0..pes).map(|pe| grid.degree(pe)).max().unwrap_or(1),
-        Arena::Complete(_) => ports as u64,
+        GossipNetwork::Grid(grid) => (0..pes).map(|pe| grid.degree(pe)).max().unwrap_or(1),
+        GossipNetwork::Complete(_) => ports as u64,
     };
     let steps = least_steps(pes.min(nonnull + 1) as u64, fan_out);
-    let whole = |price: u64, times: u64| Exact::new(u128::from(price) * u128::from(times), unit);
+    let whole = |price: u64, times: u64| Fraction::new(u128::from(price) * u128::from(times), unit);
     let others = [whole(prices.hop, hops), whole(prices.startup, steps)];
     let all = (0..pes).map(data).chain(others);
-    all.max().unwrap_or(Exact::new(0, 1))
+    all.max().unwrap_or(Fraction::new(0, 1))
 }
 
 /// `ceil(log_{fan_out + 1} pes)`.

@@ -2,11 +2,11 @@
 //! their costs are computed without making packets.
 
 use super::Gossip;
-use super::algorithm::Algorithm;
-use super::arena::{Arena, Grid};
-use super::complete::Among;
+use super::algorithm::GossipAlgorithm;
+use super::complete::CompleteGossip;
 use super::diagonal_search;
 use super::flits::{Blocks, Flits};
+use super::gossip_network::{GossipNetwork, Grid};
 use super::line::LineParameters;
 use super::line_cost::Load;
 use super::stage::Stage;
@@ -19,50 +19,51 @@ const MOST_DIVISION: usize = 13;
 /// Returns the algorithm with the least time at these prices: one of the line algorithms in every
 /// phase, TORGOS on tori and meshes of equal sides, or halves on rings. On complete networks one packet at a time
 /// is sent: the model omits that more packets cost more set-ups.
-pub fn choose(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
+pub fn choose(arena: &GossipNetwork, lengths: &[u64], prices: &Prices) -> GossipAlgorithm {
     let grid = match arena {
-        Arena::Complete(_) => return choose_among(arena, lengths, prices),
-        Arena::Grid(grid) => grid,
+        GossipNetwork::Complete(_) => return choose_among(arena, lengths, prices),
+        GossipNetwork::Grid(grid) => grid,
     };
     let blocks = Blocks::new(lengths, arena.classes());
     let (phases, cost) = best_phases(grid, &blocks, prices);
     let mut best = (prices.time(cost), in_phases(grid, phases));
-    let mut offer = |cost: Cost, algorithm: &dyn Fn() -> Algorithm| {
+    let mut offer = |cost: Cost, algorithm: &dyn Fn() -> GossipAlgorithm| {
         let time = prices.time(cost);
         if time < best.0 {
             best = (time, algorithm());
         }
     };
     match grid.sides.len() {
-        1 if grid.closed => offer(halves_cost(lengths), &|| Algorithm::Halves),
+        1 if grid.closed => offer(halves_cost(lengths), &|| GossipAlgorithm::Halves),
         1 => {}
         _ if grid.sides.iter().all(|side| *side == grid.sides[0]) => {
             let (diagonal, cost) = diagonal_search::best(grid, &blocks, prices);
-            offer(cost, &|| Algorithm::Torgos(diagonal.clone()));
+            offer(cost, &|| GossipAlgorithm::Torgos(diagonal.clone()));
         }
         _ => {}
     }
     best.1
 }
 
-fn choose_among(arena: &Arena, lengths: &[u64], prices: &Prices) -> Algorithm {
-    let one = Among::Dissemination { ports: 1 };
-    let all = [one, Among::Circulate, Among::Neighbour].map(Algorithm::Among);
+fn choose_among(arena: &GossipNetwork, lengths: &[u64], prices: &Prices) -> GossipAlgorithm {
+    let one = CompleteGossip::Dissemination { ports: 1 };
+    let all =
+        [one, CompleteGossip::Circulate, CompleteGossip::Neighbour].map(GossipAlgorithm::Among);
     let fitting = all.into_iter().filter_map(|algorithm| {
         let gossip = Gossip::new(arena.clone(), lengths, &algorithm).ok()?;
         Some((prices.time(gossip.cost()), algorithm))
     });
     let best = fitting.min_by_key(|(time, _)| *time);
-    best.map_or(Algorithm::Among(one), |(_, algorithm)| algorithm)
+    best.map_or(GossipAlgorithm::Among(one), |(_, algorithm)| algorithm)
 }
 
 /// Returns the shortest name of a gossip in phases.
-fn in_phases(grid: &Grid, phases: Vec<LineParameters>) -> Algorithm {
+fn in_phases(grid: &Grid, phases: Vec<LineParameters>) -> GossipAlgorithm {
     let longest = grid.sides.iter().max().copied().unwrap_or(0);
     match phases[..] {
-        _ if phases.iter().all(|phase| phase.heads >= longest) => Algorithm::Approach1,
-        [only] => Algorithm::Circgos(only),
-        _ => Algorithm::Phases(phases),
+        _ if phases.iter().all(|phase| phase.heads >= longest) => GossipAlgorithm::Approach1,
+        [only] => GossipAlgorithm::Circgos(only),
+        _ => GossipAlgorithm::Phases(phases),
     }
 }
 

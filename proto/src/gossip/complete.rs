@@ -10,7 +10,7 @@ use crate::PeId;
 
 /// A gossip algorithm for complete networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Among {
+pub enum CompleteGossip {
     /// Each PE receives from `ports` others all blocks that they have: `ceil(log_{ports + 1} N)` steps.
     Dissemination {
         /// Number of packets that a PE sends in a step.
@@ -26,14 +26,14 @@ pub enum Among {
     Direct,
 }
 
-impl Among {
+impl CompleteGossip {
     /// Returns the maximum number of packets that a PE sends in a step.
     pub fn ports(self, pes: usize) -> usize {
         match self {
-            Among::Dissemination { ports } => ports,
-            Among::Circulate | Among::Neighbour => 1,
-            Among::CirculateBothWays => 2,
-            Among::Direct => pes - 1,
+            CompleteGossip::Dissemination { ports } => ports,
+            CompleteGossip::Circulate | CompleteGossip::Neighbour => 1,
+            CompleteGossip::CirculateBothWays => 2,
+            CompleteGossip::Direct => pes - 1,
         }
     }
 
@@ -41,20 +41,20 @@ impl Among {
     pub fn steps<'a>(self, blocks: &'a Blocks) -> Box<dyn Iterator<Item = Step> + 'a> {
         let n = blocks.lengths().len();
         let packets: Box<dyn Iterator<Item = Vec<Packet>> + 'a> = match self {
-            Among::Dissemination { ports } => {
+            CompleteGossip::Dissemination { ports } => {
                 let widths = std::iter::successors(Some(1), move |w| Some(w * (ports + 1)));
                 let widths = widths.take_while(move |width| *width < n);
                 Box::new(widths.map(move |width| disseminate(blocks, width, ports)))
             }
-            Among::Circulate => Box::new((1..n).map(move |step| {
+            CompleteGossip::Circulate => Box::new((1..n).map(move |step| {
                 let from = |pe| packet(blocks, pe, pe + 1, pe + 1 + n - step, 1);
                 (0..n).map(from).collect()
             })),
-            Among::CirculateBothWays => {
+            CompleteGossip::CirculateBothWays => {
                 Box::new((1..=n / 2).map(move |step| circulate_both_ways(blocks, step)))
             }
-            Among::Neighbour => Box::new((0..n / 2).map(move |step| swap(blocks, step))),
-            Among::Direct => {
+            CompleteGossip::Neighbour => Box::new((0..n / 2).map(move |step| swap(blocks, step))),
+            CompleteGossip::Direct => {
                 let all = (0..n).flat_map(move |pe| (1..n).map(move |to| (pe, pe + to)));
                 let all = all.map(move |(pe, to)| packet(blocks, pe, to, pe, 1));
                 Box::new(std::iter::once(all.collect()))

@@ -1,18 +1,18 @@
 //! The search for the best TORGOS on a torus or a mesh of equal sides. It tries every A and every order of
 //! factors b_j. Since x_j changes only the steps of one round, it tries every x_j round by round.
 
-use super::arena::Grid;
 use super::flits::{Blocks, Flits};
+use super::gossip_network::Grid;
 use super::line_cost::{LoadedGap, Round};
 use super::moves::Move;
 use super::stage::Diagonal;
 use super::steps::{Cost, Prices, Step, StepCost};
 use super::walk::Walk;
-use crate::gossip::Arena;
+use crate::gossip::GossipNetwork;
 
 struct Search<'a> {
     grid: &'a Grid,
-    arena: Arena,
+    arena: GossipNetwork,
     prices: &'a Prices,
     best: Option<(u128, Diagonal, Cost)>,
 }
@@ -21,7 +21,7 @@ struct Search<'a> {
 pub fn best(grid: &Grid, blocks: &Blocks, prices: &Prices) -> (Diagonal, Cost) {
     let mut search = Search {
         grid,
-        arena: Arena::Grid(grid.clone()),
+        arena: GossipNetwork::Grid(grid.clone()),
         prices,
         best: None,
     };

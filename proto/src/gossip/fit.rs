@@ -1,8 +1,8 @@
 //! The requirements of algorithms on networks, and their stages there.
 
-use super::algorithm::Algorithm;
-use super::arena::{Arena, Grid};
-use super::complete::Among;
+use super::algorithm::GossipAlgorithm;
+use super::complete::CompleteGossip;
+use super::gossip_network::{GossipNetwork, Grid};
 use super::line::LineParameters;
 use super::stage::{Diagonal, Stage};
 
@@ -14,7 +14,7 @@ pub enum Way {
     /// Halves, on a ring.
     Halves,
     /// On a complete network.
-    Among(Among),
+    Among(CompleteGossip),
 }
 
 /// A reason why an algorithm does not support a network.
@@ -93,43 +93,49 @@ pub enum Unfit {
 
 impl Unfit {
     /// Returns the error for an algorithm of other networks.
-    pub fn other_network(arena: &Arena) -> Unfit {
+    pub fn other_network(arena: &GossipNetwork) -> Unfit {
         let (arena, fit) = (arena.to_string(), fitting(arena));
         Unfit::Network { arena, fit }
     }
 }
 
-impl Algorithm {
+impl GossipAlgorithm {
     /// Returns the execution of the algorithm on a network.
     ///
     /// # Errors
     ///
     /// Returns all reasons why the algorithm does not support the network.
-    pub fn on(&self, arena: &Arena) -> Result<Way, Vec<Unfit>> {
+    pub fn on(&self, arena: &GossipNetwork) -> Result<Way, Vec<Unfit>> {
         let unfit = || Err(vec![Unfit::other_network(arena)]);
         match (self, arena) {
-            (Algorithm::Approach1, Arena::Complete(_)) => Ok(Way::Among(Among::CirculateBothWays)),
-            (Algorithm::Among(among), Arena::Complete(pes)) => check_among(*among, *pes),
-            (_, Arena::Complete(_)) | (Algorithm::Among(_), _) => unfit(),
-            (_, Arena::Grid(grid)) => match (self, &grid.sides[..]) {
-                (Algorithm::Approach1, _) => Ok(in_phases(grid, |_| LineParameters::APPROACH_1)),
-                (Algorithm::Approach2(heads), _) => {
+            (GossipAlgorithm::Approach1, GossipNetwork::Complete(_)) => {
+                Ok(Way::Among(CompleteGossip::CirculateBothWays))
+            }
+            (GossipAlgorithm::Among(among), GossipNetwork::Complete(pes)) => {
+                check_among(*among, *pes)
+            }
+            (_, GossipNetwork::Complete(_)) | (GossipAlgorithm::Among(_), _) => unfit(),
+            (_, GossipNetwork::Grid(grid)) => match (self, &grid.sides[..]) {
+                (GossipAlgorithm::Approach1, _) => {
+                    Ok(in_phases(grid, |_| LineParameters::APPROACH_1))
+                }
+                (GossipAlgorithm::Approach2(heads), _) => {
                     let parameters = LineParameters::approach_2(*heads);
                     check_line(parameters, grid)?;
                     Ok(in_phases(grid, |_| parameters))
                 }
-                (Algorithm::Circgos(parameters), [_]) => {
+                (GossipAlgorithm::Circgos(parameters), [_]) => {
                     check_line(*parameters, grid)?;
                     Ok(in_phases(grid, |_| *parameters))
                 }
-                (Algorithm::Phases(phases), _) => check_phases(phases, grid, arena),
-                (Algorithm::Halves, [_]) if grid.closed => Ok(Way::Halves),
-                (Algorithm::Torgos(diagonal), _) => {
+                (GossipAlgorithm::Phases(phases), _) => check_phases(phases, grid, arena),
+                (GossipAlgorithm::Halves, [_]) if grid.closed => Ok(Way::Halves),
+                (GossipAlgorithm::Torgos(diagonal), _) => {
                     let side = equal_side(grid, arena)?;
                     check_diagonal(diagonal, side)?;
                     Ok(Way::Stages(diagonal.stages(side, grid.sides.len())))
                 }
-                (Algorithm::Cubgos, _) => {
+                (GossipAlgorithm::Cubgos, _) => {
                     let side = equal_side(grid, arena)?;
                     let Some(power) = power_of_3(side) else {
                         return Err(vec![Unfit::NoPowerOf3(side)]);
@@ -156,10 +162,12 @@ fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
 }
 
 /// Returns the algorithms of a network, as errors list them.
-fn fitting(arena: &Arena) -> &'static str {
+fn fitting(arena: &GossipNetwork) -> &'static str {
     match arena {
-        Arena::Complete(_) => "auto, dissemination[:K], circulate, neighbour, direct, approach1",
-        Arena::Grid(Grid { sides, closed }) => match (sides.len(), closed) {
+        GossipNetwork::Complete(_) => {
+            "auto, dissemination[:K], circulate, neighbour, direct, approach1"
+        }
+        GossipNetwork::Grid(Grid { sides, closed }) => match (sides.len(), closed) {
             (1, true) => {
                 "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
                  phases:A,a,b, halves"
@@ -176,13 +184,15 @@ fn fitting(arena: &Arena) -> &'static str {
     }
 }
 
-fn check_among(among: Among, pes: usize) -> Result<Way, Vec<Unfit>> {
+fn check_among(among: CompleteGossip, pes: usize) -> Result<Way, Vec<Unfit>> {
     match among {
-        Among::Neighbour if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
-        Among::Dissemination { ports } if ports == 0 || ports >= pes => Err(vec![Unfit::Ports {
-            given: ports,
-            most: pes - 1,
-        }]),
+        CompleteGossip::Neighbour if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
+        CompleteGossip::Dissemination { ports } if ports == 0 || ports >= pes => {
+            Err(vec![Unfit::Ports {
+                given: ports,
+                most: pes - 1,
+            }])
+        }
         _ => Ok(Way::Among(among)),
     }
 }
@@ -211,7 +221,11 @@ fn check_line(parameters: LineParameters, grid: &Grid) -> Result<(), Vec<Unfit>>
     all_well(faults.into_iter().flatten().collect())
 }
 
-fn check_phases(phases: &[LineParameters], grid: &Grid, arena: &Arena) -> Result<Way, Vec<Unfit>> {
+fn check_phases(
+    phases: &[LineParameters],
+    grid: &Grid,
+    arena: &GossipNetwork,
+) -> Result<Way, Vec<Unfit>> {
     let (given, needed) = (phases.len(), grid.sides.len());
     let checks = phases.iter().map(|phase| check_line(*phase, grid));
     let mut faults: Vec<Unfit> = checks.filter_map(Result::err).flatten().collect();
@@ -249,7 +263,7 @@ fn check_diagonal(diagonal: &Diagonal, side: usize) -> Result<(), Vec<Unfit>> {
     all_well(faults)
 }
 
-fn equal_side(grid: &Grid, arena: &Arena) -> Result<usize, Vec<Unfit>> {
+fn equal_side(grid: &Grid, arena: &GossipNetwork) -> Result<usize, Vec<Unfit>> {
     let side = grid.sides[0];
     let arena = arena.to_string();
     match grid.sides.iter().all(|other| *other == side) {

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::Gossip;
-use super::arena::Grid;
+use super::gossip_network::Grid;
 use super::steps::{Packet, Prices};
 
 /// A packet that is on its way, or has arrived.

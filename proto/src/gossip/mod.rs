@@ -15,7 +15,6 @@
 //! Lengths may differ, and may be 0; then, too, a packet omits what its receiver has.
 
 mod algorithm;
-mod arena;
 mod bounds;
 mod choose;
 mod complete;
@@ -23,6 +22,7 @@ mod diagonal_search;
 mod fit;
 mod flits;
 mod free_run;
+mod gossip_network;
 mod line;
 mod line_cost;
 mod moves;
@@ -32,14 +32,14 @@ mod steps;
 mod walk;
 pub mod whole_steps;
 
-pub use algorithm::{Algorithm, NameError};
-pub use arena::{Arena, ArenaError, Grid, MAX_PES};
+pub use algorithm::{GossipAlgorithm, NameError};
 pub use choose::choose;
-pub use complete::Among;
+pub use complete::CompleteGossip;
 pub use fit::{Unfit, Way};
 pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
+pub use gossip_network::{GossipNetwork, Grid, InvalidGossipNetwork, MAX_PES};
 pub use line::LineParameters;
 pub use stage::{Diagonal, Stage};
 pub use steps::{Cost, Packet, Prices, Step, StepCost};
@@ -48,7 +48,7 @@ use moves::Line;
 use walk::Walk;
 
 use crate::PeId;
-use crate::exact::Exact;
+use crate::fraction::Fraction;
 
 /// Limit of the flits of all blocks: sums over steps, and times, then stay exact.
 pub const MAX_FLITS: u64 = 1 << 44;
@@ -57,7 +57,7 @@ pub const MAX_FLITS: u64 = 1 << 44;
 #[derive(Clone, Debug)]
 pub struct Gossip {
     /// The network.
-    pub arena: Arena,
+    pub arena: GossipNetwork,
     /// The blocks.
     pub blocks: Blocks,
     way: Way,
@@ -70,7 +70,11 @@ impl Gossip {
     /// # Errors
     ///
     /// Returns all reasons why the algorithm does not support the network.
-    pub fn new(arena: Arena, lengths: &[u64], algorithm: &Algorithm) -> Result<Gossip, Vec<Unfit>> {
+    pub fn new(
+        arena: GossipNetwork,
+        lengths: &[u64],
+        algorithm: &GossipAlgorithm,
+    ) -> Result<Gossip, Vec<Unfit>> {
         let way = algorithm.on(&arena)?;
         let blocks = Blocks::new(lengths, arena.classes());
         Ok(Gossip { arena, blocks, way })
@@ -79,12 +83,12 @@ impl Gossip {
     /// Returns the steps in order; they are computed lazily.
     pub fn steps(&self) -> Box<dyn Iterator<Item = Step> + '_> {
         match (&self.way, &self.arena) {
-            (Way::Stages(stages), Arena::Grid(grid)) => {
+            (Way::Stages(stages), GossipNetwork::Grid(grid)) => {
                 Box::new(Walk::new(grid, &self.blocks, stages.clone()))
             }
             (Way::Halves, _) => halves(&self.blocks),
             (Way::Among(among), _) => among.steps(&self.blocks),
-            (Way::Stages(_), Arena::Complete(_)) => {
+            (Way::Stages(_), GossipNetwork::Complete(_)) => {
                 unreachable!("an algorithm has stages on grids alone")
             }
         }
@@ -92,7 +96,7 @@ impl Gossip {
 
     /// Returns a lower bound of the time of any gossip of these blocks on this network, at these
     /// prices; on a complete network, of any that sends as many packets at a time.
-    pub fn bound(&self, prices: &Prices) -> Exact {
+    pub fn bound(&self, prices: &Prices) -> Fraction {
         let ports = match self.way {
             Way::Among(among) => among.ports(self.arena.pes()),
             _ => 1,

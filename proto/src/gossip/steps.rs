@@ -1,8 +1,8 @@
 //! The steps of a gossip as data, and their costs: `t_s + D * t_d + F * t_l` each, with D the longest
 //! distance and F the largest packet (Juurlink, Rao, Sibeyn, section 2, D included).
 
-use super::arena::Arena;
 use super::flits::Flits;
+use super::gossip_network::GossipNetwork;
 use crate::PeId;
 
 /// A packet that crosses one or more hops of a straight line in a step.
@@ -24,10 +24,10 @@ pub struct Packet {
 
 impl Packet {
     /// Returns all PEs that the packet passes, ends included.
-    pub fn path(&self, arena: &Arena) -> Vec<PeId> {
+    pub fn path(&self, arena: &GossipNetwork) -> Vec<PeId> {
         match arena {
-            Arena::Grid(grid) => grid.path(self.from, self.axis, self.hops),
-            Arena::Complete(_) => vec![self.from, self.to],
+            GossipNetwork::Grid(grid) => grid.path(self.from, self.axis, self.hops),
+            GossipNetwork::Complete(_) => vec![self.from, self.to],
         }
     }
 }
@@ -60,9 +60,9 @@ impl StepCost {
 
 impl Step {
     /// Returns the cost of the step. On a complete network F is the most that one PE sends or receives.
-    pub fn cost(&self, arena: &Arena) -> StepCost {
+    pub fn cost(&self, arena: &GossipNetwork) -> StepCost {
         match arena {
-            Arena::Grid(_) => {
+            GossipNetwork::Grid(_) => {
                 let of_packet = |packet: &Packet| StepCost {
                     distance: packet.hops.unsigned_abs(),
                     flits: packet.flits.len(),
@@ -70,7 +70,7 @@ impl Step {
                 let costs = self.packets.iter().map(of_packet);
                 costs.reduce(StepCost::max).unwrap_or_default()
             }
-            Arena::Complete(pes) => {
+            GossipNetwork::Complete(pes) => {
                 let (mut sent, mut received) = (vec![0; *pes], vec![0; *pes]);
                 for packet in &self.packets {
                     sent[packet.from.index()] += packet.flits.len();

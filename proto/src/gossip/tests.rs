@@ -20,9 +20,9 @@ fn gossip(network: &str, algorithm: &str, flits: impl Fn(usize) -> u64) -> Gossi
 }
 
 #[track_caller]
-fn arena(network: &str) -> Arena {
+fn arena(network: &str) -> GossipNetwork {
     let spec: NetworkSpec = network.parse().expect("it is a network");
-    Arena::of(&spec).expect("gossip is planned there")
+    GossipNetwork::of(&spec).expect("gossip is planned there")
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn the_choice_is_the_best_of_all_that_are_walked() {
                 flit: 2,
                 unit: 1,
             };
-            let time = |algorithm: &Algorithm| {
+            let time = |algorithm: &GossipAlgorithm| {
                 let gossip = Gossip::new(arena.clone(), &lengths, algorithm);
                 prices.time(gossip.expect("it suits").cost())
             };
@@ -142,7 +142,7 @@ fn the_choice_is_the_best_of_all_that_are_walked() {
                 "circgos:3,3,2",
                 "halves",
             ];
-            let others = others.map(|name| name.parse::<Algorithm>().expect("it is one"));
+            let others = others.map(|name| name.parse::<GossipAlgorithm>().expect("it is one"));
             for other in others.iter().filter(|other| other.on(&arena).is_ok()) {
                 assert!(
                     time(&chosen) <= time(other),
@@ -162,7 +162,7 @@ fn arithmetic_and_steps_agree_on_lines() {
         let n = 3 + below(20);
         let closed = below(2) == 0;
         let sides = vec![n];
-        let arena = Arena::Grid(Grid { sides, closed });
+        let arena = GossipNetwork::Grid(Grid { sides, closed });
         let heads = 1 + below(n);
         let division = 2 + below(6);
         let parameters = LineParameters {
@@ -172,7 +172,7 @@ fn arithmetic_and_steps_agree_on_lines() {
         };
         let flits = [1, 4, 30][below(3)];
         let lengths: Vec<u64> = (0..n).map(|_| below(flits + 1) as u64).collect();
-        let gossip = Gossip::new(arena, &lengths, &Algorithm::Circgos(parameters));
+        let gossip = Gossip::new(arena, &lengths, &GossipAlgorithm::Circgos(parameters));
         let gossip = gossip.expect("it suits");
         let own: Vec<Flits> = (0..n).map(|pe| gossip.blocks.of(0, pe)).collect();
         let line = Line {
@@ -205,7 +205,7 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
         "mesh:4x4x4",
         "torus:4x4x4",
     ] {
-        let Arena::Grid(grid) = arena(network) else {
+        let GossipNetwork::Grid(grid) = arena(network) else {
             panic!("{network} is a grid");
         };
         for startup in RATIOS {
@@ -215,15 +215,15 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
             };
             let lengths: Vec<u64> = (0..grid.pes()).map(|_| random.below(7)).collect();
             let blocks = Blocks::new(&lengths, grid.sides.len());
-            let walked = |algorithm: Algorithm| {
-                let gossip = Gossip::new(Arena::Grid(grid.clone()), &lengths, &algorithm);
+            let walked = |algorithm: GossipAlgorithm| {
+                let gossip = Gossip::new(GossipNetwork::Grid(grid.clone()), &lengths, &algorithm);
                 gossip.expect("it suits").cost()
             };
             let (phases, cost) = choose::best_phases(&grid, &blocks, &prices);
-            assert_eq!(cost, walked(Algorithm::Phases(phases)), "{network}");
+            assert_eq!(cost, walked(GossipAlgorithm::Phases(phases)), "{network}");
             if grid.sides.iter().all(|side| *side == grid.sides[0]) {
                 let (diagonal, cost) = diagonal_search::best(&grid, &blocks, &prices);
-                assert_eq!(cost, walked(Algorithm::Torgos(diagonal)), "{network}");
+                assert_eq!(cost, walked(GossipAlgorithm::Torgos(diagonal)), "{network}");
             }
         }
     }

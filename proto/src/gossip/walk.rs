@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use super::arena::Grid;
 use super::flits::{Blocks, Flits};
+use super::gossip_network::Grid;
 use super::moves::{Line, Move};
 use super::stage::Stage;
 use super::steps::{Packet, Step};

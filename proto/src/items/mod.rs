@@ -129,7 +129,7 @@ impl Message {
 
 /// A crossing of a static schedule: flits of a message go over one edge, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leg {
+pub struct ScheduledHop {
     /// The message.
     pub message: MessageId,
     /// The first of these flits in the message, counted from 0.

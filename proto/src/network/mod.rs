@@ -10,7 +10,7 @@
 
 pub mod cover;
 mod exact;
-mod rounds;
+mod harutyunyan_shao;
 mod spanning;
 mod spec;
 
@@ -38,7 +38,7 @@ pub struct Network {
 
 /// A fault of a set of edges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetworkFault {
+pub enum NetworkError {
     /// The network has no node.
     #[error("the network has no node: it needs at least node 0")]
     NoNodes,
@@ -93,18 +93,18 @@ impl Network {
     pub fn from_edges(
         nodes: usize,
         edges: impl IntoIterator<Item = (u32, u32)>,
-    ) -> Result<Network, NetworkFault> {
+    ) -> Result<Network, NetworkError> {
         bounded(nodes as u128, 0)?;
         let last = (nodes - 1) as u32;
         let mut both_ways: Vec<(u32, u32)> = Vec::new();
         for (given, (a, b)) in (1..).zip(edges) {
             bounded(nodes as u128, given)?;
             if a == b {
-                return Err(NetworkFault::Loop { node: a });
+                return Err(NetworkError::Loop { node: a });
             }
             if a.max(b) > last {
                 let node = a.max(b);
-                return Err(NetworkFault::UnknownNode { a, b, node, last });
+                return Err(NetworkError::UnknownNode { a, b, node, last });
             }
             both_ways.extend([(a, b), (b, a)]);
         }
@@ -160,11 +160,11 @@ impl Network {
 }
 
 /// Checks the size of a network before memory is reserved.
-fn bounded(nodes: u128, edges: u128) -> Result<(), NetworkFault> {
+fn bounded(nodes: u128, edges: u128) -> Result<(), NetworkError> {
     match (nodes, edges) {
-        (0, _) => Err(NetworkFault::NoNodes),
-        _ if nodes > MAX_PES as u128 => Err(NetworkFault::TooManyNodes { nodes }),
-        _ if edges > MAX_EDGES as u128 => Err(NetworkFault::TooManyEdges { edges }),
+        (0, _) => Err(NetworkError::NoNodes),
+        _ if nodes > MAX_PES as u128 => Err(NetworkError::TooManyNodes { nodes }),
+        _ if edges > MAX_EDGES as u128 => Err(NetworkError::TooManyEdges { edges }),
         _ => Ok(()),
     }
 }

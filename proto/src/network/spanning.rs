@@ -2,7 +2,7 @@
 //!
 //! See "Porting to General Networks" in the paper: in a scatter every message should take a
 //! shortest path, so the tree is breadth-first. A gather with single ports synchronises by a
-//! broadcast, so its tree is near a minimum broadcast tree. `exact` and `rounds` search for trees;
+//! broadcast, so its tree is near a minimum broadcast tree. `exact` and `harutyunyan_shao` search for trees;
 //! this module chooses among them.
 
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use std::fmt;
 
 use crate::{PeId, Tree};
 
-use super::{Network, exact, rounds};
+use super::{Network, exact, harutyunyan_shao};
 
 /// A tree that spans a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub fn bfs(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
 ///
 /// It is a *minimum* broadcast tree for networks of up to 16 nodes (`exact`), and whenever
 /// [`broadcast_lower_bound`] is met, which is known at once. For larger networks, it is the best
-/// tree that the round heuristic of Harutyunyan and Shao found (`rounds`); for up to 64 nodes, a
+/// tree that the round heuristic of Harutyunyan and Shao found (`harutyunyan_shao`); for up to 64 nodes, a
 /// complete search with bounded effort may improve it. It never takes more steps than the
 /// breadth-first tree. The same network gives the same tree on every machine.
 ///
@@ -100,7 +100,7 @@ pub fn broadcast(network: &Network, root: u32) -> Result<Spanning, SpanningError
     }
     if best.steps() > bound {
         let mut found = None;
-        rounds::search(network, root, |parents| {
+        harutyunyan_shao::search(network, root, |parents| {
             let spanning = Spanning::new(root, parents);
             let steps = spanning.steps();
             if found.as_ref().map_or(best.steps(), Spanning::steps) > steps {

@@ -10,7 +10,7 @@ use std::str::FromStr;
 use crate::names::{likely, whole_number};
 use crate::tree::MAX_PES;
 
-use super::{MAX_EDGES, Network, NetworkFault, bounded};
+use super::{MAX_EDGES, Network, NetworkError, bounded};
 
 /// A network by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub enum NetworkSpecError {
         /// The whole text.
         given: String,
         /// Limit that is exceeded.
-        fault: NetworkFault,
+        fault: NetworkError,
     },
 }
 
@@ -234,7 +234,7 @@ impl NetworkSpec {
     ///
     /// Returns an error for a size that parsing would have rejected, and for any
     /// [`NetworkSpec::Edges`], which the caller must read.
-    pub fn build(&self) -> Result<Network, NetworkFault> {
+    pub fn build(&self) -> Result<Network, NetworkError> {
         self.check_size()?;
         match self {
             NetworkSpec::Mesh { sides } => grid(sides, false),
@@ -265,7 +265,7 @@ impl NetworkSpec {
             }
             NetworkSpec::Edges(path) => {
                 let path = path.display().to_string();
-                Err(NetworkFault::InFile { path })
+                Err(NetworkError::InFile { path })
             }
         }
     }
@@ -273,7 +273,7 @@ impl NetworkSpec {
     /// Checks the numbers of nodes and edges. For edges it uses an upper bound, which only de
     /// Bruijn graphs and short tori are below; only nearly complete networks come close to the
     /// limit.
-    fn check_size(&self) -> Result<(), NetworkFault> {
+    fn check_size(&self) -> Result<(), NetworkError> {
         let (nodes, degree) = match self {
             NetworkSpec::Mesh { sides } | NetworkSpec::Torus { sides } => {
                 let nodes = sides.iter().map(|&side| u128::from(side));
@@ -305,7 +305,7 @@ impl NetworkSpec {
 }
 
 /// Builds the grid with these sides, numbered row by row.
-fn grid(sides: &[u32], closed: bool) -> Result<Network, NetworkFault> {
+fn grid(sides: &[u32], closed: bool) -> Result<Network, NetworkError> {
     let nodes: u32 = sides.iter().product();
     let mut edges = Vec::new();
     let mut stride = 1;

@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::cost::{Model, Ports};
 use crate::{MessageId, PeId, Tree};
 
-pub use plans::{of_crossings, of_gossip, of_legs, of_transfers};
+pub use plans::{of_crossings, of_gossip, of_hops, of_transfers};
 pub use sent::{Flits, Load, Sent};
 
 /// The course of a plan on links.

@@ -6,7 +6,7 @@ use super::sent::{Flits, Load, Sent};
 use crate::PeId;
 use crate::baseline::Transfer;
 use crate::gossip::Gossip;
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::trace::{Crossing, Item};
 
 /// Returns the crossings of a plan that lists flits and control items step by step.
@@ -30,34 +30,34 @@ pub fn of_crossings(crossings: &[Crossing]) -> Vec<Sent> {
 
 /// Returns the crossings of a static schedule. With `are_whole`, its packets are whole, whatever the
 /// links.
-pub fn of_legs(legs: &[Leg], are_whole: bool) -> Vec<Sent> {
+pub fn of_hops(hops: &[ScheduledHop], are_whole: bool) -> Vec<Sent> {
     let mut all: Vec<Sent> = Vec::new();
     // The last packet of each sender to each receiver.
     let mut last: BTreeMap<[PeId; 2], usize> = BTreeMap::new();
-    for leg in legs {
-        let ends = [leg.from, leg.to];
+    for hop in hops {
+        let ends = [hop.from, hop.to];
         let flits = |place, flits| Flits {
-            message: leg.message,
-            offset: leg.offset + place,
+            message: hop.message,
+            offset: hop.offset + place,
             flits,
         };
         let packet = |place, number| Sent {
-            step: leg.first_step + place * leg.every,
-            from: leg.from,
-            to: leg.to,
+            step: hop.first_step + place * hop.every,
+            from: hop.from,
+            to: hop.to,
             load: Load::Flits {
                 flits: vec![flits(place, number)],
                 is_whole: are_whole,
             },
             after: Vec::new(),
         };
-        let joined = last.get(&ends).filter(|_| leg.packing == Packing::Joins);
-        match (leg.packing, joined.map(|place| &mut all[*place].load)) {
-            (_, Some(Load::Flits { flits: joined, .. })) => joined.push(flits(0, leg.flits)),
-            (Packing::Flits, _) => all.extend((0..leg.flits).map(|place| packet(place, 1))),
+        let joined = last.get(&ends).filter(|_| hop.packing == Packing::Joins);
+        match (hop.packing, joined.map(|place| &mut all[*place].load)) {
+            (_, Some(Load::Flits { flits: joined, .. })) => joined.push(flits(0, hop.flits)),
+            (Packing::Flits, _) => all.extend((0..hop.flits).map(|place| packet(place, 1))),
             _ => {
                 last.insert(ends, all.len());
-                all.push(packet(0, leg.flits));
+                all.push(packet(0, hop.flits));
             }
         }
     }

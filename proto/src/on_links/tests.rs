@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::baseline::{Baseline, after_token, binomial_tree};
 use crate::cost::{Edge, Link};
-use crate::gossip::{Arena, Gossip};
+use crate::gossip::{Gossip, GossipNetwork};
 use crate::ops::Operation;
 use crate::ops::plan::plan;
 use crate::schedule::certification::Sync;
@@ -80,7 +80,7 @@ fn control_items_take_latencies_alone() {
 /// Returns the times of a gossip of blocks of `flits` flits in a complete network.
 fn gossip(algorithm: &str, pes: usize, flits: u64) -> [f64; 3] {
     let algorithm = algorithm.parse().expect("an algorithm");
-    let plan = Gossip::new(Arena::Complete(pes), &vec![flits; pes], &algorithm);
+    let plan = Gossip::new(GossipNetwork::Complete(pes), &vec![flits; pes], &algorithm);
     let sent = of_gossip(&plan.expect("it suits"), true);
     let tree = tree(&format!("star:{pes}"));
     let time = |link| course(&sent, &tree, &model(pes, link), 1).time_ns;

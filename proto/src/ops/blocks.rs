@@ -8,7 +8,7 @@
 //! that passes the busiest port, because the last block of a message may be short.
 
 use super::exchange_plan;
-use crate::items::Leg;
+use crate::items::ScheduledHop;
 use crate::{MessageId, Tree};
 
 /// Number of crossings up to which all are planned flit by flit. A list of that many takes a tenth of
@@ -51,25 +51,25 @@ fn block_flits(crossings: u64, of_ones: u64) -> u64 {
 /// Returns the crossings of flits for a plan of blocks. Blocks that do not follow each other step
 /// by step cross separately.
 pub(super) fn in_flits(
-    of_blocks: Vec<Leg>,
+    of_blocks: Vec<ScheduledHop>,
     block: u64,
     flits_of: impl Fn(MessageId) -> u64,
-) -> Vec<Leg> {
-    let parts = of_blocks.into_iter().flat_map(|leg| {
-        let flits = flits_of(leg.message);
-        let (parts, blocks) = match leg.every {
-            1 => (1, leg.flits),
-            _ => (leg.flits, 1),
+) -> Vec<ScheduledHop> {
+    let parts = of_blocks.into_iter().flat_map(|hop| {
+        let flits = flits_of(hop.message);
+        let (parts, blocks) = match hop.every {
+            1 => (1, hop.flits),
+            _ => (hop.flits, 1),
         };
         (0..parts).map(move |part| {
-            let offset = (leg.offset + part) * block;
-            Leg {
+            let offset = (hop.offset + part) * block;
+            ScheduledHop {
                 offset,
                 // The last block of a message can be shorter.
                 flits: (blocks * block).min(flits - offset),
-                first_step: (leg.first_step + part * leg.every - 1) * block + 1,
+                first_step: (hop.first_step + part * hop.every - 1) * block + 1,
                 every: 1,
-                ..leg
+                ..hop
             }
         })
     });
@@ -88,8 +88,8 @@ mod tests {
     use crate::tree::TreeSpec;
     use crate::{PeId, Tree};
 
-    fn leg(offset: u64, flits: u64, first_step: u64, every: u64) -> Leg {
-        Leg {
+    fn hop(offset: u64, flits: u64, first_step: u64, every: u64) -> ScheduledHop {
+        ScheduledHop {
             message: MessageId(3),
             offset,
             flits,
@@ -119,25 +119,25 @@ mod tests {
     #[test]
     fn a_crossing_of_blocks_is_one_of_all_their_flits() {
         // 11 flits are two blocks of five and one of one.
-        let legs = in_flits(vec![leg(0, 2, 1, 1), leg(2, 1, 4, 1)], 5, |_| 11);
-        assert_eq!(legs, [leg(0, 10, 1, 1), leg(10, 1, 16, 1)]);
-        let apart = in_flits(vec![leg(0, 3, 2, 3)], 5, |_| 11);
-        let expected = [leg(0, 5, 6, 1), leg(5, 5, 21, 1), leg(10, 1, 36, 1)];
+        let hops = in_flits(vec![hop(0, 2, 1, 1), hop(2, 1, 4, 1)], 5, |_| 11);
+        assert_eq!(hops, [hop(0, 10, 1, 1), hop(10, 1, 16, 1)]);
+        let apart = in_flits(vec![hop(0, 3, 2, 3)], 5, |_| 11);
+        let expected = [hop(0, 5, 6, 1), hop(5, 5, 21, 1), hop(10, 1, 36, 1)];
         assert_eq!(apart, expected);
     }
 
     /// Returns the last step of a schedule. Checks that a PE sends and receives at most one flit in
     /// a step, and that it has received what it forwards.
-    fn last_step(legs: &[Leg], source: impl Fn(MessageId) -> PeId, flits: u64) -> u64 {
+    fn last_step(hops: &[ScheduledHop], source: impl Fn(MessageId) -> PeId, flits: u64) -> u64 {
         let mut came: BTreeMap<(MessageId, PeId, u64), u64> = BTreeMap::new();
         let mut ports: BTreeMap<(PeId, bool, u64), ()> = BTreeMap::new();
         let mut crossings: Vec<(u64, MessageId, u64, PeId, PeId)> = Vec::new();
-        for leg in legs {
-            let of_leg = (0..leg.flits).map(|flit| {
-                let step = leg.first_step + flit;
-                (step, leg.message, leg.offset + flit, leg.from, leg.to)
+        for hop in hops {
+            let of_hop = (0..hop.flits).map(|flit| {
+                let step = hop.first_step + flit;
+                (step, hop.message, hop.offset + flit, hop.from, hop.to)
             });
-            crossings.extend(of_leg);
+            crossings.extend(of_hop);
         }
         crossings.sort_unstable();
         for (step, message, flit, from, to) in crossings.iter().copied() {
@@ -167,10 +167,10 @@ mod tests {
             let of_pes = flits();
             let gossip = |flits: &[u64]| gossip_plan::one_port(&tree, flits, Order::Hungry);
             let coarse: Vec<u64> = of_pes.iter().map(|it| it.div_ceil(block)).collect();
-            let legs = in_flits(gossip(&coarse).legs, block, |it| of_pes[it.index()]);
+            let hops = in_flits(gossip(&coarse).hops, block, |it| of_pes[it.index()]);
             let exact: Timetable = gossip(&of_pes);
             let all = of_pes.iter().sum::<u64>() * (pes - 1);
-            let last = last_step(&legs, |message| message.pe(), all);
+            let last = last_step(&hops, |message| message.pe(), all);
             assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
 
             let rows: Vec<Vec<u64>> = (0..pes as usize)
@@ -184,11 +184,11 @@ mod tests {
             let coarse: Vec<Vec<u64>> = rows.iter().map(row).collect();
             let ends =
                 |message: MessageId| [message.0 / pes, message.0 % pes].map(|pe| pe as usize);
-            let legs = exchange_plan::one_port(&tree, &coarse).legs;
-            let legs = in_flits(legs, block, |it| rows[ends(it)[0]][ends(it)[1]]);
+            let hops = exchange_plan::one_port(&tree, &coarse).hops;
+            let hops = in_flits(hops, block, |it| rows[ends(it)[0]][ends(it)[1]]);
             let exact = exchange_plan::one_port(&tree, &rows);
             let all = exchange_plan::crossings(&tree, &rows);
-            let last = last_step(&legs, |message| PeId(ends(message)[0] as u32), all);
+            let last = last_step(&hops, |message| PeId(ends(message)[0] as u32), all);
             assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
         }
     }

@@ -3,28 +3,28 @@
 //! the token does; the other algorithms use static schedules.
 
 use super::blocks;
-use super::brief::Brief;
 use super::broadcast_plan::{self, least_steps};
-use super::listed::Listed;
 use super::messages::TO_OTHERS;
-use super::operation::{AllPorts, Direction, Fits, Layout, Word};
-use super::role::{Place, Role};
-use super::spec::{Entry, no_legs, no_peers};
-use crate::items::{Leg, Message, Route, Transmit, Violation};
+use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::spec::{AlgorithmSpec, no_hops, no_peers};
+use super::static_schedule_role::StaticScheduleRole;
+use crate::items::{Message, Route, ScheduledHop, Transmit, Violation};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Time, Tree};
 
 /// Flit after flit, each first to the children with the most PEs below them.
-pub(super) const ROUNDS: Entry = Entry {
+pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     name: "broadcast",
     algorithm: "rounds",
     sync: None,
     ways: &[("rounds", None)],
     code: 10,
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     gives_orders: false,
-    begins_on: Word::Trigger,
+    begins_on: StartSignal::Trigger,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::Never,
@@ -33,29 +33,29 @@ pub(super) const ROUNDS: Entry = Entry {
     messages: TO_OTHERS,
     layout: Layout::Whole,
     order,
-    legs: no_legs,
+    hops: no_hops,
     plan: None,
     bound: |tree, flits| least_steps(tree, flits.iter().copied().max().unwrap_or(0)),
     role: |place, brief| Box::new(Rounds::new(place, brief)),
 };
 
 /// The most urgent child first.
-pub(super) const URGENT: Entry = Entry {
+pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     algorithm: "urgent",
     ways: &[("urgent", None)],
     code: 18,
     is_duplex: true,
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, broadcast_plan::urgent),
-    role: |place, brief| Box::new(Listed::new(place, brief)),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, broadcast_plan::urgent),
+    role: |place, brief| Box::new(StaticScheduleRole::new(place, brief)),
     ..ROUNDS
 };
 
 /// One child after the other: a baseline.
-pub(super) const CHILD_BY_CHILD: Entry = Entry {
+pub(super) const CHILD_BY_CHILD: AlgorithmSpec = AlgorithmSpec {
     algorithm: "child-by-child",
     ways: &[],
     code: 19,
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, broadcast_plan::child_by_child),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, broadcast_plan::child_by_child),
     ..URGENT
 };
 
@@ -66,12 +66,12 @@ pub const MOST_BLOCKS: u64 = 1024;
 /// Returns the crossings to PEs that lack the message, planned for flits, or, for a long message,
 /// for blocks of flits of equal length. Flits that do not follow each other step by step cross
 /// separately.
-fn legs(
+fn hops(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,
     planned: fn(&Tree, u64) -> broadcast_plan::Broadcast,
-) -> Vec<Leg> {
+) -> Vec<ScheduledHop> {
     let longest = bytes.iter().copied().max().unwrap_or(0);
     let flits = flits_of(longest, timing.flit_bytes());
     let block = flits.div_ceil(MOST_BLOCKS).max(1);
@@ -82,9 +82,9 @@ fn legs(
         unreachable!("a tree without whole branches is a tree")
     };
     let plan = planned(&served, flits.div_ceil(block));
-    let mut legs = blocks::in_flits(plan.legs, block, |_| flits);
-    legs.sort_by_key(|leg| leg.first_step);
-    legs
+    let mut hops = blocks::in_flits(plan.hops, block, |_| flits);
+    hops.sort_by_key(|hop| hop.first_step);
+    hops
 }
 
 /// Returns the one message, unless it is null.
@@ -107,7 +107,7 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn new(place: &Place, brief: Brief) -> Rounds {
+    fn new(place: &PePosition, brief: PeSchedule) -> Rounds {
         let served: Vec<PeId> = place.children_with_messages(&brief).collect();
         let token = place.tree.token_broadcast();
         let mut children = token.order(place.id).to_vec();
@@ -116,7 +116,7 @@ impl Rounds {
             to_send: brief.sends.first().copied(),
             triggered: false,
             is_due: !place.is_root() && brief.subtree_messages > 0,
-            takes: !brief.takes.is_empty(),
+            takes: !brief.receives.is_empty(),
             children,
         }
     }
@@ -131,7 +131,12 @@ impl Role for Rounds {
         "in a broadcast"
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
         let message = *message;
         if Some(from) != place.parent() {
             return Err(Violation::NoRoute { from, message });
@@ -147,17 +152,17 @@ impl Role for Rounds {
         self.is_due = false;
     }
 
-    fn next(&mut self, _place: &Place, _now: Time) -> Option<Transmit> {
+    fn next(&mut self, _place: &PePosition, _now: Time) -> Option<Transmit> {
         let message = self.to_send.take_if(|_| self.triggered)?;
         let to = self.children.as_slice().into();
         Some(Transmit::Message { to, message })
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         place.parent() == Some(from) && self.is_due
     }
 
-    fn is_over(&self, place: &Place) -> bool {
+    fn is_over(&self, place: &PePosition) -> bool {
         (self.triggered || !place.is_root()) && self.to_send.is_none() && !self.is_due
     }
 }
@@ -197,12 +202,12 @@ mod tests {
             let flits = random.below(9);
             for (broadcast, planned) in LISTED {
                 let plan = planned(&tree, flits);
-                let expected = plan.legs.iter().flat_map(|leg| {
+                let expected = plan.hops.iter().flat_map(|hop| {
                     let flit = |flit| {
-                        let step = leg.first_step + flit * leg.every;
-                        (step, leg.from, leg.to, leg.offset + flit + 1)
+                        let step = hop.first_step + flit * hop.every;
+                        (step, hop.from, hop.to, hop.offset + flit + 1)
                     };
-                    (0..leg.flits).map(flit)
+                    (0..hop.flits).map(flit)
                 });
                 let bytes = tree.ids().map(|pe| flits * u64::from(pe != root));
                 let bytes: Vec<u64> = bytes.collect();
@@ -244,9 +249,9 @@ mod tests {
         let tree = tree("kary:3:7");
         let flits = 3 * MOST_BLOCKS + 1;
         let bytes = [0, flits, flits, flits, flits, flits, flits];
-        let all = legs(&tree, &bytes, &Timing::LOCK_STEP, broadcast_plan::urgent);
+        let all = hops(&tree, &bytes, &Timing::LOCK_STEP, broadcast_plan::urgent);
         for to in tree.pes().skip(1) {
-            let parts = all.iter().filter(|leg| leg.to == to);
+            let parts = all.iter().filter(|hop| hop.to == to);
             let mut next = 0;
             for part in parts.clone() {
                 assert_eq!(part.offset, next);

@@ -5,20 +5,20 @@
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::{self, least_steps_of_complete};
 use super::messages::{Messages, TO_OTHERS};
-use super::operation::Fits;
+use super::operation::TreeRequirement;
 use super::parts::even_flits;
-use super::spec::Entry;
-use crate::items::{Leg, Packing};
+use super::spec::AlgorithmSpec;
+use crate::items::{Packing, ScheduledHop};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
 
 /// Flit k goes down tree `k mod d` (Johnsson, Ho; 1989): `flits + d` steps among `2^d` PEs.
-pub(super) const HYPERCUBE: Entry = Entry {
+pub(super) const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     algorithm: "hypercube",
     ways: &[("hypercube", None)],
     code: 23,
-    fits: Fits::Cubes,
+    fits: TreeRequirement::Cubes,
     gives_orders: true,
     peers: |tree, pe| {
         let dimensions = 0..tree.len().ilog2();
@@ -28,7 +28,7 @@ pub(super) const HYPERCUBE: Entry = Entry {
         parts: |tree| dimensions(tree).max(1) as usize,
         ..TO_OTHERS
     },
-    legs,
+    hops,
     bound: |tree, flits| {
         least_steps_of_complete(tree.len(), flits.iter().copied().max().unwrap_or(0))
     },
@@ -41,7 +41,7 @@ fn dimensions(tree: &Tree) -> u32 {
 
 /// Returns the crossings, planned for flits, or, for a long message, for blocks of flits of one
 /// tree.
-fn legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
     let longest = bytes.iter().copied().max().unwrap_or(0);
     let flits = flits_of(longest, timing.flit_bytes());
     let trees = dimensions(tree).max(1);
@@ -51,23 +51,23 @@ fn legs(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
     let plan = broadcast_plan::hypercube(dimensions(tree), blocks);
     // The plan is one from P0.
     let seen = |pe: PeId| PeId(pe.0 ^ tree.root().0);
-    let crossings = plan.legs.into_iter().map(|leg| {
-        let (part, before) = (leg.offset % u64::from(trees), leg.offset / u64::from(trees));
+    let crossings = plan.hops.into_iter().map(|hop| {
+        let (part, before) = (hop.offset % u64::from(trees), hop.offset / u64::from(trees));
         let offset = before * block;
-        Leg {
+        ScheduledHop {
             message: MessageId(part),
             offset,
             flits: block.min(of_trees[part as usize] - offset),
-            from: seen(leg.from),
-            to: seen(leg.to),
-            first_step: (leg.first_step - 1) * block + 1,
+            from: seen(hop.from),
+            to: seen(hop.to),
+            first_step: (hop.first_step - 1) * block + 1,
             every: 1,
             packing: Packing::Flits,
         }
     });
-    let mut legs: Vec<Leg> = crossings.collect();
-    legs.sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
-    legs
+    let mut hops: Vec<ScheduledHop> = crossings.collect();
+    hops.sort_by_key(|hop| (hop.first_step, hop.from, hop.to));
+    hops
 }
 
 #[cfg(test)]
@@ -96,9 +96,9 @@ mod tests {
         }) {
             let tree = Arc::new(path(1 << dimensions).rerooted(PeId(root)));
             let plan = broadcast_plan::hypercube(dimensions, flits);
-            let expected = plan.legs.iter().map(|leg| {
-                let ends = [leg.from.0 ^ root, leg.to.0 ^ root];
-                (leg.first_step, ends, leg.offset)
+            let expected = plan.hops.iter().map(|hop| {
+                let ends = [hop.from.0 ^ root, hop.to.0 ^ root];
+                (hop.first_step, ends, hop.offset)
             });
             let bytes = tree.ids().map(|pe| flits * u64::from(pe.0 != root));
             let bytes: Vec<u64> = bytes.collect();
@@ -126,16 +126,16 @@ mod tests {
         let tree = path(8);
         for flits in [MOST_BLOCKS, 3 * MOST_BLOCKS + 1, 7 * MOST_BLOCKS + 5] {
             let bytes: Vec<u64> = (0..8).map(|pe| flits * u64::from(pe > 0)).collect();
-            let all = legs(&tree, &bytes, &Timing::LOCK_STEP);
+            let all = hops(&tree, &bytes, &Timing::LOCK_STEP);
             for to in tree.pes().skip(1) {
                 let mut of_parts = [0; 3];
-                for leg in all.iter().filter(|leg| leg.to == to) {
-                    let here = &mut of_parts[leg.message.index()];
-                    assert_eq!(leg.offset, *here);
-                    *here += leg.flits;
+                for hop in all.iter().filter(|hop| hop.to == to) {
+                    let here = &mut of_parts[hop.message.index()];
+                    assert_eq!(hop.offset, *here);
+                    *here += hop.flits;
                 }
                 assert_eq!(of_parts.to_vec(), even_flits(flits, 3));
-                let count = all.iter().filter(|leg| leg.to == to).count() as u64;
+                let count = all.iter().filter(|hop| hop.to == to).count() as u64;
                 assert!(count <= MOST_BLOCKS + 3);
             }
         }

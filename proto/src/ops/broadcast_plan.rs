@@ -6,14 +6,14 @@
 
 use std::cmp::Reverse;
 
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::{MessageId, PeId, Tree};
 
 /// A schedule of one message from P0 to all other PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broadcast {
-    /// All crossings; the flits of one leg are consecutive.
-    pub legs: Vec<Leg>,
+    /// All crossings; the flits of one hop are consecutive.
+    pub hops: Vec<ScheduledHop>,
     /// The step in which the last flit reaches the last PE.
     pub time_steps: u64,
     /// The maximum number of flits that a PE other than the source keeps for others at the end of a
@@ -22,8 +22,14 @@ pub struct Broadcast {
 }
 
 /// Returns the crossing of flits `offset..offset + flits`, one every `every` steps.
-fn leg(from: PeId, to: PeId, [offset, flits]: [u64; 2], first_step: u64, every: u64) -> Leg {
-    Leg {
+fn hop(
+    from: PeId,
+    to: PeId,
+    [offset, flits]: [u64; 2],
+    first_step: u64,
+    every: u64,
+) -> ScheduledHop {
+    ScheduledHop {
         message: MessageId(0),
         offset,
         flits,
@@ -47,9 +53,9 @@ pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
     let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
     let every = most_children.unwrap_or(0).max(1);
     let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
-    let legs = edges.map(|(from, to)| leg(from, to, [0, flits], token.received_step(to), every));
+    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], token.received_step(to), every));
     Broadcast {
-        legs: legs.filter(|leg| leg.flits > 0).collect(),
+        hops: hops.filter(|hop| hop.flits > 0).collect(),
         time_steps: match (flits, tree.count()) {
             (0, _) | (_, 1) => 0,
             _ => (flits - 1) * every + token.steps(),
@@ -66,7 +72,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
     let mut arrivals: Vec<Vec<u64>> = vec![Vec::new(); tree.len()];
     arrivals[tree.root().index()] = vec![0; flits as usize];
     let mut plan = Broadcast {
-        legs: Vec::new(),
+        hops: Vec::new(),
         time_steps: 0,
         kept_flits: 0,
     };
@@ -101,7 +107,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
             plan.kept_flits = plan.kept_flits.max(kept.max().unwrap_or(0));
         }
         for (child, steps) in children.iter().zip(sent) {
-            put_legs(pe, *child, &steps, &mut plan.legs);
+            put_hops(pe, *child, &steps, &mut plan.hops);
             plan.time_steps = plan.time_steps.max(steps.last().copied().unwrap_or(0));
             arrivals[child.index()] = steps;
         }
@@ -110,7 +116,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
 }
 
 /// Adds the crossings of flits in these steps; flits at equal intervals form one crossing.
-fn put_legs(from: PeId, to: PeId, steps: &[u64], legs: &mut Vec<Leg>) {
+fn put_hops(from: PeId, to: PeId, steps: &[u64], hops: &mut Vec<ScheduledHop>) {
     let mut first = 0;
     while first < steps.len() {
         let every = steps.get(first + 1).map_or(1, |next| next - steps[first]);
@@ -119,7 +125,7 @@ fn put_legs(from: PeId, to: PeId, steps: &[u64], legs: &mut Vec<Leg>) {
             end += 1;
         }
         let part = [first as u64, (end - first) as u64];
-        legs.push(leg(from, to, part, steps[first], every));
+        hops.push(hop(from, to, part, steps[first], every));
         first = end;
     }
 }
@@ -127,7 +133,7 @@ fn put_legs(from: PeId, to: PeId, steps: &[u64], legs: &mut Vec<Leg>) {
 /// Plans the whole message to one child, then to the next, as simple relays do: a baseline.
 pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
     let mut plan = Broadcast {
-        legs: Vec::new(),
+        hops: Vec::new(),
         time_steps: 0,
         kept_flits: 0,
     };
@@ -141,7 +147,7 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
         for (before, &child) in (0..).zip(children) {
             let first_step = begins[pe.index()] + before * flits + 1;
             begins[child.index()] = first_step;
-            plan.legs.push(leg(pe, child, [0, flits], first_step, 1));
+            plan.hops.push(hop(pe, child, [0, flits], first_step, 1));
             plan.time_steps = plan.time_steps.max(first_step + flits - 1);
         }
         let kept = match children.len() {
@@ -172,7 +178,7 @@ pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
         set.next().unwrap_or(tree)
     };
     let mut plan = Broadcast {
-        legs: Vec::new(),
+        hops: Vec::new(),
         time_steps: 0,
         kept_flits: 0,
     };
@@ -189,8 +195,8 @@ pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
                 wait => wait,
             };
             let step = flit + 1 + wait;
-            plan.legs
-                .push(leg(PeId(parent), PeId(pe), [flit, 1], step, 1));
+            plan.hops
+                .push(hop(PeId(parent), PeId(pe), [flit, 1], step, 1));
             plan.time_steps = plan.time_steps.max(step);
             came[pe as usize][flit as usize] = step;
             let last = &mut gone[parent as usize][flit as usize];
@@ -222,9 +228,9 @@ fn kept(came: &[u64], gone: &[u64]) -> u64 {
 /// plus the depth of the deepest PE, which is optimal.
 pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {
     let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
-    let legs = edges.map(|(from, to)| leg(from, to, [0, flits], tree.depth(to).into(), 1));
+    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], tree.depth(to).into(), 1));
     Broadcast {
-        legs: legs.filter(|leg| leg.flits > 0).collect(),
+        hops: hops.filter(|hop| hop.flits > 0).collect(),
         time_steps: least_steps_of_all_ports(tree, flits),
         kept_flits: u64::from(flits > 0 && has_relay(tree)),
     }

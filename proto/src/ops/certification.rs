@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use smallvec::smallvec;
 
-use super::brief::Brief;
 use super::certification_plan::{plan, sync_of};
 use super::messages::TO_ROOT;
-use super::operation::{AllPorts, Direction, Fits, Layout, Word};
+use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
 use super::orders::Orders;
-use super::role::{Place, Role};
-use super::spec::{Entry, by_id, no_legs, no_peers};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::{gather_steps, gather_steps_beside_control};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -19,7 +19,7 @@ use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
 
 /// One child after the other.
-pub(super) const SERIAL: Entry = Entry {
+pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "gather",
     algorithm: "certification",
     sync: Some("serial"),
@@ -29,9 +29,9 @@ pub(super) const SERIAL: Entry = Entry {
         ("certification-serial-eager", Some(Pacing::Eager)),
     ],
     code: 3,
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     gives_orders: true,
-    begins_on: Word::Order,
+    begins_on: StartSignal::Order,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::Never,
@@ -40,13 +40,13 @@ pub(super) const SERIAL: Entry = Entry {
     messages: TO_ROOT,
     layout: Layout::BySource,
     order: by_id,
-    legs: no_legs,
+    hops: no_hops,
     plan: Some(plan),
     bound: gather_steps,
     role: |place, brief| Box::new(Certification::new(place, brief)),
 };
 
-pub(super) const PIPELINED: Entry = Entry {
+pub(super) const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     sync: Some("pipelined"),
     ways: &[
         ("certification-pipelined", Some(Pacing::Scheduled)),
@@ -58,7 +58,7 @@ pub(super) const PIPELINED: Entry = Entry {
 };
 
 /// With a port for each neighbour.
-pub(super) const PARALLEL: Entry = Entry {
+pub(super) const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     sync: Some("parallel"),
     ways: &[],
     code: 5,
@@ -69,7 +69,7 @@ pub(super) const PARALLEL: Entry = Entry {
 
 /// With a port for each neighbour, for messages as well. Its time in steps is that of
 /// [`steps_of_gather_on_a_tree`](super::cover_plan::steps_of_gather_on_a_tree).
-pub(super) const MULTI_PORT: Entry = Entry {
+pub(super) const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     sync: Some("multi-port"),
     ways: &[
         ("certification-multi-port", Some(Pacing::Scheduled)),
@@ -132,7 +132,7 @@ pub(super) struct Certification {
 }
 
 impl Certification {
-    pub(super) fn new(place: &Place, brief: Brief) -> Certification {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Certification {
         let sync = sync_of(brief.operation);
         let is_root = place.is_root();
         let own = brief.sends.first().copied();
@@ -250,7 +250,7 @@ impl Role for Certification {
 
     fn control(
         &mut self,
-        place: &Place,
+        place: &PePosition,
         now: Time,
         from: PeId,
         item: Control,
@@ -301,7 +301,12 @@ impl Role for Certification {
         self.orders.due()
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
         let message = *message;
         let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
         if !message.is_for(place.tree.root()) || !comes_from_below {
@@ -331,7 +336,7 @@ impl Role for Certification {
         (self.ordered && self.own.bytes > 0).then_some(self.own.due)
     }
 
-    fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
+    fn next(&mut self, place: &PePosition, now: Time) -> Option<Transmit> {
         self.token_at?;
         let control = |to, item| Some(Transmit::Control { to, item });
         if let Some(&Certifier { pe: to, .. }) = self.children.get(self.tokens_sent)
@@ -384,7 +389,7 @@ impl Role for Certification {
         self.certificate_due().or(next)
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         if place.parent() == Some(from) {
             let awaits_order = self.gets_order && !self.owes_certificate && !self.ordered;
             return self.token_at.is_none() || awaits_order;
@@ -396,7 +401,7 @@ impl Role for Certification {
         self.awaits_certificate(from) || its_turn
     }
 
-    fn is_over(&self, _place: &Place) -> bool {
+    fn is_over(&self, _place: &PePosition) -> bool {
         self.token_at.is_some()
             && self.tokens_sent == self.children.len()
             && self.all_certified()

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::brief::Brief;
 use super::operation::Operation;
+use super::pe_schedule::PeSchedule;
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::Control;
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -86,7 +86,7 @@ pub struct StreamPlan {
 
 /// Returns the certificates and orders of a round with these schedules, by PE index; `None` if it is not a
 /// gather by certification.
-pub fn streams(tree: &Tree, briefs: &[Brief]) -> Option<Vec<StreamPlan>> {
+pub fn streams(tree: &Tree, briefs: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
     let root = &briefs[tree.root().index()];
     let Operation::Certification(sync) = root.operation else {
         return None;

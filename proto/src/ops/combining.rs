@@ -5,26 +5,26 @@ use std::collections::VecDeque;
 
 use smallvec::smallvec;
 
-use super::brief::Brief;
 use super::messages::{FROM_ROOT, TO_ROOT};
-use super::operation::{AllPorts, Direction, Fits, Layout, Word};
-use super::role::{Place, Role};
-use super::spec::{Entry, by_id, no_legs, no_peers};
+use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
 use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
 
-pub(super) const GATHER: Entry = Entry {
+pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
     name: "gather",
     algorithm: "combining",
     sync: None,
     ways: &[],
     code: 7,
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     gives_orders: false,
-    begins_on: Word::Token,
+    begins_on: StartSignal::Token,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::Never,
@@ -33,21 +33,21 @@ pub(super) const GATHER: Entry = Entry {
     messages: TO_ROOT,
     layout: Layout::BySource,
     order: by_id,
-    legs: no_legs,
+    hops: no_hops,
     plan: None,
     bound: gather_steps,
     role: |place, brief| Box::new(Combining::new(place, brief, false)),
 };
 
-pub(super) const SCATTER: Entry = Entry {
+pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
     name: "scatter",
     algorithm: "combining",
     sync: None,
     ways: &[],
     code: 8,
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     gives_orders: false,
-    begins_on: Word::Trigger,
+    begins_on: StartSignal::Trigger,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::Never,
@@ -56,7 +56,7 @@ pub(super) const SCATTER: Entry = Entry {
     messages: FROM_ROOT,
     layout: Layout::ByDestination,
     order: block_order,
-    legs: no_legs,
+    hops: no_hops,
     plan: None,
     bound: rules::optimal_steps,
     role: |place, brief| Box::new(Combining::new(place, brief, true)),
@@ -100,7 +100,7 @@ fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
 }
 
 impl Combining {
-    pub(super) fn new(place: &Place, brief: Brief, scatters: bool) -> Combining {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule, scatters: bool) -> Combining {
         let to_receive = match scatters {
             true => {
                 let parent = place.parent().into_iter();
@@ -136,7 +136,7 @@ impl Combining {
 
     /// Returns the held message to send next: the first to arrive in a gather, one of the largest
     /// block in a scatter.
-    fn next_held(&self, place: &Place) -> Option<&Message> {
+    fn next_held(&self, place: &PePosition) -> Option<&Message> {
         if !self.scatters {
             return self.held.front();
         }
@@ -159,7 +159,7 @@ impl Role for Combining {
 
     fn control(
         &mut self,
-        place: &Place,
+        place: &PePosition,
         _now: Time,
         from: PeId,
         item: Control,
@@ -173,7 +173,12 @@ impl Role for Combining {
         Err(Violation::UnexpectedControl { from, item, phase })
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
         let message = *message;
         if self.left_from(from) == 0 {
             return Err(Violation::Overrun { from, message });
@@ -200,7 +205,7 @@ impl Role for Combining {
         }
     }
 
-    fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+    fn next(&mut self, place: &PePosition, _now: Time) -> Option<Transmit> {
         if !self.begun && (place.is_root() || !self.scatters) {
             return None;
         }
@@ -237,7 +242,7 @@ impl Role for Combining {
         }
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         let waits_for_token = !self.scatters && !self.begun;
         if waits_for_token {
             return place.parent() == Some(from);
@@ -245,7 +250,7 @@ impl Role for Combining {
         self.left_from(from) > 0
     }
 
-    fn is_over(&self, place: &Place) -> bool {
+    fn is_over(&self, place: &PePosition) -> bool {
         let begun = self.begun || (self.scatters && !place.is_root());
         begun
             && self.tokens_owed.is_empty()

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::cover_plan::finish;
-use super::listed::legs_of;
+use super::static_schedule_role::hops_of;
 use super::steps::MessagePlan;
 use super::timetable::Timetable;
 use crate::network::cover::Cover;
@@ -28,7 +28,7 @@ pub fn scatter_in_turn(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let mut streams: Vec<(Reverse<u32>, PeId, usize)> = streams.collect();
     streams.sort_unstable();
     let mut busy = Busy::new();
-    let mut legs = vec![Vec::new(); cover.trees.len()];
+    let mut hops = vec![Vec::new(); cover.trees.len()];
     for (Reverse(depth), pe, at) in streams {
         let (tree, flits) = (&cover.trees[at], dealt[at][pe.index()]);
         let way = way(tree, pe);
@@ -42,9 +42,9 @@ pub fn scatter_in_turn(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
             first_step,
             arrival_step: first_step + flits - 1 + u64::from(depth) - 1,
         };
-        legs[at].extend(legs_of(tree, &plan));
+        hops[at].extend(hops_of(tree, &plan));
     }
-    finish(cover, dealt, legs)
+    finish(cover, dealt, hops)
 }
 
 /// Returns the arcs from P0 to a PE.
@@ -74,9 +74,9 @@ fn first_free(busy: &Busy, way: &[[PeId; 2]], flits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cover_plan::{Deal, deal, least_steps_of_scatter, scatter};
+    use super::super::cover_plan::{SplitPolicy, deal, least_steps_of_scatter, scatter};
     use super::*;
-    use crate::items::Leg;
+    use crate::items::ScheduledHop;
     use crate::network::cover::{cover, tree_for_each_port};
     use crate::network::{Network, NetworkSpec, bfs};
 
@@ -86,10 +86,10 @@ mod tests {
         let plan = scatter_in_turn(cover, dealt);
         let mut busy = std::collections::BTreeSet::new();
         let mut at = BTreeMap::new();
-        let flits = plan.legs.iter().flat_map(|leg: &Leg| {
-            (0..leg.flits).map(|flit| {
-                let number = (leg.message, leg.offset + flit);
-                (leg.first_step + flit, [leg.from, leg.to], number)
+        let flits = plan.hops.iter().flat_map(|hop: &ScheduledHop| {
+            (0..hop.flits).map(|flit| {
+                let number = (hop.message, hop.offset + flit);
+                (hop.first_step + flit, [hop.from, hop.to], number)
             })
         });
         let mut flits: Vec<_> = flits.collect();
@@ -128,8 +128,8 @@ mod tests {
         assert_eq!(replay(&cover, &alone), 3);
         let both = vec![vec![0, 0, 0, 0, 1], vec![0, 0, 0, 0, 1]];
         let plan = scatter_in_turn(&cover, &both);
-        let shared = plan.legs.iter().filter(|leg| leg.to == PeId(4));
-        let steps: Vec<u64> = shared.map(|leg| leg.first_step).collect();
+        let shared = plan.hops.iter().filter(|hop| hop.to == PeId(4));
+        let steps: Vec<u64> = shared.map(|hop| hop.first_step).collect();
         assert_eq!(steps, [3, 4]);
         assert_eq!(replay(&cover, &both), 4);
         // Six flits over one tree take at least six steps at its port of P0, and a step more to P3.
@@ -165,10 +165,12 @@ mod tests {
             assert_eq!([0, 1].map(|at| covers[at].trees.len()), trees, "{spec}");
             let least = |times: [u64; 3]| times.into_iter().min().unwrap();
             let apart = least(
-                Deal::ALL.map(|how| scatter(&covers[0], &deal(&covers[0], &flits, how)).time_steps),
+                SplitPolicy::ALL
+                    .map(|how| scatter(&covers[0], &deal(&covers[0], &flits, how)).time_steps),
             );
-            let in_turn =
-                least(Deal::ALL.map(|how| replay(&covers[1], &deal(&covers[1], &flits, how))));
+            let in_turn = least(
+                SplitPolicy::ALL.map(|how| replay(&covers[1], &deal(&covers[1], &flits, how))),
+            );
             let nearest = bfs(&network, root).unwrap().tree;
             let distances: Vec<u64> = nearest.pes().map(|pe| nearest.depth(pe).into()).collect();
             let ports = network.neighbours(root).len();

@@ -5,16 +5,16 @@
 //! farthest destination first over each port, so it never waits and no two trees meet. The flits of
 //! a split message are numbered by tree.
 
-use super::listed::legs_of;
 use super::scatter::plan_scatter_by_branch;
+use super::static_schedule_role::hops_of;
 use super::steps::{ControlPlan, MessagePlan};
 use super::timetable::Timetable;
-use crate::items::{Control, Leg, Packing};
+use crate::items::{Control, Packing, ScheduledHop};
 use crate::network::cover::Cover;
 use crate::schedule::certification::Certificate;
 use crate::{MessageId, PeId, Tree};
 
-pub use super::cover_deal::{Deal, deal};
+pub use super::cover_split::{SplitPolicy, deal};
 
 /// Returns a lower bound on the steps of a scatter from P0 with `ports` neighbours: all flits for
 /// PEs at a distance or beyond share these ports.
@@ -63,7 +63,7 @@ pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
         let plans = plan_scatter_by_branch(tree, flits);
         plans
             .into_iter()
-            .flat_map(move |plan| legs_of(tree, &plan).collect::<Vec<_>>())
+            .flat_map(move |plan| hops_of(tree, &plan).collect::<Vec<_>>())
     });
     finish(cover, dealt, plans.map(Iterator::collect).collect())
 }
@@ -74,14 +74,14 @@ pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
 pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let ready = 3 * levels(cover);
     let trees = cover.trees.iter().zip(dealt);
-    let legs = trees.map(|(tree, flits)| {
+    let hops = trees.map(|(tree, flits)| {
         let Streams { messages, .. } = streams(tree, flits, ready, 1);
         let all = messages
             .iter()
             .flat_map(|plan| up(tree, plan).collect::<Vec<_>>());
         all.collect()
     });
-    finish(cover, dealt, legs.collect())
+    finish(cover, dealt, hops.collect())
 }
 
 /// Returns the levels of the deepest tree.
@@ -209,12 +209,12 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> Streams {
 }
 
 /// Returns the crossings of a message on its way up without a stop.
-fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = Leg> {
+fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
     let way = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
     let plan = *plan;
     way.zip(plan.first_step..)
         .filter_map(move |(from, first_step)| {
-            Some(Leg {
+            Some(ScheduledHop {
                 message: plan.pe.into(),
                 offset: 0,
                 flits: plan.flits,
@@ -231,11 +231,11 @@ fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = Leg> {
 pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
     let count = cover.trees.len() as u64;
     let trees = (0..count).zip(&cover.trees);
-    let legs = trees.flat_map(|(at, tree)| {
+    let hops = trees.flat_map(|(at, tree)| {
         let turns = (0..).take_while(move |turn| at + turn * count < flits);
         turns.flat_map(move |turn| {
             let edges = tree.pes().filter_map(|to| Some((tree.parent(to)?, to)));
-            edges.map(move |(from, to)| Leg {
+            edges.map(move |(from, to)| ScheduledHop {
                 message: MessageId(0),
                 offset: at + turn * count,
                 flits: 1,
@@ -247,17 +247,17 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
             })
         })
     });
-    Timetable::of(legs.collect())
+    Timetable::of(hops.collect())
 }
 
 /// Combines the crossings of all trees; each part of a message follows those on earlier trees.
-pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], legs: Vec<Vec<Leg>>) -> Timetable {
+pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledHop>>) -> Timetable {
     let mut offsets = vec![0; cover.nodes.len()];
     let mut all = Vec::new();
-    for (legs, flits) in legs.into_iter().zip(dealt) {
-        all.extend(legs.into_iter().map(|leg| Leg {
-            offset: offsets[leg.message.index()],
-            ..leg
+    for (hops, flits) in hops.into_iter().zip(dealt) {
+        all.extend(hops.into_iter().map(|hop| ScheduledHop {
+            offset: offsets[hop.message.index()],
+            ..hop
         }));
         for (offset, flits) in offsets.iter_mut().zip(flits) {
             *offset += flits;

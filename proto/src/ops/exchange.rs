@@ -1,28 +1,28 @@
 //! Total exchange: each PE has a message for each other PE, and all PEs follow a static schedule.
 
 use super::blocks;
-use super::listed::Listed;
 use super::messages::EACH_TO_EACH;
-use super::operation::{AllPorts, Direction, Fits, Layout, Word};
+use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
 use super::present::Present;
-use super::spec::{Entry, by_id, everybody, no_peers};
+use super::spec::{AlgorithmSpec, by_id, everybody, no_peers};
+use super::static_schedule_role::StaticScheduleRole;
 use super::timetable::Timetable;
 use super::{exchange_hosts, exchange_plan};
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
 
 /// Rounds of pairs in a complete network.
-pub(super) const ROUNDS: Entry = Entry {
+pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     name: "exchange",
     algorithm: "rounds",
     sync: None,
     ways: &[("rounds", None)],
     code: 12,
-    fits: Fits::Complete,
+    fits: TreeRequirement::Complete,
     gives_orders: true,
-    begins_on: Word::Clock,
+    begins_on: StartSignal::Clock,
     has_control_ports: false,
     is_duplex: true,
     all_ports: AllPorts::Never,
@@ -31,23 +31,23 @@ pub(super) const ROUNDS: Entry = Entry {
     messages: EACH_TO_EACH,
     layout: Layout::Pieces,
     order: by_id,
-    legs: |tree, bytes, timing| {
-        legs(tree, bytes, timing, |_, flits| {
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
             exchange_hosts::rounds(flits)
         })
     },
     plan: None,
     bound: |tree, flits| exchange_hosts::least_steps(&rows(tree, flits)),
-    role: |place, brief| Box::new(Listed::new(place, brief)),
+    role: |place, brief| Box::new(StaticScheduleRole::new(place, brief)),
 };
 
 /// Total exchange by shifts.
-pub(super) const SHIFTS: Entry = Entry {
+pub(super) const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     algorithm: "shifts",
     ways: &[("shifts", None)],
     code: 13,
-    legs: |tree, bytes, timing| {
-        legs(tree, bytes, timing, |_, flits| {
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
             exchange_hosts::shifts(flits)
         })
     },
@@ -55,7 +55,7 @@ pub(super) const SHIFTS: Entry = Entry {
 };
 
 /// All messages at the same time: a baseline.
-pub(super) const AT_ONCE: Entry = Entry {
+pub(super) const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     algorithm: "at-once",
     ways: &[],
     code: 21,
@@ -65,17 +65,17 @@ pub(super) const AT_ONCE: Entry = Entry {
 };
 
 /// Over the edges of the tree.
-pub(super) const TREE: Entry = Entry {
+pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     algorithm: "tree",
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     ways: &[("tree", None)],
     code: 14,
     peers: no_peers,
-    legs: |tree, bytes, timing| match timing.all_ports {
-        true => legs(tree, bytes, timing, |tree, flits| {
+    hops: |tree, bytes, timing| match timing.all_ports {
+        true => hops(tree, bytes, timing, |tree, flits| {
             in_blocks(tree, flits, exchange_plan::all_ports)
         }),
-        false => legs(tree, bytes, timing, |tree, flits| {
+        false => hops(tree, bytes, timing, |tree, flits| {
             in_blocks(tree, flits, exchange_plan::one_port)
         }),
     },
@@ -101,17 +101,17 @@ fn in_blocks(
     let plan = planned(tree, &rows);
     let pes = flits.len();
     let of_message = |message: MessageId| flits[message.index() / pes][message.index() % pes];
-    let legs = blocks::in_flits(plan.legs, block, of_message);
-    Timetable::of(legs)
+    let hops = blocks::in_flits(plan.hops, block, of_message);
+    Timetable::of(hops)
 }
 
 /// Returns the crossings that a planner computes for the present PEs.
-fn legs(
+fn hops(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,
     planned: impl Fn(&Tree, &[Vec<u64>]) -> Timetable,
-) -> Vec<Leg> {
+) -> Vec<ScheduledHop> {
     let present = Present::of(tree);
     let flits = |from: &PeId| {
         let row = &bytes[from.index() * tree.len()..];
@@ -122,14 +122,14 @@ fn legs(
     let flits: Vec<Vec<u64>> = present.pes().iter().map(flits).collect();
     let pes = present.pes().len();
     let number = |message: u64, pes: u64| [message / pes, message % pes];
-    let mut legs = planned(present.tree(), &flits).legs;
-    for leg in &mut legs {
+    let mut hops = planned(present.tree(), &flits).hops;
+    for hop in &mut hops {
         if timing.setup_flits == 0 {
-            leg.packing = Packing::Flits;
+            hop.packing = Packing::Flits;
         }
-        let ends = number(leg.message.0, pes as u64).map(|pe| present.pes()[pe as usize]);
-        leg.message = exchange_plan::message(ends[0], ends[1], tree.len());
-        (leg.from, leg.to) = (present.who(leg.from), present.who(leg.to));
+        let ends = number(hop.message.0, pes as u64).map(|pe| present.pes()[pe as usize]);
+        hop.message = exchange_plan::message(ends[0], ends[1], tree.len());
+        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
     }
-    legs
+    hops
 }

@@ -6,7 +6,7 @@
 use super::exchange_plan::message;
 use super::timetable::Timetable;
 use crate::PeId;
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 
 /// Returns a lower bound on the steps of an exchange: the greatest sum of a row or a column.
 pub fn least_steps(flits: &[Vec<u64>]) -> u64 {
@@ -20,9 +20,16 @@ fn sums(flits: &[Vec<u64>]) -> [Vec<u64>; 2] {
     [rows.collect(), columns.collect()]
 }
 
-fn leg(from: usize, to: usize, pes: usize, offset: u64, flits: u64, first_step: u64) -> Leg {
+fn hop(
+    from: usize,
+    to: usize,
+    pes: usize,
+    offset: u64,
+    flits: u64,
+    first_step: u64,
+) -> ScheduledHop {
     let [from, to] = [from, to].map(|pe| PeId(pe as u32));
-    Leg {
+    ScheduledHop {
         message: message(from, to, pes),
         offset,
         flits,
@@ -38,15 +45,15 @@ fn leg(from: usize, to: usize, pes: usize, offset: u64, flits: u64, first_step: 
 /// as its longest message.
 pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
     let pes = flits.len();
-    let (mut legs, mut begun) = (Vec::new(), 0);
+    let (mut hops, mut begun) = (Vec::new(), 0);
     for shift in 1..pes {
         let pairs = (0..pes).map(|from| (from, (from + shift) % pes));
-        let round = pairs.map(|(from, to)| leg(from, to, pes, 0, flits[from][to], begun + 1));
-        let round: Vec<Leg> = round.filter(|leg| leg.flits > 0).collect();
-        begun += round.iter().map(|leg| leg.flits).max().unwrap_or(0);
-        legs.extend(round);
+        let round = pairs.map(|(from, to)| hop(from, to, pes, 0, flits[from][to], begun + 1));
+        let round: Vec<ScheduledHop> = round.filter(|hop| hop.flits > 0).collect();
+        begun += round.iter().map(|hop| hop.flits).max().unwrap_or(0);
+        hops.extend(round);
     }
-    Timetable::of(legs)
+    Timetable::of(hops)
 }
 
 /// Plans rounds, each a perfect matching of senders and receivers with flits left, as long as the
@@ -60,7 +67,7 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
     // For each pair: the flits that were sent, and the crossing of the last of them.
     let mut sent = vec![vec![0; pes]; pes];
     let mut last: Vec<Option<usize>> = vec![None; pes];
-    let mut legs: Vec<Leg> = Vec::new();
+    let mut hops: Vec<ScheduledHop> = Vec::new();
     let (mut step, end) = (0, least_steps(flits));
     while step < end {
         matching.complete(&left);
@@ -80,20 +87,21 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
             }
             sent[from][to] += real;
             // A pair of consecutive rounds continues its crossing.
-            let before = last[from].map(|place| &mut legs[place]);
-            let to_same =
-                |leg: &&mut Leg| leg.to.index() == to && leg.first_step + leg.flits == step + 1;
+            let before = last[from].map(|place| &mut hops[place]);
+            let to_same = |hop: &&mut ScheduledHop| {
+                hop.to.index() == to && hop.first_step + hop.flits == step + 1
+            };
             match before.filter(to_same) {
-                Some(leg) => leg.flits += real,
+                Some(hop) => hop.flits += real,
                 None => {
-                    last[from] = Some(legs.len());
-                    legs.push(leg(from, to, pes, offset, real, step + 1));
+                    last[from] = Some(hops.len());
+                    hops.push(hop(from, to, pes, offset, real, step + 1));
                 }
             }
         }
         step += round;
     }
-    Timetable::of(legs)
+    Timetable::of(hops)
 }
 
 /// Returns `flits` plus idle flits, so that each row and each column has the greatest sum.
@@ -209,10 +217,10 @@ mod tests {
             let plan = rounds(&flits);
             assert_eq!(plan.time_steps, least_steps(&flits), "{flits:?}");
             let mut gone = vec![vec![0; pes]; pes];
-            for leg in &plan.legs {
-                let gone = &mut gone[leg.from.index()][leg.to.index()];
-                assert_eq!(leg.offset, *gone, "{flits:?}");
-                *gone += leg.flits;
+            for hop in &plan.hops {
+                let gone = &mut gone[hop.from.index()][hop.to.index()];
+                assert_eq!(hop.offset, *gone, "{flits:?}");
+                *gone += hop.flits;
             }
             assert_eq!(gone, flits);
         }

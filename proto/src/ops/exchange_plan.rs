@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use super::arcs::Arcs;
 use super::ports::Ports;
-use super::timetable::{Legs, Timetable};
+use super::timetable::{HopList, Timetable};
 use crate::{MessageId, PeId, Tree};
 
 /// Returns the message from one of `pes` PEs to another.
@@ -105,7 +105,7 @@ struct Exchange {
     todo: Vec<u64>,
     /// For each PE, the flits that it has yet to send, and to receive.
     at_ports: [Vec<u64>; 2],
-    legs: Legs,
+    hops: HopList,
 }
 
 /// Plans an exchange in which a PE has a port for each neighbour. Time and memory grow with the
@@ -149,7 +149,7 @@ impl Exchange {
             changed: Vec::new(),
             at_ports: at_ports(&arcs, pes, &todo),
             todo,
-            legs: Legs::over(arcs.len()),
+            hops: HopList::over(arcs.len()),
             arcs,
         };
         for (from, row) in tree.ids().zip(flits) {
@@ -229,7 +229,7 @@ impl Exchange {
                 self.queue(to, flit);
             }
         }
-        Timetable::of(self.legs.into_legs())
+        Timetable::of(self.hops.into_hops())
     }
 
     /// Sends the next flit over an arc and returns it; `None` if none waits.
@@ -253,7 +253,7 @@ impl Exchange {
             port[pe.index()] -= 1;
         }
         let Reverse(message) = first.message;
-        self.legs.put(arc, ends, step, (message, first.offset.0));
+        self.hops.put(arc, ends, step, (message, first.offset.0));
         Some(Waiting { flits: 1, ..first })
     }
 }

@@ -7,7 +7,7 @@
 
 use thiserror::Error;
 
-use super::brief::Brief;
+use super::pe_schedule::PeSchedule;
 use crate::{PeId, Tree};
 
 /// The rank of a child that has no stream: behind all others.
@@ -125,7 +125,7 @@ fn check(
 /// Returns an error if no gather can take the messages in this order.
 pub fn set_order(
     tree: &Tree,
-    briefs: &mut [Brief],
+    briefs: &mut [PeSchedule],
     order: &[PeId],
 ) -> Result<(), GatherOrderError> {
     for (brief, ranks) in briefs.iter_mut().zip(child_ranks(tree, order)?) {

@@ -3,27 +3,27 @@
 use super::blocks;
 use super::gossip_on_network::MOST_PARTS;
 use super::gossip_plan::{self, Order};
-use super::listed::Listed;
 use super::messages::{EACH_TO_OTHERS, Messages};
-use super::operation::{AllPorts, Direction, Fits, Layout, Word};
+use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
 use super::present::Present;
-use super::spec::{Entry, everybody, no_peers};
+use super::spec::{AlgorithmSpec, everybody, no_peers};
+use super::static_schedule_role::StaticScheduleRole;
 use super::timetable::Timetable;
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
 
 /// Over the edges of the tree, by the better of two orders.
-pub(super) const FLOOD: Entry = Entry {
+pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     name: "gossip",
     algorithm: "flood",
     sync: None,
     ways: &[("flood", None)],
     code: 15,
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     gives_orders: true,
-    begins_on: Word::Clock,
+    begins_on: StartSignal::Clock,
     has_control_ports: false,
     is_duplex: true,
     all_ports: AllPorts::WithOwnLinks,
@@ -32,32 +32,32 @@ pub(super) const FLOOD: Entry = Entry {
     messages: EACH_TO_OTHERS,
     layout: Layout::Shards,
     order,
-    legs: |tree, bytes, timing| match timing.all_ports {
-        true => legs(tree, bytes, timing, gossip_plan::all_ports),
-        false => legs(tree, bytes, timing, flood),
+    hops: |tree, bytes, timing| match timing.all_ports {
+        true => hops(tree, bytes, timing, gossip_plan::all_ports),
+        false => hops(tree, bytes, timing, flood),
     },
     plan: None,
     bound: |tree, flits| gossip_plan::least_steps(tree, flits),
-    role: |place, brief| Box::new(Listed::new(place, brief)),
+    role: |place, brief| Box::new(StaticScheduleRole::new(place, brief)),
 };
 
 /// In a ring of all PEs.
-pub(super) const CIRCULATE: Entry = Entry {
+pub(super) const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     algorithm: "circulate",
-    fits: Fits::Complete,
+    fits: TreeRequirement::Complete,
     all_ports: AllPorts::Never,
     ways: &[("circulate", None)],
     code: 11,
     // Each PE has one sender.
     gives_orders: false,
     peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| circulate(flits)),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| circulate(flits)),
     bound: |_, flits| least_steps(flits),
     ..FLOOD
 };
 
 /// For an unspecified network, or with absent PEs: a ring of all PEs.
-pub(super) const ON_NETWORK: Entry = Entry {
+pub(super) const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     algorithm: "on-network",
     ways: &[],
     code: 20,
@@ -72,7 +72,7 @@ pub(super) const ON_NETWORK: Entry = Entry {
 };
 
 /// In the smallest possible number of rounds.
-pub(super) const DISSEMINATION: Entry = Entry {
+pub(super) const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     algorithm: "dissemination",
     ways: &[("dissemination", None)],
     code: 16,
@@ -82,18 +82,18 @@ pub(super) const DISSEMINATION: Entry = Entry {
             away.clone().chain(away.map(|away| pes - away)).collect()
         })
     },
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| disseminate(flits)),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| disseminate(flits)),
     gives_orders: true,
     ..CIRCULATE
 };
 
 /// From each PE directly to all others.
-pub(super) const DIRECT: Entry = Entry {
+pub(super) const DIRECT: AlgorithmSpec = AlgorithmSpec {
     algorithm: "direct",
     ways: &[("direct", None)],
     code: 17,
     peers: everybody,
-    legs: |tree, bytes, timing| legs(tree, bytes, timing, |_, flits| direct(flits)),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| direct(flits)),
     gives_orders: true,
     ..CIRCULATE
 };
@@ -107,12 +107,12 @@ fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
 
 /// Returns the crossings that a planner computes for the present PEs, which it numbers
 /// consecutively. A message goes to all of them, including PEs that have it already.
-pub(super) fn legs(
+pub(super) fn hops(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,
     planned: impl Fn(&Tree, &[u64]) -> Timetable,
-) -> Vec<Leg> {
+) -> Vec<ScheduledHop> {
     let present = Present::of(tree);
     let flits = present.pes().iter().map(|from| {
         let row = &bytes[from.index() * tree.len()..][..tree.len()];
@@ -120,15 +120,15 @@ pub(super) fn legs(
         flits_of(bytes, timing.flit_bytes())
     });
     let flits: Vec<u64> = flits.collect();
-    let mut legs = planned(present.tree(), &flits).legs;
-    for leg in &mut legs {
+    let mut hops = planned(present.tree(), &flits).hops;
+    for hop in &mut hops {
         if timing.setup_flits == 0 {
-            leg.packing = Packing::Flits;
+            hop.packing = Packing::Flits;
         }
-        leg.message = present.who(leg.message.pe()).into();
-        (leg.from, leg.to) = (present.who(leg.from), present.who(leg.to));
+        hop.message = present.who(hop.message.pe()).into();
+        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
     }
-    legs
+    hops
 }
 
 /// Returns the PEs whose positions among the present PEs are greater by `away`.
@@ -165,8 +165,8 @@ fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
         false => hungry,
     };
     let of_message = |message: MessageId| flits[message.index()];
-    let legs = blocks::in_flits(better.legs, block, of_message);
-    Timetable::of(legs)
+    let hops = blocks::in_flits(better.hops, block, of_message);
+    Timetable::of(hops)
 }
 
 /// The messages of the PEs `of`, in this order, from one PE to another in one round.
@@ -178,13 +178,13 @@ struct Packet {
 
 /// Plans rounds in which each PE sends one packet and receives one.
 fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timetable {
-    let (mut legs, mut begun) = (Vec::new(), 0);
+    let (mut hops, mut begun) = (Vec::new(), 0);
     for packets in rounds {
         let mut longest = 0;
         for Packet { from, to, of } in packets {
             let mut sent = 0;
             for of in of.into_iter().filter(|of| flits[*of] > 0) {
-                legs.push(Leg {
+                hops.push(ScheduledHop {
                     message: MessageId(of as u64),
                     offset: 0,
                     flits: flits[of],
@@ -203,7 +203,7 @@ fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timeta
         }
         begun += longest;
     }
-    Timetable::of(legs)
+    Timetable::of(hops)
 }
 
 /// In step s, P_p sends the message of P_(p - s + 1) to P_(p + 1).

@@ -16,8 +16,8 @@ use std::sync::Mutex;
 
 use super::in_order::{Crossing, in_order};
 use super::timetable::Timetable;
-use crate::gossip::{Algorithm, Arena, Gossip, Unfit, share};
-use crate::items::Leg;
+use crate::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Unfit, share};
+use crate::items::ScheduledHop;
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId, Tree};
@@ -25,8 +25,8 @@ use crate::{MessageId, PeId, Tree};
 /// A network and an algorithm that suits it.
 #[derive(Clone, Copy, Debug)]
 pub struct OnNetwork {
-    arena: &'static Arena,
-    algorithm: &'static Algorithm,
+    arena: &'static GossipNetwork,
+    algorithm: &'static GossipAlgorithm,
     /// Name of the algorithm in input and output.
     name: &'static str,
 }
@@ -41,7 +41,7 @@ impl OnNetwork {
     /// # Errors
     ///
     /// Returns the reasons if the algorithm does not suit the network.
-    pub fn new(arena: Arena, algorithm: Algorithm) -> Result<OnNetwork, Vec<Unfit>> {
+    pub fn new(arena: GossipNetwork, algorithm: GossipAlgorithm) -> Result<OnNetwork, Vec<Unfit>> {
         static KEPT: Mutex<Vec<OnNetwork>> = Mutex::new(Vec::new());
         algorithm.on(&arena)?;
         let mut kept = KEPT.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -76,7 +76,10 @@ impl OnNetwork {
             let pes = (0..self.arena.pes()).map(|other| PeId(other as u32));
             return pes.filter(|other| *other != pe).collect();
         };
-        let goes_around = matches!(self.algorithm, Algorithm::Approach1 | Algorithm::Halves);
+        let goes_around = matches!(
+            self.algorithm,
+            GossipAlgorithm::Approach1 | GossipAlgorithm::Halves
+        );
         let sides = grid.sides.iter().zip(grid.coordinates(pe.index()));
         let on_lines = sides.enumerate().flat_map(|(axis, (&side, own))| {
             let is_partner = move |other: &usize| match own.abs_diff(*other) {
@@ -94,7 +97,7 @@ impl OnNetwork {
     /// Returns the number of parts of a block.
     pub(super) fn parts(self) -> usize {
         match self.algorithm {
-            Algorithm::Halves => 2,
+            GossipAlgorithm::Halves => 2,
             _ => self.arena.classes(),
         }
     }
@@ -108,14 +111,14 @@ impl OnNetwork {
     }
 
     /// Returns the crossings between the PEs of a tree without absent PEs.
-    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+    pub(super) fn hops(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
         let lengths = bytes.chunks(tree.len());
         let flits = lengths.map(|row| {
             let bytes = row.iter().copied().max().unwrap_or(0);
             flits_of(bytes, timing.flit_bytes())
         });
         let flits: Vec<u64> = flits.collect();
-        self.planned(&flits, timing).legs
+        self.planned(&flits, timing).hops
     }
 
     fn planned(self, flits: &[u64], timing: &Timing) -> Timetable {

@@ -4,7 +4,7 @@
 
 use super::arcs::Arcs;
 use super::ports::Ports;
-use super::timetable::{Legs, Timetable};
+use super::timetable::{HopList, Timetable};
 use crate::{PeId, Tree};
 
 /// The order of arcs in a step. Neither order is better on every tree.
@@ -65,7 +65,7 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
     let mut flood = Flood::of(tree, flits);
     let precedence = Precedence::of(tree, &flood.arcs, order);
     let mut ports = Ports::of(tree, &flood.arcs);
-    let mut legs = Legs::over(flood.arcs.len());
+    let mut hops = HopList::over(flood.arcs.len());
     let mut left: u64 = flood.todo_at.iter().sum();
     let mut step = 0;
     while left > 0 {
@@ -87,13 +87,13 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
         for (arc, held, flit) in &crossing {
             flood.send(*arc, held);
             let flit = (held.source.into(), *flit);
-            legs.put(*arc, flood.arcs.ends(*arc), step, flit);
+            hops.put(*arc, flood.arcs.ends(*arc), step, flit);
         }
         for (arc, held, flit) in &crossing {
             flood.take(*arc, held, *flit);
         }
     }
-    Timetable::of(legs.into_legs())
+    Timetable::of(hops.into_hops())
 }
 
 /// The order of arcs, least first, then by number.

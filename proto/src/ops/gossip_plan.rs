@@ -11,7 +11,7 @@
 use super::arcs::Arcs;
 use super::scatter::plan_scatter_by_branch;
 use super::timetable::Timetable;
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::{PeId, Tree};
 
 pub use super::gossip_one_port::{Order, one_port};
@@ -85,10 +85,10 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         }
         begins[arc] = queue;
     }
-    let legs = (0..arcs.len()).flat_map(|arc| {
+    let hops = (0..arcs.len()).flat_map(|arc| {
         let begins = begins[arc].iter();
         let [from, to] = arcs.ends(arc);
-        begins.map(move |begin| Leg {
+        begins.map(move |begin| ScheduledHop {
             message: begin.source.into(),
             offset: 0,
             flits: flits[begin.source.index()],
@@ -99,7 +99,7 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
             packing: Packing::Flits,
         })
     });
-    Timetable::of(legs.collect())
+    Timetable::of(hops.collect())
 }
 
 /// Plans one flit from each PE around the tree: the walk along all edges, children in order, is a
@@ -126,11 +126,11 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
     let ways: Vec<(usize, usize)> = ways
         .map(|(place, end)| (*place, (end + steps - place) % steps))
         .collect();
-    let mut legs = Vec::new();
+    let mut hops = Vec::new();
     for hop in 0..steps {
         for (place, _) in ways.iter().filter(|(_, hops)| hop < *hops) {
             let [source, from, to] = [0, hop, hop + 1].map(|hop| walk[(place + hop) % steps]);
-            legs.push(Leg {
+            hops.push(ScheduledHop {
                 message: source.into(),
                 offset: 0,
                 flits: 1,
@@ -142,7 +142,7 @@ pub fn ring_emulation(tree: &Tree) -> Timetable {
             });
         }
     }
-    Timetable::of(legs)
+    Timetable::of(hops)
 }
 
 /// Returns the PEs on a walk along every edge there and back, without its return to the root.

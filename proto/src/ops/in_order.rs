@@ -1,5 +1,5 @@
 //! Steps for planned crossings if each PE receives the parts of a message in order, as a static
-//! schedule requires ([`super::listed`]), with one port in each direction or with two for each
+//! schedule requires ([`super::static_schedule_role`]), with one port in each direction or with two for each
 //! neighbour.
 //!
 //! The plan determines the sender of each part to each PE, the packets, and their order at each port;
@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use super::timetable::Timetable;
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::schedule::pace::Timing;
 use crate::{MessageId, PeId};
 
@@ -71,8 +71,8 @@ pub(super) fn in_order(
     has_planned_ports: bool,
 ) -> Timetable {
     let keeping = |keeps| {
-        let legs = Run::new(pes, flits, planned, timing, keeps).legs();
-        legs.map(Timetable::of)
+        let hops = Run::new(pes, flits, planned, timing, keeps).hops();
+        hops.map(Timetable::of)
     };
     let ordered = keeping(Keeps::Order);
     let free = match &ordered {
@@ -318,9 +318,9 @@ impl Run {
     }
 
     /// Schedules and returns all crossings, or `None` in a deadlock.
-    fn legs(mut self) -> Option<Vec<Leg>> {
+    fn hops(mut self) -> Option<Vec<ScheduledHop>> {
         (0..self.packets.len()).for_each(|packet| self.offer(packet));
-        let mut legs: Vec<Leg> = Vec::new();
+        let mut hops: Vec<ScheduledHop> = Vec::new();
         while let Some(Reverse((thought, packet))) = self.possible.pop() {
             if self.packets[packet].is_scheduled {
                 continue;
@@ -332,14 +332,14 @@ impl Run {
                 self.possible.push(Reverse((step, packet)));
                 continue;
             }
-            self.schedule(packet, step, &mut legs);
+            self.schedule(packet, step, &mut hops);
         }
         let mut packets = self.packets.iter();
-        packets.all(|packet| packet.is_scheduled).then_some(legs)
+        packets.all(|packet| packet.is_scheduled).then_some(hops)
     }
 
     /// Schedules a packet that begins in this step.
-    fn schedule(&mut self, packet: usize, step: u64, legs: &mut Vec<Leg>) {
+    fn schedule(&mut self, packet: usize, step: u64, hops: &mut Vec<ScheduledHop>) {
         let Packet { from, to, .. } = self.packets[packet];
         let parts = self.packets[packet].parts.clone();
         let flits: u64 = parts.iter().map(|part| self.parts[*part].flits).sum();
@@ -362,11 +362,11 @@ impl Run {
                 _ => Packing::Joins,
             };
             // Parts that follow each other in a packet are one crossing.
-            match legs.last_mut().filter(|_| packing == Packing::Joins) {
-                Some(leg) if leg.message == message && leg.offset + leg.flits == offset => {
-                    leg.flits += flits;
+            match hops.last_mut().filter(|_| packing == Packing::Joins) {
+                Some(hop) if hop.message == message && hop.offset + hop.flits == offset => {
+                    hop.flits += flits;
                 }
-                _ => legs.push(Leg {
+                _ => hops.push(ScheduledHop {
                     message,
                     offset,
                     flits,

@@ -5,25 +5,25 @@ use std::collections::VecDeque;
 
 use smallvec::smallvec;
 
-use super::brief::Brief;
 use super::messages::TO_ROOT;
-use super::operation::{AllPorts, Direction, Fits, Layout, Word};
-use super::role::{Place, Role};
-use super::spec::{Entry, by_id, no_legs, no_peers};
+use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::{PeId, Time};
 
 /// One PE after the other.
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     name: "gather",
     algorithm: "linear",
     sync: None,
     ways: &[],
     code: 6,
-    fits: Fits::Stars,
+    fits: TreeRequirement::Stars,
     gives_orders: false,
-    begins_on: Word::Order,
+    begins_on: StartSignal::Order,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::Never,
@@ -32,7 +32,7 @@ pub(super) const ENTRY: Entry = Entry {
     messages: TO_ROOT,
     layout: Layout::BySource,
     order: by_id,
-    legs: no_legs,
+    hops: no_hops,
     plan: None,
     bound: gather_steps,
     role: |place, brief| Box::new(Linear::new(place, brief)),
@@ -50,7 +50,7 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    pub(super) fn new(place: &Place, brief: Brief) -> Linear {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Linear {
         Linear {
             window: brief.operation.window().unwrap_or(1).max(1) as usize,
             own: brief.sends.first().copied(),
@@ -72,7 +72,7 @@ impl Role for Linear {
 
     fn control(
         &mut self,
-        place: &Place,
+        place: &PePosition,
         _now: Time,
         from: PeId,
         item: Control,
@@ -89,7 +89,12 @@ impl Role for Linear {
         }
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
         let message = *message;
         match place.is_root() && message.source == from && message.is_for(place.id) {
             true => Ok(Route::deliver()),
@@ -101,7 +106,7 @@ impl Role for Linear {
         self.to_answer.pop_front();
     }
 
-    fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+    fn next(&mut self, place: &PePosition, _now: Time) -> Option<Transmit> {
         if !self.begun {
             return None;
         }
@@ -127,14 +132,14 @@ impl Role for Linear {
         }
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         match place.is_root() {
             true => self.to_answer.front() == Some(&from),
             false => place.parent() == Some(from) && self.own.is_some(),
         }
     }
 
-    fn is_over(&self, place: &Place) -> bool {
+    fn is_over(&self, place: &PePosition) -> bool {
         (self.begun || !place.is_root())
             && self.own.is_none()
             && self.to_order.is_empty()

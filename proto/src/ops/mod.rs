@@ -5,11 +5,11 @@
 //! name, its messages, its bound in the paper's model, its state machine. A new algorithm needs a
 //! file with an entry and a role, and a line in the table.
 //!
-//! A driver reports events to the state machine ([`Pe`]) with the time (`handle_*`) and polls it
+//! A driver reports events to the state machine ([`PeMachine`]) with the time (`handle_*`) and polls it
 //! for actions (`poll_*`). The machine has one send port and one receive port. The driver moves one
-//! item at a time through the send port: the result of [`Pe::poll_transmit`], or the relay that
-//! [`Pe::handle_head`] decided, until [`Pe::handle_sent`]. It receives flits only from neighbours
-//! that [`Pe::listens_to`] admits.
+//! item at a time through the send port: the result of [`PeMachine::poll_transmit`], or the relay that
+//! [`PeMachine::handle_head`] decided, until [`PeMachine::handle_sent`]. It receives flits only
+//! from neighbours that [`PeMachine::listens_to`] admits.
 //!
 //! The machine orders and routes messages; it never handles payload bytes. A tick
 //! ([`Pace`](crate::schedule::pace::Pace)) is a step in the simulator and a nanosecond on real
@@ -17,17 +17,15 @@
 
 mod arcs;
 pub mod blocks;
-mod brief;
 mod broadcast;
 mod broadcast_hypercube;
 pub mod broadcast_plan;
-mod calls;
 mod certification;
 mod certification_plan;
 mod combining;
-mod cover_deal;
 pub mod cover_in_turn;
 pub mod cover_plan;
+mod cover_split;
 mod deliveries;
 mod exchange;
 pub mod exchange_hosts;
@@ -38,32 +36,36 @@ mod gossip_on_network;
 mod gossip_one_port;
 pub mod gossip_plan;
 mod in_order;
-mod intake;
 mod linear;
-mod listed;
 mod messages;
 mod operation;
 mod orders;
 pub mod parts;
-mod pe;
+mod pe_machine;
+mod pe_schedule;
 pub mod plan;
 mod ports;
 mod present;
+mod pull_requests;
 mod receipts;
+mod receive_queue;
 mod role;
 mod scatter;
 mod shoulder_tap;
 mod spec;
+mod static_schedule_role;
 mod steps;
 mod table;
 pub mod timetable;
 mod upper_bound;
 
-pub use brief::{Brief, GATHERED_BYTES, LOOKS};
 pub use broadcast::MOST_BLOCKS;
 pub use gossip_on_network::OnNetwork;
-pub use operation::{Broadcast, Direction, Exchange, Fits, Gossip, Layout, Operation, Word};
-pub use pe::Pe;
+pub use operation::{
+    Broadcast, Direction, Exchange, Gossip, Layout, Operation, StartSignal, TreeRequirement,
+};
+pub use pe_machine::PeMachine;
+pub use pe_schedule::{COALESCE_LIMIT_BYTES, PeSchedule, SPIN_ATTEMPTS};
 
 pub use upper_bound::UpperBound;
 

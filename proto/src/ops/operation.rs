@@ -77,7 +77,7 @@ pub enum Exchange {
 
 /// The trees on which an algorithm works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fits {
+pub enum TreeRequirement {
     /// All trees.
     Trees,
     /// Paths: no PE has two children.
@@ -104,7 +104,7 @@ pub(super) enum AllPorts {
 
 /// The event that permits a source to start sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum StartSignal {
     /// The trigger of the round; the root is the source.
     Trigger,
     /// The token, as in common implementations.
@@ -152,14 +152,14 @@ impl Layout {
     }
 }
 
-impl Fits {
+impl TreeRequirement {
     /// Returns whether a tree is of this kind.
     pub fn holds(self, tree: &Tree) -> bool {
         match self {
-            Fits::Trees | Fits::Complete => true,
-            Fits::Paths => tree.is_path(),
-            Fits::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
-            Fits::Cubes => tree.len().is_power_of_two() && tree.count() == tree.len(),
+            TreeRequirement::Trees | TreeRequirement::Complete => true,
+            TreeRequirement::Paths => tree.is_path(),
+            TreeRequirement::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
+            TreeRequirement::Cubes => tree.len().is_power_of_two() && tree.count() == tree.len(),
         }
     }
 }

@@ -8,21 +8,21 @@
 
 /// An iterator over the flits of a message that yields the tree of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turns {
+pub struct FlitInterleaver {
     /// For each tree, the number of its flits and how many of them have been assigned.
     flits: Vec<[u64; 2]>,
 }
 
-impl Turns {
+impl FlitInterleaver {
     /// Creates the sequence for a message with these numbers of flits on the trees.
-    pub fn new(flits: &[u64]) -> Turns {
-        Turns {
+    pub fn new(flits: &[u64]) -> FlitInterleaver {
+        FlitInterleaver {
             flits: flits.iter().map(|flits| [*flits, 0]).collect(),
         }
     }
 }
 
-impl Iterator for Turns {
+impl Iterator for FlitInterleaver {
     type Item = usize;
 
     /// Returns the tree with the smallest fraction of its flits sent, where half of its next flit
@@ -40,7 +40,7 @@ impl Iterator for Turns {
     }
 }
 
-/// Returns the tree to which [`Turns`] gives the last flit: the last of those with the most flits.
+/// Returns the tree to which [`FlitInterleaver`] gives the last flit: the last of those with the most flits.
 fn last_of(flits: &[u64]) -> Option<usize> {
     let trees = (0..flits.len()).filter(|at| flits[*at] > 0);
     trees.max_by_key(|at| flits[*at])
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn turns_are_even() {
-        let turns = |flits: &[u64]| Turns::new(flits).collect::<Vec<_>>();
+        let turns = |flits: &[u64]| FlitInterleaver::new(flits).collect::<Vec<_>>();
         assert_eq!(turns(&[3, 3]), [0, 1, 0, 1, 0, 1]);
         assert_eq!(turns(&[1, 3]), [1, 0, 1, 1]);
         assert_eq!(turns(&[0, 2, 0]), [1, 1]);
@@ -95,7 +95,7 @@ mod tests {
             short in 0u64..7,
         ) {
             let total: u64 = flits.iter().sum();
-            let turns: Vec<usize> = Turns::new(&flits).collect();
+            let turns: Vec<usize> = FlitInterleaver::new(&flits).collect();
             prop_assert_eq!(turns.len() as u64, total);
             for (at, flits) in flits.iter().enumerate() {
                 prop_assert_eq!(turns.iter().filter(|turn| **turn == at).count() as u64, *flits);

@@ -15,8 +15,8 @@ use crate::schedule::pace::Timing;
 use crate::{PeId, Tree};
 
 pub use super::certification_plan::{StreamPlan, streams};
-pub use super::listed::legs_of;
 pub use super::scatter::{plan_scatter, plan_scatter_by_branch};
+pub use super::static_schedule_role::hops_of;
 pub use super::steps::{ControlPlan, MessagePlan, Plan};
 
 /// Plans an operation; a scatter farthest destination first.

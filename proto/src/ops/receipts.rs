@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::brief::Brief;
 use super::operation::Direction;
-use super::role::Place;
+use super::pe_schedule::PeSchedule;
+use super::role::PePosition;
 use crate::PeId;
 
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub(super) struct Receipts {
 }
 
 impl Receipts {
-    pub(super) fn new(place: &Place, brief: &Brief) -> Receipts {
-        let to_deliver = brief.takes.len() as u64;
+    pub(super) fn new(place: &PePosition, brief: &PeSchedule) -> Receipts {
+        let to_deliver = brief.receives.len() as u64;
         let children = place.children_with_messages(brief);
         let parent = place.parent().filter(|_| brief.subtree_messages > 0);
         match brief.operation.direction() {

@@ -3,12 +3,12 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::brief::Brief;
+use super::pe_schedule::PeSchedule;
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::{PeId, Time, Tree};
 
-/// The part of a PE's state that depends on the algorithm. [`Pe`](super::Pe) performs the checks
-/// that all algorithms share before it calls the role.
+/// The part of a PE's state that depends on the algorithm. [`PeMachine`](super::PeMachine) performs
+/// the checks that all algorithms share before it calls the role.
 pub(super) trait Role: Debug + Send + Sync {
     /// Handles the trigger of the round: it begins at this PE at a time that is now, or later if all
     /// PEs are triggered.
@@ -20,7 +20,7 @@ pub(super) trait Role: Debug + Send + Sync {
     /// Handles a control item other than a receipt. By default every item is a violation.
     fn control(
         &mut self,
-        _place: &Place,
+        _place: &PePosition,
         _now: Time,
         from: PeId,
         item: Control,
@@ -30,7 +30,12 @@ pub(super) trait Role: Debug + Send + Sync {
     }
 
     /// Decides the route of a message whose head has arrived.
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation>;
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation>;
 
     /// Returns the message of which this neighbour sends the next part now, and the end of the part
     /// in bytes from the message's start.
@@ -48,7 +53,7 @@ pub(super) trait Role: Debug + Send + Sync {
     fn received(&mut self, from: PeId, message: &Message);
 
     /// Returns what the free send port sends next.
-    fn next(&mut self, place: &Place, now: Time) -> Option<Transmit>;
+    fn next(&mut self, place: &PePosition, now: Time) -> Option<Transmit>;
 
     /// Reports that the send port has finished what [`Role::next`] returned.
     fn sent(&mut self, _transmit: &Transmit) {}
@@ -59,10 +64,10 @@ pub(super) trait Role: Debug + Send + Sync {
     }
 
     /// Returns whether a control item or a head from this neighbour is accepted now.
-    fn listens_to(&self, place: &Place, from: PeId) -> bool;
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool;
 
     /// Returns whether only receipts are left.
-    fn is_over(&self, place: &Place) -> bool;
+    fn is_over(&self, place: &PePosition) -> bool;
 
     /// Reports that `bytes` bytes from a neighbour have arrived, if PEs send and receive at the
     /// same time.
@@ -98,12 +103,12 @@ pub(super) trait Role: Debug + Send + Sync {
 
 /// A PE's position in its tree.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct PePosition {
     pub(super) tree: Arc<Tree>,
     pub(super) id: PeId,
 }
 
-impl Place {
+impl PePosition {
     pub(super) fn parent(&self) -> Option<PeId> {
         self.tree.parent(self.id)
     }
@@ -124,7 +129,7 @@ impl Place {
     /// Returns the children whose subtrees have messages.
     pub(super) fn children_with_messages<'a>(
         &'a self,
-        brief: &'a Brief,
+        brief: &'a PeSchedule,
     ) -> impl Iterator<Item = PeId> + 'a {
         let held = brief.child_messages.iter();
         self.children()

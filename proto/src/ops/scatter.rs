@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use super::brief::Brief;
 use super::messages::FROM_ROOT;
-use super::operation::{AllPorts, Direction, Fits, Layout, Operation, Word};
-use super::role::{Place, Role};
-use super::spec::{Entry, no_legs, no_peers};
+use super::operation::{AllPorts, Direction, Layout, Operation, StartSignal, TreeRequirement};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::spec::{AlgorithmSpec, no_hops, no_peers};
 use super::steps::{MessagePlan, Plan, finish};
 use crate::items::{Message, Packing, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
@@ -18,15 +18,15 @@ use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
 
 /// Farthest destination first.
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     name: "scatter",
     algorithm: "fdf",
     sync: None,
     ways: &[("fdf", None)],
     code: 1,
-    fits: Fits::Trees,
+    fits: TreeRequirement::Trees,
     gives_orders: false,
-    begins_on: Word::Trigger,
+    begins_on: StartSignal::Trigger,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::WithOwnLinks,
@@ -35,7 +35,7 @@ pub(super) const ENTRY: Entry = Entry {
     messages: FROM_ROOT,
     layout: Layout::ByDestination,
     order,
-    legs: no_legs,
+    hops: no_hops,
     plan: Some(plan_farthest_first),
     bound: rules::optimal_steps,
     role: |place, brief| Box::new(Scatter::new(place, brief)),
@@ -132,7 +132,7 @@ struct SendPort {
 }
 
 impl Scatter {
-    pub(super) fn new(place: &Place, brief: Brief) -> Scatter {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Scatter {
         let below: u64 = brief.child_messages.iter().sum();
         let is_root = place.is_root();
         let mut ports: BTreeMap<Option<PeId>, SendPort> = BTreeMap::new();
@@ -159,7 +159,12 @@ impl Role for Scatter {
         "in a scatter"
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
         let message = *message;
         if message.source != place.tree.root() || Some(from) != place.parent() {
             return Err(Violation::NoRoute { from, message });
@@ -180,7 +185,7 @@ impl Role for Scatter {
         self.to_receive -= 1;
     }
 
-    fn next(&mut self, place: &Place, _now: Time) -> Option<Transmit> {
+    fn next(&mut self, place: &PePosition, _now: Time) -> Option<Transmit> {
         if !self.triggered {
             return None;
         }
@@ -218,11 +223,11 @@ impl Role for Scatter {
         }
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         place.parent() == Some(from) && self.to_receive > 0
     }
 
-    fn is_over(&self, place: &Place) -> bool {
+    fn is_over(&self, place: &PePosition) -> bool {
         let is_sent = self.ports.iter().all(|port| port.messages.is_empty());
         (self.triggered || !place.is_root()) && is_sent && self.to_receive == 0
     }

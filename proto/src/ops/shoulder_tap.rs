@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use super::brief::Brief;
 use super::messages::TO_ROOT;
-use super::operation::{AllPorts, Direction, Fits, Layout, Operation, Word};
-use super::role::{Place, Role};
-use super::spec::{Entry, by_id, no_legs, no_peers};
+use super::operation::{AllPorts, Direction, Layout, Operation, StartSignal, TreeRequirement};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
@@ -18,7 +18,7 @@ use crate::schedule::shoulder_tap as rules;
 use crate::{PeId, Time, Tree};
 
 /// Gather by Shoulder-Tap.
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     name: "gather",
     algorithm: "shoulder-tap",
     sync: None,
@@ -28,9 +28,9 @@ pub(super) const ENTRY: Entry = Entry {
         ("shoulder-tap-eager", Some(Pacing::Eager)),
     ],
     code: 2,
-    fits: Fits::Paths,
+    fits: TreeRequirement::Paths,
     gives_orders: true,
-    begins_on: Word::Order,
+    begins_on: StartSignal::Order,
     has_control_ports: false,
     is_duplex: false,
     all_ports: AllPorts::Never,
@@ -39,7 +39,7 @@ pub(super) const ENTRY: Entry = Entry {
     messages: TO_ROOT,
     layout: Layout::BySource,
     order: by_id,
-    legs: no_legs,
+    hops: no_hops,
     plan: Some(plan),
     bound: gather_steps,
     role: |place, brief| Box::new(ShoulderTap::new(place, brief)),
@@ -95,7 +95,7 @@ pub(super) struct ShoulderTap {
 }
 
 impl ShoulderTap {
-    pub(super) fn new(place: &Place, brief: Brief) -> ShoulderTap {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> ShoulderTap {
         let child = place.children().first().copied();
         let own = brief.sends.first().copied();
         let own_bytes = own.map_or(0, |own| own.bytes);
@@ -147,7 +147,7 @@ impl Role for ShoulderTap {
 
     fn control(
         &mut self,
-        place: &Place,
+        place: &PePosition,
         now: Time,
         from: PeId,
         item: Control,
@@ -166,7 +166,12 @@ impl Role for ShoulderTap {
         }
     }
 
-    fn route(&mut self, place: &Place, from: PeId, message: &Message) -> Result<Route, Violation> {
+    fn route(
+        &mut self,
+        place: &PePosition,
+        from: PeId,
+        message: &Message,
+    ) -> Result<Route, Violation> {
         let message = *message;
         let comes_from_below = Some(from) == self.child
             && place.tree.child_toward(place.id, message.source) == self.child;
@@ -204,7 +209,7 @@ impl Role for ShoulderTap {
         Some(call)
     }
 
-    fn next(&mut self, place: &Place, now: Time) -> Option<Transmit> {
+    fn next(&mut self, place: &PePosition, now: Time) -> Option<Transmit> {
         self.called?;
         if let Some((to, item)) = self.call() {
             return Some(Transmit::Control { to, item });
@@ -229,7 +234,7 @@ impl Role for ShoulderTap {
         self.own_due().filter(|_| self.call().is_none())
     }
 
-    fn listens_to(&self, place: &Place, from: PeId) -> bool {
+    fn listens_to(&self, place: &PePosition, from: PeId) -> bool {
         if place.parent() == Some(from) {
             self.called.is_none()
         } else {
@@ -238,7 +243,7 @@ impl Role for ShoulderTap {
         }
     }
 
-    fn is_over(&self, _place: &Place) -> bool {
+    fn is_over(&self, _place: &PePosition) -> bool {
         self.called.is_some() && !self.owes_call && self.own.is_none() && self.to_receive == 0
     }
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::brief::Brief;
 use super::messages::Messages;
-use super::operation::{AllPorts, Direction, Fits, Layout, Operation, Word};
-use super::role::{Place, Role};
+use super::operation::{AllPorts, Direction, Layout, Operation, StartSignal, TreeRequirement};
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
 use super::steps::Plan;
-use crate::items::Leg;
+use crate::items::ScheduledHop;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
 
@@ -15,7 +15,7 @@ use crate::{MessageId, PeId, Tree};
 type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
 
 /// The properties of an algorithm; methods of [`Operation`] return most of them.
-pub(super) struct Entry {
+pub(super) struct AlgorithmSpec {
     pub name: &'static str,
     pub algorithm: &'static str,
     pub sync: Option<&'static str>,
@@ -23,9 +23,9 @@ pub(super) struct Entry {
     /// Empty if users cannot choose the algorithm, or only on a baseline's tree.
     pub ways: &'static [(&'static str, Option<Pacing>)],
     pub code: i32,
-    pub fits: Fits,
+    pub fits: TreeRequirement,
     pub gives_orders: bool,
-    pub begins_on: Word,
+    pub begins_on: StartSignal,
     pub has_control_ports: bool,
     pub is_duplex: bool,
     /// Whether PEs use the links to all neighbours at the same time.
@@ -40,13 +40,13 @@ pub(super) struct Entry {
     pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
     /// All crossings of the static schedule by first step; empty without one. Lengths are by
     /// delivery.
-    pub legs: fn(&Tree, &[u64], &Timing) -> Vec<Leg>,
+    pub hops: fn(&Tree, &[u64], &Timing) -> Vec<ScheduledHop>,
     /// Computes the lock-step schedule without simulation, if that is possible.
     pub plan: Option<Planner>,
     /// Lower bound on the steps of any algorithm for the operation. Lengths are in flits.
     pub bound: fn(&Tree, &[u64]) -> u64,
     /// Creates the state machine of a PE.
-    pub role: fn(&Place, Brief) -> Box<dyn Role>,
+    pub role: fn(&PePosition, PeSchedule) -> Box<dyn Role>,
 }
 
 /// Returns the nonnull messages by id, for algorithms in which each source has one message.
@@ -68,6 +68,6 @@ pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
 }
 
 /// Returns no static schedule.
-pub(super) fn no_legs(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<Leg> {
+pub(super) fn no_hops(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<ScheduledHop> {
     Vec::new()
 }

@@ -2,14 +2,15 @@
 //! uses.
 
 use super::operation::{
-    AllPorts, Broadcast, Direction, Exchange, Fits, Gossip, Layout, Operation, Word,
+    AllPorts, Broadcast, Direction, Exchange, Gossip, Layout, Operation, StartSignal,
+    TreeRequirement,
 };
-use super::spec::Entry;
+use super::spec::AlgorithmSpec;
 use super::{
-    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, linear, listed,
-    scatter, shoulder_tap,
+    broadcast, broadcast_hypercube, certification, combining, exchange, gossip, linear, scatter,
+    shoulder_tap, static_schedule_role,
 };
-use crate::items::Leg;
+use crate::items::ScheduledHop;
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::{PeId, Tree};
@@ -42,7 +43,7 @@ impl Operation {
         Operation::Exchange(Exchange::AtOnce),
     ];
 
-    pub(super) fn entry(self) -> &'static Entry {
+    pub(super) fn entry(self) -> &'static AlgorithmSpec {
         match self {
             Operation::Scatter => &scatter::ENTRY,
             Operation::ShoulderTap => &shoulder_tap::ENTRY,
@@ -53,7 +54,7 @@ impl Operation {
             Operation::LinearGather { .. } => &linear::ENTRY,
             Operation::CombiningGather => &combining::GATHER,
             Operation::CombiningScatter => &combining::SCATTER,
-            Operation::ListedScatter => &listed::SCATTER,
+            Operation::ListedScatter => &static_schedule_role::SCATTER,
             Operation::Broadcast(Broadcast::Rounds) => &broadcast::ROUNDS,
             Operation::Broadcast(Broadcast::Urgent) => &broadcast::URGENT,
             Operation::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
@@ -121,7 +122,7 @@ impl Operation {
     }
 
     /// Returns the trees on which the algorithm works.
-    pub fn fits(self) -> Fits {
+    pub fn fits(self) -> TreeRequirement {
         self.entry().fits
     }
 
@@ -183,14 +184,14 @@ impl Operation {
     }
 
     /// Returns the event that permits a source to start sending.
-    pub fn begins_on(self) -> Word {
+    pub fn begins_on(self) -> StartSignal {
         self.entry().begins_on
     }
 
     /// Returns whether a PE is triggered to begin a round: all are if they begin by the clock, or
     /// else P0 alone.
     pub fn is_triggered(self, tree: &Tree, pe: PeId) -> bool {
-        self.begins_on() == Word::Clock || pe == tree.root()
+        self.begins_on() == StartSignal::Clock || pe == tree.root()
     }
 
     /// Returns the direction of messages.
@@ -249,12 +250,12 @@ impl Operation {
     }
 
     /// Returns all crossings of the static schedule by first step.
-    pub(super) fn legs(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<Leg> {
+    pub(super) fn hops(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
         match self {
             Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
-                one.legs(tree, bytes, timing)
+                one.hops(tree, bytes, timing)
             }
-            _ => (self.entry().legs)(tree, bytes, timing),
+            _ => (self.entry().hops)(tree, bytes, timing),
         }
     }
 }

@@ -1,12 +1,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::listed::legs_in_order;
 use super::plan::{plan, plan_scatter};
-use super::{Brief, Broadcast, Direction, Exchange, Gossip, OnNetwork, Operation, Pe};
+use super::static_schedule_role::hops_in_order;
+use super::{Broadcast, Direction, Exchange, Gossip, OnNetwork, Operation, PeMachine, PeSchedule};
 use crate::cost::{Model, Ports};
-use crate::gossip::Arena;
-use crate::items::{Control, Leg, Message, Packing, Route, Transmit, Violation};
+use crate::gossip::GossipNetwork;
+use crate::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
 use crate::predict::predict;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::seeded::SplitMix64;
@@ -57,7 +57,7 @@ fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
         let model = Model::unit(tree.len());
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
         let [fdf, listed] = [Operation::Scatter, Operation::ListedScatter].map(|operation| {
-            let briefs = Brief::all(&tree, operation, &flits, &timing);
+            let briefs = PeSchedule::all(&tree, operation, &flits, &timing);
             predict(&tree, &briefs, &model).unwrap()
         });
         assert_eq!(listed.arrivals_ns, fdf.arrivals_ns, "seed {seed}");
@@ -73,12 +73,12 @@ fn a_list_is_played_in_its_order() {
         let mut random = SplitMix64::new(seed);
         order.sort_by_cached_key(|_| random.below(1000));
         let planned = plan_scatter(&tree, &flits, &order);
-        let legs = legs_in_order(&tree, &flits, &order);
+        let hops = hops_in_order(&tree, &flits, &order);
         let operation = Operation::ListedScatter;
-        let mut briefs = Brief::all(&tree, operation, &flits, &Timing::LOCK_STEP);
+        let mut briefs = PeSchedule::all(&tree, operation, &flits, &Timing::LOCK_STEP);
         for (pe, brief) in tree.ids().zip(&mut briefs) {
-            let own = legs.iter().filter(|leg| leg.from == pe || leg.to == pe);
-            brief.legs = own.copied().collect();
+            let own = hops.iter().filter(|hop| hop.from == pe || hop.to == pe);
+            brief.hops = own.copied().collect();
         }
         let mut crossings = sim::run_briefs(&tree, briefs).unwrap().crossings;
         crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
@@ -87,23 +87,23 @@ fn a_list_is_played_in_its_order() {
 }
 
 /// Returns P1 of a path of three PEs with this static schedule.
-fn listed(legs: Vec<Leg>) -> Pe {
+fn listed(hops: Vec<ScheduledHop>) -> PeMachine {
     let tree = tree("path:3");
-    let briefs = Brief::all(
+    let briefs = PeSchedule::all(
         &tree,
         Operation::ListedScatter,
         &[0, 1, 1],
         &Timing::LOCK_STEP,
     );
-    let brief = Brief {
-        legs,
+    let brief = PeSchedule {
+        hops,
         ..briefs[1].clone()
     };
-    Pe::new(tree, PeId(1), brief)
+    PeMachine::new(tree, PeId(1), brief)
 }
 
-fn leg(message: u64, from: u32, to: u32, first_step: u64) -> Leg {
-    Leg {
+fn hop(message: u64, from: u32, to: u32, first_step: u64) -> ScheduledHop {
+    ScheduledHop {
         offset: 0,
         every: 1,
         message: MessageId(message),
@@ -122,7 +122,7 @@ fn message_for(pe: u32) -> Message {
 /// A message that is not forwarded in the next step is held until its own step.
 #[test]
 fn a_list_may_have_a_message_held() {
-    let mut pe = listed(vec![leg(2, 0, 1, 1), leg(1, 0, 1, 2), leg(2, 1, 2, 4)]);
+    let mut pe = listed(vec![hop(2, 0, 1, 1), hop(1, 0, 1, 2), hop(2, 1, 2, 4)]);
     let (own, passing) = (message_for(1), message_for(2));
     assert_eq!(pe.handle_head(PeId::ROOT, passing), Ok(Route::hold()));
     pe.handle_received(PeId::ROOT);
@@ -156,10 +156,10 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
     let timing = Timing::of(&model, 1 << 20, Pacing::Scheduled);
     for (bytes, waits) in [(1000, true), (100_000, false)] {
         let lengths = vec![bytes; operation.deliveries(&tree)];
-        let brief = Brief::all(&tree, operation, &lengths, &timing)[2].clone();
-        let (own, others) = (brief.sends[0], brief.takes[2]);
-        let mut pe = Pe::new(tree.clone(), PeId(2), brief);
-        let sends = |pe: &mut Pe| match pe.poll_transmit(Time(0)) {
+        let brief = PeSchedule::all(&tree, operation, &lengths, &timing)[2].clone();
+        let (own, others) = (brief.sends[0], brief.receives[2]);
+        let mut pe = PeMachine::new(tree.clone(), PeId(2), brief);
+        let sends = |pe: &mut PeMachine| match pe.poll_transmit(Time(0)) {
             Some(Transmit::Part { to, message, .. }) => {
                 pe.handle_sent();
                 Some((to, message))
@@ -182,7 +182,7 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
 
 #[test]
 fn what_the_list_does_not_have_next_is_refused() {
-    let mut pe = listed(vec![leg(2, 0, 1, 1), leg(2, 1, 2, 2), leg(1, 0, 1, 2)]);
+    let mut pe = listed(vec![hop(2, 0, 1, 1), hop(2, 1, 2, 2), hop(1, 0, 1, 2)]);
     let (from, message) = (PeId::ROOT, message_for(1));
     let refused = Err(Violation::OutOfTurn { from, message });
     assert_eq!(pe.handle_head(from, message), refused);
@@ -250,13 +250,13 @@ fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> 
     let seeds = (0..ways.len() as u64).flat_map(|way| [(way, 3 * way + 1), (way, 3 * way)]);
     seeds.map(move |(way, seed)| {
         let (network, algorithm) = ways[way as usize];
-        let pes = Arena::of(&network.parse().unwrap()).unwrap().pes();
+        let pes = GossipNetwork::of(&network.parse().unwrap()).unwrap().pes();
         case(seed, pes as u64, on_network(network, algorithm), 9)
     })
 }
 
 fn on_network(network: &str, algorithm: &str) -> Operation {
-    let arena = Arena::of(&network.parse().unwrap()).unwrap();
+    let arena = GossipNetwork::of(&network.parse().unwrap()).unwrap();
     let one = OnNetwork::new(arena, algorithm.parse().unwrap()).unwrap();
     Operation::Gossip(Gossip::OnNetwork(Some(one)))
 }
@@ -296,7 +296,7 @@ fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
         ("complete:9", "dissemination"),
     ] {
         let operation = on_network(network, algorithm);
-        let pes = Arena::of(&network.parse().unwrap()).unwrap().pes();
+        let pes = GossipNetwork::of(&network.parse().unwrap()).unwrap().pes();
         let tree = tree(&format!("star:{pes}"));
         let flits = operation.by_delivery(&tree, &vec![24; pes]);
         let run = sim::run(&tree, operation, &flits).unwrap();
@@ -309,12 +309,12 @@ fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
 #[test]
 fn gossip_and_exchange_are_played_as_planned() {
     for (seed, tree, operation, flits) in across() {
-        let legs = operation.legs(&tree, &flits, &Timing::LOCK_STEP);
-        let planned = legs.iter().flat_map(|leg| {
-            let flits = 0..leg.flits;
+        let hops = operation.hops(&tree, &flits, &Timing::LOCK_STEP);
+        let planned = hops.iter().flat_map(|hop| {
+            let flits = 0..hop.flits;
             flits.map(|flit| {
-                let index = leg.offset + flit + 1;
-                (leg.first_step + flit, leg.from, leg.to, leg.message, index)
+                let index = hop.offset + flit + 1;
+                (hop.first_step + flit, hop.from, hop.to, hop.message, index)
             })
         });
         let planned: BTreeSet<_> = planned.collect();
@@ -342,7 +342,7 @@ fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let briefs = Brief::all(&tree, operation, &flits, &timing);
+        let briefs = PeSchedule::all(&tree, operation, &flits, &timing);
         let free = predict(&tree, &briefs, &model).unwrap();
         for (delivery, step) in lock_step.arrival_steps.iter().enumerate() {
             let arrival = free.arrivals_ns[delivery].unwrap_or(0);
@@ -369,14 +369,14 @@ fn all_ports_are_used_at_once() {
         let ends = [true, false].map(|own_links| {
             let model = model(own_links);
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
-            let briefs = Brief::all(&tree, operation, &flits, &timing);
+            let briefs = PeSchedule::all(&tree, operation, &flits, &timing);
             assert!(briefs.iter().all(|brief| brief.all_ports == own_links));
             let run = predict(&tree, &briefs, &model).unwrap();
             let arrived = run.arrivals_ns.iter().map(Option::is_some);
             let owed = flits.iter().map(|flits| *flits > 0);
             assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
-            let last = operation.legs(&tree, &flits, &timing).into_iter();
-            let last = last.map(|leg| leg.first_step + (leg.flits - 1) * leg.every);
+            let last = operation.hops(&tree, &flits, &timing).into_iter();
+            let last = last.map(|hop| hop.first_step + (hop.flits - 1) * hop.every);
             (run.round_ns(), last.max().unwrap_or(0))
         });
         let [(at_once, planned), (one_by_one, _)] = ends;
@@ -399,11 +399,11 @@ fn lists_name_none_but_neighbours() {
                 ..Model::unit(tree.len())
             };
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
-            for leg in operation.legs(&tree, &flits, &timing) {
-                for [one, other] in [[leg.from, leg.to], [leg.to, leg.from]] {
+            for hop in operation.hops(&tree, &flits, &timing) {
+                for [one, other] in [[hop.from, hop.to], [hop.to, hop.from]] {
                     assert!(
                         operation.neighbours(&tree, one).contains(&other),
-                        "seed {seed}: {operation:?}: {leg:?}"
+                        "seed {seed}: {operation:?}: {hop:?}"
                     );
                 }
             }
@@ -502,9 +502,9 @@ fn in_turns_a_list_is_played_by_calls() {
     let operation = Operation::Exchange(Exchange::Shifts);
     let model = Model::unit(tree.len());
     let timing = Timing::of(&model, 10, Pacing::Turns);
-    let mut brief = Brief::all(&tree, operation, &[100; 16], &timing).swap_remove(0);
+    let mut brief = PeSchedule::all(&tree, operation, &[100; 16], &timing).swap_remove(0);
     brief.pace.ahead_bytes = 10;
-    let mut pe = Pe::new(tree.clone(), PeId(0), brief);
+    let mut pe = PeMachine::new(tree.clone(), PeId(0), brief);
     let now = Time(0);
     let call = Control::Wakeup { after: 1 };
     pe.handle_trigger(Time(5));

@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::items::{Leg, Packing};
+use crate::items::{Packing, ScheduledHop};
 use crate::{MessageId, PeId};
 
 /// A list of crossings with their steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
-    /// All crossings by step, then by sender; the flits of one leg are consecutive flits of a
+    /// All crossings by step, then by sender; the flits of one hop are consecutive flits of a
     /// message.
-    pub legs: Vec<Leg>,
+    pub hops: Vec<ScheduledHop>,
     /// The step of the last arrival; 0 if nothing is to be sent.
     pub time_steps: u64,
 }
 
 impl Timetable {
     /// Creates a timetable of these crossings, in any order.
-    pub(super) fn of(mut legs: Vec<Leg>) -> Timetable {
-        legs.sort_unstable_by_key(|leg| (leg.first_step, leg.from, leg.to));
-        let last = |leg: &Leg| leg.first_step + (leg.flits - 1) * leg.every;
+    pub(super) fn of(mut hops: Vec<ScheduledHop>) -> Timetable {
+        hops.sort_unstable_by_key(|hop| (hop.first_step, hop.from, hop.to));
+        let last = |hop: &ScheduledHop| hop.first_step + (hop.flits - 1) * hop.every;
         Timetable {
-            time_steps: legs.iter().map(last).max().unwrap_or(0),
-            legs,
+            time_steps: hops.iter().map(last).max().unwrap_or(0),
+            hops,
         }
     }
 
@@ -33,15 +33,15 @@ impl Timetable {
     pub fn kept_flits(&self) -> u64 {
         // The first crossing of a message begins at its source.
         let mut sources = BTreeMap::new();
-        for leg in &self.legs {
-            sources.entry(leg.message).or_insert(leg.from);
+        for hop in &self.hops {
+            sources.entry(hop.message).or_insert(hop.from);
         }
-        let visits = self.legs.iter().flat_map(|leg| {
-            [(leg.to, true), (leg.from, false)].map(|(pe, comes)| Visit {
+        let visits = self.hops.iter().flat_map(|hop| {
+            [(hop.to, true), (hop.from, false)].map(|(pe, comes)| Visit {
                 pe,
-                message: leg.message,
-                flits: leg.offset..leg.offset + leg.flits,
-                ahead: leg.first_step as i64 - leg.offset as i64,
+                message: hop.message,
+                flits: hop.offset..hop.offset + hop.flits,
+                ahead: hop.first_step as i64 - hop.offset as i64,
                 comes,
             })
         });
@@ -109,17 +109,17 @@ fn most_kept(visits: &[Visit]) -> u64 {
 /// Crossings built from single flits, step by step: a flit that follows the previous one in the
 /// next step over the same arc extends its crossing.
 #[derive(Debug)]
-pub(super) struct Legs {
-    legs: Vec<Leg>,
+pub(super) struct HopList {
+    hops: Vec<ScheduledHop>,
     /// For each arc, the position of its last crossing.
     last: Vec<Option<usize>>,
 }
 
-impl Legs {
+impl HopList {
     /// Creates an empty list over `arcs` arcs.
-    pub(super) fn over(arcs: usize) -> Legs {
-        Legs {
-            legs: Vec::new(),
+    pub(super) fn over(arcs: usize) -> HopList {
+        HopList {
+            hops: Vec::new(),
             last: vec![None; arcs],
         }
     }
@@ -127,17 +127,17 @@ impl Legs {
     /// Adds a flit of a message that crosses an arc with these ends.
     pub(super) fn put(&mut self, arc: usize, ends: [PeId; 2], step: u64, flit: (MessageId, u64)) {
         let (message, offset) = flit;
-        let last = self.last[arc].map(|place| &mut self.legs[place]);
-        let continued = last.filter(|leg| {
-            let follows = leg.offset + leg.flits == offset && leg.first_step + leg.flits == step;
-            leg.message == message && follows
+        let last = self.last[arc].map(|place| &mut self.hops[place]);
+        let continued = last.filter(|hop| {
+            let follows = hop.offset + hop.flits == offset && hop.first_step + hop.flits == step;
+            hop.message == message && follows
         });
-        if let Some(leg) = continued {
-            leg.flits += 1;
+        if let Some(hop) = continued {
+            hop.flits += 1;
             return;
         }
-        self.last[arc] = Some(self.legs.len());
-        self.legs.push(Leg {
+        self.last[arc] = Some(self.hops.len());
+        self.hops.push(ScheduledHop {
             message,
             offset,
             flits: 1,
@@ -149,8 +149,8 @@ impl Legs {
         });
     }
 
-    pub(super) fn into_legs(self) -> Vec<Leg> {
-        self.legs
+    pub(super) fn into_hops(self) -> Vec<ScheduledHop> {
+        self.hops
     }
 }
 
@@ -172,11 +172,11 @@ mod tests {
 
     /// Plays all crossings step by step and counts the flits of others that each PE has and that
     /// leave it later.
-    fn replay(legs: &[Leg], source: impl Fn(MessageId) -> PeId) -> u64 {
-        let flits = legs.iter().flat_map(|leg| {
-            (0..leg.flits).map(|flit| {
-                let step = leg.first_step + flit * leg.every;
-                (step, leg.from, leg.to, (leg.message, leg.offset + flit))
+    fn replay(hops: &[ScheduledHop], source: impl Fn(MessageId) -> PeId) -> u64 {
+        let flits = hops.iter().flat_map(|hop| {
+            (0..hop.flits).map(|flit| {
+                let step = hop.first_step + flit * hop.every;
+                (step, hop.from, hop.to, (hop.message, hop.offset + flit))
             })
         });
         let mut flits: Vec<_> = flits.collect();
@@ -229,7 +229,7 @@ mod tests {
                 gossip_plan::one_port(&tree, &flits, Order::Needy),
             ];
             for plan in gossips {
-                let kept = replay(&plan.legs, MessageId::pe);
+                let kept = replay(&plan.hops, MessageId::pe);
                 assert_eq!(plan.kept_flits(), kept, "{spec} {flits:?}");
             }
             let exchanges = [
@@ -237,7 +237,7 @@ mod tests {
                 exchange_plan::one_port(&tree, &rows),
             ];
             for plan in exchanges {
-                let kept = replay(&plan.legs, |message| PeId((message.0 / pes) as u32));
+                let kept = replay(&plan.hops, |message| PeId((message.0 / pes) as u32));
                 assert_eq!(plan.kept_flits(), kept, "{spec} {rows:?}");
             }
             let long = 1 + random.below(9);
@@ -249,7 +249,7 @@ mod tests {
                 broadcast_plan::hypercube(1 + seed as u32 % 4, long),
             ];
             for plan in broadcasts {
-                let kept = replay(&plan.legs, |_| PeId::ROOT);
+                let kept = replay(&plan.hops, |_| PeId::ROOT);
                 assert_eq!(plan.kept_flits, kept, "{spec} {long}");
             }
         }

@@ -7,7 +7,7 @@
 //! item goes between two packets ([`ControlCost`]), so another cap may be best there.
 
 use super::caps::caps;
-use super::fault::PacketsFault;
+use super::error::PacketPlanError;
 use super::model::{LinkCost, Ticks};
 use crate::{PeId, Tree};
 
@@ -200,7 +200,7 @@ pub fn plan(
     cost: LinkCost,
     control: ControlCost,
     cap: u64,
-) -> Result<Certified, PacketsFault> {
+) -> Result<Certified, PacketPlanError> {
     super::check(flits)?;
     Ok(with_cap(tree, flits, cost, control, cap))
 }
@@ -257,7 +257,7 @@ pub fn plan_best_cap(
     flits: &[u64],
     cost: LinkCost,
     control: ControlCost,
-) -> Result<Certified, PacketsFault> {
+) -> Result<Certified, PacketPlanError> {
     super::check(flits)?;
     let at_most = (MOST_CERTIFIED / tree.len()).clamp(2, MOST_CAPS);
     let caps = caps(flits.iter().copied().filter(|&flits| flits > 0), at_most).tried;

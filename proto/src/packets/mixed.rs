@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use super::bounds::growing;
 use super::caps::caps;
 use super::count::{best_alone, time_alone};
-use super::fault::PacketsFault;
+use super::error::PacketPlanError;
 use super::model::{LinkCost, Message, Part, Run, Ticks, Timetable, even, messages};
 use super::{Method, PacketPlan, plan};
 use crate::{PeId, Tree};
@@ -35,7 +35,7 @@ pub fn plan_mixed(
     flits: &[u64],
     cost: LinkCost,
     nodes: u64,
-) -> Result<PacketPlan, PacketsFault> {
+) -> Result<PacketPlan, PacketPlanError> {
     let mut best = plan(tree, flits, cost, nodes)?;
     let messages = messages(tree, flits);
     // Without a set-up cost single flits are optimal, whatever packets may contain.

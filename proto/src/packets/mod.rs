@@ -17,7 +17,7 @@ pub mod bounds;
 pub mod caps;
 pub mod certification;
 pub mod count;
-pub mod fault;
+pub mod error;
 pub mod local;
 pub mod mixed;
 pub mod model;
@@ -27,7 +27,7 @@ pub mod tree;
 
 use crate::{PeId, Tree};
 use count::{best_alone, time_alone};
-use fault::PacketsFault;
+use error::PacketPlanError;
 use model::{LinkCost, Message, Run, Ticks, even, messages};
 use search::Outcome;
 use tree::{Scatter, Schedule, Sorting};
@@ -89,7 +89,7 @@ pub fn plan(
     flits: &[u64],
     cost: LinkCost,
     nodes: u64,
-) -> Result<PacketPlan, PacketsFault> {
+) -> Result<PacketPlan, PacketPlanError> {
     check(flits)?;
     let messages = messages(tree, flits);
     match at_once(tree, cost, &messages) {
@@ -111,7 +111,7 @@ pub fn plan_in_order(
     flits: &[u64],
     cost: LinkCost,
     order: &[PeId],
-) -> Result<PacketPlan, PacketsFault> {
+) -> Result<PacketPlan, PacketPlanError> {
     check(flits)?;
     let messages = messages(tree, flits);
     let is_farthest_first = order.iter().eq(messages.iter().map(|message| &message.pe));
@@ -160,10 +160,10 @@ fn planned(tree: &Tree, scatter: &Scatter, best: &Schedule, method: Method) -> P
 }
 
 /// Checks that sums and products stay exact.
-fn check(flits: &[u64]) -> Result<(), PacketsFault> {
+fn check(flits: &[u64]) -> Result<(), PacketPlanError> {
     let flits = flits.iter().copied().map(u128::from).sum();
     match flits > MAX_FLITS.into() {
-        true => Err(PacketsFault::Flits { flits }),
+        true => Err(PacketPlanError::Flits { flits }),
         false => Ok(()),
     }
 }
@@ -237,7 +237,7 @@ pub fn plan_split(
     cost: LinkCost,
     split: &Split,
     order: Option<&[PeId]>,
-) -> Result<PacketPlan, PacketsFault> {
+) -> Result<PacketPlan, PacketPlanError> {
     check(flits)?;
     let messages = messages(tree, flits);
     match (split, &messages[..]) {
@@ -259,21 +259,21 @@ pub fn plan_split(
         }
         (Split::Sizes(sizes), [message]) => {
             if let Some(place) = sizes.iter().position(|&size| size == 0) {
-                return Err(PacketsFault::Empty(place + 1));
+                return Err(PacketPlanError::Empty(place + 1));
             }
             let run = |&flits| Run::new(message.pe, flits, 1);
             let sequence: Vec<Run> = sizes.iter().map(run).collect();
             in_sequence(tree, flits, cost, &sequence)
         }
-        (Split::Sizes(_), _) => Err(PacketsFault::Several(messages.len())),
+        (Split::Sizes(_), _) => Err(PacketPlanError::Several(messages.len())),
         (Split::Sequence(sequence), _) => in_sequence(tree, flits, cost, sequence),
     }
 }
 
-fn check_count(packets: u64, &Message { pe, flits, .. }: &Message) -> Result<(), PacketsFault> {
+fn check_count(packets: u64, &Message { pe, flits, .. }: &Message) -> Result<(), PacketPlanError> {
     match (1..=flits).contains(&packets) {
         true => Ok(()),
-        false => Err(PacketsFault::Count { packets, flits, pe }),
+        false => Err(PacketPlanError::Count { packets, flits, pe }),
     }
 }
 
@@ -283,7 +283,7 @@ fn in_sequence(
     flits: &[u64],
     cost: LinkCost,
     sequence: &[Run],
-) -> Result<PacketPlan, PacketsFault> {
+) -> Result<PacketPlan, PacketPlanError> {
     let mut sent = vec![0u128; flits.len()];
     for run in sequence {
         let mut farther = None;
@@ -292,7 +292,7 @@ fn in_sequence(
                 .get_mut(part.pe.index())
                 .filter(|_| part.pe != tree.root())
             else {
-                return Err(PacketsFault::Nobody(part.pe));
+                return Err(PacketPlanError::Nobody(part.pe));
             };
             *sum += u128::from(part.flits) * u128::from(run.packets);
             let mut above = std::iter::successors(farther, |pe| tree.parent(*pe)).skip(1);
@@ -300,7 +300,7 @@ fn in_sequence(
                 && above.all(|pe| pe != part.pe)
             {
                 let nearer = part.pe;
-                return Err(PacketsFault::Apart { farther, nearer });
+                return Err(PacketPlanError::Apart { farther, nearer });
             }
             farther = Some(part.pe);
         }
@@ -308,7 +308,7 @@ fn in_sequence(
     for pe in tree.pes() {
         let (sum, flits) = (sent[pe.index()], flits[pe.index()]);
         if sum != flits.into() {
-            return Err(PacketsFault::Sum { sum, flits, pe });
+            return Err(PacketPlanError::Sum { sum, flits, pe });
         }
     }
     let bound = match sequence.iter().any(|run| !run.also.is_empty()) {
@@ -340,7 +340,11 @@ fn joined(sequence: &[Run]) -> Vec<Run> {
 /// # Errors
 ///
 /// Returns an error if the messages or the tree are too large.
-pub fn unplanned(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<[Ticks; 2], PacketsFault> {
+pub fn unplanned(
+    tree: &Tree,
+    flits: &[u64],
+    cost: LinkCost,
+) -> Result<[Ticks; 2], PacketPlanError> {
     check(flits)?;
     let messages = messages(tree, flits);
     let unsplit = match path::is_one_way(tree, &messages) {

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use smallvec::SmallVec;
 use thiserror::Error;
 
-use crate::exact::{Exact, greatest_common_divisor};
+use crate::fraction::{Fraction, greatest_common_divisor};
 use crate::{PeId, Tree};
 
 /// A time in ticks of a [`LinkCost`]: exact, and wide enough for all times within the limits of this
@@ -94,8 +94,8 @@ impl LinkCost {
     }
 
     /// Returns a time in units of a flit's time, for output.
-    pub fn exact(self, time: Ticks) -> Exact {
-        Exact::new(time, self.flit)
+    pub fn exact(self, time: Ticks) -> Fraction {
+        Fraction::new(time, self.flit)
     }
 }
 

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use super::Method;
 use super::caps::caps;
-use super::fault::PacketsFault;
+use super::error::PacketPlanError;
 use super::model::{LinkCost, Message, Run, SendPorts, Ticks, messages, way};
 use crate::{PeId, Tree};
 
@@ -77,11 +77,11 @@ impl Scatter {
     /// # Errors
     ///
     /// Returns an error if the paths have too many links.
-    pub fn new(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<Scatter, PacketsFault> {
+    pub fn new(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<Scatter, PacketPlanError> {
         let messages = messages(tree, flits);
         let hops = messages.iter().map(|message| message.hops).sum();
         if hops > MOST_HOPS {
-            return Err(PacketsFault::Hops {
+            return Err(PacketPlanError::Hops {
                 hops,
                 most: MOST_HOPS,
             });

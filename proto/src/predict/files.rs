@@ -1,7 +1,7 @@
 //! Files of a predicted round: blocks that threads read before the network needs them, and write
 //! after it. The threads share the cores with the PEs, and disks are shared by all their users.
 //!
-//! The work of a thread is a [`Chore`]: steps that take a core or a disk, one after the other. A
+//! The work of a thread is a [`FileTask`]: steps that take a core or a disk, one after the other. A
 //! disk keeps written data in memory up to a limit (Dubois et al., *Modeling the Linux page cache
 //! for accurate simulation*, 2021); a sync waits for the disk.
 
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::cost::{FileCosts, Files, MadeOf};
 use crate::items::Message;
-use crate::ops::{Brief, Operation};
+use crate::ops::{Operation, PeSchedule};
 use crate::{MessageId, PeId, Tree};
 
 /// Maximum number of steps in which the files of a block are created and synced; more steps would
@@ -35,15 +35,15 @@ pub(super) enum Step {
 
 /// The work of a thread, and its purpose.
 #[derive(Debug)]
-pub(super) struct Chore {
+pub(super) struct FileTask {
     pub at: PeId,
     pub steps: VecDeque<Step>,
-    pub goal: Goal,
+    pub goal: TaskCompletion,
 }
 
 /// The result of a complete chore.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Goal {
+pub(super) enum TaskCompletion {
     /// The next block of M_i is read.
     Read(MessageId),
     /// A block of M_i is written, and the next one can be.
@@ -74,7 +74,7 @@ struct Writing {
 
 /// The file work of a PE.
 #[derive(Debug, Default)]
-struct Desk {
+struct PeFileQueues {
     /// Messages to be sent that are not open yet.
     unopened: VecDeque<Message>,
     /// Open messages in sending order.
@@ -82,11 +82,11 @@ struct Desk {
     /// Incoming messages: several if they arrive in parts.
     writing: Vec<Writing>,
     /// Chores that begin when the block before them is written.
-    behind: Vec<Chore>,
+    behind: Vec<FileTask>,
     commits: usize,
 }
 
-impl Desk {
+impl PeFileQueues {
     /// Returns the state of a message that is written, and creates it if necessary.
     fn writing_of(&mut self, message: Message) -> &mut Writing {
         let mut all = self.writing.iter();
@@ -106,26 +106,31 @@ impl Desk {
 
 /// The file work of all PEs.
 #[derive(Debug)]
-pub(super) struct Desks<'a> {
+pub(super) struct FileThreads<'a> {
     files: &'a Files,
     /// For each message, parts included, the files that it is made of.
     made_of: BTreeMap<MessageId, MadeOf>,
     block: u64,
-    desks: Vec<Desk>,
+    desks: Vec<PeFileQueues>,
     /// For each disk, when it is free, and the bytes that are only in memory.
     free: Vec<f64>,
     dirty: Vec<f64>,
     /// Chores to be started.
-    pub begun: Vec<Chore>,
+    pub begun: Vec<FileTask>,
 }
 
-impl<'a> Desks<'a> {
+impl<'a> FileThreads<'a> {
     /// Creates the state before the round: the first messages are open, and their first blocks
     /// read.
-    pub fn new(files: &'a Files, tree: &Tree, briefs: &[Brief], piece: u64) -> Desks<'a> {
-        let desk = |brief: &Brief| Desk {
+    pub fn new(
+        files: &'a Files,
+        tree: &Tree,
+        briefs: &[PeSchedule],
+        piece: u64,
+    ) -> FileThreads<'a> {
+        let desk = |brief: &PeSchedule| PeFileQueues {
             unopened: brief.sends.iter().copied().collect(),
-            ..Desk::default()
+            ..PeFileQueues::default()
         };
         let made_of = |message: &Message, operation: Operation| {
             let (whole, _) = operation.whole(tree, message.id);
@@ -145,7 +150,7 @@ impl<'a> Desks<'a> {
             let sent = brief.sends.iter();
             sent.filter_map(|message| made_of(message, brief.operation))
         });
-        let mut desks = Desks {
+        let mut desks = FileThreads {
             files,
             made_of: sent.collect(),
             block: files.block_bytes.max(piece),
@@ -240,8 +245,8 @@ impl<'a> Desks<'a> {
             let wait = 0.0;
             steps.push_back(Step::Disk { disk, busy, wait });
         }
-        let goal = Goal::Read(of);
-        self.begun.push(Chore { at, steps, goal });
+        let goal = TaskCompletion::Read(of);
+        self.begun.push(FileTask { at, steps, goal });
     }
 
     /// Accepts `bytes` bytes of a message for `at`, unless these have to wait: for the previous
@@ -255,7 +260,7 @@ impl<'a> Desks<'a> {
             return false;
         }
         if full {
-            self.write(at, message, Goal::Written(message.id), Vec::new());
+            self.write(at, message, TaskCompletion::Written(message.id), Vec::new());
         }
         let desk = &mut self.desks[at.index()];
         desk.writing_of(message).filled += bytes;
@@ -265,7 +270,7 @@ impl<'a> Desks<'a> {
             // The receipt, and the directory that shows the message.
             let sync = self.sync(disk, costs, 2.0, 0.0);
             let commit = vec![Step::Core(costs.commit_ns), sync];
-            self.write(at, message, Goal::Visible(message), commit);
+            self.write(at, message, TaskCompletion::Visible(message), commit);
             let writing = &mut self.desks[at.index()].writing;
             writing.retain(|writing| writing.message != message);
         }
@@ -273,7 +278,7 @@ impl<'a> Desks<'a> {
     }
 
     /// Passes the filled block to the thread, with the steps that follow it.
-    fn write(&mut self, at: PeId, message: Message, goal: Goal, then: Vec<Step>) {
+    fn write(&mut self, at: PeId, message: Message, goal: TaskCompletion, then: Vec<Step>) {
         let (disk, costs) = self.costs(at);
         let writing = self.desks[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
@@ -315,7 +320,7 @@ impl<'a> Desks<'a> {
             }
         }
         steps.extend(then);
-        let chore = Chore { at, steps, goal };
+        let chore = FileTask { at, steps, goal };
         match waits {
             true => self.desks[at.index()].behind.push(chore),
             false => self.begun.push(chore),
@@ -339,18 +344,18 @@ impl<'a> Desks<'a> {
     }
 
     /// Handles the end of a chore of `at`.
-    pub fn done(&mut self, at: PeId, goal: Goal) {
+    pub fn done(&mut self, at: PeId, goal: TaskCompletion) {
         let block = self.block;
         let desk = &mut self.desks[at.index()];
         match goal {
-            Goal::Read(of) => {
+            TaskCompletion::Read(of) => {
                 let reading = desk.opened.iter_mut().find(|r| r.message.id == of);
                 if let Some(reading) = reading {
                     reading.read = (reading.read + block).min(reading.message.bytes);
                 }
             }
-            Goal::Written(of) => {
-                let is_next = |chore: &Chore| matches!(chore.goal, Goal::Visible(m) if m.id == of);
+            TaskCompletion::Written(of) => {
+                let is_next = |chore: &FileTask| matches!(chore.goal, TaskCompletion::Visible(m) if m.id == of);
                 if let Some(next) = desk.behind.iter().position(is_next) {
                     self.begun.push(desk.behind.swap_remove(next));
                 } else {
@@ -359,7 +364,7 @@ impl<'a> Desks<'a> {
                     of_it.for_each(|writing| writing.busy = false);
                 }
             }
-            Goal::Visible(_) => desk.commits -= 1,
+            TaskCompletion::Visible(_) => desk.commits -= 1,
         }
     }
 }

@@ -4,16 +4,16 @@
 //! Each action of a [`Round`] costs what [`Model`] defines, and frames have sizes but no bytes. The
 //! prediction does not depend on the algorithm.
 
-mod chores;
 mod cores;
+mod file_tasks;
 mod files;
+mod predicted_pe;
 mod prediction;
+mod prediction_state;
 mod resources;
-mod station;
 mod turns;
 mod wires;
 mod work;
-mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,9 +21,9 @@ use std::sync::atomic::AtomicBool;
 use crate::Tree;
 use crate::cost::Model;
 use crate::items::Message;
-use crate::ops::Brief;
-use crate::round::RoundFault;
-use world::World;
+use crate::ops::PeSchedule;
+use crate::round::ProtocolError;
+use prediction_state::PredictionState;
 
 pub use prediction::Prediction;
 
@@ -39,8 +39,8 @@ const CROSSINGS: u64 = 500_000;
 
 /// Returns the maximum number of pieces of a message. Predicted times are late by at most a piece
 /// for each edge on a message's way.
-pub fn most_pieces(tree: &Tree, briefs: &[Brief]) -> u64 {
-    let takes = briefs.iter().flat_map(|brief| &brief.takes);
+pub fn most_pieces(tree: &Tree, briefs: &[PeSchedule]) -> u64 {
+    let takes = briefs.iter().flat_map(|brief| &brief.receives);
     let crossings: u64 = takes.map(|message| hops(tree, message)).sum();
     let most = (CROSSINGS / crossings.max(1)).max(1);
     let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
@@ -63,9 +63,9 @@ pub fn hops(tree: &Tree, message: &Message) -> u64 {
 /// Returns an error if a round refuses its schedule, which is a bug in the schedule.
 pub fn predict(
     tree: &Arc<Tree>,
-    briefs: &[Brief],
+    briefs: &[PeSchedule],
     model: &Model,
-) -> Result<Prediction, RoundFault> {
+) -> Result<Prediction, ProtocolError> {
     predict_unless(&AtomicBool::new(false), tree, briefs, model)
 }
 
@@ -77,10 +77,10 @@ pub fn predict(
 pub fn predict_unless(
     given_up: &AtomicBool,
     tree: &Arc<Tree>,
-    briefs: &[Brief],
+    briefs: &[PeSchedule],
     model: &Model,
-) -> Result<Prediction, RoundFault> {
-    let sent = briefs.iter().flat_map(Brief::cut_sends);
+) -> Result<Prediction, ProtocolError> {
+    let sent = briefs.iter().flat_map(PeSchedule::cut_sends);
     let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit.into()));
     let flits = flits.max().unwrap_or(0);
     let flits_a_piece = flits.div_ceil(most_pieces(tree, briefs)).max(1);
@@ -91,11 +91,11 @@ pub fn predict_unless(
 fn predict_in_pieces(
     given_up: &AtomicBool,
     tree: &Arc<Tree>,
-    briefs: &[Brief],
+    briefs: &[PeSchedule],
     model: &Model,
     flits_a_piece: u64,
-) -> Result<Prediction, RoundFault> {
-    let mut world = World::new(tree, briefs, model, flits_a_piece);
+) -> Result<Prediction, ProtocolError> {
+    let mut world = PredictionState::new(tree, briefs, model, flits_a_piece);
     world.run_to_end(briefs, given_up)?;
     Ok(world.prediction())
 }

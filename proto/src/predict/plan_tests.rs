@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::cost::{Edge, Link, Ports};
-use crate::items::Leg;
-use crate::on_links::{Load, Sent, course, of_legs};
+use crate::items::ScheduledHop;
+use crate::on_links::{Load, Sent, course, of_hops};
 use crate::ops::{Exchange, Operation};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
@@ -71,7 +71,7 @@ fn is_out_of_order(planned: &[Sent]) -> bool {
 }
 
 /// Returns the flits that a run sends over each port, in order, and the number of its packets.
-fn sent_of(case: &Case, world: &World, is_counted: bool) -> (OfPorts<Flit>, u64) {
+fn sent_of(case: &Case, world: &PredictionState, is_counted: bool) -> (OfPorts<Flit>, u64) {
     let Case {
         tree,
         operation,
@@ -126,14 +126,14 @@ fn differences_of(mut sent: OfPorts<Flit>, planned: OfPorts<Vec<Flit>>) -> Vec<S
 }
 
 /// Returns the static schedule of a round.
-fn legs_of(briefs: &[Brief]) -> Vec<Leg> {
-    let of_sender = |(pe, brief): (u32, &Brief)| {
-        let legs = brief.legs.clone().into_iter();
-        legs.filter(move |leg| leg.from == PeId(pe))
+fn hops_of(briefs: &[PeSchedule]) -> Vec<ScheduledHop> {
+    let of_sender = |(pe, brief): (u32, &PeSchedule)| {
+        let hops = brief.hops.clone().into_iter();
+        hops.filter(move |hop| hop.from == PeId(pe))
     };
-    let mut legs: Vec<Leg> = (0..).zip(briefs).flat_map(of_sender).collect();
-    legs.sort_by_key(|leg| leg.first_step);
-    legs
+    let mut hops: Vec<ScheduledHop> = (0..).zip(briefs).flat_map(of_sender).collect();
+    hops.sort_by_key(|hop| hop.first_step);
+    hops
 }
 
 /// Returns the differences between a run and its plan on one kind of links.
@@ -163,9 +163,9 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
         .iter()
         .map(|flits| flits * u64::from(FLIT_BYTES))
         .collect();
-    let briefs = Brief::all(&case.tree, case.operation, &bytes, &timing);
+    let briefs = PeSchedule::all(&case.tree, case.operation, &bytes, &timing);
     let given_up = AtomicBool::new(false);
-    let mut world = World::new(&case.tree, &briefs, &model, 1);
+    let mut world = PredictionState::new(&case.tree, &briefs, &model, 1);
     world.run_to_end(&briefs, &given_up).expect("a schedule");
     let of_links;
     let planned = match &case.planned {
@@ -190,7 +190,7 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     }
     let mut differences = differences_of(sent, of_ports);
     let in_turn = match is_out_of_order(planned) {
-        true => of_legs(&legs_of(&briefs), true),
+        true => of_hops(&hops_of(&briefs), true),
         false => Vec::new(),
     };
     let timed = if in_turn.is_empty() {

@@ -33,7 +33,7 @@ fn unit_links_give_the_steps_of_the_simulator() {
             operations.push(Operation::ShoulderTap);
         }
         for operation in operations {
-            let briefs = Brief::all(&tree, operation, &flits, &Timing::LOCK_STEP);
+            let briefs = PeSchedule::all(&tree, operation, &flits, &Timing::LOCK_STEP);
             let predicted = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
             let simulated = sim::run(&tree, operation, &flits).unwrap();
             let steps: Vec<u64> = predicted
@@ -55,7 +55,7 @@ fn steps_by_all_ports(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> 
         own_links: true,
         ..Model::unit(tree.len())
     };
-    let briefs = Brief::all(tree, operation, flits, &timing);
+    let briefs = PeSchedule::all(tree, operation, flits, &timing);
     let only_root = tree.pes().filter(|pe| briefs[pe.index()].all_ports);
     assert_eq!(only_root.collect::<Vec<_>>(), [tree.root()]);
     let predicted = predict(tree, &briefs, &model).unwrap();
@@ -181,7 +181,7 @@ fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 64, Pacing::Scheduled);
-        let briefs = Brief::all(&tree, Operation::Scatter, &bytes, &timing);
+        let briefs = PeSchedule::all(&tree, Operation::Scatter, &bytes, &timing);
         let predicted = predict(&tree, &briefs, &model).unwrap();
         let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.pe()).collect();
         let simulated = scatter_flit_by_flit(&tree, &order, &bytes, &model.edges);
@@ -230,7 +230,7 @@ fn a_longer_tick_is_all_that_changes() {
         }
         for operation in operations {
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
-            let briefs = Brief::all(&tree, operation, &flits, &timing);
+            let briefs = PeSchedule::all(&tree, operation, &flits, &timing);
             let predicted = predict(&tree, &briefs, &model).unwrap();
             let steps = sim::run(&tree, operation, &flits).unwrap().arrival_steps;
             let ticks: Vec<u64> = steps.iter().map(|step| step * tick).collect();
@@ -280,7 +280,7 @@ fn every_pacing_of_every_gather_brings_every_message() {
         for operation in operations {
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
                 let timing = Timing::of(&model, 64, pacing);
-                let briefs = Brief::all(&tree, operation, &bytes, &timing);
+                let briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
                 let run = predict(&tree, &briefs, &model).unwrap();
                 for (arrival, bytes) in run.arrivals_ns.iter().zip(&bytes) {
                     assert_eq!(arrival.is_some(), *bytes > 0, "{operation:?} {pacing:?}");
@@ -314,7 +314,7 @@ fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
     };
     let timing = Timing::of(&model, 1_000, Pacing::Eager);
     let operation = Operation::Certification(Sync::Pipelined);
-    let briefs = Brief::all(&tree, operation, &bytes, &timing);
+    let briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
     predict(&tree, &briefs, &model).unwrap().round_ns()
 }
 
@@ -385,7 +385,7 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
         };
         let timing = Timing::of(&model, 100, Pacing::Eager);
         let operation = Operation::Broadcast(Broadcast::Rounds);
-        let briefs = Brief::all(&tree, operation, &[0, 10_000, 10_000], &timing);
+        let briefs = PeSchedule::all(&tree, operation, &[0, 10_000, 10_000], &timing);
         predict(&tree, &briefs, &model).unwrap().round_ns()
     };
     for ports in [Ports::Single, Ports::PerEdge] {
@@ -425,7 +425,7 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
         };
         let operation = Operation::Gossip(Gossip::Flood);
         let timing = Timing::of(&model, 1 << 20, Pacing::Eager);
-        let briefs = Brief::all(
+        let briefs = PeSchedule::all(
             &tree,
             operation,
             &vec![bytes; operation.deliveries(&tree)],
@@ -472,7 +472,7 @@ fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
                 64 * flits[from as usize] * u64::from(from != to)
             });
             let bytes: Vec<u64> = bytes.collect();
-            let briefs = Brief::all(&tree, operation, &bytes, &timing);
+            let briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
             let in_pieces = |flits| {
                 let given_up = AtomicBool::new(false);
                 let predicted = predict_in_pieces(&given_up, &tree, &briefs, &model, flits);

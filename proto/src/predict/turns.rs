@@ -1,10 +1,10 @@
 //! The threads of a predicted round take and give up cores.
 
 use super::cores::{Cores, Thread};
-use super::world::{Event, World};
+use super::prediction_state::{Event, PredictionState};
 use crate::PeId;
 
-impl World<'_> {
+impl PredictionState<'_> {
     /// Returns the cores of the machine on which a thread runs.
     fn cores_of(&mut self, thread: Thread) -> &mut Cores {
         let at = match thread.checked_sub(self.stations.len()) {

@@ -1,14 +1,14 @@
 //! Frames in virtual time: handed over to a port, on the wire, and received.
 
+use super::predicted_pe::{Next, Work};
+use super::prediction_state::{Event, PredictionState};
 use super::resources::{FrameInFlight, Wire};
-use super::station::{Next, Work};
-use super::world::{Event, World};
 use crate::cost::{Link, Model, Ports};
 use crate::items::{Control, Message};
 use crate::round::{Action, Sized};
 use crate::{PeId, Time};
 
-impl World<'_> {
+impl PredictionState<'_> {
     pub(super) fn wire(&mut self, from: PeId, to: PeId) -> (&mut Wire, Link) {
         let link = self.model.link(self.tree, from, to);
         let down = self.tree.parent(to) == Some(from);

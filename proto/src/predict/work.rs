@@ -1,22 +1,22 @@
 //! Times of a core for a PE's work: before it begins, and for each frame.
 
-use super::station::{FlitsOut, Work};
-use super::world::World;
+use super::predicted_pe::{FlitsOut, Work};
+use super::prediction_state::PredictionState;
 use crate::PeId;
-use crate::cost::ALONG;
-use crate::ops::LOOKS;
+use crate::cost::COALESCED_FRAME_COST;
+use crate::ops::SPIN_ATTEMPTS;
 use crate::round::{Action, Sized};
 
-impl World<'_> {
+impl PredictionState<'_> {
     /// Returns the nanoseconds until a PE that has waited for `waited_ns` continues, or begins the
     /// round.
     pub(super) fn wake_ns(&self, at: PeId, waited_ns: u64, begins: bool) -> f64 {
         let hosts = &self.model.hosts;
         let host = hosts.of(at);
         let look_ns = host.look_ns(self.residents[hosts.machine_of(at)]);
-        let is_awake = self.stations[at.index()].waits_awake
+        let is_awake = self.stations[at.index()].spins_before_sleep
             && !begins
-            && waited_ns as f64 <= LOOKS as f64 * look_ns;
+            && waited_ns as f64 <= SPIN_ATTEMPTS as f64 * look_ns;
         match is_awake {
             true => host.wake_ns.min(look_ns),
             false => host.wake_ns,
@@ -44,7 +44,7 @@ impl World<'_> {
             Work::In(..) => return host.control_ns.round() as u64,
         };
         let flits = self.flits(message, bytes) as f64;
-        let calls = if along { ALONG } else { 1.0 };
+        let calls = if along { COALESCED_FRAME_COST } else { 1.0 };
         let mut core_ns = host.flit_ns * flits * calls + per_byte * bytes as f64;
         let (ends, first_or_last) = match work {
             // The bytes were prepared for the first neighbour.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::items::Message;
-use crate::ops::Brief;
+use crate::ops::PeSchedule;
 use crate::wire::control::Arrival;
 use crate::{MessageId, PeId};
 
@@ -17,8 +17,12 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// Creates the list of the messages of a PE, of which nothing has arrived.
-    pub(super) fn new(brief: &Brief, pe: PeId) -> Arrivals {
-        let all: Vec<Arrival> = brief.takes.iter().map(|it| Arrival::of(it, pe)).collect();
+    pub(super) fn new(brief: &PeSchedule, pe: PeId) -> Arrivals {
+        let all: Vec<Arrival> = brief
+            .receives
+            .iter()
+            .map(|it| Arrival::of(it, pe))
+            .collect();
         let places = all.iter().map(|arrival| arrival.message).zip(0..);
         Arrivals {
             places: places.collect(),

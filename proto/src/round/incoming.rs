@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::hash::Hash;
-use super::{Action, Observer, Round, RoundFault, Sized};
+use super::{Action, Observer, ProtocolError, Round, Sized};
 use crate::items::{Message, Route, Violation};
 use crate::spans::Port;
 use crate::wire::edge::EdgeFrame;
@@ -128,8 +128,13 @@ impl<O: Observer> Round<O> {
     /// # Errors
     ///
     /// Returns an error if the frame breaks the protocol; the round cannot continue.
-    pub fn handle_frame(&mut self, now: Time, from: PeId, body: &[u8]) -> Result<(), RoundFault> {
-        let wire = |error| RoundFault::Wire { from, error };
+    pub fn handle_frame(
+        &mut self,
+        now: Time,
+        from: PeId,
+        body: &[u8],
+    ) -> Result<(), ProtocolError> {
+        let wire = |error| ProtocolError::Wire { from, error };
         let is_between = self.receiving.incoming.is_some() && !self.is_duplex;
         if is_between || flit::is_flit(body) {
             let flit = flit::parse(body).map_err(wire)?;
@@ -150,7 +155,7 @@ impl<O: Observer> Round<O> {
                 self.drop_late();
                 Ok(())
             }
-            other => Err(RoundFault::out_of_place(from, &other, self.id)),
+            other => Err(ProtocolError::out_of_place(from, &other, self.id)),
         }
     }
 
@@ -165,7 +170,7 @@ impl<O: Observer> Round<O> {
         [since, now]: [Time; 2],
         from: PeId,
         frame: Sized,
-    ) -> Result<(), RoundFault> {
+    ) -> Result<(), ProtocolError> {
         match frame {
             Sized::Control(item) => {
                 self.receiving.take(from, 0..0);
@@ -201,7 +206,7 @@ impl<O: Observer> Round<O> {
         from: PeId,
         flit: &Flit,
         payload: Option<&[u8]>,
-    ) -> Result<(), RoundFault> {
+    ) -> Result<(), ProtocolError> {
         self.receiving.turn_to(from);
         if let (Some(_), Some((_, message))) = (&self.receiving.incoming, flit.head) {
             return Err(Violation::Interrupted { from, message }.into());
@@ -252,7 +257,7 @@ impl<O: Observer> Round<O> {
         from: PeId,
         flit: &Flit,
         has_payload: bool,
-    ) -> Result<(), RoundFault> {
+    ) -> Result<(), ProtocolError> {
         let (message, route) = match flit.head {
             Some((round, message)) if round == self.id => {
                 self.begin();
@@ -261,11 +266,11 @@ impl<O: Observer> Round<O> {
             Some((round, message)) if self.is_late(round) => (message, None),
             Some((round, _)) => {
                 let what = format_args!("a message of round {round}");
-                return Err(RoundFault::out_of_place(from, &what, self.id));
+                return Err(ProtocolError::out_of_place(from, &what, self.id));
             }
             None => {
                 let what = "a body flit without a head";
-                return Err(RoundFault::out_of_place(from, &what, self.id));
+                return Err(ProtocolError::out_of_place(from, &what, self.id));
             }
         };
         let ends_here = route.as_ref().is_some_and(|route| route.deliver);
@@ -274,7 +279,7 @@ impl<O: Observer> Round<O> {
             .of(&message)
             .map(|arrival| arrival.bytes_total);
         if ends_here && expected != Some(message.bytes) {
-            return Err(RoundFault::out_of_place(from, &message, self.id));
+            return Err(ProtocolError::out_of_place(from, &message, self.id));
         }
         let is_hashed = ends_here && has_payload;
         if is_hashed {
@@ -300,12 +305,12 @@ impl<O: Observer> Round<O> {
     }
 
     /// Handles the first flit of a further part of a message.
-    fn handle_next_part(&mut self, now: Time, from: PeId) -> Result<(), RoundFault> {
+    fn handle_next_part(&mut self, now: Time, from: PeId) -> Result<(), ProtocolError> {
         let next = self.pe.handle_next_part(from);
         let begun = next.and_then(|(id, until)| Some((self.receiving.paused.remove(&id)?, until)));
         let Some(((mut incoming, hash), until)) = begun else {
             let what = "a body flit without a head";
-            return Err(RoundFault::out_of_place(from, &what, self.id));
+            return Err(ProtocolError::out_of_place(from, &what, self.id));
         };
         incoming.from = from;
         incoming.later = incoming.message.bytes - until;
@@ -404,7 +409,7 @@ impl<O: Observer> Round<O> {
     }
 
     /// Handles the end of an action on the frame in hand or on the message that it completes.
-    pub(super) fn done_in_hand(&mut self, now: Time, done: &Action) -> Result<(), RoundFault> {
+    pub(super) fn done_in_hand(&mut self, now: Time, done: &Action) -> Result<(), ProtocolError> {
         let bytes = self.receiving.in_hand.as_mut().map_or(0, |in_hand| {
             in_hand.done += 1;
             in_hand.payload.len() as u64
@@ -461,7 +466,7 @@ impl<O: Observer> Round<O> {
 
     /// Handles the end of a store: counts the bytes of a message for this PE and verifies the
     /// complete message.
-    fn stored(&mut self, now: Time, message: Message, bytes: u64) -> Result<(), RoundFault> {
+    fn stored(&mut self, now: Time, message: Message, bytes: u64) -> Result<(), ProtocolError> {
         self.observer.moved(bytes);
         let incoming = self.receiving.incoming.as_ref();
         let is_last = incoming.is_some_and(|it| it.left == 0);
@@ -487,13 +492,13 @@ impl<O: Observer> Round<O> {
         let shown = |digest| format!("{:032x}", u128::from_be_bytes(digest));
         let theirs = theirs.map_or("none".to_owned(), shown);
         let what = format!("its digest is {}, its source's {theirs}", shown(ours));
-        Err(RoundFault::Damaged { message, what })
+        Err(ProtocolError::Damaged { message, what })
     }
 
     /// Returns the error for stored bytes that differ from the expected ones.
-    pub fn unexpected_bytes(&mut self, message: Message) -> RoundFault {
+    pub fn unexpected_bytes(&mut self, message: Message) -> ProtocolError {
         let at = self.arrivals.of(&message).map_or(0, |it| it.bytes_received);
         let what = format!("not the expected bytes in the flit at byte {at}");
-        RoundFault::Damaged { message, what }
+        ProtocolError::Damaged { message, what }
     }
 }

@@ -5,7 +5,7 @@
 //! are three drivers: the node uses sockets and files, the storm a simulated network, the
 //! prediction the costs of each action. This module decides for all of them what a frame means,
 //! where it goes, which frames are late, what is verified and what goes between two flits; the
-//! state machine [`Pe`] decides the schedule.
+//! state machine [`PeMachine`] decides the schedule.
 //!
 //! The round does not copy payload: a frame stays where its driver has read it and is the frame in
 //! hand until [`Action::Drop`]. Actions do not overlap: an item is sent completely, and a message
@@ -20,14 +20,14 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! # use flitcast_proto::ops::Brief;
+//! # use flitcast_proto::ops::PeSchedule;
 //! # use flitcast_proto::round::{Action, Round};
 //! # use flitcast_proto::schedule::pace::Timing;
 //! # use flitcast_proto::{PeId, RoundId, Time, Tree};
 //! // P0 scatters 5 bytes to P1, in flits of at most 4.
 //! let tree = Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap());
 //! let operation = flitcast_proto::ops::Operation::Scatter;
-//! let mut briefs = Brief::all(&tree, operation, &[0, 5], &Timing::LOCK_STEP);
+//! let mut briefs = PeSchedule::all(&tree, operation, &[0, 5], &Timing::LOCK_STEP);
 //! briefs[0].flit_bytes = 4;
 //! let mut round = Round::new(RoundId(1), tree, PeId(0), briefs.swap_remove(0));
 //! round.handle_trigger(Time(0));
@@ -45,7 +45,7 @@
 
 mod action;
 mod arrivals;
-mod fault;
+mod error;
 mod hash;
 mod held;
 mod incoming;
@@ -57,7 +57,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use crate::items::{Message, Packing, Transmit};
-use crate::ops::{Brief, Pe};
+use crate::ops::{PeMachine, PeSchedule};
 use crate::spans::{Port, Span};
 use crate::streams::Streams;
 use crate::wire::control::{Arrival, OwnStart};
@@ -71,20 +71,20 @@ use outgoing::Sending;
 use spans::Recorder;
 
 pub use action::{Action, Observer, Sized};
-pub use fault::RoundFault;
+pub use error::ProtocolError;
 
 /// One PE's part of one round.
 #[derive(Debug)]
 pub struct Round<O = ()> {
     id: RoundId,
-    pe: Pe,
+    pe: PeMachine,
     observer: O,
     /// Whether the PE sends and receives at the same time.
     is_duplex: bool,
     start: Start,
     is_over: bool,
     /// The last action that [`Round::poll`] returned.
-    given: Option<Given>,
+    given: Option<PendingAction>,
     sending: Sending,
     receiving: Receiving,
     own_hashes: OwnHashes,
@@ -107,7 +107,7 @@ struct Start {
 
 /// An action, and the time when [`Round::poll`] first returned it.
 #[derive(Debug)]
-struct Given {
+struct PendingAction {
     action: Action,
     since: Time,
     /// Whether it goes between two flits and leaves the port to their message.
@@ -116,14 +116,20 @@ struct Given {
 
 impl Round {
     /// Creates a PE's part of round `id`, without an observer.
-    pub fn new(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief) -> Round {
+    pub fn new(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: PeSchedule) -> Round {
         Round::observed(id, tree, pe, brief, ())
     }
 }
 
 impl<O: Observer> Round<O> {
     /// Creates a PE's part of round `id` that reports its events to `observer`.
-    pub fn observed(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: Brief, observer: O) -> Round<O> {
+    pub fn observed(
+        id: RoundId,
+        tree: Arc<Tree>,
+        pe: PeId,
+        brief: PeSchedule,
+        observer: O,
+    ) -> Round<O> {
         Round {
             id,
             observer,
@@ -136,7 +142,7 @@ impl<O: Observer> Round<O> {
             own_hashes: OwnHashes::default(),
             arrivals: Arrivals::new(&brief, pe),
             buffers: Buffers::new(brief.flit_bytes),
-            pe: Pe::new(tree, pe, brief),
+            pe: PeMachine::new(tree, pe, brief),
             late_frames: 0,
             recorder: Recorder::new(0),
             streams: Streams::default(),
@@ -191,7 +197,7 @@ impl<O: Observer> Round<O> {
             start.began_at = Some(now);
         }
         // The state machine returns these only once.
-        if let Some(Given { action, .. }) = &self.given
+        if let Some(PendingAction { action, .. }) = &self.given
             && matches!(action, Action::SendControl { .. } | Action::Turn { .. })
         {
             return action.clone();
@@ -209,7 +215,7 @@ impl<O: Observer> Round<O> {
             None => self.next(now),
         };
         if !matches!(action, Action::Wait { .. } | Action::Finished) {
-            self.given = Some(Given {
+            self.given = Some(PendingAction {
                 action: action.clone(),
                 since: now,
                 interjected: interjection.is_some(),
@@ -273,7 +279,7 @@ impl<O: Observer> Round<O> {
     /// # Errors
     ///
     /// Returns an error if a complete message differs from what its source sent.
-    pub fn handle_done(&mut self, now: Time) -> Result<(), RoundFault> {
+    pub fn handle_done(&mut self, now: Time) -> Result<(), ProtocolError> {
         match self.given.take() {
             Some(given) => self.done(now, given),
             None => Ok(()),
@@ -292,7 +298,7 @@ impl<O: Observer> Round<O> {
     /// # Errors
     ///
     /// Returns an error as [`Round::handle_done`] does.
-    pub fn handle_through(&mut self, now: Time, to: PeId) -> Result<(), RoundFault> {
+    pub fn handle_through(&mut self, now: Time, to: PeId) -> Result<(), ProtocolError> {
         let mut all = self.sending.under_way.iter();
         match all.position(|given| given.action.sends_to() == Some(to)) {
             Some(place) => {
@@ -313,7 +319,7 @@ impl<O: Observer> Round<O> {
         self.is_duplex
     }
 
-    fn done(&mut self, now: Time, given: Given) -> Result<(), RoundFault> {
+    fn done(&mut self, now: Time, given: PendingAction) -> Result<(), ProtocolError> {
         match given.action {
             Action::SendControl { to, item } => {
                 let span = [given.since, now];

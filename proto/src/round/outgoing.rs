@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::{Action, Given, Observer, Round};
+use super::{Action, Observer, PendingAction, Round};
 use crate::items::{Hops, Message, Packing};
-use crate::ops::Brief;
+use crate::ops::PeSchedule;
 use crate::spans::Port;
 use crate::wire::control::OwnStart;
 use crate::wire::flit;
@@ -38,7 +38,7 @@ pub(super) struct Sending {
     /// Outgoing parts: one, or one for each neighbour that has its own port.
     pub(super) outgoing: SmallVec<[Outgoing; 1]>,
     /// Transmissions in progress, one for each neighbour.
-    pub(super) under_way: SmallVec<[Given; 1]>,
+    pub(super) under_way: SmallVec<[PendingAction; 1]>,
     /// Payload bytes sent since the last check for incoming frames.
     pub(super) unlooked_bytes: u64,
     /// For each message of which a part was in `outgoing`: the offset of the first byte that later
@@ -51,7 +51,7 @@ pub(super) struct Sending {
 
 impl Sending {
     /// Creates the state of a PE that has sent nothing.
-    pub(super) fn new(brief: &Brief) -> Sending {
+    pub(super) fn new(brief: &PeSchedule) -> Sending {
         let own_ids = brief.sends.iter().map(|message| message.id);
         Sending {
             flit_bytes: brief.flit_bytes,
@@ -231,7 +231,7 @@ impl<O: Observer> Round<O> {
     /// Appends the bytes before the payload of the flit to be sent, including the length of its
     /// frame, and hashes the payload.
     pub fn put_prefix(&mut self, now: Time, payload: &[u8], out: &mut Vec<u8>) {
-        let Some(Given {
+        let Some(PendingAction {
             action: Action::SendFlit {
                 message, offset, ..
             },

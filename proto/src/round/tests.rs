@@ -23,7 +23,7 @@ fn what_has_gone_on_is_held_no_more() {
             .collect();
         let timing = Timing::of(&Model::unit(tree.len()), 1, Pacing::Eager);
         let operation = Operation::Broadcast(Broadcast::Urgent);
-        let mut briefs = Brief::all(&tree, operation, &bytes, &timing);
+        let mut briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
         let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), briefs.swap_remove(1));
         let message = Message {
             id: MessageId(0),

@@ -84,7 +84,7 @@ impl Passage {
 
 /// The times on the edge to a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Below {
+pub struct ChildPace {
     /// Time from a control item's begin at the send port until the child has it.
     pub reach: u64,
     /// Time from the start of the child's stream until its first flit can be forwarded.
@@ -105,7 +105,7 @@ pub struct Pace {
     /// The edge to the parent; unused at P0.
     pub up: Passage,
     /// The edges to the children, in index order.
-    pub below: Vec<Below>,
+    pub below: Vec<ChildPace>,
     /// For static schedules in turns: time for which a byte occupies the PE's port.
     pub port_ticks_per_byte: f64,
     /// For static schedules in turns: payload that the port carries between a request for data and the
@@ -195,7 +195,7 @@ impl Timing {
     pub fn pace(&self, tree: &Tree, pe: PeId) -> Pace {
         let children = tree.children(pe);
         let Some(edges) = &self.real else {
-            let edge = Below { reach: 1, back: 1 };
+            let edge = ChildPace { reach: 1, back: 1 };
             return Pace {
                 pacing: self.pacing,
                 lock_step: true,
@@ -210,7 +210,7 @@ impl Timing {
         let below = children.iter().map(|child| {
             let EdgeTiming { reach, up, .. } = edges[child.index()];
             let back = up.first_flit(0);
-            Below { reach, back }
+            ChildPace { reach, back }
         });
         Pace {
             pacing: self.pacing,

@@ -244,7 +244,7 @@ fn links_that_cannot_be_had() {
         burst_bytes: 1.0,
         ..Link::default()
     };
-    assert_eq!(check(&burst), Err(ShapeFault::Burst));
+    assert_eq!(check(&burst), Err(ShapeError::Burst));
 }
 
 #[test]

@@ -13,13 +13,13 @@
 //! an array with one element per PE ([`Tree::len`]) differ.
 
 mod broadcast;
-mod fault;
+mod error;
 mod repair;
 mod reroot;
 mod shape;
 
 pub use broadcast::TokenBroadcast;
-pub use fault::{TreeFault, TreeFaults};
+pub use error::{TreeError, TreeErrors};
 pub use repair::{Move, Repair};
 pub use shape::{TreeSpec, TreeSpecError};
 
@@ -60,8 +60,8 @@ impl Tree {
     /// # Errors
     ///
     /// Returns all faults of the list.
-    pub fn from_parents(parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
-        fault::check(PeId::ROOT, &parents, false)?;
+    pub fn from_parents(parents: Vec<Option<PeId>>) -> Result<Tree, TreeErrors> {
+        error::check(PeId::ROOT, &parents, false)?;
         Ok(Tree::of_checked(PeId::ROOT, parents))
     }
 
@@ -71,8 +71,8 @@ impl Tree {
     /// # Errors
     ///
     /// Returns all faults of the list.
-    pub fn with_absent(root: PeId, parents: Vec<Option<PeId>>) -> Result<Tree, TreeFaults> {
-        fault::check(root, &parents, true)?;
+    pub fn with_absent(root: PeId, parents: Vec<Option<PeId>>) -> Result<Tree, TreeErrors> {
+        error::check(root, &parents, true)?;
         Ok(Tree::of_checked(root, parents))
     }
 

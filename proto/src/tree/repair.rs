@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tree::{TreeFault, TreeSpec};
+    use crate::tree::{TreeError, TreeSpec};
 
     fn tree(text: &str) -> Tree {
         text.parse::<TreeSpec>().unwrap().build().unwrap()
@@ -152,7 +152,7 @@ mod tests {
             .unwrap_err()
             .0;
         let (pe, parent) = (PeId(3), PeId(2));
-        assert_eq!(faults, [TreeFault::AbsentParent { pe, parent }]);
+        assert_eq!(faults, [TreeError::AbsentParent { pe, parent }]);
         assert_eq!(faults[0].to_string(), "P3: parent P2 is absent");
     }
 

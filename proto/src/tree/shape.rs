@@ -11,7 +11,7 @@ use crate::PeId;
 use crate::names::{likely, whole_number};
 use crate::seeded::SplitMix64;
 
-use super::{MAX_PES, Tree, TreeFault, TreeFaults};
+use super::{MAX_PES, Tree, TreeError, TreeErrors};
 
 /// A tree by name. `pes` counts every PE, including P0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,7 +240,7 @@ impl TreeSpec {
     ///
     /// Returns all faults of a [`TreeSpec::Parents`]; an error for a size that parsing would have
     /// rejected; and an error for any [`TreeSpec::File`], which the caller must read.
-    pub fn build(&self) -> Result<Tree, TreeFaults> {
+    pub fn build(&self) -> Result<Tree, TreeErrors> {
         match self {
             TreeSpec::Path { pes } => grow(*pes, |i| i - 1),
             TreeSpec::Star { pes } => grow(*pes, |_| 0),
@@ -257,17 +257,17 @@ impl TreeSpec {
             }
             TreeSpec::File(path) => {
                 let path = path.display().to_string();
-                Err(TreeFault::InFile { path }.into())
+                Err(TreeError::InFile { path }.into())
             }
         }
     }
 }
 
 /// Builds the tree of `pes` PEs in which `parent(i)`, less than i, is P_i's parent.
-fn grow(pes: usize, mut parent: impl FnMut(u64) -> u64) -> Result<Tree, TreeFaults> {
+fn grow(pes: usize, mut parent: impl FnMut(u64) -> u64) -> Result<Tree, TreeErrors> {
     if pes > MAX_PES {
         // Checked before memory is reserved.
-        return Err(TreeFault::TooManyPes { len: pes }.into());
+        return Err(TreeError::TooManyPes { len: pes }.into());
     }
     let parents = (0..pes as u64).map(|i| (i > 0).then(|| PeId(parent(i) as u32)));
     Tree::from_parents(parents.collect())

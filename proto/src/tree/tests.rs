@@ -12,7 +12,7 @@ fn ids<const N: usize>(indices: [u32; N]) -> [PeId; N] {
     indices.map(PeId)
 }
 
-fn faults<const N: usize>(parents: [i64; N]) -> Vec<TreeFault> {
+fn faults<const N: usize>(parents: [i64; N]) -> Vec<TreeError> {
     let parents = parents.map(|p| u32::try_from(p).ok().map(PeId));
     Tree::from_parents(parents.to_vec()).unwrap_err().0
 }
@@ -230,14 +230,14 @@ fn every_fault_is_found_at_once() {
     let pes = ids([4, 5, 6]).to_vec();
     let below = ids([7, 8]).to_vec();
     let expected = [
-        TreeFault::UnknownParent { pe, parent, last },
-        TreeFault::SelfParent { pe: PeId(2) },
-        TreeFault::SeveralRoots { pe: PeId(3) },
-        TreeFault::Cycle { pes, below },
+        TreeError::UnknownParent { pe, parent, last },
+        TreeError::SelfParent { pe: PeId(2) },
+        TreeError::SeveralRoots { pe: PeId(3) },
+        TreeError::Cycle { pes, below },
     ];
     assert_eq!(found, expected);
     assert_eq!(
-        TreeFaults(found).to_string(),
+        TreeErrors(found).to_string(),
         "P1: parent P99 does not exist (the last PE is P9)\n\
          P2 is its own parent\n\
          several roots: P3 has no parent, and only P0 may have none\n\
@@ -248,20 +248,20 @@ fn every_fault_is_found_at_once() {
 #[test]
 fn the_root_must_be_p0_and_alone() {
     let parent = PeId(1);
-    assert_eq!(faults([1, 0]), [TreeFault::NoRoot { parent }]);
+    assert_eq!(faults([1, 0]), [TreeError::NoRoot { parent }]);
     assert_eq!(
         faults([1, -1]),
         [
-            TreeFault::RootHasParent { parent },
-            TreeFault::SeveralRoots { pe: PeId(1) }
+            TreeError::RootHasParent { parent },
+            TreeError::SeveralRoots { pe: PeId(1) }
         ]
     );
-    assert_eq!(faults([]), [TreeFault::NoPes]);
+    assert_eq!(faults([]), [TreeError::NoPes]);
     let len = MAX_PES + 1;
     let parents = vec![None; len];
     assert_eq!(
         Tree::from_parents(parents),
-        Err(TreeFault::TooManyPes { len }.into())
+        Err(TreeError::TooManyPes { len }.into())
     );
 }
 

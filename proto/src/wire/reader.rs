@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::seal::{HEAD_BYTES, Opener, frame_bytes};
+use super::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
 use super::{LENGTH_BYTES, WireError};
 
 /// Minimum number of bytes to read at once; bytes behind a short frame are moved once.
@@ -46,7 +46,7 @@ pub struct FrameReader {
     known: Option<usize>,
     /// Whether the first frame was found to be new.
     is_open: bool,
-    opener: Opener,
+    opener: FrameVerifier,
 }
 
 impl FrameReader {
@@ -61,7 +61,7 @@ impl FrameReader {
             ahead: READ_AHEAD.min(room),
             known: None,
             is_open: false,
-            opener: Opener::default(),
+            opener: FrameVerifier::default(),
         }
     }
 
@@ -183,7 +183,7 @@ impl FrameReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::seal::{SEAL_BYTES, Sealer};
+    use crate::wire::seal::{FrameSealer, SEAL_BYTES};
 
     fn feed(reader: &mut FrameReader, wire: &mut &[u8], most: usize) -> usize {
         let space = reader.space();
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn frames_come_out_as_they_went_in_however_they_are_cut() {
         let bodies: [&[u8]; 5] = [b"a", b"", b"hello", &[7; 100], b"z"];
-        let mut sealer = Sealer::default();
+        let mut sealer = FrameSealer::default();
         let sealed = |body: &[u8]| [&sealer.seal([body, &[]])[..], body].concat();
         let wire = bodies.map(sealed).concat();
         for most in [1, 2, 3, 5, 7, 1000] {
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn never_more_than_a_frame_and_a_prefix_is_held() {
         let body = [7; 100];
-        let mut sealer = Sealer::default();
+        let mut sealer = FrameSealer::default();
         let frame = || [&sealer.seal([&body, &[]])[..], &body].concat();
         let wire = std::iter::repeat_with(frame).take(10).collect::<Vec<_>>();
         let frame_bytes = wire[0].len();
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn short_frames_come_with_one_read_as_far_as_there_is_room() {
-        let mut sealer = Sealer::default();
+        let mut sealer = FrameSealer::default();
         let frames: Vec<Vec<u8>> = (0..100u8)
             .map(|at| [&sealer.seal([&[at; 10], &[]])[..], &[at; 10]].concat())
             .collect();

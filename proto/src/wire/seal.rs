@@ -32,11 +32,11 @@ pub type SealHead = [u8; HEAD_BYTES];
 
 /// The sending end of an edge.
 #[derive(Debug, Default)]
-pub struct Sealer {
+pub struct FrameSealer {
     next: u32,
 }
 
-impl Sealer {
+impl FrameSealer {
     /// Returns the head of the next frame, whose message may be in two pieces: the first contains
     /// all of a flit except its payload.
     pub fn seal(&mut self, message: [&[u8]; 2]) -> SealHead {
@@ -75,11 +75,11 @@ impl Sealer {
 
 /// The receiving end of an edge.
 #[derive(Debug, Default)]
-pub struct Opener {
+pub struct FrameVerifier {
     next: u32,
 }
 
-impl Opener {
+impl FrameVerifier {
     /// Returns whether this whole frame is new; otherwise it is a duplicate.
     ///
     /// # Errors
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn frames_come_once_however_often_each_is_sent() {
-        let (mut sealer, mut opener) = (Sealer::default(), Opener::default());
+        let (mut sealer, mut opener) = (FrameSealer::default(), FrameVerifier::default());
         let mut sent = Vec::new();
         for frame in [token(), flit(1), flit(1000), token()] {
             sent.push(sealer.sealed(&frame));
@@ -184,8 +184,8 @@ mod tests {
 
     #[test]
     fn the_numbers_wrap() {
-        let mut sealer = Sealer { next: u32::MAX - 1 };
-        let mut opener = Opener { next: u32::MAX - 1 };
+        let mut sealer = FrameSealer { next: u32::MAX - 1 };
+        let mut opener = FrameVerifier { next: u32::MAX - 1 };
         let mut before = None;
         for _ in 0..4 {
             let frame = sealer.sealed(&token());
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_is_missing_is_missed() {
-        let (mut sealer, mut opener) = (Sealer::default(), Opener::default());
+        let (mut sealer, mut opener) = (FrameSealer::default(), FrameVerifier::default());
         for _ in 0..3 {
             assert_eq!(opener.open(&sealer.sealed(&token())), Ok(true));
         }
@@ -214,10 +214,10 @@ mod tests {
         for payload in [1, 50, 1000] {
             let frame = flit(payload);
             let whole = &frame[LENGTH_BYTES..];
-            let one = Sealer::default().seal([whole, &[]]);
+            let one = FrameSealer::default().seal([whole, &[]]);
             for cut in [whole.len() - payload, 1, whole.len()] {
                 let (first, second) = whole.split_at(cut);
-                assert_eq!(Sealer::default().seal([first, second]), one);
+                assert_eq!(FrameSealer::default().seal([first, second]), one);
             }
         }
     }
@@ -225,13 +225,13 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_found() {
         for frame in [token(), flit(5), flit(1000)] {
-            let frame = Sealer::default().sealed(&frame);
+            let frame = FrameSealer::default().sealed(&frame);
             let checked = frame.len().min(HEAD_BYTES + CHECKED_BYTES);
             for bit in 0..checked * 8 {
                 let mut changed = frame.clone();
                 changed[bit / 8] ^= 1 << (bit % 8);
                 let found = frame_bytes(&changed, MAX_FLIT_BYTES as usize)
-                    .and_then(|_| Opener::default().open(&changed));
+                    .and_then(|_| FrameVerifier::default().open(&changed));
                 assert!(found.is_err(), "bit {bit}: {found:?}");
                 if bit < HEAD_BYTES * 8 {
                     let begin = &changed[..HEAD_BYTES];

@@ -9,7 +9,7 @@ use flitcast_proto::items::{Control, Message};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::admission::{Admission, IssuedCredentials};
 use flitcast_proto::wire::edge::EdgeFrame;
-use flitcast_proto::wire::seal::Sealer;
+use flitcast_proto::wire::seal::FrameSealer;
 use flitcast_proto::wire::{LENGTH_BYTES, Secret, flit, pb};
 use flitcast_proto::{PeId, RoundId, Time};
 use pb::control::Kind;
@@ -100,7 +100,7 @@ pub(super) fn frames() -> Vec<Vec<u8>> {
 }
 
 pub(super) fn sealed() -> Vec<Vec<u8>> {
-    let mut sealer = Sealer::default();
+    let mut sealer = FrameSealer::default();
     let all = edge_frames();
     let first = sealer.sealed(&all[0]);
     let mut stream = first.repeat(2);

@@ -4,7 +4,7 @@ use flitcast_coordinator::parsers;
 use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
-use flitcast_proto::wire::seal::{HEAD_BYTES, Opener, frame_bytes};
+use flitcast_proto::wire::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, flit, frame_length};
 
 use super::{PART, examples, payload, state};
@@ -297,7 +297,7 @@ fn frames(mut stream: &[u8]) -> Result<String, String> {
 /// Divides a stream into sealed frames, and checks that each accepted frame is new and not too
 /// long.
 fn sealed(mut stream: &[u8]) -> Result<String, String> {
-    let mut opener = Opener::default();
+    let mut opener = FrameVerifier::default();
     let mut answers = Vec::new();
     loop {
         let whole = match frame_bytes(stream, MAX_CONTROL_FRAME) {

@@ -1,7 +1,7 @@
 //! The errors that stop a simulated PE.
 
 use flitcast_proto::PeId;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::WireError;
 use thiserror::Error;
 
@@ -40,12 +40,12 @@ pub enum Cause {
     },
     /// A violation of the protocol, or a damaged message.
     #[error(transparent)]
-    Fault(#[from] RoundFault),
+    Fault(#[from] ProtocolError),
     /// The round requests another poll at once, again and again.
     #[error("the round requests another poll without end")]
     Spins,
     /// A message of the coordinator that is not expected now.
-    #[error("the coordinator sent {0}")]
+    #[error("unexpected message of the coordinator: {0}")]
     Unexpected(String),
 }
 

@@ -15,11 +15,11 @@ use std::rc::Rc;
 use flitcast_node::held::HeldMessages;
 use flitcast_node::parts::PartSink;
 use flitcast_node::payload::Sink;
-use flitcast_node::round::{Committed, Heard, RoundIo, Sent, doing};
+use flitcast_node::round::{Committed, RoundEvent, RoundIo, SendProgress, doing};
 use flitcast_node::rounds::{Channel as _, play_rounds};
 use flitcast_proto::items::{Control, Message, Packing};
-use flitcast_proto::ops::Brief;
-use flitcast_proto::round::{Observer, Round, RoundFault};
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::round::{Observer, ProtocolError, Round};
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::{Doing, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -56,9 +56,9 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
     let (operation, tree) = (process.scenario.operation, &process.scenario.tree);
     let is_root = pe == tree.root();
     let briefs = std::iter::once(prepare.brief).chain(prepare.lanes);
-    let briefs: Vec<Brief> = briefs.collect();
+    let briefs: Vec<PeSchedule> = briefs.collect();
     let wholes = Rc::new(Wholes::new(operation, tree, &briefs));
-    let lane = |(lane, brief): (usize, Brief)| StormIo {
+    let lane = |(lane, brief): (usize, PeSchedule)| StormIo {
         neighbours: {
             let tree = &process.scenario.lanes[lane].tree;
             operation.neighbours(tree, pe)
@@ -90,7 +90,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
 /// The environment of one PE's rounds on one tree.
 struct StormIo {
     process: Process,
-    brief: Brief,
+    brief: PeSchedule,
     /// The parent first, then the children and others in index order.
     neighbours: Vec<PeId>,
     /// The messages of all lanes of the PE.
@@ -138,7 +138,7 @@ impl StormIo {
     }
 
     /// Starts to send a flit's frame while the round continues.
-    fn begin(&mut self, to: PeId, frame: &[u8]) -> Result<Sent, Cause> {
+    fn begin(&mut self, to: PeId, frame: &[u8]) -> Result<SendProgress, Cause> {
         let process = &self.process;
         let way = process.to(to);
         let payload = flit::parse(&frame[LENGTH_BYTES..]).map_or(0, |flit| flit.payload.len());
@@ -149,10 +149,10 @@ impl StormIo {
         }
         if world.has_room(way, counts) {
             world.send(way, frame, counts);
-            return Ok(Sent::Whole);
+            return Ok(SendProgress::Whole);
         }
         self.under_way.push((to, frame.to_vec(), counts));
-        Ok(Sent::Begun)
+        Ok(SendProgress::Begun)
     }
 
     fn put_control(&self, to: PeId, frame: &EdgeFrame) {
@@ -254,7 +254,7 @@ impl RoundIo for StormIo {
         message: Message,
         range: Range<u64>,
         _packing: Packing,
-    ) -> Result<Sent, Cause> {
+    ) -> Result<SendProgress, Cause> {
         if range.start == 0 && !round.is_duplex() {
             self.send_late_frames(to).await?;
         }
@@ -272,7 +272,7 @@ impl RoundIo for StormIo {
         }
         self.sent.clone_from(&frame);
         self.send(to, &frame).await?;
-        Ok(Sent::Whole)
+        Ok(SendProgress::Whole)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), Cause> {
@@ -288,19 +288,19 @@ impl RoundIo for StormIo {
         offset: u64,
         later_from: u64,
         _packing: Packing,
-    ) -> Result<Sent, Cause> {
+    ) -> Result<SendProgress, Cause> {
         let flit_bytes = u64::from(self.brief.flit_bytes);
         let held = self.held.frame(message.id, offset / flit_bytes).await;
         let held = held.map_err(|error| Cause::Unexpected(error.to_string()))?;
         let Some(frame) = held.map(|body| framed(&body)) else {
-            return Ok(Sent::Whole);
+            return Ok(SendProgress::Whole);
         };
         self.held.forget_to(message.id, later_from / flit_bytes);
         if round.is_duplex() {
             return self.begin(to, &frame);
         }
         self.send(to, &frame).await?;
-        Ok(Sent::Whole)
+        Ok(SendProgress::Whole)
     }
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), Cause> {
@@ -409,7 +409,7 @@ impl RoundIo for StormIo {
         &mut self,
         round: &Round<impl Observer>,
         until: Option<Time>,
-    ) -> Result<Heard, Cause> {
+    ) -> Result<RoundEvent, Cause> {
         let process = &self.process;
         let pe = process.pe;
         let due = until.map(|Time(due)| due);
@@ -467,15 +467,15 @@ impl RoundIo for StormIo {
         match something {
             Something::Came(from, body) => {
                 self.frame.insert(from, body);
-                Ok(Heard::Frame(from))
+                Ok(RoundEvent::Frame(from))
             }
-            Something::Through(to) => Ok(Heard::Through(to)),
+            Something::Through(to) => Ok(RoundEvent::Through(to)),
             Something::Durable => {
                 let committed = self.commits.take(self.now().0);
-                Ok(committed.map_or(Heard::Due, Heard::Committed))
+                Ok(committed.map_or(RoundEvent::Due, RoundEvent::Committed))
             }
             Something::Due if self.idle_turns > MOST_IDLE_TURNS => Err(Cause::Spins),
-            Something::Due => Ok(Heard::Due),
+            Something::Due => Ok(RoundEvent::Due),
         }
     }
 
@@ -483,15 +483,15 @@ impl RoundIo for StormIo {
         self.frame.get(&from).map_or(&[], Vec::as_slice)
     }
 
-    fn turned(&mut self, _round: &Round<impl Observer>, _last: Option<PeId>) {}
+    fn stream_changed(&mut self, _round: &Round<impl Observer>, _last: Option<PeId>) {}
 
     fn look(&mut self, _now: Time) -> Result<(), Cause> {
         Ok(())
     }
 
-    fn refused(&mut self, fault: RoundFault) -> Cause {
+    fn refused(&mut self, fault: ProtocolError) -> Cause {
         match fault {
-            RoundFault::Wire { from: peer, error } => Cause::Wire { peer, error },
+            ProtocolError::Wire { from: peer, error } => Cause::Wire { peer, error },
             other => Cause::Fault(other),
         }
     }

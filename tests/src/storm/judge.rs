@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use flitcast_coordinator::machines::{Lacking, Trouble};
+use flitcast_coordinator::machines::{FailureCause, MissingDelivery};
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::Brief;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::{DeliveryId, PeId};
 
 use super::Player;
@@ -114,7 +114,7 @@ pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
         let untold = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
         let lives = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
         let (operation, tree) = (world.scenario.operation, &world.scenario.tree);
-        let end = |it: &Lacking| operation.delivered(tree, it.delivery).map(|(_, at)| at);
+        let end = |it: &MissingDelivery| operation.delivered(tree, it.delivery).map(|(_, at)| at);
         let unasked = untold.filter(|it| end(it).is_some_and(lives));
         findings.extend(unasked.map(|it| Finding::Unasked(it.delivery)));
         cause(world, *at, &gave_up.trouble, &mut findings);
@@ -166,7 +166,12 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
 }
 
 /// Checks the coordinator's report on the deliveries of a round that it gave up.
-fn told(world: &World, delivered: &[DeliveryId], lacking: &[Lacking], findings: &mut Vec<Finding>) {
+fn told(
+    world: &World,
+    delivered: &[DeliveryId],
+    lacking: &[MissingDelivery],
+    findings: &mut Vec<Finding>,
+) {
     let round = world.office.reports.len() as u64 + 1;
     let of_round = world.disk.iter().filter(|it| it.round == round);
     let there: BTreeSet<DeliveryId> = of_round.map(|it| it.of).collect();
@@ -179,7 +184,7 @@ fn told(world: &World, delivered: &[DeliveryId], lacking: &[Lacking], findings: 
 }
 
 /// Checks that the cause is the PE or edge at fault, and that it was found in time.
-fn cause(world: &World, at: u64, trouble: &Trouble, findings: &mut Vec<Finding>) {
+fn cause(world: &World, at: u64, trouble: &FailureCause, findings: &mut Vec<Finding>) {
     let scenario = &world.scenario;
     if scenario.is_harmless() {
         findings.push(Finding::FailedForNothing(trouble.to_string()));
@@ -206,13 +211,13 @@ fn latest_notice_ns(scenario: &Scenario, fault: &Fault) -> u64 {
 }
 
 /// Returns whether a fault may be the reported cause.
-fn is_meant(fault: &Fault, trouble: &Trouble) -> bool {
+fn is_meant(fault: &Fault, trouble: &FailureCause) -> bool {
     let kind = &fault.kind;
     if kind.is_harmless() {
         return false;
     }
     let (witness, blamed) = match trouble {
-        Trouble::Fault {
+        FailureCause::Fault {
             witness, blamed, ..
         } => (Some(*witness), *blamed),
         other => (None, other.pe()),
@@ -223,7 +228,7 @@ fn is_meant(fault: &Fault, trouble: &Trouble) -> bool {
         // The PE that verifies a message knows its path, but not the position of the fault on it;
         // and if every PE waits for another, none can be identified.
         None => match trouble {
-            Trouble::Stalled(..) => true,
+            FailureCause::Stalled(..) => true,
             _ => witness.is_some() && kind.is_damage(),
         },
     }
@@ -238,7 +243,7 @@ fn pace(world: &World, findings: &mut Vec<Finding>) {
     let waits_for_disk = scenario.commit_ns > 0 && messages > COMMITS_UNDER_WAY;
     // Frames arrive completely here, so receivers call the next sender only after a whole frame.
     let mut briefs = scenario.lanes.iter().flat_map(|lane| &lane.briefs);
-    let calls_later = briefs.any(Brief::is_in_turns);
+    let calls_later = briefs.any(PeSchedule::is_in_turns);
     let knows_all = !waits_for_disk && !calls_later;
     let rounds = &world.rounds_ns[1..=world.rounds_finished() as usize];
     for (round, (began, over)) in (1..).zip(rounds) {

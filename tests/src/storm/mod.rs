@@ -27,7 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use flitcast_coordinator::machines::Progress;
+use flitcast_coordinator::machines::DeliveryProgress;
 use flitcast_proto::DeliveryId;
 
 pub use cause::Cause;
@@ -94,7 +94,7 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         findings: Vec::new(),
         trace: 0,
     };
-    let mut progress = Progress::new(
+    let mut progress = DeliveryProgress::new(
         scenario.tree.clone(),
         scenario.operation,
         scenario.bytes.clone(),
@@ -124,12 +124,12 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
             break;
         };
         progress.learn_delivered(gave_up.delivered.iter().copied());
-        let culprits = gave_up.trouble.culprits();
-        for pe in &culprits {
+        let failed_pes = gave_up.trouble.failed_pes();
+        for pe in &failed_pes {
             progress.learn_dead(*pe, gave_up.trouble.to_string());
         }
         let runs = [left, scenario.retries];
-        if progress.goes_on(&culprits, runs, |_, _| true).is_err() {
+        if progress.goes_on(&failed_pes, runs, |_, _| true).is_err() {
             break;
         }
         left -= 1;

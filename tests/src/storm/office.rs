@@ -2,20 +2,20 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use flitcast_coordinator::machines::{Conductor, GaveUp, Plan, Setting, Update};
+use flitcast_coordinator::machines::{ClusterInfo, ControllerEvent, GaveUp, Plan, RoundController};
 use flitcast_node::limits::Timeouts;
-use flitcast_node::lively::Lifeless;
+use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, Time};
 
 use super::scenario::{SILENCE_NS, Scenario};
 
-pub(super) use flitcast_coordinator::machines::Lost;
+pub(super) use flitcast_coordinator::machines::PeLoss;
 
 /// The coordinator's state, and the results of the rounds.
 pub(super) struct Office {
-    conductor: Conductor,
+    controller: RoundController,
     pes: Vec<PeId>,
     rounds: u64,
     /// For each PE, when the last byte of its channel arrived.
@@ -37,7 +37,7 @@ impl Office {
     pub(super) fn new(scenario: &Scenario) -> Office {
         let tree = scenario.tree.clone();
         let pes: Vec<PeId> = tree.pes().collect();
-        let setting = Setting {
+        let setting = ClusterInfo {
             operation: scenario.operation,
             timeouts: Timeouts::default(),
             joined: match scenario.seed % 4 {
@@ -47,8 +47,8 @@ impl Office {
             addresses: Vec::new(),
             tree,
         };
-        let mut conductor = Conductor::new(Time(0), setting);
-        conductor.conduct(
+        let mut controller = RoundController::new(Time(0), setting);
+        controller.run_rounds(
             Time(0),
             Plan {
                 bytes: scenario.bytes.clone(),
@@ -61,7 +61,7 @@ impl Office {
             },
         );
         let mut office = Office {
-            conductor,
+            controller,
             heard: vec![0; scenario.tree.len()],
             pes,
             rounds: scenario.rounds,
@@ -82,7 +82,7 @@ impl Office {
     }
 
     pub(super) fn wants_look(&self) -> bool {
-        self.conductor.wants_look()
+        self.controller.wants_look()
     }
 
     /// Returns whether the channel of a PE is open.
@@ -101,25 +101,25 @@ impl Office {
     pub(super) fn hear(&mut self, now: u64, pe: PeId, word: FromPe) {
         if self.listens_to(pe) && !self.is_over() {
             self.heard[pe.index()] = now;
-            self.conductor.handle_word(Time(now), pe, word);
+            self.controller.handle_word(Time(now), pe, word);
             self.go_on(now);
         }
     }
 
-    pub(super) fn lose(&mut self, now: u64, pe: PeId, lost: Lost) {
+    pub(super) fn lose(&mut self, now: u64, pe: PeId, lost: PeLoss) {
         if self.is_over() {
             return;
         }
-        let is_news = self.lost.insert(pe) || matches!(lost, Lost::Exited { .. });
+        let is_news = self.lost.insert(pe) || matches!(lost, PeLoss::Exited { .. });
         if is_news {
-            self.conductor.handle_lost(Time(now), pe, lost);
+            self.controller.handle_lost(Time(now), pe, lost);
             self.go_on(now);
         }
     }
 
     pub(super) fn is_late(&mut self, now: u64) {
-        if self.conductor.poll_timeout().is_some_and(|at| at.0 <= now) {
-            self.conductor.handle_timeout(Time(now));
+        if self.controller.poll_timeout().is_some_and(|at| at.0 <= now) {
+            self.controller.handle_timeout(Time(now));
         }
         self.go_on(now);
     }
@@ -127,25 +127,29 @@ impl Office {
     /// Handles the controller's events and messages.
     fn go_on(&mut self, now: u64) {
         let was_over = self.is_over();
-        while let Some(update) = self.conductor.poll_update() {
+        while let Some(update) = self.controller.poll_update() {
             match update {
-                Update::RoundReported(reports) => self.reports.push(reports),
-                Update::RoundBegins(round) => self.notes.push_back(format!("round {round} begins")),
-                Update::Failed { cause, .. } => self.notes.push_back(format!("failed: {cause}")),
+                ControllerEvent::RoundReported(reports) => self.reports.push(reports),
+                ControllerEvent::RoundBegins(round) => {
+                    self.notes.push_back(format!("round {round} begins"))
+                }
+                ControllerEvent::Failed { cause, .. } => {
+                    self.notes.push_back(format!("failed: {cause}"))
+                }
                 _ => {}
             }
         }
-        while let Some(word) = self.conductor.poll_word() {
+        while let Some(word) = self.controller.poll_word() {
             self.words.push_back(word);
         }
-        if let Some(gave_up) = self.conductor.gave_up() {
+        if let Some(gave_up) = self.controller.gave_up() {
             self.gave_up = Some((now, gave_up));
         }
         if self.is_over() && !was_over {
             let stop = |pe: &PeId| (*pe, ToPe::Stop { over: true });
             self.words.extend(self.pes.iter().map(stop));
         }
-        self.look_at = self.conductor.poll_timeout().map(|Time(at)| at);
+        self.look_at = self.controller.poll_timeout().map(|Time(at)| at);
     }
 
     pub(super) fn next_word(&mut self) -> Option<(PeId, ToPe)> {
@@ -160,23 +164,23 @@ impl Office {
 
 /// Ends of channels and processes, with the texts of real nodes.
 pub(super) trait Ends {
-    fn silent() -> Lost;
-    fn reset() -> Lost;
-    fn killed() -> Lost;
+    fn silent() -> PeLoss;
+    fn reset() -> PeLoss;
+    fn killed() -> PeLoss;
 }
 
-impl Ends for Lost {
-    fn silent() -> Lost {
+impl Ends for PeLoss {
+    fn silent() -> PeLoss {
         let limit = std::time::Duration::from_nanos(SILENCE_NS);
-        Lost::Lifeless(Lifeless::Silent(limit))
+        PeLoss::Lifeless(IdleTimeout::Silent(limit))
     }
 
-    fn reset() -> Lost {
-        Lost::Broken("Connection reset by peer (os error 104)".to_owned())
+    fn reset() -> PeLoss {
+        PeLoss::Broken("Connection reset by peer (os error 104)".to_owned())
     }
 
-    fn killed() -> Lost {
-        Lost::Exited {
+    fn killed() -> PeLoss {
+        PeLoss::Exited {
             how: "was killed by signal 9".to_owned(),
             last_words: Vec::new(),
         }

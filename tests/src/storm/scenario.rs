@@ -6,10 +6,12 @@ mod lanes;
 
 use std::sync::Arc;
 
-use flitcast_coordinator::machines::{Next, has_parts};
+use flitcast_coordinator::machines::{NextRun, has_parts};
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
-use flitcast_proto::gossip::Arena;
-use flitcast_proto::ops::{Brief, Broadcast, Exchange, Fits, Gossip, OnNetwork, Operation};
+use flitcast_proto::gossip::GossipNetwork;
+use flitcast_proto::ops::{
+    Broadcast, Exchange, Gossip, OnNetwork, Operation, PeSchedule, TreeRequirement,
+};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 use flitcast_proto::seeded::SplitMix64;
@@ -64,7 +66,7 @@ pub struct Scenario {
     /// Time from a message's last byte until it is durable.
     pub commit_ns: u64,
     /// The schedule of each PE, by PE index, if messages are not split.
-    pub whole: Vec<Brief>,
+    pub whole: Vec<PeSchedule>,
     /// The duration of a round without faults.
     pub predicted_ns: u64,
     /// The faults, in any order.
@@ -101,7 +103,7 @@ impl Scenario {
         };
         let pacing = dice.pick(&[Pacing::Scheduled, Pacing::Turns, Pacing::Eager]);
         let timing = Timing::of(&model, flit_bytes, pacing);
-        let whole = Brief::all(&tree, operation, &bytes, &timing);
+        let whole = PeSchedule::all(&tree, operation, &bytes, &timing);
         let mut more = Dice(SplitMix64::new(seed ^ MORE));
         let mut trees = vec![(tree.clone(), model)];
         for other in more.further(&tree, operation) {
@@ -139,7 +141,7 @@ impl Scenario {
     }
 
     /// Creates the retry of this run after `runs` other runs.
-    pub fn after(&self, next: Next, runs: u64) -> Scenario {
+    pub fn after(&self, next: NextRun, runs: u64) -> Scenario {
         let (seed, operation, flit_bytes) = (self.seed, next.operation, self.flit_bytes);
         let tree = Arc::new(next.repair.tree);
         let mut bytes = self.bytes.clone();
@@ -159,7 +161,7 @@ impl Scenario {
         let first = (tree.clone(), lanes[0].model.clone());
         let trees: Vec<(Arc<Tree>, Model)> = std::iter::once(first).chain(trees).collect();
         let timing = Timing::of(&trees[0].1, flit_bytes, self.pacing);
-        let whole = Brief::all(&tree, operation, &bytes, &timing);
+        let whole = PeSchedule::all(&tree, operation, &bytes, &timing);
         let mut dice = Dice(SplitMix64::new(seed ^ (runs << 56)));
         let parts = dice.dealt((&tree, operation), &bytes, trees.len(), flit_bytes);
         let (lanes, predicted_ns) = planned((operation, flit_bytes, self.pacing), trees, &parts);
@@ -282,7 +284,10 @@ impl Dice {
             "mesh" => format!("mesh:2x{}", pes / 2),
             kind => format!("{kind}:{pes}"),
         };
-        let arena = network.parse().ok().and_then(|spec| Arena::of(&spec).ok());
+        let arena = network
+            .parse()
+            .ok()
+            .and_then(|spec| GossipNetwork::of(&spec).ok());
         let algorithm = algorithm.parse().expect("it is an algorithm");
         let one = arena.filter(|arena| arena.pes() == pes);
         // An algorithm for other numbers of PEs is replaced by a ring of all.
@@ -293,7 +298,7 @@ impl Dice {
     /// Draws a tree on which the operation is possible.
     fn tree(&mut self, operation: Operation) -> Arc<Tree> {
         let pes = match operation.fits() {
-            Fits::Cubes => 2 << self.below(3),
+            TreeRequirement::Cubes => 2 << self.below(3),
             _ => 2 + self.below(MOST_PES - 1),
         };
         let tree = self.grown(operation, pes);

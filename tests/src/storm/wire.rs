@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use flitcast_proto::cost::Link;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::reader::{FrameReader, Look};
-use flitcast_proto::wire::seal::Sealer;
+use flitcast_proto::wire::seal::FrameSealer;
 use flitcast_proto::wire::{LENGTH_BYTES, WireError, flit};
 
 /// Time without an acknowledgement after which a host has retransmitted more than once.
@@ -73,7 +73,7 @@ pub(super) struct Wire {
     /// Number of frames of an earlier round that precede the next item.
     late: u64,
     /// The sender's seals, and the receiver's reader.
-    sealer: Sealer,
+    sealer: FrameSealer,
     pub(super) reader: FrameReader,
     /// Number of duplicates received.
     pub(super) repeated: u64,
@@ -106,7 +106,7 @@ impl Wire {
             duplicate_percent: 0,
             corruption: None,
             late: 0,
-            sealer: Sealer::default(),
+            sealer: FrameSealer::default(),
             reader: FrameReader::new(max_frame),
             repeated: 0,
             damaged_payloads: 0,

@@ -15,7 +15,7 @@ use flitcast_proto::{DeliveryId, PeId, RoundId, Time, Tree};
 
 use super::Plant;
 use super::cause::Cause;
-use super::office::{Ends as _, Lost, Office};
+use super::office::{Ends as _, Office, PeLoss};
 use super::scenario::{HEARTBEAT_NS, Lane, SILENCE_NS, Scenario, Way};
 use super::trace::Trace;
 use super::wire::Wire;
@@ -44,7 +44,7 @@ pub(super) enum Event {
     /// A message of a PE reaches the coordinator.
     Heard(PeId, FromPe),
     /// The end of a PE's channel or process reaches the coordinator.
-    Ended(PeId, Lost),
+    Ended(PeId, PeLoss),
     /// The expiry of the coordinator's deadline.
     Late,
     /// A thread of a PE's process has made a message durable.
@@ -226,7 +226,7 @@ impl World {
                     wire(wires, way).cut(now, chance);
                     self.expect(way);
                 }
-                self.cause(self.now, Event::Ended(pe, Lost::reset()));
+                self.cause(self.now, Event::Ended(pe, PeLoss::reset()));
             }
             Event::Told(pe, word) => {
                 self.words[pe.index()].push_back(word);

@@ -44,28 +44,31 @@ const ALLOWED: &[(&str, &str)] = &[
         "how long ago this machine was measured: a report prints it",
     ),
     (
-        "coordinator/src/commands/kept/keeper.rs",
+        "coordinator/src/commands/running_cluster/daemon.rs",
         "since when a PE is up: `flitcast status` prints it",
     ),
-    ("coordinator/src/site/kept/pes.rs", "the same, on the disk"),
     (
-        "coordinator/src/site/kept/rounds.rs",
+        "coordinator/src/site/running_cluster/pes.rs",
+        "the same, on the disk",
+    ),
+    (
+        "coordinator/src/site/running_cluster/rounds.rs",
         "when a command ended: `flitcast status` prints it",
     ),
     (
-        "coordinator/src/site/kept/said.rs",
+        "coordinator/src/site/running_cluster/cluster_record.rs",
         "since when a cluster is up, on the disk",
     ),
     (
-        "coordinator/src/site/kept/state.rs",
+        "coordinator/src/site/running_cluster/state.rs",
         "how all of these stand on the disk",
     ),
     (
-        "coordinator/src/commands/kept/status.rs",
+        "coordinator/src/commands/running_cluster/status.rs",
         "how long ago all that was",
     ),
     (
-        "coordinator/src/commands/kept/up.rs",
+        "coordinator/src/commands/running_cluster/up.rs",
         "since when a cluster is up",
     ),
     (
@@ -89,7 +92,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "whether a certificate is good today",
     ),
     (
-        "node/src/security/believed.rs",
+        "node/src/security/peer_verifier.rs",
         "whether an authority has ended today",
     ),
     (
@@ -144,14 +147,14 @@ fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
 }
 
 /// Code that the storm runs in virtual time receives the time, and neither reads nor waits for it:
-/// the conductor of rounds, and the rules between two runs.
+/// the controller of rounds, and the rules between two runs.
 #[test]
 fn what_is_driven_in_virtual_time_touches_nothing_real() {
     const REAL: [&str; 9] = [
         "async", "await", "fs", "net", "process", "spawn", "thread", "tokio", "Instant",
     ];
     let driven = |file: &str| {
-        file.starts_with("coordinator/src/rounds/conductor/")
+        file.starts_with("coordinator/src/rounds/controller/")
             || file == "coordinator/src/retry/progress.rs"
     };
     let sources = sources(&["coordinator"]);
@@ -159,7 +162,7 @@ fn what_is_driven_in_virtual_time_touches_nothing_real() {
         .iter()
         .filter(|source| driven(&source.file))
         .collect();
-    assert!(driven.len() > 8, "the conductor has moved");
+    assert!(driven.len() > 8, "the controller has moved");
     for source in driven {
         for word in REAL {
             let places = source.places(word).into_iter();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
-use flitcast_proto::items::{Leg, Message, Packing};
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::items::{Message, Packing, ScheduledHop};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::schedule::certification::{Certificate, Sync};
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
@@ -296,7 +296,7 @@ fn assignment(operation: Operation, payload: Payload) -> ToPe {
         ],
         record_spans: true,
         left_out: vec![DeliveryId(2), DeliveryId(3)],
-        undertaking: 77,
+        job_id: 77,
         recorded: true,
         later_output: Some("/out".into()),
         lanes: vec![Lane {
@@ -373,17 +373,17 @@ fn to_pe() -> Vec<(ToPe, String)> {
         all.push((assignment(operation, files()), text));
     }
     let message = |destination, bytes| Message::between(PeId::ROOT, PeId(destination), bytes);
-    let brief = Brief {
+    let brief = PeSchedule {
         operation: Operation::LinearGather { window: 2 },
         flit_bytes: 4096,
         pace: pace(),
         sends: vec![message(3, 9), message(1, 300)],
         packet_bytes: vec![64, 150],
-        takes: vec![message(2, 8)],
+        receives: vec![message(2, 8)],
         subtree_messages: 5,
         child_messages: vec![3, 1],
         child_ranks: vec![1, 0],
-        legs: vec![Leg {
+        hops: vec![ScheduledHop {
             offset: 1,
             every: 2,
             message: MessageId(3),
@@ -396,12 +396,12 @@ fn to_pe() -> Vec<(ToPe, String)> {
         all_ports: true,
         in_any_order: true,
     };
-    let lanes = vec![Brief {
+    let lanes = vec![PeSchedule {
         sends: vec![message(3, 3)],
         packet_bytes: Vec::new(),
-        takes: Vec::new(),
+        receives: Vec::new(),
         child_ranks: Vec::new(),
-        legs: Vec::new(),
+        hops: Vec::new(),
         all_ports: false,
         in_any_order: false,
         ..brief.clone()

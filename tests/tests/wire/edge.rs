@@ -4,7 +4,7 @@ use flitcast_proto::items::Control;
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::edge::{EdgeFrame, Hello, Probe};
-use flitcast_proto::wire::seal::{HEAD_BYTES, Sealer};
+use flitcast_proto::wire::seal::{FrameSealer, HEAD_BYTES};
 use flitcast_proto::{PeId, RoundId, Time};
 
 use super::body;
@@ -170,7 +170,7 @@ fn a_frame_cut_anywhere_is_refused() {
 #[test]
 fn a_sealed_frame_is_protobuf_as_well() {
     let reference = Reference::new();
-    let mut sealer = Sealer::default();
+    let mut sealer = FrameSealer::default();
     for (sequence, (frame, text)) in (0u32..).zip(all()) {
         let mut plain = Vec::new();
         frame.put(&mut plain);

@@ -1,7 +1,7 @@
 //! Common parts of a PE's messages, in which no field has its default.
 
 use flitcast_proto::PeId;
-use flitcast_proto::schedule::pace::{Below, Pace, Pacing, Passage};
+use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Passage};
 use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{Counts, Doing, EdgeCounts, FromPe, Pong, Register};
@@ -33,8 +33,8 @@ pub fn pace() -> Pace {
             flit_bytes: 65_536,
         },
         below: vec![
-            Below { reach: 8, back: 9 },
-            Below {
+            ChildPace { reach: 8, back: 9 },
+            ChildPace {
                 reach: 10,
                 back: 11,
             },

@@ -5,15 +5,15 @@ use flitcast_proto::schedule::certification::Sync;
 use thiserror::Error;
 
 use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
-use super::raw::{Raw, RawFault};
+use super::raw::{Raw, SamplesFileError};
 use super::request::{Trees, request};
+use crate::algorithms::candidates::{self, Candidate};
+use crate::algorithms::unfit::NotApplicable;
 use crate::job::request::{Request, RequestError, candidates_on};
 use crate::options::args::TransferArgs;
 use crate::options::format::Format;
 use crate::site::guard::Guard;
 use crate::tuning::USUAL_FLIT_BYTES;
-use crate::ways::candidates::{self, Candidate};
-use crate::ways::unfit::Unfit;
 
 /// A fault of the command line of a bench.
 #[derive(Debug, Error)]
@@ -42,7 +42,7 @@ pub enum BenchError {
     NothingToSend,
     /// The file of the samples cannot be written.
     #[error("--raw {0}")]
-    Raw(#[from] RawFault),
+    Raw(#[from] SamplesFileError),
 }
 
 /// An algorithm that is timed.
@@ -60,7 +60,7 @@ pub struct Skipped {
     /// Name of the algorithm.
     pub algorithm: &'static str,
     /// Reason.
-    pub why: Unfit,
+    pub why: NotApplicable,
 }
 
 /// A valid bench.

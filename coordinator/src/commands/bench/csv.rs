@@ -3,7 +3,7 @@
 use super::checked::Bench;
 use super::csv_line::{line, micros};
 use super::samples::Figures;
-use crate::rounds::outcome::Spread;
+use crate::rounds::outcome::MedianMinMax;
 
 /// Returns the header and the lines.
 pub fn csv(bench: &Bench, figures: &[Figures]) -> String {
@@ -19,7 +19,7 @@ pub fn csv(bench: &Bench, figures: &[Figures]) -> String {
 }
 
 fn columns(bench: &Bench, f: &Figures) -> [(&'static str, String); 18] {
-    let slip = |pick: fn(Spread) -> u64| f.slip.map_or(String::new(), |s| micros(pick(s)));
+    let slip = |pick: fn(MedianMinMax) -> u64| f.slip.map_or(String::new(), |s| micros(pick(s)));
     [
         ("operation", bench.operation.to_owned()),
         ("tree", bench.tree.clone()),

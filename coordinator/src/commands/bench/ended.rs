@@ -11,9 +11,9 @@ use super::samples::Figures;
 use super::{csv, json, table};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
-use crate::render::ending::{FAILED, write_out};
+use crate::render::exit::{FAILED, write_out};
 use crate::render::json::failure_json;
-use crate::retry::Story;
+use crate::retry::RetryReport;
 use crate::system::terminal;
 use crate::text::stderr;
 use crate::text::stdout::unless_closed;
@@ -32,7 +32,9 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
         BenchEnd::Failed(algorithm, failure) => {
             stderr::error(format_args!("{algorithm}: {failure}"));
             if bench.format == Format::Json {
-                write_out(failure_json(&failure, Some(algorithm), &Story::default()).as_bytes())?;
+                write_out(
+                    failure_json(&failure, Some(algorithm), &RetryReport::default()).as_bytes(),
+                )?;
             }
             Ok(ExitCode::from(FAILED))
         }

@@ -56,9 +56,9 @@ pub async fn run(bench: &mut Bench, logs: &LogArgs) -> anyhow::Result<BenchEnd> 
             tracing::info!(algorithm = name, pass, "timing");
             let ended = run::run(&request, logs, &mut interrupts, &|_| None, |_| true).await;
             let outcome = match ended.with_context(|| format!("{name}, pass {pass}"))? {
-                run::Ended::Done(outcome) => outcome,
-                run::Ended::Failed(failure) => return Ok(BenchEnd::Failed(name, failure)),
-                run::Ended::Interrupted(signal) => return Ok(BenchEnd::Interrupted(signal)),
+                run::RunResult::Done(outcome) => outcome,
+                run::RunResult::Failed(failure) => return Ok(BenchEnd::Failed(name, failure)),
+                run::RunResult::Interrupted(signal) => return Ok(BenchEnd::Interrupted(signal)),
             };
             let timed = timed(&outcome, bench.warm_up, pass, rounds.start);
             if let Some(raw) = &mut bench.raw {

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::csv_line::{line, micros};
 use super::samples::Sample;
-use crate::rounds::outcome::Spread;
+use crate::rounds::outcome::MedianMinMax;
 use crate::system::folder::check_writable;
 use crate::system::machine;
 use crate::text::words::counted;
@@ -31,7 +31,7 @@ const COLUMNS: [&str; 8] = [
 /// A file of samples that cannot be written.
 #[derive(Debug, Error)]
 #[error("{}: {why}", path.display())]
-pub struct RawFault {
+pub struct SamplesFileError {
     path: PathBuf,
     why: String,
 }
@@ -45,10 +45,10 @@ pub struct Raw {
 
 impl Raw {
     /// Checks a path without writing to it.
-    pub fn fault(path: &Path) -> Option<RawFault> {
+    pub fn fault(path: &Path) -> Option<SamplesFileError> {
         let fault = |why: String| {
             let path = path.to_owned();
-            Some(RawFault { path, why })
+            Some(SamplesFileError { path, why })
         };
         if path.symlink_metadata().is_ok() {
             return fault("it is there already, and measurements are not overwritten".to_owned());
@@ -71,8 +71,8 @@ impl Raw {
     /// # Errors
     ///
     /// Returns an error if the file cannot be created or already exists.
-    pub fn create(path: &Path) -> Result<Raw, RawFault> {
-        let fault = |error: io::Error| RawFault {
+    pub fn create(path: &Path) -> Result<Raw, SamplesFileError> {
+        let fault = |error: io::Error| SamplesFileError {
             path: path.to_owned(),
             why: format!("it cannot be made: {error}"),
         };
@@ -104,12 +104,12 @@ impl Raw {
     /// # Errors
     ///
     /// Returns an error if writing fails.
-    pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), RawFault> {
+    pub fn add(&mut self, algorithm: &str, samples: &[Sample]) -> Result<(), SamplesFileError> {
         let records = samples.iter().map(|sample| record(algorithm, sample));
         let text: String = records
             .map(|record| line(record.iter().map(String::as_str)))
             .collect();
-        self.append(&text).map_err(|error| RawFault {
+        self.append(&text).map_err(|error| SamplesFileError {
             path: self.path.clone(),
             why: format!("it cannot be written: {error}"),
         })
@@ -127,8 +127,8 @@ impl Raw {
 }
 
 fn record(algorithm: &str, sample: &Sample) -> [String; 8] {
-    let slip = Spread::of(sample.slips_ns.iter().copied());
-    let slip = |pick: fn(Spread) -> u64| slip.map_or(String::new(), |s| micros(pick(s)));
+    let slip = MedianMinMax::of(sample.slips_ns.iter().copied());
+    let slip = |pick: fn(MedianMinMax) -> u64| slip.map_or(String::new(), |s| micros(pick(s)));
     [
         algorithm.to_owned(),
         sample.pass.to_string(),

@@ -1,6 +1,6 @@
 //! The samples of a bench, and the figures of an algorithm that are computed from them.
 
-use crate::rounds::outcome::{Spread, error_pct};
+use crate::rounds::outcome::{MedianMinMax, error_pct};
 
 /// A timed round.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct Figures {
     /// Predicted duration of a round: the median over the passes.
     pub predicted_ns: u64,
     /// Measured durations of the rounds.
-    pub measured: Spread,
+    pub measured: MedianMinMax,
     /// Total bytes of the messages, divided by the median duration.
     pub goodput_bytes_per_s: f64,
     /// Number of flits that had to wait for a busy port, in the worst round.
@@ -40,7 +40,7 @@ pub struct Figures {
     pub peak_buffered_flits: u64,
     /// Delays of the starts of the PEs' own messages, over PEs and rounds; `None` without scheduled
     /// starts.
-    pub slip: Option<Spread>,
+    pub slip: Option<MedianMinMax>,
 }
 
 impl Figures {
@@ -51,13 +51,13 @@ impl Figures {
         bytes: u64,
         samples: &[Sample],
     ) -> Option<Figures> {
-        let measured = Spread::of(samples.iter().map(|sample| sample.measured_ns))?;
+        let measured = MedianMinMax::of(samples.iter().map(|sample| sample.measured_ns))?;
         let mut by_pass: Vec<(u64, u64)> = samples
             .iter()
             .map(|sample| (sample.pass, sample.predicted_ns))
             .collect();
         by_pass.dedup();
-        let predicted = Spread::of(by_pass.into_iter().map(|(_, predicted)| predicted))?;
+        let predicted = MedianMinMax::of(by_pass.into_iter().map(|(_, predicted)| predicted))?;
         let most = |of: fn(&Sample) -> u64| samples.iter().map(of).max().unwrap_or(0);
         Some(Figures {
             algorithm,
@@ -67,7 +67,7 @@ impl Figures {
             goodput_bytes_per_s: bytes as f64 * 1e9 / measured.median as f64,
             collisions: most(|sample| sample.collisions),
             peak_buffered_flits: most(|sample| sample.peak_buffered_flits),
-            slip: Spread::of(samples.iter().flat_map(|s| s.slips_ns.iter().copied())),
+            slip: MedianMinMax::of(samples.iter().flat_map(|s| s.slips_ns.iter().copied())),
         })
     }
 
@@ -78,7 +78,7 @@ impl Figures {
 
     /// Returns the range from the minimum to the 95th percentile, in percent of the median.
     pub fn spread_pct(&self) -> f64 {
-        let Spread {
+        let MedianMinMax {
             min, median, p95, ..
         } = self.measured;
         (p95 - min) as f64 / median as f64 * 100.0

@@ -6,7 +6,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::checked::Bench;
 use super::measure::passes;
 use super::samples::Figures;
-use crate::rounds::outcome::Spread;
+use crate::rounds::outcome::MedianMinMax;
 use crate::text::figures::{self, lines};
 use crate::text::units::{Bytes, Nanos, Rate};
 use crate::text::words::counted;
@@ -87,7 +87,7 @@ fn columns(bench: &Bench, figures: &[Figures]) -> Vec<Column> {
     columns
 }
 
-fn rate(bytes: u64, measured: Spread) -> String {
+fn rate(bytes: u64, measured: MedianMinMax) -> String {
     let nanos = measured.median;
     Rate { bytes, nanos }.to_string()
 }

@@ -12,6 +12,7 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 
 use super::rounded;
+use crate::algorithms::method::Method;
 use crate::files::profile::{Fit, Profile, parents};
 use crate::job::model::{Measurement, assumed_host, ports};
 use crate::job::request::{Messages, Request, Site, gather_operation};
@@ -22,7 +23,6 @@ use crate::options::pictures::Pictures;
 use crate::site::guard::Guard;
 use crate::site::topology::Topology;
 use crate::tuning::BUFFER_BYTES;
-use crate::ways::way::Way;
 
 /// A valid calibration.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl Calibration {
         let bytes = std::iter::once(0).chain(lengths.iter().copied()).collect();
         Request {
             site: Site::of(self.topology.clone(), self.link, self.guard.clone()),
-            way: Way {
+            way: Method {
                 operation,
                 baseline: None,
                 pacing: operation.gives_orders().then_some(pacing),

@@ -9,8 +9,8 @@ use super::this_host::measure_host;
 use crate::launch::log_args::LogArgs;
 use crate::launch::runtime::conducting;
 use crate::options::format::Format;
-use crate::render::ending::report_end;
-use crate::retry::Story;
+use crate::render::exit::report_end;
+use crate::retry::RetryReport;
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
 
@@ -22,13 +22,18 @@ pub async fn calibrate_and_report(
     stderr::note(calibration.announcement());
     let mut interrupts = Interrupts::new()?;
     let ended = calibration.run(logs, &mut interrupts).await?;
-    report_end(ended, calibration.format, &Story::default(), |found| {
-        let printed = match calibration.format {
-            Format::Json => json(found),
-            _ => table(found),
-        };
-        (printed, ExitCode::SUCCESS)
-    })
+    report_end(
+        ended,
+        calibration.format,
+        &RetryReport::default(),
+        |found| {
+            let printed = match calibration.format {
+                Format::Json => json(found),
+                _ => table(found),
+            };
+            (printed, ExitCode::SUCCESS)
+        },
+    )
 }
 
 /// Runs `flitcast calibrate --host`. It is neither watched nor traced, because another command may
@@ -38,7 +43,7 @@ pub fn measure_host_and_report(args: &CalibrateArgs, logs: &LogArgs) -> anyhow::
         let mut interrupts = Interrupts::new()?;
         measure_host(args.encrypted, logs, &mut interrupts).await
     })?;
-    report_end(measured, args.format, &Story::default(), |measured| {
+    report_end(measured, args.format, &RetryReport::default(), |measured| {
         (measured.told(args.format), ExitCode::SUCCESS)
     })
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use flitcast_proto::calibration::learned::{Learned, Lesson, Prior};
+use flitcast_proto::calibration::cost_estimate::{CostEstimate, Observation, Prior};
 use flitcast_proto::cost::{COSTS, Host, Hosts};
 
 use crate::job::host_costs::prior;
@@ -16,9 +16,9 @@ pub type Run = (Request, Box<Outcome>);
 
 /// Learns the costs of a host like `host` from these runs: from all rounds of each, and from its
 /// first one. Iterates for about `time`, but at least once.
-pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Learned<COSTS> {
+pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> CostEstimate<COSTS> {
     let of_run = |(_, outcome): &Run| Some([lesson(outcome)?, first_lesson(outcome)?]);
-    let (mut runs, mut lessons): (Vec<&Run>, Vec<Lesson>) = Default::default();
+    let (mut runs, mut lessons): (Vec<&Run>, Vec<Observation>) = Default::default();
     for run in ran {
         if let Some(told) = of_run(run) {
             runs.push(run);
@@ -34,7 +34,7 @@ pub fn learned(ran: &[Run], host: Host, encrypted: bool, time: Duration) -> Lear
         }
     };
     let prior = prior(encrypted);
-    let start = Learned::assumed(&prior);
+    let start = CostEstimate::assumed(&prior);
     let began = Instant::now();
     for index in 0..lessons.len() {
         predict(&start.costs, index);

@@ -14,12 +14,12 @@ use super::fit::round_ns;
 use super::learn::Run;
 use super::workloads::{PACED, WORKLOADS};
 use crate::files::profile::Profile;
-use crate::job::foreseen::foresee;
+use crate::job::planned_round::plan_and_predict;
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
 use crate::options::names::pacing_name;
 use crate::options::workload::Lengths;
-use crate::rounds::run::{self, Ended, Interrupted};
+use crate::rounds::run::{self, Interrupted, RunResult};
 use crate::system::interrupts::Interrupts;
 use crate::text::whole_file::write_whole;
 
@@ -75,7 +75,7 @@ impl Calibration {
         &self,
         logs: &LogArgs,
         interrupts: &mut Interrupts,
-    ) -> anyhow::Result<Ended<Box<Calibrated>>> {
+    ) -> anyhow::Result<RunResult<Box<Calibrated>>> {
         let began = Instant::now();
         let announced = Duration::from_secs_f64(self.seconds);
         let edges = self.topology.tree.len() - 1;
@@ -84,9 +84,9 @@ impl Calibration {
         let nothing = vec![0; edges];
         let request = self.request(Operation::Scatter, Pacing::default(), nothing, None);
         let measured = match run::measure(&request, logs, interrupts, budget).await? {
-            Ended::Done(measured) => measured,
-            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+            RunResult::Done(measured) => measured,
+            RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
+            RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
         };
         let mut profile = self.profile(measured, &request);
         let Workloads {
@@ -94,22 +94,22 @@ impl Calibration {
             ran,
             left_out,
         } = match self.rounds(&profile, began, logs, interrupts).await? {
-            Ended::Done(done) => done,
-            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+            RunResult::Done(done) => done,
+            RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
+            RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
         };
         profile.pacing = best_pacing(&ran);
         let time = announced.mul_f64((1.0 - EDGES_SHARE) * FIT_SHARE);
         let workloads = self.fit(&mut profile, names, &ran, time);
         if let Some(signal) = interrupts.next().now_or_never() {
             let interrupted = Interrupted::new(&request, signal, None);
-            return Ok(Ended::Interrupted(interrupted));
+            return Ok(RunResult::Interrupted(interrupted));
         }
         if let Some(output) = &self.output {
             let text = profile.text();
             write_whole(output, |out| out.write_all(text.as_bytes()))?;
         }
-        Ok(Ended::Done(Box::new(Calibrated {
+        Ok(RunResult::Done(Box::new(Calibrated {
             profile,
             workloads,
             left_out,
@@ -127,7 +127,7 @@ impl Calibration {
         began: Instant,
         logs: &LogArgs,
         interrupts: &mut Interrupts,
-    ) -> anyhow::Result<Ended<Workloads>> {
+    ) -> anyhow::Result<RunResult<Workloads>> {
         let announced = Duration::from_secs_f64(self.seconds);
         let rounds_end = announced.mul_f64(1.0 - (1.0 - EDGES_SHARE) * FIT_SHARE);
         let mut done = Workloads::default();
@@ -158,9 +158,9 @@ impl Calibration {
             };
             request.rounds = rounds;
             let outcome = match run::run(&request, logs, interrupts, &|_| None, |_| true).await? {
-                Ended::Done(outcome) => outcome,
-                Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-                Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+                RunResult::Done(outcome) => outcome,
+                RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
+                RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
             };
             launching = outcome.launching;
             let measured_ns = outcome.measured.map_or(0, |spread| spread.median);
@@ -168,7 +168,7 @@ impl Calibration {
             done.names.push(name);
             done.ran.push((request, outcome));
         }
-        Ok(Ended::Done(done))
+        Ok(RunResult::Done(done))
     }
 }
 
@@ -228,7 +228,7 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
         profile.flit_bytes,
     );
     let bytes = operation.by_delivery(tree, lengths);
-    let foreseen = foresee(
+    let foreseen = plan_and_predict(
         tree,
         operation,
         pacing,

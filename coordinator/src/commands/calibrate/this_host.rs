@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use flitcast_node::system::process::cores;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::learned::Learned;
+use flitcast_proto::calibration::cost_estimate::CostEstimate;
 use flitcast_proto::cost::COSTS;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
@@ -21,7 +21,7 @@ use crate::job::request::{Request, local_topology};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::rounds::run::{self, Ended};
+use crate::rounds::run::{self, RunResult};
 use crate::site::guard::Guard;
 use crate::system::interrupts::Interrupts;
 use crate::text::units::Nanos;
@@ -48,7 +48,7 @@ const FLIT_BYTES: u32 = 64 << 10;
 /// A measured host.
 #[derive(Debug)]
 pub struct MeasuredHost {
-    learned: Learned<COSTS>,
+    learned: CostEstimate<COSTS>,
     encrypted: bool,
     took: Duration,
     /// The stored JSON text.
@@ -65,7 +65,7 @@ pub async fn measure_host(
     encrypted: bool,
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-) -> anyhow::Result<Ended<Box<MeasuredHost>>> {
+) -> anyhow::Result<RunResult<Box<MeasuredHost>>> {
     let began = Instant::now();
     let tree = TreeArgs {
         tree: Some(TREE.to_owned()),
@@ -113,16 +113,16 @@ pub async fn measure_host(
         let request = request(operation, pacing, bytes, Some(profile.clone()));
         let request = Request { rounds, ..request };
         let outcome = match run::rounds(&request, logs, interrupts, &|_| None, |_| true).await? {
-            Ended::Done(outcome) => outcome,
-            Ended::Failed(failure) => return Ok(Ended::Failed(failure)),
-            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
+            RunResult::Done(outcome) => outcome,
+            RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
+            RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
         };
         ran.push((request, outcome));
         longest = longest.max(began.elapsed() - began_this);
     }
     let learned = learned(&ran, profile.host, encrypted, FIT);
     let kept = keep_measured(&learned, encrypted).context("this system does not name its boots")?;
-    Ok(Ended::Done(Box::new(MeasuredHost {
+    Ok(RunResult::Done(Box::new(MeasuredHost {
         learned,
         encrypted,
         took: began.elapsed(),

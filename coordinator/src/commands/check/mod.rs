@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::Args;
 use flitcast_node::system::regular;
 
-use crate::files::user_file::{FileError, Spot};
+use crate::files::user_file::{FileError, SourcePosition};
 use crate::job::request::check_size;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
@@ -48,7 +48,7 @@ pub struct CheckArgs {
 #[derive(Debug, PartialEq, Eq)]
 struct Wrong {
     /// Position in the file; `None` if the fault concerns no part of it.
-    spot: Option<Spot>,
+    spot: Option<SourcePosition>,
     /// Description.
     told: String,
 }

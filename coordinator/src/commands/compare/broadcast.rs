@@ -9,13 +9,13 @@ use flitcast_proto::{PeId, Tree};
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;
 use super::trees::{Named, over, spanning};
+use crate::algorithms::broadcast_plans::{among_all, laying};
+use crate::algorithms::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::pes::{parse_pe, source};
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
-use crate::ways::broadcast_plans::{among_all, laying};
-use crate::ways::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
 
 /// Arguments of `flitcast compare broadcast`.
 #[derive(Debug, Args)]

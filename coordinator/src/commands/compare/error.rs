@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::algorithms::plan_limits::PlanTooLarge;
 use crate::job::exchange_flits::ExchangeFlitsError;
 use crate::options::flits::FlitsError;
 use crate::options::gossip_network::GossipNetworkError;
@@ -9,7 +10,6 @@ use crate::options::pes::NoSuchPe;
 use crate::options::ports::PortsOfAll;
 use crate::options::prices::PriceError;
 use crate::site::topology::TopologyError;
-use crate::ways::plan_limits::TooMuch;
 
 /// The largest side of rings and tori for which all parameters are tried.
 pub const MAX_SIDE: usize = 65_536;
@@ -25,13 +25,13 @@ pub enum CompareError {
     Flits(#[from] FlitsError),
     /// A gossip that cannot be compared.
     #[error(transparent)]
-    Gossip(#[from] GossipFault),
+    Gossip(#[from] GossipComparisonError),
     /// The lengths of an exchange are invalid.
     #[error(transparent)]
     Exchange(#[from] ExchangeFlitsError),
     /// More than can be planned.
     #[error(transparent)]
-    Planned(#[from] TooMuch),
+    Planned(#[from] PlanTooLarge),
     /// The source does not exist.
     #[error(transparent)]
     NoSuchPe(#[from] NoSuchPe),
@@ -50,13 +50,13 @@ pub enum CompareError {
 
 impl From<PriceError> for CompareError {
     fn from(fault: PriceError) -> CompareError {
-        GossipFault::from(fault).into()
+        GossipComparisonError::from(fault).into()
     }
 }
 
 /// An error in the command line of a gossip comparison.
 #[derive(Debug, Error)]
-pub enum GossipFault {
+pub enum GossipComparisonError {
     /// The network is invalid, or has no planned gossip.
     #[error(transparent)]
     Network(#[from] GossipNetworkError),

@@ -8,12 +8,12 @@ use flitcast_proto::ops::timetable::Timetable;
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;
 use super::trees::{Named, over, spanning};
+use crate::algorithms::plan_limits::{MOST_HOSTS_OF_ROUNDS, PlanTooLarge};
+use crate::algorithms::tree_plans;
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
-use crate::ways::plan_limits::{MOST_HOSTS_OF_ROUNDS, TooMuch};
-use crate::ways::tree_plans;
 
 /// Arguments of `flitcast compare exchange`.
 #[derive(Debug, Args)]
@@ -76,7 +76,7 @@ fn on_trees(
     args: &CompareExchangeArgs,
     trees: &[Named],
     flits: &[Vec<u64>],
-) -> Result<Comparison, TooMuch> {
+) -> Result<Comparison, PlanTooLarge> {
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
     for Named { name, tree } in trees {
         let (plan, bound) = tree_plans::exchange(tree, flits, args.ports)?;

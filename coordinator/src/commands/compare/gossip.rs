@@ -1,12 +1,12 @@
 //! `flitcast compare gossip` on a network, for equal blocks: the figures in the paper's tables,
 //! those of its formulas, those of whole steps, and those of plans.
 
-use flitcast_proto::exact::Exact;
-use flitcast_proto::gossip::{Algorithm, Arena, Gossip, Prices, choose};
+use flitcast_proto::fraction::Fraction;
+use flitcast_proto::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices, choose};
 use serde::Serialize;
 use serde_json::json;
 
-use super::error::{CompareError, GossipFault, MAX_SIDE};
+use super::error::{CompareError, GossipComparisonError, MAX_SIDE};
 use super::gossip_args::CompareGossipArgs;
 use super::gossip_row::{NONE, Row};
 use super::gossip_rows::rows;
@@ -23,10 +23,10 @@ struct Comparison<'a> {
     pes: usize,
     /// t_s / t_l.
     #[serde(serialize_with = "as_exact")]
-    ratio: Exact,
+    ratio: Fraction,
     /// The lower bound, in units of t_l like all times.
     #[serde(serialize_with = "as_exact")]
-    bound: Exact,
+    bound: Fraction,
     results: Vec<Row>,
 }
 
@@ -58,13 +58,13 @@ pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<C
     }
     let chosen = chosen.map(|chosen| chosen.to_string());
     mark_best(&mut rows, chosen.as_deref());
-    let any = Gossip::new(arena.clone(), &lengths, &Algorithm::Approach1);
-    let bound = any.map_or(Exact::new(0, 1), |gossip| gossip.bound(&in_flits));
+    let any = Gossip::new(arena.clone(), &lengths, &GossipAlgorithm::Approach1);
+    let bound = any.map_or(Fraction::new(0, 1), |gossip| gossip.bound(&in_flits));
     let comparison = Comparison {
         operation: "gossip",
         network,
         pes: arena.pes(),
-        ratio: Exact::new(prices.startup.into(), prices.flit.into()),
+        ratio: Fraction::new(prices.startup.into(), prices.flit.into()),
         bound,
         results: rows,
     };
@@ -75,7 +75,7 @@ pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<C
 }
 
 /// Returns an error for each option that does not apply to a network.
-fn of_trees(args: &CompareGossipArgs) -> Vec<GossipFault> {
+fn of_trees(args: &CompareGossipArgs) -> Vec<GossipComparisonError> {
     let options = [
         ("--tree", args.tree.tree.is_some()),
         ("--cluster", args.tree.cluster.is_some()),
@@ -86,23 +86,27 @@ fn of_trees(args: &CompareGossipArgs) -> Vec<GossipFault> {
     ];
     let given = options.into_iter().filter(|(_, given)| *given);
     given
-        .map(|(option, _)| GossipFault::OfTrees(option))
+        .map(|(option, _)| GossipComparisonError::OfTrees(option))
         .collect()
 }
 
-fn asked(args: &CompareGossipArgs, network: &str) -> Result<(Arena, Prices), Vec<GossipFault>> {
+fn asked(
+    args: &CompareGossipArgs,
+    network: &str,
+) -> Result<(GossipNetwork, Prices), Vec<GossipComparisonError>> {
     let mut faults = of_trees(args);
     let arena = gossip_network(network);
     let arena = arena.map_err(|fault| faults.push(fault.into())).ok();
     let prices = typed(&args.prices).and_then(|prices| prices.prices());
-    let prices = prices.map_err(|all| faults.extend(all.into_iter().map(GossipFault::from)));
+    let prices =
+        prices.map_err(|all| faults.extend(all.into_iter().map(GossipComparisonError::from)));
     if prices.is_ok_and(|prices| prices.flit == 0) {
-        faults.push(GossipFault::NoUnit);
+        faults.push(GossipComparisonError::NoUnit);
     }
-    if let Some(Arena::Grid(grid)) = &arena
+    if let Some(GossipNetwork::Grid(grid)) = &arena
         && let Some(side) = grid.sides.iter().find(|side| **side > MAX_SIDE)
     {
-        faults.push(GossipFault::TooLong(*side));
+        faults.push(GossipComparisonError::TooLong(*side));
     }
     match (arena, prices) {
         (Some(arena), Ok(prices)) if faults.is_empty() => Ok((arena, prices)),
@@ -125,7 +129,7 @@ fn mark_best(rows: &mut [Row], chosen: Option<&str>) {
 }
 
 impl Comparison<'_> {
-    fn text(&self, arena: &Arena, counts_hops: bool) -> String {
+    fn text(&self, arena: &GossipNetwork, counts_hops: bool) -> String {
         let header = [
             "",
             "",
@@ -174,7 +178,7 @@ impl Comparison<'_> {
         } else {
             out.push_str("  there are too many PEs for plans of what each gets from each\n");
         }
-        if matches!(arena, Arena::Complete(_)) {
+        if matches!(arena, GossipNetwork::Complete(_)) {
             out.push_str(
                 "  approach 1 and direct send several packets at a time, and the model leaves out that \
                  each costs a\n  set-up; where all reach each other, nothing of the paper beats \

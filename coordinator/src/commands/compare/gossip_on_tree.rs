@@ -3,20 +3,20 @@
 use flitcast_proto::ops::gossip_plan::ring_emulation;
 
 use super::crossings::{Comparison, Row};
-use super::error::{CompareError, GossipFault};
+use super::error::{CompareError, GossipComparisonError};
 use super::gossip_args::CompareGossipArgs;
 use super::trees::{Named, over, spanning};
+use crate::algorithms::plan_limits::{check_flits, check_pes};
+use crate::algorithms::tree_plans::flood;
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
-use crate::ways::plan_limits::{check_flits, check_pes};
-use crate::ways::tree_plans::flood;
 
 /// Returns the printed comparison, or all errors in the command line.
 pub fn compared(args: &CompareGossipArgs) -> Result<String, Vec<CompareError>> {
     let prices = args.prices.check_absent::<CompareError>();
     let lengths = match &args.lengths {
         Some(lengths) => lengths_of_all_in_flits(lengths).map_err(CompareError::from),
-        None => Err(GossipFault::NoLengths.into()),
+        None => Err(GossipComparisonError::NoLengths.into()),
     };
     let (trees, lengths) = match (spanning(&args.tree), lengths, prices) {
         (Ok(trees), Ok(lengths), Ok(())) => (trees, lengths),

@@ -1,7 +1,7 @@
 //! A row of a comparison of gossips on a network.
 
-use flitcast_proto::exact::Exact;
-use flitcast_proto::gossip::{Algorithm, Arena, Gossip, Prices};
+use flitcast_proto::fraction::Fraction;
+use flitcast_proto::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices};
 use serde::Serialize;
 
 use crate::text::figures::{as_exact, decimal};
@@ -31,30 +31,30 @@ pub struct Planned {
     startups: u64,
     distance: u64,
     #[serde(serialize_with = "as_exact")]
-    blocks: Exact,
+    blocks: Fraction,
     #[serde(serialize_with = "as_exact")]
-    time: Exact,
+    time: Fraction,
 }
 
 impl Row {
     /// Creates a row without figures.
-    pub fn named(name: &str, algorithm: Option<&Algorithm>) -> Row {
+    pub fn named(name: &str, algorithm: Option<&GossipAlgorithm>) -> Row {
         Row {
             name: name.to_owned(),
-            algorithm: algorithm.map(Algorithm::to_string),
+            algorithm: algorithm.map(GossipAlgorithm::to_string),
             ..Row::default()
         }
     }
 
     /// Plans the gossip by this algorithm and returns its cost.
-    pub fn plan(&self, arena: &Arena, lengths: &[u64], prices: &Prices) -> Option<Planned> {
-        let algorithm: Algorithm = self.algorithm.as_ref()?.parse().ok()?;
+    pub fn plan(&self, arena: &GossipNetwork, lengths: &[u64], prices: &Prices) -> Option<Planned> {
+        let algorithm: GossipAlgorithm = self.algorithm.as_ref()?.parse().ok()?;
         let cost = Gossip::new(arena.clone(), lengths, &algorithm).ok()?.cost();
         Some(Planned {
             startups: cost.startups,
             distance: cost.distance,
-            blocks: Exact::new(cost.flits.into(), arena.classes() as u128),
-            time: Exact::new(prices.time(cost), prices.unit.into()),
+            blocks: Fraction::new(cost.flits.into(), arena.classes() as u128),
+            time: Fraction::new(prices.time(cost), prices.unit.into()),
         })
     }
 }

@@ -7,32 +7,40 @@ use flitcast_proto::gossip::paper::{
 use flitcast_proto::gossip::whole_steps::{
     best_ring, best_torus, ring_whole_steps, torus_whole_steps,
 };
-use flitcast_proto::gossip::{Algorithm, Among, Arena, Diagonal, Grid, LineParameters};
+use flitcast_proto::gossip::{
+    CompleteGossip, Diagonal, GossipAlgorithm, GossipNetwork, Grid, LineParameters,
+};
 
 use super::gossip_row::Row;
 
 /// Returns the algorithms of a network, with all figures that need no plan.
-pub fn rows(arena: &Arena, ratio: f64) -> Vec<Row> {
+pub fn rows(arena: &GossipNetwork, ratio: f64) -> Vec<Row> {
     match arena {
-        Arena::Grid(Grid {
+        GossipNetwork::Grid(Grid {
             sides,
             closed: true,
         }) if sides.iter().all(|side| *side == sides[0]) => match sides[..] {
             [side] => ring_rows(side, ratio),
             _ => torus_rows(sides[0], sides.len(), ratio),
         },
-        Arena::Grid(_) => vec![
-            Row::named("approach 1", Some(&Algorithm::Approach1)),
-            Row::named("approach 2", Some(&Algorithm::Approach2(1))),
+        GossipNetwork::Grid(_) => vec![
+            Row::named("approach 1", Some(&GossipAlgorithm::Approach1)),
+            Row::named("approach 2", Some(&GossipAlgorithm::Approach2(1))),
         ],
-        Arena::Complete(_) => {
-            let one = Among::Dissemination { ports: 1 };
+        GossipNetwork::Complete(_) => {
+            let one = CompleteGossip::Dissemination { ports: 1 };
             let all = [
-                ("dissemination", Algorithm::Among(one)),
-                ("circulate", Algorithm::Among(Among::Circulate)),
-                ("neighbours swap", Algorithm::Among(Among::Neighbour)),
-                ("approach 1", Algorithm::Approach1),
-                ("direct", Algorithm::Among(Among::Direct)),
+                ("dissemination", GossipAlgorithm::Among(one)),
+                (
+                    "circulate",
+                    GossipAlgorithm::Among(CompleteGossip::Circulate),
+                ),
+                (
+                    "neighbours swap",
+                    GossipAlgorithm::Among(CompleteGossip::Neighbour),
+                ),
+                ("approach 1", GossipAlgorithm::Approach1),
+                ("direct", GossipAlgorithm::Among(CompleteGossip::Direct)),
             ];
             let fitting = all.iter().filter(|(_, one)| one.on(arena).is_ok());
             fitting
@@ -54,20 +62,20 @@ fn ring_rows(n: usize, r: f64) -> Vec<Row> {
             false => ring_circgos(n, r, parameters),
         }),
         whole_steps: Some(ring_whole_steps(n, parameters).time(r)),
-        ..Row::named(name, Some(&Algorithm::Circgos(parameters)))
+        ..Row::named(name, Some(&GossipAlgorithm::Circgos(parameters)))
     };
     let mut rows = vec![
         Row {
             paper: paper(0),
             formula: Some(ring_approach_1(n, r)),
             whole_steps: Some(ring_whole_steps(n, LineParameters::APPROACH_1).time(r)),
-            ..Row::named("approach 1", Some(&Algorithm::Approach1))
+            ..Row::named("approach 1", Some(&GossipAlgorithm::Approach1))
         },
         Row {
             paper: paper(1),
             formula: Some(ring_approach_2(n, r)),
             whole_steps: Some(ring_whole_steps(n, three).time(r)),
-            ..Row::named("approach 2", Some(&Algorithm::Approach2(3)))
+            ..Row::named("approach 2", Some(&GossipAlgorithm::Approach2(3)))
         },
     ];
     rows.extend(printed.map(|row| Row {
@@ -78,7 +86,7 @@ fn ring_rows(n: usize, r: f64) -> Vec<Row> {
     if best.heads < n && printed.is_none_or(|row| row.circgos != best) {
         rows.push(circgos("CIRCGOS, whole steps", best));
     }
-    rows.push(Row::named("halves", Some(&Algorithm::Halves)));
+    rows.push(Row::named("halves", Some(&GossipAlgorithm::Halves)));
     rows
 }
 
@@ -98,7 +106,7 @@ fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
         rounds: Vec::new(),
     };
     let by_formula = torus_approaches(n, r).map(|formula| (dimensions == 2).then_some(formula));
-    let approach = |place: usize, name: &str, algorithm: Algorithm| Row {
+    let approach = |place: usize, name: &str, algorithm: GossipAlgorithm| Row {
         paper: paper(place),
         formula: by_formula[place],
         ..Row::named(name, Some(&algorithm))
@@ -109,21 +117,21 @@ fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
         ..approach(
             0,
             &format!("approach {}", in_all("1")),
-            Algorithm::Approach1,
+            GossipAlgorithm::Approach1,
         )
     }];
     if dimensions == 2 {
-        let phases = Algorithm::Phases(vec![three, around]);
+        let phases = GossipAlgorithm::Phases(vec![three, around]);
         rows.push(approach(1, "approach 2-1", phases));
     }
     rows.push(approach(
         2,
         &format!("approach {}", in_all("2")),
-        Algorithm::Approach2(3),
+        GossipAlgorithm::Approach2(3),
     ));
     let mut torgos = |name: &str, place: Option<usize>, [points, division, steps]: [usize; 3]| {
         let diagonal = even_rounds(n, points, division, steps);
-        let algorithm = diagonal.clone().map(Algorithm::Torgos);
+        let algorithm = diagonal.clone().map(GossipAlgorithm::Torgos);
         rows.push(Row {
             paper: place.and_then(paper),
             formula: (dimensions == 2).then(|| torus_torgos(n, r, [points, division, steps])),
@@ -140,7 +148,7 @@ fn torus_rows(n: usize, dimensions: usize, r: f64) -> Vec<Row> {
         torgos(&name, Some(4), row.torgos);
     }
     let (best, whole) = best_torus(n, dimensions, r);
-    let algorithm = Algorithm::Torgos(best);
+    let algorithm = GossipAlgorithm::Torgos(best);
     let name = algorithm.to_string();
     if rows.iter().all(|row| row.algorithm.as_ref() != Some(&name)) {
         rows.push(Row {

@@ -17,11 +17,11 @@ use super::args::CompareRoundArgs;
 use super::error::CompareError;
 use super::table::{Comparison, Row, table};
 use super::trees::{Named, spanning};
+use crate::algorithms::baseline::WINDOW;
+use crate::algorithms::plan_limits::PlanTooLarge;
 use crate::job::on_links::LinkArgs;
 use crate::options::flits::{deal_flits, lengths_in_flits};
 use crate::options::format::Format;
-use crate::ways::baseline::WINDOW;
-use crate::ways::plan_limits::TooMuch;
 
 /// Limit of flits times PEs: the baselines are computed flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;
@@ -72,7 +72,7 @@ struct Transport<'a> {
 
 impl Transport<'_> {
     /// Returns the rows of all algorithms on these trees, which span the network if there is one.
-    fn rows(&self, trees: &[Named], network: &str) -> Result<Vec<Row>, TooMuch> {
+    fn rows(&self, trees: &[Named], network: &str) -> Result<Vec<Row>, PlanTooLarge> {
         // In a complete network the combining algorithms use their own trees.
         let complete = network.starts_with("complete:");
         let mut rows = Vec::new();
@@ -91,7 +91,7 @@ impl Transport<'_> {
     }
 
     /// Returns the rows of the schedules on a tree.
-    fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, TooMuch> {
+    fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, PlanTooLarge> {
         let mut rows = Vec::new();
         let offered = Operation::named(self.operation.name()).filter(|one| !one.ways().is_empty());
         for operation in offered.filter(|one| one.has_plan() && one.fits().holds(tree)) {
@@ -116,7 +116,7 @@ impl Transport<'_> {
         Ok(rows)
     }
 
-    fn planned(&self, name: &str, algorithm: String, plan: &Plan) -> Result<Row, TooMuch> {
+    fn planned(&self, name: &str, algorithm: String, plan: &Plan) -> Result<Row, PlanTooLarge> {
         let tree = &plan.tree;
         // A relay holds the flit that it sends on in the next step.
         let relays = plan.messages.iter().any(|m| tree.depth(m.pe) > 1);
@@ -134,7 +134,7 @@ impl Transport<'_> {
     }
 
     /// Returns the rows of the linear baselines along a tree.
-    fn linear(&self, name: &str, tree: &Tree) -> Result<Vec<Row>, TooMuch> {
+    fn linear(&self, name: &str, tree: &Tree) -> Result<Vec<Row>, PlanTooLarge> {
         let window = ("linear, window of 4", Baseline::Window(WINDOW));
         // A scatter has no requests to keep in a window.
         let windowed = (self.operation.direction() == Direction::Up).then_some(window);
@@ -145,7 +145,7 @@ impl Transport<'_> {
     }
 
     /// Returns the rows of the combining baselines, each along its tree.
-    fn combining(&self, name: &str, trees: [&Tree; 2]) -> Result<[Row; 2], TooMuch> {
+    fn combining(&self, name: &str, trees: [&Tree; 2]) -> Result<[Row; 2], PlanTooLarge> {
         let row = |algorithm, baseline, tree| {
             Ok(Row {
                 waits_for_root: self.operation.direction() == Direction::Down,
@@ -164,7 +164,7 @@ impl Transport<'_> {
         [name, algorithm]: [&str; 2],
         baseline: Baseline,
         tree: &Tree,
-    ) -> Result<Row, TooMuch> {
+    ) -> Result<Row, PlanTooLarge> {
         let direction = self.operation.direction();
         let transfers = match direction {
             Direction::Down | Direction::Across => baseline.scatter(tree, self.flits),

@@ -18,7 +18,7 @@ use crate::options::guard::GuardArgs;
 use crate::options::order::MessageOrder;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::guard::{Guard, GuardFault, random_id};
+use crate::site::guard::{Guard, GuardOptionsError, random_id};
 use crate::site::topology::Topology;
 use crate::text::units::parse_time;
 
@@ -103,7 +103,7 @@ struct FaultArgs {
 
 /// An error in the command line.
 #[derive(Debug, Error)]
-pub enum MapFault {
+pub enum MapError {
     /// An error that a scatter or a gather could have as well.
     #[error(transparent)]
     Request(#[from] RequestError),
@@ -132,7 +132,7 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn understand(args: MapArgs) -> Result<Map, Vec<MapFault>> {
+    pub fn understand(args: MapArgs) -> Result<Map, Vec<MapError>> {
         let mut faults = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
@@ -143,9 +143,9 @@ impl Map {
             .is_some_and(|places| places.is_elsewhere());
         match &args.work {
             Some(work) if work.is_relative() => {
-                faults.push(MapFault::RelativeWork(work.clone()));
+                faults.push(MapError::RelativeWork(work.clone()));
             }
-            None if is_spread => faults.push(MapFault::NoWork),
+            None if is_spread => faults.push(MapError::NoWork),
             _ => {}
         }
         match elsewhere {
@@ -156,7 +156,7 @@ impl Map {
             true => {}
             false => {
                 let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
-                faults.extend(fault.map(MapFault::from));
+                faults.extend(fault.map(MapError::from));
             }
         }
         let work = working_folder(&args).map_err(|error| faults.push(error.into()));
@@ -175,7 +175,7 @@ impl Map {
             let scatter = faults.is_empty().then_some(scatter)?;
             let scatter = Request::scatter(scatter);
             let understood =
-                scatter.map_err(|found| faults.extend(found.into_iter().map(MapFault::from)));
+                scatter.map_err(|found| faults.extend(found.into_iter().map(MapError::from)));
             understood.ok()
         });
         if let Some(Site {
@@ -184,7 +184,7 @@ impl Map {
             && *guard == Guard::Insecure
             && !placement.is_on_loopback()
         {
-            faults.push(RequestError::from(GuardFault::PlainCommands).into());
+            faults.push(RequestError::from(GuardOptionsError::PlainCommands).into());
         }
         match (scatter, work) {
             (Some(mut scatter), Ok(work)) if faults.is_empty() => {

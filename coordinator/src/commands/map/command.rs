@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use super::args::Map;
-use super::three_runs::{Cut, complain, execute};
+use super::three_runs::{MapAborted, complain, execute};
 use super::{report, work};
 use crate::launch::log_args::LogArgs;
 use crate::options::format::Format;
-use crate::render::ending::{FAILED, failed, interrupted_note, write_out};
+use crate::render::exit::{FAILED, failed, interrupted_note, write_out};
 use crate::render::json::failure_json;
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
@@ -47,15 +47,15 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             };
             (printed, code)
         }
-        Err(Cut::Interrupted(mut interrupted)) => {
+        Err(MapAborted::Interrupted(mut interrupted)) => {
             // In the working folder, which is removed.
             interrupted.failure = None;
             stderr::note(interrupted_note(&interrupted));
             (String::new(), interrupted.signal.exit_code())
         }
-        Err(Cut::Failed(failure, story)) => {
+        Err(MapAborted::Failed(failure, story)) => {
             stderr::error(&failure);
-            for line in story.last_words() {
+            for line in story.final_message() {
                 stderr::note(line);
             }
             let printed = match map.format() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 
 use super::run::ShardTask;
-use crate::retry::Story;
+use crate::retry::RetryReport;
 use crate::rounds::outcome::Outcome;
 
 /// The result of a map.
@@ -23,7 +23,7 @@ pub struct Mapped {
     /// Results that were not gathered, with the reasons.
     pub left_behind: BTreeMap<PeId, String>,
     /// Retry reports of the scatter and of the gather.
-    pub stories: [Story; 2],
+    pub stories: [RetryReport; 2],
 }
 
 impl Mapped {

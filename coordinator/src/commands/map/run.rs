@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use flitcast_node::channel::ChannelError;
-use flitcast_node::lively::Lifeless;
+use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use tokio::time::Instant;
@@ -15,8 +15,8 @@ use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
-use crate::rounds::conductor::LEFT;
-use crate::rounds::run::{Ended, on_a_cluster};
+use crate::rounds::controller::LEFT;
+use crate::rounds::run::{RunResult, on_a_cluster};
 use crate::system::interrupts::Interrupts;
 use crate::text::words::signal_named;
 
@@ -117,13 +117,13 @@ pub async fn run(
     tasks: &mut [ShardTask],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-) -> anyhow::Result<Ended<BTreeSet<PeId>>> {
+) -> anyhow::Result<RunResult<BTreeSet<PeId>>> {
     let retries = request.retries;
     let mut gone = BTreeSet::new();
     loop {
         let due: Vec<PeId> = due(tasks, retries).map(|task| task.pe).collect();
         if due.is_empty() {
-            return Ok(Ended::Done(gone));
+            return Ok(RunResult::Done(gone));
         }
         // PEs that join are present even without a task.
         let pes = match request.site.placement.is_joined() {
@@ -143,10 +143,10 @@ pub async fn run(
             Ok(())
         };
         match on_a_cluster(request, &pes, logs, interrupts, done, |_| true).await? {
-            Ended::Interrupted(signal) => return Ok(Ended::Interrupted(signal)),
-            Ended::Done(()) => {}
-            Ended::Failed(failure) => {
-                let at_fault = |pe: &PeId| failure.culprits.contains(pe);
+            RunResult::Interrupted(signal) => return Ok(RunResult::Interrupted(signal)),
+            RunResult::Done(()) => {}
+            RunResult::Failed(failure) => {
+                let at_fault = |pe: &PeId| failure.failed_pes.contains(pe);
                 let all = !due.iter().any(at_fault);
                 for task in tasks.iter_mut().filter(|task| due.contains(&task.pe)) {
                     if all || at_fault(&task.pe) {
@@ -154,7 +154,7 @@ pub async fn run(
                         task.fate = CommandFate::Lost(failure.cause_of(task.pe).to_owned());
                     }
                 }
-                gone.extend(failure.culprits.iter().filter(|pe| !due.contains(pe)));
+                gone.extend(failure.failed_pes.iter().filter(|pe| !due.contains(pe)));
             }
         }
         if request.site.placement.is_joined() {
@@ -255,7 +255,7 @@ fn set(tasks: &mut [ShardTask], pe: PeId, fate: CommandFate) {
 /// one.
 fn why_ended(cluster: &Cluster, pe: PeId, end: Option<ChannelError>) -> Option<String> {
     let lifeless = match &end {
-        Some(ChannelError::Io(error)) => Lifeless::of(error),
+        Some(ChannelError::Io(error)) => IdleTimeout::of(error),
         _ => None,
     };
     match (lifeless, end) {

@@ -12,18 +12,18 @@ use super::report::complaints;
 use super::run::{self, CommandFate, ShardTask};
 use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
-use crate::retry::{self, Concluded, Story, Undertaking};
+use crate::retry::{self, Concluded, ResumableJob, RetryReport};
 use crate::rounds::outcome::{Failure, Outcome};
-use crate::rounds::run::{Ended, Interrupted};
+use crate::rounds::run::{Interrupted, RunResult};
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
 
 /// A reason to end early.
-pub enum Cut {
+pub enum MapAborted {
     /// A signal asked the command to end.
     Interrupted(Interrupted),
     /// The scatter or the gather failed as a whole.
-    Failed(Box<Failure>, Box<Story>),
+    Failed(Box<Failure>, Box<RetryReport>),
 }
 
 /// Executes the three runs. `gone` receives the PEs that died and are not started again.
@@ -32,14 +32,14 @@ pub async fn execute(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
     gone: &mut Vec<PeId>,
-) -> anyhow::Result<Result<Mapped, Cut>> {
-    let scatter = Undertaking::new(map.scatter.clone()).unrecorded();
+) -> anyhow::Result<Result<Mapped, MapAborted>> {
+    let scatter = ResumableJob::new(map.scatter.clone()).unrecorded();
     let (scatter, scattered) = match over(retry::run(scatter, logs, interrupts).await?) {
         Ok(over) => over,
-        Err(Cut::Failed(mut failure, story)) => {
+        Err(MapAborted::Failed(mut failure, story)) => {
             // In the working folder, which is removed.
             failure.keeps_files = false;
-            return Ok(Err(Cut::Failed(failure, story)));
+            return Ok(Err(MapAborted::Failed(failure, story)));
         }
         Err(cut) => return Ok(Err(cut)),
     };
@@ -60,9 +60,9 @@ pub async fn execute(
     };
     let began = Instant::now();
     match run::run(&scattered.request, &order, &mut tasks, logs, interrupts).await? {
-        Ended::Interrupted(signal) => return Ok(Err(Cut::Interrupted(signal))),
-        Ended::Failed(failure) => return Ok(Err(Cut::Failed(failure, Box::default()))),
-        Ended::Done(dead) => gone.extend(dead),
+        RunResult::Interrupted(signal) => return Ok(Err(MapAborted::Interrupted(signal))),
+        RunResult::Failed(failure) => return Ok(Err(MapAborted::Failed(failure, Box::default()))),
+        RunResult::Done(dead) => gone.extend(dead),
     }
     let running = began.elapsed();
     for lost in &scattered.story.undelivered {
@@ -77,7 +77,7 @@ pub async fn execute(
         running,
         gather: None,
         left_behind: BTreeMap::new(),
-        stories: [scattered.story, Story::default()],
+        stories: [scattered.story, RetryReport::default()],
     };
     match mapped.tasks.iter().any(ShardTask::is_done) {
         true => gather(map, mapped, gone, logs, interrupts).await,
@@ -92,14 +92,14 @@ async fn gather(
     gone: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
-) -> anyhow::Result<Result<Mapped, Cut>> {
+) -> anyhow::Result<Result<Mapped, MapAborted>> {
     let request = map.gather().map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("the results cannot be gathered: {}", faults.join("; "))
     })?;
     let why = |pe: &PeId| (*pe, "it died before".to_owned());
     let dead = gone.iter().map(why).collect();
-    let gather = Undertaking::new(request).unrecorded().without(dead);
+    let gather = ResumableJob::new(request).unrecorded().without(dead);
     let (outcome, gathered) = match over(retry::run(gather, logs, interrupts).await?) {
         Ok(over) => over,
         Err(cut) => {
@@ -132,7 +132,7 @@ pub fn complain(mapped: &Mapped) {
 }
 
 /// Returns the outcome of a scatter or a gather that succeeded.
-fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
+fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), MapAborted> {
     let Concluded {
         ended,
         request,
@@ -140,9 +140,9 @@ fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
         delivered,
     } = concluded;
     match ended {
-        Ended::Interrupted(signal) => Err(Cut::Interrupted(signal)),
-        Ended::Failed(failure) => Err(Cut::Failed(failure, Box::new(story))),
-        Ended::Done(outcome) => Ok((
+        RunResult::Interrupted(signal) => Err(MapAborted::Interrupted(signal)),
+        RunResult::Failed(failure) => Err(MapAborted::Failed(failure, Box::new(story))),
+        RunResult::Done(outcome) => Ok((
             outcome,
             Over {
                 request,
@@ -156,6 +156,6 @@ fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), Cut> {
 /// The parts of a successful run that the next one needs.
 struct Over {
     request: Request,
-    story: Story,
+    story: RetryReport,
     delivered: Vec<(PeId, u64)>,
 }

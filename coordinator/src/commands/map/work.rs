@@ -16,7 +16,7 @@ use super::args::Map;
 use crate::launch::cluster::{Cluster, Heard};
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
-use crate::rounds::run::{Ended, on_a_cluster};
+use crate::rounds::run::{RunResult, on_a_cluster};
 use crate::system::interrupts::Interrupts;
 use crate::text::stderr;
 
@@ -82,12 +82,12 @@ async fn clear_everywhere(
     let mut left: Vec<String> = gone.iter().map(|pe| format!("{pe} is gone")).collect();
     left.extend(
         match on_a_cluster(&map.scatter, &pes, logs, interrupts, done, |_| true).await? {
-            Ended::Done(left) => left,
-            Ended::Failed(failure) => {
+            RunResult::Done(left) => left,
+            RunResult::Failed(failure) => {
                 let others = failure.others.into_iter().map(|(_, cause)| cause);
                 std::iter::once(failure.cause).chain(others).collect()
             }
-            Ended::Interrupted(_) => vec!["interrupted".to_owned()],
+            RunResult::Interrupted(_) => vec!["interrupted".to_owned()],
         },
     );
     let shown = map.work.display();

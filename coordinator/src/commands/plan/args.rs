@@ -7,6 +7,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
 use super::packet_args::{ControlArg, PacketArgs};
+use crate::algorithms::plan_limits::MAX_FLITS;
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::job::on_links::LinkArgs;
 use crate::options::args::{GatherAlgorithm, SyncArg};
@@ -17,7 +18,6 @@ use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
-use crate::ways::plan_limits::MAX_FLITS;
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]

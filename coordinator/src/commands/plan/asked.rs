@@ -9,7 +9,7 @@ use super::args::{Order, PlanRoundArgs};
 use super::error::{PlanError, PlanErrors};
 use super::report::PlanReport;
 use crate::options::flits::{deal_flits, lengths_in_flits};
-use crate::options::order::OrderFault;
+use crate::options::order::OrderError;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
 use crate::site::topology::Topology;
@@ -78,7 +78,7 @@ pub fn order_of(
 }
 
 /// Returns all errors in an order as one.
-pub fn check_order(faults: Vec<OrderFault>) -> Result<(), PlanError> {
+pub fn check_order(faults: Vec<OrderError>) -> Result<(), PlanError> {
     match faults.is_empty() {
         true => Ok(()),
         false => {

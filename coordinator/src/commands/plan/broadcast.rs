@@ -11,12 +11,12 @@ use super::args::PlanBroadcastArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
+use crate::algorithms::broadcast_plans::{NotPlanned, PlannedTree, among_all, laying};
+use crate::algorithms::plan_limits::check_size;
 use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
 use crate::options::pes::source;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-use crate::ways::broadcast_plans::{Laid, NotPlanned, among_all, laying};
-use crate::ways::plan_limits::check_size;
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
@@ -82,15 +82,15 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
 
 /// Returns the plan of a broadcast's message and its crossings.
 fn one_for_all(source: PeId, pes: usize, flits: u64, plan: Broadcast) -> StaticPlan {
-    let mut legs = plan.legs;
-    legs.sort_by_key(|leg| (leg.first_step, leg.from, leg.to));
+    let mut hops = plan.hops;
+    hops.sort_by_key(|hop| (hop.first_step, hop.from, hop.to));
     StaticPlan {
         operation: "broadcast",
         pes,
         messages: vec![PlannedMessage::to_others(0, source, pes, flits)],
         time_steps: plan.time_steps,
         kept_flits: plan.kept_flits,
-        crossings: Crossings::Listed(legs),
+        crossings: Crossings::Listed(hops),
         ..StaticPlan::default()
     }
 }
@@ -135,7 +135,7 @@ fn shared(
     pes: usize,
 ) -> Result<StaticPlan, PlanErrors> {
     let laid = among_all(algorithm, pes, from, args.size);
-    let Laid { tree, plan } = laid.map_err(|why| match why {
+    let PlannedTree { tree, plan } = laid.map_err(|why| match why {
         NotPlanned::Unfit(why) => {
             let algorithm = algorithm.name();
             PlanError::Unfit { algorithm, why }

@@ -4,7 +4,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::network::cover::{Cover, cover, tree_for_each_port, ways_to_all};
 use flitcast_proto::network::{Network, NetworkSpec, bfs};
 use flitcast_proto::ops::cover_in_turn::scatter_in_turn;
-use flitcast_proto::ops::cover_plan::{self, Deal};
+use flitcast_proto::ops::cover_plan::{self, SplitPolicy};
 use flitcast_proto::ops::timetable::Timetable;
 
 use super::args::{
@@ -13,11 +13,11 @@ use super::args::{
 use super::asked::topology_and_lengths;
 use super::error::{PlanError, PlanErrors};
 use super::static_plan::{PlannedMessage, StaticPlan};
+use crate::algorithms::plan_limits::{MOST_CROSSINGS, PlanTooLarge, check_flits, check_pes};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::flits::deal_flits;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::topology::Topology;
-use crate::ways::plan_limits::{MOST_CROSSINGS, TooMuch, check_flits, check_pes};
 
 /// A network, and the trees that cover it from its root.
 struct Covered {
@@ -95,10 +95,10 @@ fn dealt(
     plan: impl Fn(&Cover, &[Vec<u64>]) -> Timetable,
 ) -> (String, Timetable, Vec<Vec<u64>>) {
     let deals = match args.deal {
-        None | Some(DealArg::Auto) => Deal::ALL.to_vec(),
-        Some(DealArg::Whole) => vec![Deal::Whole],
-        Some(DealArg::Striped) => vec![Deal::Striped],
-        Some(DealArg::Levelled) => vec![Deal::Levelled],
+        None | Some(DealArg::Auto) => SplitPolicy::ALL.to_vec(),
+        Some(DealArg::Whole) => vec![SplitPolicy::Whole],
+        Some(DealArg::Striped) => vec![SplitPolicy::Striped],
+        Some(DealArg::Levelled) => vec![SplitPolicy::Levelled],
     };
     let plans = deals.into_iter().map(|how| {
         let dealt = cover_plan::deal(cover, flits, how);
@@ -186,7 +186,7 @@ pub fn broadcast(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
     let crossings = args.size.saturating_mul(pes - 1);
     if crossings > MOST_CROSSINGS {
         let most = MOST_CROSSINGS;
-        return Err(TooMuch::Size { crossings, most }.into());
+        return Err(PlanTooLarge::Size { crossings, most }.into());
     }
     let ways = ways_to_all(&covered.network, covered.cover.nodes[0]);
     let nodes = covered.cover.nodes.iter();

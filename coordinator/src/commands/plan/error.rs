@@ -2,12 +2,13 @@
 
 use flitcast_proto::gossip::{MAX_FLITS, NameError};
 use flitcast_proto::network::cover::CoverError;
-use flitcast_proto::packets::fault::PacketsFault;
+use flitcast_proto::packets::error::PacketPlanError;
 use flitcast_proto::sim;
 use thiserror::Error;
 
 use super::svg::crossings::MAX_BANDS;
 use super::svg::scene::MAX_PES;
+use crate::algorithms::plan_limits::PlanTooLarge;
 use crate::job::exchange_flits::ExchangeFlitsError;
 use crate::job::request::RequestError;
 use crate::options::flits::FlitsError;
@@ -16,7 +17,6 @@ use crate::options::pes::NoSuchPe;
 use crate::options::ports::PortsOfAll;
 use crate::options::prices::PriceError;
 use crate::site::topology::TopologyError;
-use crate::ways::plan_limits::TooMuch;
 
 /// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
 pub const MAX_SIMULATED: u64 = 20_000_000;
@@ -38,7 +38,7 @@ pub enum PlanError {
     FromElsewhere(&'static str),
     /// A gossip on a network that cannot be planned.
     #[error(transparent)]
-    Gossip(#[from] GossipFault),
+    Gossip(#[from] GossipPlanError),
     /// The source does not exist.
     #[error(transparent)]
     NoSuchPe(#[from] NoSuchPe),
@@ -52,7 +52,7 @@ pub enum PlanError {
     },
     /// More than can be planned.
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    TooMuch(#[from] PlanTooLarge),
     /// An option that only applies to plans in steps.
     #[error("--setup plans in packets: leave out {0}")]
     NotInPackets(String),
@@ -61,7 +61,7 @@ pub enum PlanError {
     Packets(String),
     /// Messages that are too long to plan in packets.
     #[error("--lengths: {0}")]
-    LengthsInPackets(#[source] PacketsFault),
+    LengthsInPackets(#[source] PacketPlanError),
     /// A list of packets that is too long to read.
     #[error("a list of this plan would have {packets} packets on {links} links: use --summary")]
     TooManyPackets {
@@ -102,7 +102,7 @@ pub enum PlanError {
     NotPlayed(String),
     /// A broken rule of the model, which is a bug in Flitcast.
     #[error("--simulate: {0}")]
-    Simulation(#[from] sim::SimulationFault),
+    Simulation(#[from] sim::SimulationError),
     /// A difference between the state machines and the plan, which is a bug in Flitcast.
     #[error("--simulate: the state machines did not do what was planned; please report this")]
     Differs,
@@ -136,7 +136,7 @@ pub enum PlanError {
 
 /// An error in the command line of a gossip on a network.
 #[derive(Debug, Error)]
-pub enum GossipFault {
+pub enum GossipPlanError {
     /// The network is invalid, or has no planned gossip.
     #[error(transparent)]
     Network(#[from] GossipNetworkError),
@@ -168,7 +168,7 @@ pub enum GossipFault {
 
 impl From<PriceError> for PlanError {
     fn from(fault: PriceError) -> PlanError {
-        GossipFault::from(fault).into()
+        GossipPlanError::from(fault).into()
     }
 }
 

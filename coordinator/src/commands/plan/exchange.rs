@@ -12,11 +12,11 @@ use super::args::PlanExchangeArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{PlannedMessage, StaticPlan};
+use crate::algorithms::method::operation_by;
+use crate::algorithms::plan_limits::MOST_HOSTS_OF_ROUNDS;
+use crate::algorithms::tree_plans;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
-use crate::ways::plan_limits::MOST_HOSTS_OF_ROUNDS;
-use crate::ways::tree_plans;
-use crate::ways::way::operation_by;
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {

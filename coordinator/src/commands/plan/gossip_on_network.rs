@@ -5,16 +5,18 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use flitcast_proto::cost::Ports;
-use flitcast_proto::exact::Exact;
+use flitcast_proto::fraction::Fraction;
 use flitcast_proto::gossip::{
-    Algorithm, Among, Arena, Gossip, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
+    CompleteGossip, Gossip, GossipAlgorithm, GossipNetwork, MAX_FLITS, NameError, Prices, Unfit,
+    choose, free_run,
 };
 use flitcast_proto::on_links::of_gossip;
 
 use super::args::PlanGossipArgs;
-use super::error::{GossipFault, PlanError, PlanErrors};
+use super::error::{GossipPlanError, PlanError, PlanErrors};
 use super::gossip_plan::GossipPlan;
 use super::simulate::against_packets;
+use crate::algorithms::plan_limits::PlanTooLarge;
 use crate::job::on_links::OnLinks;
 use crate::job::prices::typed;
 use crate::options::flits::lengths_in_flits;
@@ -23,7 +25,6 @@ use crate::options::ports::Ports as PortsArg;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::SpanningArg;
 use crate::options::workload::Lengths;
-use crate::ways::plan_limits::TooMuch;
 
 /// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, PlanErrors> {
@@ -33,7 +34,7 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
         true => simulated(args, &gossip, &algorithm)?,
         false => String::new(),
     };
-    let exact = |time| Exact::new(time, prices.unit.into());
+    let exact = |time| Fraction::new(time, prices.unit.into());
     let on_links = on_links(args, &gossip, &algorithm)?;
     let plan = GossipPlan {
         network: args.tree.network.as_deref().unwrap_or_default(),
@@ -53,15 +54,15 @@ pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>,
 fn on_links(
     args: &PlanGossipArgs,
     gossip: &Gossip,
-    algorithm: &Algorithm,
-) -> Result<Option<OnLinks>, TooMuch> {
+    algorithm: &GossipAlgorithm,
+) -> Result<Option<OnLinks>, PlanTooLarge> {
     let ports = match gossip.arena {
-        Arena::Grid(_) => Ports::PerEdge,
-        Arena::Complete(_) => Ports::Single,
+        GossipNetwork::Grid(_) => Ports::PerEdge,
+        GossipNetwork::Complete(_) => Ports::Single,
     };
     // A run has its own schedules for these, whose flits do not wait for the rest of a packet.
-    let one = Among::Dissemination { ports: 1 };
-    let own = [one, Among::Circulate, Among::Direct].map(Algorithm::Among);
+    let one = CompleteGossip::Dissemination { ports: 1 };
+    let own = [one, CompleteGossip::Circulate, CompleteGossip::Direct].map(GossipAlgorithm::Among);
     let are_whole = !own.contains(algorithm);
     let pes = gossip.arena.pes();
     let flits = gossip.blocks.lengths().iter().sum::<u64>();
@@ -74,18 +75,18 @@ fn on_links(
 fn simulated(
     args: &PlanGossipArgs,
     gossip: &Gossip,
-    algorithm: &Algorithm,
+    algorithm: &GossipAlgorithm,
 ) -> Result<String, PlanErrors> {
     let tree = Arc::new(args.tree.topology(SpanningArg::Bfs)?.tree);
     Ok(against_packets(gossip, algorithm, &tree)?)
 }
 
-type Planned = (Gossip, Algorithm, PriceArgs, Prices);
+type Planned = (Gossip, GossipAlgorithm, PriceArgs, Prices);
 
 fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
     let spec = args.tree.network.as_deref().unwrap_or_default();
     let mut faults = PlanErrors(of_trees(args));
-    let arena = faults.take(gossip_network(spec).map_err(GossipFault::from));
+    let arena = faults.take(gossip_network(spec).map_err(GossipPlanError::from));
     let lengths = faults.take(lengths_in_flits(&args.lengths));
     let prices = faults.take(typed(&args.prices).and_then(|typed| Ok((typed.prices()?, typed))));
     let asked = match args.algorithm.as_str() {
@@ -95,7 +96,7 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
     if let Some(arena) = &arena {
         faults.take(arena.check_size().map_err(|fault| {
             let spec = spec.to_owned();
-            GossipFault::from(GossipNetworkError::Arena { spec, fault })
+            GossipPlanError::from(GossipNetworkError::Arena { spec, fault })
         }));
         if let Some(Some(asked)) = &asked {
             faults.take(asked.on(arena).map_err(|all| described(asked, all)));
@@ -117,13 +118,13 @@ fn planned(args: &PlanGossipArgs) -> Result<Planned, PlanErrors> {
 }
 
 /// Returns the algorithm of that name; the error lists those of the network.
-fn named(name: &str, arena: Option<&Arena>) -> Result<Algorithm, PlanError> {
+fn named(name: &str, arena: Option<&GossipNetwork>) -> Result<GossipAlgorithm, PlanError> {
     name.parse().map_err(|fault| match (fault, arena) {
         (NameError::Unknown(algorithm), Some(arena)) => PlanError::Unfit {
             algorithm,
             why: Unfit::other_network(arena).to_string(),
         },
-        (fault, _) => GossipFault::from(fault).into(),
+        (fault, _) => GossipPlanError::from(fault).into(),
     })
 }
 
@@ -138,7 +139,7 @@ fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
     ];
     let given = options.into_iter().filter(|(_, given)| *given);
     given
-        .map(|(option, _)| GossipFault::OfTrees(option).into())
+        .map(|(option, _)| GossipPlanError::OfTrees(option).into())
         .collect()
 }
 
@@ -147,20 +148,20 @@ fn dealt(lengths: &Lengths, needed: usize) -> Result<Vec<u64>, PlanError> {
     match lengths {
         Lengths::List(list) if list.len() != needed => {
             let given = list.len();
-            return Err(GossipFault::Count { given, needed }.into());
+            return Err(GossipPlanError::Count { given, needed }.into());
         }
         _ => {}
     }
-    let dealt = lengths.deal(needed).map_err(|_| GossipFault::TooLong)?;
+    let dealt = lengths.deal(needed).map_err(|_| GossipPlanError::TooLong)?;
     // The sum is known to fit.
     match dealt.iter().sum::<u64>() {
-        total if total > MAX_FLITS => Err(GossipFault::TooLong.into()),
+        total if total > MAX_FLITS => Err(GossipPlanError::TooLong.into()),
         _ => Ok(dealt),
     }
 }
 
 /// Returns the reasons why an algorithm does not support a network as errors.
-fn described(algorithm: &Algorithm, faults: Vec<impl ToString>) -> Vec<PlanError> {
+fn described(algorithm: &GossipAlgorithm, faults: Vec<impl ToString>) -> Vec<PlanError> {
     let fault = |why: String| PlanError::Unfit {
         algorithm: algorithm.to_string(),
         why,

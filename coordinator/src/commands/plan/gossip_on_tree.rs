@@ -12,15 +12,15 @@ use super::args::PlanGossipArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{PlannedMessage, StaticPlan};
+use crate::algorithms::plan_limits::{check_flits, check_pes};
+use crate::algorithms::tree_plans::flood;
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-use crate::ways::plan_limits::{check_flits, check_pes};
-use crate::ways::tree_plans::flood;
 
 /// How to gossip on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Algorithm {
+enum TreeGossip {
     /// The better one for these ports.
     Auto,
     /// Each flit over each edge once.
@@ -29,14 +29,14 @@ enum Algorithm {
     RingEmulation,
 }
 
-impl FromStr for Algorithm {
+impl FromStr for TreeGossip {
     type Err = PlanError;
 
-    fn from_str(text: &str) -> Result<Algorithm, PlanError> {
+    fn from_str(text: &str) -> Result<TreeGossip, PlanError> {
         Ok(match text {
-            "auto" => Algorithm::Auto,
-            "flood" => Algorithm::Flood,
-            "ring-emulation" => Algorithm::RingEmulation,
+            "auto" => TreeGossip::Auto,
+            "flood" => TreeGossip::Flood,
+            "ring-emulation" => TreeGossip::RingEmulation,
             _ => {
                 return Err(PlanError::Unfit {
                     algorithm: text.to_owned(),
@@ -55,7 +55,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
     let mut faults = PlanErrors::default();
     let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
     let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));
-    let algorithm = faults.take(args.algorithm.parse::<Algorithm>());
+    let algorithm = faults.take(args.algorithm.parse::<TreeGossip>());
     let (Some(topology), Some(lengths), Some(algorithm)) = (topology, lengths, algorithm) else {
         return Err(faults);
     };
@@ -90,17 +90,17 @@ type Planned = (&'static str, Timetable, u64);
 fn planned(
     tree: &Tree,
     flits: &[u64],
-    algorithm: Algorithm,
+    algorithm: TreeGossip,
     ports: Ports,
 ) -> Result<Planned, PlanError> {
     match (algorithm, ports) {
-        (Algorithm::RingEmulation, Ports::Single) => Err(unfit(
+        (TreeGossip::RingEmulation, Ports::Single) => Err(unfit(
             "a PE sends to several neighbours at once: --ports multi",
         )),
-        (Algorithm::RingEmulation, _) if flits.iter().any(|flits| *flits != 1) => Err(unfit(
+        (TreeGossip::RingEmulation, _) if flits.iter().any(|flits| *flits != 1) => Err(unfit(
             "the plan is for one flit from each PE: --lengths equal:1",
         )),
-        (Algorithm::RingEmulation, _) => {
+        (TreeGossip::RingEmulation, _) => {
             let bound = gossip::least_steps_of_all_ports(tree, flits);
             Ok(("ring-emulation", gossip::ring_emulation(tree), bound))
         }

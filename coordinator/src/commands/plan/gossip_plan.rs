@@ -1,6 +1,6 @@
 //! A planned gossip on a network, as it is reported.
 
-use flitcast_proto::exact::Exact;
+use flitcast_proto::fraction::Fraction;
 use flitcast_proto::gossip::{Cost, Gossip, Prices};
 
 use crate::options::prices::PriceArgs;
@@ -18,11 +18,11 @@ pub struct GossipPlan<'a> {
     /// The cost of the plan.
     pub cost: Cost,
     /// The time in lock step.
-    pub time: Exact,
+    pub time: Fraction,
     /// The time if no PE waits for the end of a step; unknown on complete networks.
-    pub free_run: Option<Exact>,
+    pub free_run: Option<Fraction>,
     /// A lower bound of the time of any gossip.
-    pub bound: Exact,
+    pub bound: Fraction,
     /// The steps.
     pub gossip: &'a Gossip,
 }

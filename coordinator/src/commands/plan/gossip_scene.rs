@@ -1,7 +1,7 @@
 //! A gossip on a network as a scene: its steps, and in each its packets.
 
 use flitcast_proto::PeId;
-use flitcast_proto::exact::Exact;
+use flitcast_proto::fraction::Fraction;
 
 use super::bands::Bands;
 use super::error::PlanError;
@@ -27,7 +27,7 @@ impl GossipPlan<'_> {
             ..
         } = self;
         let pes = gossip.arena.pes();
-        let at = |time| Exact::new(time, prices.unit.into()).to_f64();
+        let at = |time| Fraction::new(time, prices.unit.into()).to_f64();
         let flits_take = |flits: u64| u128::from(prices.flit) * u128::from(flits);
         let (mut bands, mut phases, mut now) = (Bands::default(), Vec::new(), 0);
         for step in gossip.steps() {
@@ -61,7 +61,7 @@ impl GossipPlan<'_> {
                 name: format!("step {}", phases.len() + 1),
             });
         }
-        let moment = |time: Exact| Moment {
+        let moment = |time: Fraction| Moment {
             at: time.to_f64(),
             name: decimal(time),
         };

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 use flitcast_proto::packets::certification::{self, ControlCost};
-use flitcast_proto::packets::fault::PacketsFault;
+use flitcast_proto::packets::error::PacketPlanError;
 use flitcast_proto::packets::mixed::plan_mixed;
 use flitcast_proto::packets::model::LinkCost;
 use flitcast_proto::packets::search::DEFAULT_NODES;
@@ -211,9 +211,9 @@ fn method(method: Method) -> &'static str {
 }
 
 /// Returns the error with the option that it concerns.
-fn told(fault: PacketsFault) -> PlanError {
+fn told(fault: PacketPlanError) -> PlanError {
     match fault {
-        PacketsFault::Flits { .. } | PacketsFault::Hops { .. } => {
+        PacketPlanError::Flits { .. } | PacketPlanError::Hops { .. } => {
             PlanError::LengthsInPackets(fault)
         }
         _ => PlanError::Packets(fault.to_string()),

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flitcast_proto::gossip::{Algorithm, Gossip};
-use flitcast_proto::items::Leg;
+use flitcast_proto::gossip::{Gossip, GossipAlgorithm};
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::gather_order::set_order;
-use flitcast_proto::ops::{self, Brief, Direction, OnNetwork, Operation};
+use flitcast_proto::ops::{self, Direction, OnNetwork, Operation, PeSchedule};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::trace::Item;
@@ -38,10 +38,10 @@ pub fn against_crossings(plan: &StaticPlan) -> Result<String, PlanError> {
         } => (tree, *operation, flits),
         Played::ByNobody(why) => return Err(PlanError::NotPlayed(why.clone())),
     };
-    let items = plan.crossings.legs().map(|leg| leg.flits);
+    let items = plan.crossings.hops().map(|scheduled| scheduled.flits);
     let items = check_items(items.fold(0, u64::saturating_add))?;
     let run = sim::run(tree, operation, flits)?;
-    let mut planned: Vec<(Hop, u64)> = plan.crossings.legs().flat_map(flits_of).collect();
+    let mut planned: Vec<(Hop, u64)> = plan.crossings.hops().flat_map(flits_of).collect();
     let mut played = played(&run, tree, operation, |_| 0);
     planned.sort_unstable();
     played.sort_unstable();
@@ -79,12 +79,17 @@ fn check_items(items: u64) -> Result<u64, PlanError> {
 }
 
 /// Returns every flit of a crossing, and its step.
-fn flits_of(leg: Leg) -> impl Iterator<Item = (Hop, u64)> {
+fn flits_of(scheduled: ScheduledHop) -> impl Iterator<Item = (Hop, u64)> {
     let flit = move |flit| {
-        let hop = (leg.message, leg.offset + flit, leg.from, leg.to);
-        (hop, leg.first_step + flit * leg.every)
+        let hop = (
+            scheduled.message,
+            scheduled.offset + flit,
+            scheduled.from,
+            scheduled.to,
+        );
+        (hop, scheduled.first_step + flit * scheduled.every)
     };
-    (0..leg.flits).map(flit)
+    (0..scheduled.flits).map(flit)
 }
 
 /// Returns every flit that crossed in a simulation of messages with these lengths, and its step.
@@ -113,7 +118,7 @@ fn played(
 /// Returns an error if something crosses that was not planned, or if a planned crossing is missing.
 pub fn against_packets(
     gossip: &Gossip,
-    algorithm: &Algorithm,
+    algorithm: &GossipAlgorithm,
     tree: &Arc<Tree>,
 ) -> Result<String, PlanError> {
     let lengths = gossip.blocks.lengths();
@@ -155,7 +160,7 @@ pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
     let plan = &planned.plan;
     check_items(plan.crossing_count())?;
     let (operation, flits) = (plan.operation, &planned.flits);
-    let mut briefs = Brief::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
+    let mut briefs = PeSchedule::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
     match operation.direction() {
         Direction::Up if !planned.order.is_empty() => {
             let set = set_order(&plan.tree, &mut briefs, &planned.order);
@@ -187,13 +192,13 @@ mod tests {
     use super::*;
 
     /// Simulates a broadcast of four flits over seven PEs with a changed plan.
-    fn changed(change: impl FnOnce(&mut Vec<Leg>)) -> Result<String, PlanError> {
+    fn changed(change: impl FnOnce(&mut Vec<ScheduledHop>)) -> Result<String, PlanError> {
         let spec: TreeSpec = "kary:2:7".parse().expect("it is a tree");
         let tree = spec.build().expect("it is a tree");
-        let mut legs = urgent(&tree, 4).legs;
-        change(&mut legs);
+        let mut hops = urgent(&tree, 4).hops;
+        change(&mut hops);
         against_crossings(&StaticPlan {
-            crossings: Crossings::Listed(legs),
+            crossings: Crossings::Listed(hops),
             played: Played::ByAll {
                 tree: Arc::new(tree),
                 operation: Operation::Broadcast(Broadcast::Urgent),
@@ -206,19 +211,19 @@ mod tests {
     #[test]
     fn what_was_not_planned_so_is_noticed() {
         assert_eq!(changed(|_| ()).ok().as_deref(), Some(AS_PLANNED));
-        let differs = |change: fn(&mut Vec<Leg>)| {
+        let differs = |change: fn(&mut Vec<ScheduledHop>)| {
             assert!(matches!(changed(change), Err(PlanError::Differs)));
         };
-        differs(|legs| legs[0].to = PeId(2));
-        differs(|legs| legs[0].offset += 1);
-        differs(|legs| legs.truncate(3));
-        differs(|legs| legs.push(legs[0]));
+        differs(|hops| hops[0].to = PeId(2));
+        differs(|hops| hops[0].offset += 1);
+        differs(|hops| hops.truncate(3));
+        differs(|hops| hops.push(hops[0]));
         // The last flit of all crosses later than this.
-        differs(|legs| {
-            let last = legs.iter_mut().max_by_key(|leg| leg.first_step);
+        differs(|hops| {
+            let last = hops.iter_mut().max_by_key(|scheduled| scheduled.first_step);
             last.expect("there are some").first_step -= 1;
         });
-        let told = changed(|legs| legs[0].first_step += 1);
+        let told = changed(|hops| hops[0].first_step += 1);
         let told = told.expect("it is earlier than planned, which is no fault");
         assert!(told.contains("no item later than planned"), "{told}");
     }

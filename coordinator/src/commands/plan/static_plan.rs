@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flitcast_proto::items::Leg;
-use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, legs_of};
+use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, hops_of};
 use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::{PeId, Tree};
 
@@ -88,7 +88,7 @@ impl PlannedMessage {
 #[derive(Debug)]
 pub enum Crossings {
     /// All crossings.
-    Listed(Vec<Leg>),
+    Listed(Vec<ScheduledHop>),
     /// Messages from the root of a tree that do not stop on the way. For a million PEs a list of their
     /// crossings would be too long.
     Ways(Arc<Tree>, Vec<MessagePlan>),
@@ -109,9 +109,9 @@ impl Crossings {
             *known = [known[0].min(first), known[1].max(last)];
         };
         match self {
-            Crossings::Listed(legs) => {
-                for leg in legs {
-                    take(leg.message.0, [leg.first_step, last_step(leg)]);
+            Crossings::Listed(hops) => {
+                for hop in hops {
+                    take(hop.message.0, [hop.first_step, last_step(hop)]);
                 }
             }
             Crossings::Ways(_, plans) => {
@@ -124,11 +124,11 @@ impl Crossings {
     }
 
     /// Returns all crossings in order.
-    pub fn legs(&self) -> Box<dyn Iterator<Item = Leg> + '_> {
+    pub fn hops(&self) -> Box<dyn Iterator<Item = ScheduledHop> + '_> {
         match self {
-            Crossings::Listed(legs) => Box::new(legs.iter().copied()),
+            Crossings::Listed(hops) => Box::new(hops.iter().copied()),
             Crossings::Ways(tree, messages) => {
-                Box::new(messages.iter().flat_map(|message| legs_of(tree, message)))
+                Box::new(messages.iter().flat_map(|message| hops_of(tree, message)))
             }
         }
     }
@@ -148,7 +148,7 @@ impl StaticPlan {
         StaticPlan {
             time_steps: timetable.time_steps,
             kept_flits: timetable.kept_flits(),
-            crossings: Crossings::Listed(timetable.legs),
+            crossings: Crossings::Listed(timetable.hops),
             ..StaticPlan::default()
         }
     }
@@ -177,6 +177,6 @@ impl StaticPlan {
 }
 
 /// Returns the step in which the last flit of a leg crosses.
-pub fn last_step(leg: &Leg) -> u64 {
-    leg.first_step + (leg.flits - 1) * leg.every
+pub fn last_step(hop: &ScheduledHop) -> u64 {
+    hop.first_step + (hop.flits - 1) * hop.every
 }

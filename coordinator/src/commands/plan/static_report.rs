@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 use flitcast_proto::cost;
-use flitcast_proto::items::Leg;
-use flitcast_proto::on_links::of_legs;
+use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::on_links::of_hops;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PrintArgs;
@@ -15,10 +15,10 @@ use super::error::PlanError;
 use super::report::{Numbers, Object, PlanReport, each, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
+use crate::algorithms::plan_limits::PlanTooLarge;
 use crate::job::on_links::{LinkArgs, OnLinks};
 use crate::text::figures::{lines, table};
 use crate::text::words::counted;
-use crate::ways::plan_limits::TooMuch;
 
 impl StaticPlan {
     /// Prints the plan in the requested format, after the simulation if that is requested.
@@ -51,17 +51,17 @@ impl StaticPlan {
     }
 
     /// Returns the time on the requested links.
-    fn on_links(&self, links: &LinkArgs) -> Result<Option<OnLinks>, TooMuch> {
+    fn on_links(&self, links: &LinkArgs) -> Result<Option<OnLinks>, PlanTooLarge> {
         let ports = match self.ports {
             "multi" => cost::Ports::PerEdge,
             _ => cost::Ports::Single,
         };
-        let flits = self.crossings.legs().map(|leg| leg.flits);
+        let flits = self.crossings.hops().map(|hop| hop.flits);
         let flits = flits.fold(0, u64::saturating_add);
         links.time(self.pes, ports, flits, |_| {
             let control = self.control.iter().map(|(_, item)| item.sent());
-            let legs: Vec<Leg> = self.crossings.legs().collect();
-            of_legs(&legs, false).into_iter().chain(control).collect()
+            let hops: Vec<ScheduledHop> = self.crossings.hops().collect();
+            of_hops(&hops, false).into_iter().chain(control).collect()
         })
     }
 
@@ -112,7 +112,7 @@ impl StaticPlan {
         }
         report.detail(
             "crossings",
-            Some(each(|| self.crossings.legs().map(crossing))),
+            Some(each(|| self.crossings.hops().map(crossing))),
         );
         let items = each(move || control().map(|(tree, item)| control_item(Some(*tree), item)));
         report.detail("control", Some(items).filter(|_| has_control));
@@ -164,15 +164,15 @@ impl StaticPlan {
     /// the PE arrive.
     fn arrivals(&self) -> Table {
         let mut table = table(["PE", "from", "first flit", "last flit"]);
-        let is_for = |leg: &Leg| self.messages.len() <= 1 || leg.message == leg.to.into();
+        let is_for = |hop: &ScheduledHop| self.messages.len() <= 1 || hop.message == hop.to.into();
         let mut came: BTreeMap<PeId, (Vec<PeId>, u64, u64)> = BTreeMap::new();
-        for leg in self.crossings.legs().filter(is_for) {
-            let (from, first, end) = came.entry(leg.to).or_insert((vec![], u64::MAX, 0));
-            if !from.contains(&leg.from) {
-                from.push(leg.from);
+        for hop in self.crossings.hops().filter(is_for) {
+            let (from, first, end) = came.entry(hop.to).or_insert((vec![], u64::MAX, 0));
+            if !from.contains(&hop.from) {
+                from.push(hop.from);
             }
-            *first = leg.first_step.min(*first);
-            *end = last_step(&leg).max(*end);
+            *first = hop.first_step.min(*first);
+            *end = last_step(&hop).max(*end);
         }
         for (pe, (from, first, last)) in came {
             let from: Vec<String> = from.iter().map(PeId::to_string).collect();
@@ -192,13 +192,13 @@ impl StaticPlan {
         let mut table = table(["PE", "sends", "gets", "first step", "last step"]);
         // Flits out and in, the first step and the last one.
         let mut ports = vec![(0, 0, u64::MAX, 0); self.pes];
-        for leg in self.crossings.legs() {
-            ports[leg.from.index()].0 += leg.flits;
-            ports[leg.to.index()].1 += leg.flits;
-            for pe in [leg.from, leg.to] {
+        for hop in self.crossings.hops() {
+            ports[hop.from.index()].0 += hop.flits;
+            ports[hop.to.index()].1 += hop.flits;
+            for pe in [hop.from, hop.to] {
                 let (_, _, first, last) = &mut ports[pe.index()];
-                *first = leg.first_step.min(*first);
-                *last = last_step(&leg).max(*last);
+                *first = hop.first_step.min(*first);
+                *last = last_step(&hop).max(*last);
             }
         }
         for (pe, (sends, gets, first, last)) in (0..).map(PeId).zip(ports) {
@@ -218,14 +218,14 @@ impl StaticPlan {
     }
 }
 
-fn crossing(leg: Leg) -> Numbers<7> {
+fn crossing(hop: ScheduledHop) -> Numbers<7> {
     Numbers([
-        ("message", leg.message.0),
-        ("offset", leg.offset),
-        ("flits", leg.flits),
-        ("from", leg.from.0.into()),
-        ("to", leg.to.0.into()),
-        ("first_step", leg.first_step),
-        ("every", leg.every),
+        ("message", hop.message.0),
+        ("offset", hop.offset),
+        ("flits", hop.flits),
+        ("from", hop.from.0.into()),
+        ("to", hop.to.0.into()),
+        ("first_step", hop.first_step),
+        ("every", hop.every),
     ])
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use flitcast_proto::items::Leg;
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{PeId, Tree};
 
 use super::bands::Bands;
@@ -56,17 +56,17 @@ impl Colours {
     }
 }
 
-/// Returns the flits that cross without a gap as one leg; with `singly`, each flit.
-fn runs(leg: Leg, singly: bool) -> impl Iterator<Item = Leg> {
-    let (runs, flits) = match leg.every == 1 && !singly {
-        true => (1, leg.flits),
-        false => (leg.flits, 1),
+/// Returns the flits that cross without a gap as one hop; with `singly`, each flit.
+fn runs(hop: ScheduledHop, singly: bool) -> impl Iterator<Item = ScheduledHop> {
+    let (runs, flits) = match hop.every == 1 && !singly {
+        true => (1, hop.flits),
+        false => (hop.flits, 1),
     };
-    (0..runs).map(move |run| Leg {
-        offset: leg.offset + run,
+    (0..runs).map(move |run| ScheduledHop {
+        offset: hop.offset + run,
         flits,
-        first_step: leg.first_step + run * leg.every,
-        ..leg
+        first_step: hop.first_step + run * hop.every,
+        ..hop
     })
 }
 
@@ -132,11 +132,11 @@ impl StaticPlan {
             .map(|(message, place)| (message.id, (message, place)))
             .collect();
         let mut bands = Bands::default();
-        for leg in self.crossings.legs() {
-            let Some(&(message, place)) = messages.get(&leg.message.0) else {
+        for hop in self.crossings.hops() {
+            let Some(&(message, place)) = messages.get(&hop.message.0) else {
                 continue;
             };
-            for run in runs(leg, self.operation == "broadcast") {
+            for run in runs(hop, self.operation == "broadcast") {
                 let flit = || (run.offset + 1).to_string();
                 let (class, name) = match colours {
                     Colours::Flits => (run.offset as usize, flit()),
@@ -195,9 +195,9 @@ impl StaticPlan {
                 Some(tree.rerooted(root))
             }
             _ => {
-                for leg in self.crossings.legs() {
-                    let parent = &mut parents[leg.to.index()];
-                    if *parent.get_or_insert(leg.from) != leg.from {
+                for hop in self.crossings.hops() {
+                    let parent = &mut parents[hop.to.index()];
+                    if *parent.get_or_insert(hop.from) != hop.from {
                         return None;
                     }
                 }

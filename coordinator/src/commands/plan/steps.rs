@@ -11,13 +11,13 @@ use flitcast_proto::{PeId, Tree};
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, check_order, order_of};
 use super::error::{PlanError, PlanErrors};
+use crate::algorithms::method::operation_by;
 use crate::job::request::gather_operation;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::names::typed;
-use crate::options::order::{GivenOrder, OrderFault};
+use crate::options::order::{GivenOrder, OrderError};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-use crate::ways::way::operation_by;
 
 /// A plan with its names.
 pub struct Planned {
@@ -111,7 +111,7 @@ fn in_order(
 ) -> Result<Plan, PlanError> {
     check_order(order.faults(tree, Some(flits)))?;
     let planned = plan_gather(tree, operation, flits, order.pes());
-    planned.map_err(|fault| PlanError::Order(OrderFault::from(fault).to_string()))
+    planned.map_err(|fault| PlanError::Order(OrderError::from(fault).to_string()))
 }
 
 fn multi_port(

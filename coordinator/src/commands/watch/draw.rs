@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 
-use crate::observe::live::picture::{PePicture, Picture};
+use crate::observe::live::snapshot::{PePicture, Snapshot};
 use crate::render::tree::branches;
 use crate::text::figures;
 use crate::text::printable::printable;
@@ -17,8 +17,8 @@ const HEAD: usize = 5;
 const BAR: u64 = 30;
 
 /// Returns the operation and the cluster in a few words.
-pub fn name(picture: &Picture) -> String {
-    let Picture {
+pub fn name(picture: &Snapshot) -> String {
+    let Snapshot {
         operation, cluster, ..
     } = picture;
     format!("{} {}", printable(operation), printable(cluster))
@@ -26,7 +26,7 @@ pub fn name(picture: &Picture) -> String {
 
 /// Formats the snapshot in at most `most` lines. If not all PEs fit, the most important ones are
 /// shown.
-pub fn lines(picture: &Picture, most: Option<usize>) -> Vec<String> {
+pub fn lines(picture: &Snapshot, most: Option<usize>) -> Vec<String> {
     let mut lines = head(picture);
     let all = picture.pes.len();
     let room = most.map_or(all, |most| most.saturating_sub(HEAD));
@@ -43,8 +43,8 @@ pub fn lines(picture: &Picture, most: Option<usize>) -> Vec<String> {
     lines
 }
 
-fn head(picture: &Picture) -> Vec<String> {
-    let Picture {
+fn head(picture: &Snapshot) -> Vec<String> {
+    let Snapshot {
         algorithm,
         pid,
         round,
@@ -89,7 +89,7 @@ fn head(picture: &Picture) -> Vec<String> {
 }
 
 /// Returns all PEs in the order of the tree, with its branches.
-fn drawn(picture: &Picture) -> Vec<(PeId, String)> {
+fn drawn(picture: &Snapshot) -> Vec<(PeId, String)> {
     let mut children: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
     for pe in &picture.pes {
         if let (Some(parent), true) = (pe.parent, pe.pe > 0) {
@@ -100,7 +100,7 @@ fn drawn(picture: &Picture) -> Vec<(PeId, String)> {
 }
 
 /// Returns the `most` most important PEs in the order of the tree.
-fn notable(picture: &Picture, most: usize) -> Vec<(PeId, String)> {
+fn notable(picture: &Snapshot, most: usize) -> Vec<(PeId, String)> {
     let mut ranked: Vec<&PePicture> = picture.pes.iter().collect();
     ranked.sort_by_key(|pe| std::cmp::Reverse(worth(pe)));
     let chosen: Vec<u32> = ranked.iter().take(most).map(|pe| pe.pe).collect();
@@ -122,7 +122,7 @@ fn worth(pe: &PePicture) -> (bool, bool, u64, u64) {
     (pe.pe == 0, is_silent, rate, lacking)
 }
 
-fn table(picture: &Picture, chosen: &[(PeId, String)]) -> Vec<String> {
+fn table(picture: &Snapshot, chosen: &[(PeId, String)]) -> Vec<String> {
     let by_id: BTreeMap<u32, &PePicture> = picture.pes.iter().map(|pe| (pe.pe, pe)).collect();
     let mut table = figures::table([
         "PE", "host", "state", "message", "moved", "down", "up", "buffered", "memory",
@@ -193,10 +193,10 @@ impl Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::live::picture::EdgePicture;
+    use crate::observe::live::snapshot::EdgePicture;
 
     /// Returns a snapshot of a round of `pes` PEs on a path; P2 is the busiest.
-    fn picture(pes: u32) -> Picture {
+    fn picture(pes: u32) -> Snapshot {
         let pe = |pe: u32| PePicture {
             pe,
             parent: pe.checked_sub(1),
@@ -211,7 +211,7 @@ mod tests {
             resident_bytes: 8 << 20,
             ..PePicture::default()
         };
-        Picture {
+        Snapshot {
             pid: 77,
             operation: "scatter".to_owned(),
             algorithm: "fdf".to_owned(),
@@ -225,7 +225,7 @@ mod tests {
             predicted_ns: Some(4_000_000_000),
             left_ns: Some(3_000_000_000),
             pes: (0..pes).map(pe).collect(),
-            ..Picture::default()
+            ..Snapshot::default()
         }
     }
 

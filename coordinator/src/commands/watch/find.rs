@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::draw::name;
 use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
-use crate::observe::live::picture::Picture;
+use crate::observe::live::snapshot::Snapshot;
 use crate::system::process;
 
 /// Maximum bytes of a file: 100,000 PEs with 400 bytes each.
@@ -35,12 +35,12 @@ pub enum NotFound {
 pub struct FoundCommand {
     path: PathBuf,
     /// The snapshot when it was found.
-    pub picture: Picture,
+    pub picture: Snapshot,
 }
 
 impl FoundCommand {
     /// Returns the current snapshot; `None` if the command has ended.
-    pub fn look(&self) -> Option<Picture> {
+    pub fn look(&self) -> Option<Snapshot> {
         let picture = read(&self.path).ok()?;
         is_alive(&picture).then_some(picture)
     }
@@ -88,7 +88,7 @@ pub fn find(pid: Option<u32>) -> Result<FoundCommand, NotFound> {
 
 /// Reads a snapshot; returns `None` if the file is missing or its command has ended, and then
 /// removes the file.
-fn one(path: &Path) -> Result<Option<Picture>, NotFound> {
+fn one(path: &Path) -> Result<Option<Snapshot>, NotFound> {
     match read(path) {
         Ok(picture) if is_alive(&picture) => Ok(Some(picture)),
         Ok(_) => {
@@ -104,16 +104,16 @@ fn one(path: &Path) -> Result<Option<Picture>, NotFound> {
     }
 }
 
-fn read(path: &Path) -> io::Result<Picture> {
+fn read(path: &Path) -> io::Result<Snapshot> {
     Ok(serde_json::from_slice(&regular::read_file(path, LONGEST)?)?)
 }
 
-fn is_alive(picture: &Picture) -> bool {
+fn is_alive(picture: &Snapshot) -> bool {
     process::started_at(picture.pid) == Some(picture.process_start)
 }
 
 /// Returns the line of one of several commands.
-fn line(picture: &Picture) -> String {
+fn line(picture: &Snapshot) -> String {
     let round = match picture.round {
         0 => picture.doing.clone(),
         round => format!("round {round} of {}", picture.rounds),

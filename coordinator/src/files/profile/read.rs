@@ -13,7 +13,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::content::{Fit, HOST_COSTS, Profile, Relay, VERSION, parents};
 use crate::files::toml_file::{self, Field, Table};
-use crate::files::user_file::{Spot, SpotFault};
+use crate::files::user_file::{PositionedError, SourcePosition};
 use crate::options::names::pacing_named;
 use crate::options::pes::MAX_LOCAL_PES;
 use crate::text::words::names;
@@ -40,7 +40,7 @@ const BUFFER_BYTES: Range = 64.0..=1_073_741_824.0;
 const FLIT_BYTES: Range = MIN_FLIT_BYTES as f64..=MAX_FLIT_BYTES as f64;
 
 /// Parses a profile; returns at least one error otherwise, in the order of the file.
-pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<SpotFault>> {
+pub fn profile(text: &str, tree: Option<&Tree>) -> Result<Profile, Vec<PositionedError>> {
     toml_file::parse(text, |_, top| {
         let kind = "profile of `flitcast calibrate`";
         match top.is_version(VERSION, kind, "; calibrate again") {
@@ -180,7 +180,7 @@ fn read_fit(fit: &Table<'_, '_>) -> Fit {
 }
 
 /// An edge that was read: its position and its values.
-type ReadEdge = (Option<Spot>, (MeasuredEdge, ClockOffset));
+type ReadEdge = (Option<SourcePosition>, (MeasuredEdge, ClockOffset));
 
 /// Reads the edges and the clocks by PE index, for a known number of PEs if there is one.
 fn read_edges(

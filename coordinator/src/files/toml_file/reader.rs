@@ -7,7 +7,7 @@ use std::fmt::Display;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::files::user_file::{Spot, SpotFault};
+use crate::files::user_file::{PositionedError, SourcePosition};
 
 /// A value and its position.
 pub type Value<'t> = Spanned<DeValue<'t>>;
@@ -27,7 +27,7 @@ pub struct Reader<'t> {
     line_starts: Vec<usize>,
     /// Number of characters that begin before each block of [`BLOCK`] bytes.
     characters: Vec<usize>,
-    pub(super) faults: RefCell<Vec<SpotFault>>,
+    pub(super) faults: RefCell<Vec<PositionedError>>,
 }
 
 impl<'t> Reader<'t> {
@@ -47,25 +47,27 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the position of the byte at `offset`.
-    pub(super) fn spot(&self, offset: usize) -> Spot {
+    pub(super) fn spot(&self, offset: usize) -> SourcePosition {
         let line = self.line_starts.partition_point(|&start| start <= offset);
         let characters = |offset: usize| {
             let block = offset / BLOCK;
             self.characters[block] + beginning(&self.text.as_bytes()[block * BLOCK..offset])
         };
         let column = characters(offset) - characters(self.line_starts[line - 1]) + 1;
-        Spot { line, column }
+        SourcePosition { line, column }
     }
 
     /// Returns the position where a value begins.
-    pub(super) fn spot_of<T>(&self, spanned: &Spanned<T>) -> Spot {
+    pub(super) fn spot_of<T>(&self, spanned: &Spanned<T>) -> SourcePosition {
         self.spot(spanned.span().start)
     }
 
     /// Reports an error.
-    pub fn fault(&self, spot: impl Into<Option<Spot>>, fault: impl Display) {
+    pub fn fault(&self, spot: impl Into<Option<SourcePosition>>, fault: impl Display) {
         let (spot, fault) = (spot.into(), fault.to_string());
-        self.faults.borrow_mut().push(SpotFault { spot, fault });
+        self.faults
+            .borrow_mut()
+            .push(PositionedError { spot, fault });
     }
 
     /// Returns the number of errors so far.

@@ -13,14 +13,14 @@ use std::str::FromStr;
 use toml::de::{DeTable, DeValue};
 
 use super::reader::{Reader, Value};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 
 /// A table with its name in messages.
 pub struct Table<'a, 't> {
     reader: &'a Reader<'t>,
     values: &'a DeTable<'t>,
     name: String,
-    spot: Option<Spot>,
+    spot: Option<SourcePosition>,
     asked: RefCell<Vec<&'static str>>,
     /// The key that was refused for a special reason.
     refused: Cell<Option<&'static str>>,
@@ -53,7 +53,7 @@ impl<'a, 't> Table<'a, 't> {
     }
 
     /// Returns the position of the table; `None` for the file as a whole.
-    pub fn spot(&self) -> Option<Spot> {
+    pub fn spot(&self) -> Option<SourcePosition> {
         self.spot
     }
 
@@ -186,7 +186,7 @@ impl<'a, 't> Table<'a, 't> {
 
 impl<'a, 't> Field<'a, 't> {
     /// Returns the position of the value.
-    pub fn spot(&self) -> Spot {
+    pub fn spot(&self) -> SourcePosition {
         self.reader.spot_of(self.value)
     }
 

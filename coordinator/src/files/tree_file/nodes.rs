@@ -6,9 +6,9 @@ use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 use toml::de::DeInteger;
 
-use super::fault;
+use super::error;
 use crate::files::toml_file::{Field, Reader};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 
 /// The parent of a PE in the file.
 #[derive(Clone, Copy)]
@@ -18,13 +18,13 @@ pub enum Parent {
     Unreadable,
     Is {
         id: u32,
-        spot: Spot,
+        spot: SourcePosition,
     },
 }
 
 /// A PE in the file.
 pub struct Node {
-    pub spot: Spot,
+    pub spot: SourcePosition,
     pub parent: Parent,
 }
 
@@ -139,17 +139,17 @@ pub fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
 /// need no reports.
 fn report_misnamed(
     reader: &Reader<'_>,
-    misnamed: &[(Spot, Misnamed)],
+    misnamed: &[(SourcePosition, Misnamed)],
     nodes: &Nodes,
     count: usize,
 ) {
     let unused = (0..count as u32).filter(|id| !nodes.contains_key(id));
     let unused: Vec<PeId> = match misnamed {
         [] => return,
-        _ => unused.take(fault::UNUSED_NAMED).map(PeId).collect(),
+        _ => unused.take(error::UNUSED_NAMED).map(PeId).collect(),
     };
     for &(spot, misnamed) in misnamed {
-        let unused = fault::Unused(&unused);
+        let unused = error::Unused(&unused);
         let fault = match misnamed {
             Misnamed::NoId => format!("this [[pe]] has no id{unused}"),
             Misnamed::Twice(id, first_line) => format!(

@@ -7,8 +7,8 @@ use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::job::decisions::Decisions;
-use crate::job::foreseen::foresee;
 use crate::job::model::{assumed_host, links_alone};
+use crate::job::planned_round::plan_and_predict;
 
 const MBIT_100: f64 = 80.0;
 const GBIT: f64 = 8.0;
@@ -36,7 +36,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
     }
 }
 
-fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> Foreseen {
+fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> PlannedRound {
     let tree = tree(spec);
     let bytes = operation.by_delivery(&tree, lengths);
     let model = model(&tree, ns_per_byte);
@@ -49,7 +49,7 @@ fn foreseen(
     flit_bytes: Option<u32>,
     bytes: &[u64],
     model: &Model,
-) -> Foreseen {
+) -> PlannedRound {
     let mut decisions = Decisions::of(operation, Pacing::default());
     decisions.way.flit_bytes = flit_bytes;
     let planner = Planner {
@@ -59,11 +59,11 @@ fn foreseen(
         model,
         given_up: &AtomicBool::new(false),
     };
-    foresee_best(&planner).expect("a schedule")
+    plan_with_best_flit_size(&planner).expect("a schedule")
 }
 
 /// Plans one message from end to end of a path of eight.
-fn to_the_end(ns_per_byte: f64, bytes: u64) -> Foreseen {
+fn to_the_end(ns_per_byte: f64, bytes: u64) -> PlannedRound {
     let lengths = [0, 0, 0, 0, 0, 0, bytes];
     best("path:8", Operation::Scatter, ns_per_byte, &lengths)
 }
@@ -193,7 +193,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
     let tree = tree("path:8");
     let bytes = [0, 0, 0, 0, 0, 0, 0, 1 << 20];
     let model = model(&tree, GBIT);
-    let (briefs, _) = foresee(
+    let (briefs, _) = plan_and_predict(
         &tree,
         Operation::Scatter,
         Pacing::default(),

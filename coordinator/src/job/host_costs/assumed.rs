@@ -1,6 +1,6 @@
 //! The assumed costs of processes, which also limit what is learned, and the parameters of learning.
 
-use flitcast_proto::calibration::learned::Prior;
+use flitcast_proto::calibration::cost_estimate::Prior;
 use flitcast_proto::cost::{COSTS, Host};
 
 use crate::job::model::assumed_host;
@@ -21,9 +21,9 @@ pub fn prior(encrypted: bool) -> Prior<COSTS> {
     Prior {
         costs: assumed(encrypted).costs(),
         // Processors differ by more than their costs' proportions: together a factor of three.
-        unsure: [0.5; COSTS],
+        log_deviations: [0.5; COSTS],
         common: 0.9,
-        surest: 0.03,
+        min_deviation: 0.03,
         drift: 0.02,
         common_drift: 0.05,
         sitting: 0.3,

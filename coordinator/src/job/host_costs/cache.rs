@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flitcast_node::system::process::{boot, cores, processor};
-use flitcast_proto::calibration::learned::{Learned, Prior};
+use flitcast_proto::calibration::cost_estimate::{CostEstimate, Prior};
 use flitcast_proto::cost::COSTS;
 use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
@@ -102,7 +102,11 @@ pub struct Kept {
 
 impl Kept {
     /// Creates the stored form of an estimate; `before` is what was stored until now.
-    pub fn new<const N: usize>(learned: &Learned<N>, before: Option<&Kept>, now_s: u64) -> Kept {
+    pub fn new<const N: usize>(
+        learned: &CostEstimate<N>,
+        before: Option<&Kept>,
+        now_s: u64,
+    ) -> Kept {
         let mut sittings = before.map_or(Vec::new(), |kept| kept.sittings.clone());
         if let Some(before) = before.filter(|kept| kept.is_over(now_s)) {
             sittings.push(before.costs.clone());
@@ -123,7 +127,7 @@ impl Kept {
     }
 
     /// Returns the estimate for the rounds that begin now, if it is plausible.
-    pub fn at<const N: usize>(&self, now_s: u64, prior: &Prior<N>) -> Option<Learned<N>> {
+    pub fn at<const N: usize>(&self, now_s: u64, prior: &Prior<N>) -> Option<CostEstimate<N>> {
         let learned = self.learned()?;
         if !self.is_over(now_s) {
             return Some(learned);
@@ -135,9 +139,9 @@ impl Kept {
     }
 
     /// Returns the cost estimate, if it is plausible.
-    pub fn learned<const N: usize>(&self) -> Option<Learned<N>> {
+    pub fn learned<const N: usize>(&self) -> Option<CostEstimate<N>> {
         let rows = self.covariance.iter().map(|row| row[..].try_into().ok());
-        let learned = Learned {
+        let learned = CostEstimate {
             costs: self.costs[..].try_into().ok()?,
             covariance: rows.collect::<Option<Vec<_>>>()?.try_into().ok()?,
             rounds: self.rounds,
@@ -149,7 +153,7 @@ impl Kept {
 impl CachedHost {
     /// Creates an entry for a new estimate; the time of the first measurement is that of `first`, or
     /// now.
-    pub fn new(key: Key, learned: &Learned<COSTS>, first: Option<&CachedHost>) -> CachedHost {
+    pub fn new(key: Key, learned: &CostEstimate<COSTS>, first: Option<&CachedHost>) -> CachedHost {
         CachedHost {
             key,
             measured_s: first.map_or_else(now_s, |first| first.measured_s),
@@ -171,12 +175,12 @@ impl CachedHost {
     }
 
     /// Returns the cost estimate; never `None` for a stored one.
-    pub fn learned(&self) -> Option<Learned<COSTS>> {
+    pub fn learned(&self) -> Option<CostEstimate<COSTS>> {
         self.learned.learned()
     }
 
     /// Returns the cost estimate for rounds that begin now.
-    pub fn now(&self) -> Option<Learned<COSTS>> {
+    pub fn now(&self) -> Option<CostEstimate<COSTS>> {
         self.learned.at(now_s(), &prior(self.key.encrypted))
     }
 
@@ -292,10 +296,10 @@ mod tests {
         Key::here(false).expect("this is Linux")
     }
 
-    fn learned() -> Learned<COSTS> {
-        Learned {
+    fn learned() -> CostEstimate<COSTS> {
+        CostEstimate {
             rounds: 7,
-            ..Learned::assumed(&prior(false))
+            ..CostEstimate::assumed(&prior(false))
         }
     }
 
@@ -371,8 +375,8 @@ mod tests {
     /// usual time.
     fn after_sittings(factors: &[f64]) -> Kept {
         let of = |factor: f64| {
-            let usual = Learned::assumed(&prior(false));
-            Learned {
+            let usual = CostEstimate::assumed(&prior(false));
+            CostEstimate {
                 costs: usual.costs.map(|cost| cost * factor),
                 ..usual
             }
@@ -399,14 +403,14 @@ mod tests {
             (&[1.0, 1.0, 2.0, 2.0, 2.0], 2.0),
         ] {
             let kept = after_sittings(factors);
-            let begun: Learned<COSTS> = kept.at(next, &prior(false)).unwrap();
+            let begun: CostEstimate<COSTS> = kept.at(next, &prior(false)).unwrap();
             assert!(
                 (begun.costs[0] / wake_ns / factor - 1.0).abs() < 1e-9,
                 "{factors:?}"
             );
             // Within a sitting, its own rounds count.
             let last = factors.last().unwrap();
-            let same: Learned<COSTS> = kept.at(kept.learned_s + 60, &prior(false)).unwrap();
+            let same: CostEstimate<COSTS> = kept.at(kept.learned_s + 60, &prior(false)).unwrap();
             assert!(
                 (same.costs[0] / wake_ns / last - 1.0).abs() < 1e-9,
                 "{factors:?}"

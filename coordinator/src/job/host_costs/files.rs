@@ -2,7 +2,7 @@
 //! cache directory: one for each boot of a host and each of its file systems. Every round with files
 //! corrects them.
 
-use flitcast_proto::calibration::learned::{Learned, Lesson, Prior};
+use flitcast_proto::calibration::cost_estimate::{CostEstimate, Observation, Prior};
 use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files, Host};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -132,10 +132,10 @@ const PRIOR: Prior<FACTORS> = Prior {
     // A first round starts threads and touches new memory, which the measurement does not.
     costs: [1.3, 1.1, 1.0, 1.1, 1.0, 1.0, 1.0, 1.0, 1.0],
     // The first-round factor depends on the previous work of the threads.
-    unsure: [0.8, 0.4, 0.4, 0.5, 0.5, 0.7, 0.7, 0.7, 0.7],
+    log_deviations: [0.8, 0.4, 0.4, 0.5, 0.5, 0.7, 0.7, 0.7, 0.7],
     // Disks and processors differ independently.
     common: 0.0,
-    surest: 0.1,
+    min_deviation: 0.1,
     drift: 0.2,
     common_drift: 0.0,
     sitting: 0.0,
@@ -166,7 +166,7 @@ impl CachedFiles {
             file_system: file_system.clone(),
             measured_s: now_s(),
             measured: costs.to_array(),
-            factors: Kept::new(&Learned::assumed(&PRIOR), None, now_s()),
+            factors: Kept::new(&CostEstimate::assumed(&PRIOR), None, now_s()),
         }
     }
 
@@ -179,13 +179,14 @@ impl CachedFiles {
         (is_it && sound && kept.learned().is_some()).then_some(kept)
     }
 
-    fn learned(&self) -> Option<Learned<FACTORS>> {
+    fn learned(&self) -> Option<CostEstimate<FACTORS>> {
         self.factors.at(now_s(), &PRIOR)
     }
 
     /// Returns the estimate of the factors; a stored one is always valid.
-    fn known(&self) -> Learned<FACTORS> {
-        self.learned().unwrap_or_else(|| Learned::assumed(&PRIOR))
+    fn known(&self) -> CostEstimate<FACTORS> {
+        self.learned()
+            .unwrap_or_else(|| CostEstimate::assumed(&PRIOR))
     }
 
     /// Stores the entry for later commands.
@@ -221,7 +222,7 @@ impl CachedFiles {
     /// Returns the entry after a round whose prediction is `predict`.
     pub fn after(
         &self,
-        lesson: Lesson,
+        lesson: Observation,
         predict: &dyn Fn(&Factors) -> Option<Vec<f64>>,
     ) -> CachedFiles {
         let predict = |costs: &[f64; FACTORS], _: usize| predict(&Factors::from_array(costs));
@@ -284,7 +285,7 @@ mod tests {
                 together: syncs,
                 ..Factors::from_array(&PRIOR.costs)
             };
-            let lesson = Lesson {
+            let lesson = Observation {
                 times_ns: toy(&truth).expect("it tells always"),
                 deviation: 0.3,
                 rounds: 1,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flitcast_node::system::process::cores;
-use flitcast_proto::calibration::learned::{Learned, Lesson, Predict};
+use flitcast_proto::calibration::cost_estimate::{CostEstimate, Observation, Predict};
 use flitcast_proto::cost::{COSTS, Host, Hosts};
 use flitcast_proto::{PeId, Tree};
 
@@ -82,14 +82,14 @@ fn costs_of(key: Option<&Key>, encrypted: bool) -> (Host, CostSource) {
 
 /// The known costs of each machine. They do not change until the process ends, so that no prediction of
 /// a command is based on the rounds that it is compared with.
-static KNOWN: Mutex<BTreeMap<Key, (Learned<COSTS>, CostSource)>> = Mutex::new(BTreeMap::new());
+static KNOWN: Mutex<BTreeMap<Key, (CostEstimate<COSTS>, CostSource)>> = Mutex::new(BTreeMap::new());
 
-fn all_known() -> MutexGuard<'static, BTreeMap<Key, (Learned<COSTS>, CostSource)>> {
+fn all_known() -> MutexGuard<'static, BTreeMap<Key, (CostEstimate<COSTS>, CostSource)>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the known costs of a machine, and their source.
-pub fn known(key: &Key) -> Option<(Learned<COSTS>, CostSource)> {
+pub fn known(key: &Key) -> Option<(CostEstimate<COSTS>, CostSource)> {
     let mut all = all_known();
     if !all.contains_key(key) {
         let kept = CachedHost::load(&cache::folder()?, key)?;
@@ -141,7 +141,7 @@ pub fn geometric_mean(all: impl Iterator<Item = u64>) -> Option<f64> {
 
 /// Learns the costs of processes of a machine from an observation of their rounds, and stores them for
 /// later commands.
-pub fn learn(key: &Key, lesson: &Lesson, encrypted: bool, predict: &Predict<'_, COSTS>) {
+pub fn learn(key: &Key, lesson: &Observation, encrypted: bool, predict: &Predict<'_, COSTS>) {
     let Some(folder) = cache::folder() else {
         return;
     };
@@ -149,13 +149,13 @@ pub fn learn(key: &Key, lesson: &Lesson, encrypted: bool, predict: &Predict<'_, 
     let before = CachedHost::load(&folder, key);
     let learned = before.as_ref().and_then(CachedHost::now);
     let prior = prior(encrypted);
-    let learned = learned.unwrap_or_else(|| Learned::assumed(&prior));
+    let learned = learned.unwrap_or_else(|| CostEstimate::assumed(&prior));
     let learned = learned.after(std::slice::from_ref(lesson), &prior, predict);
     CachedHost::new(key.clone(), &learned, before.as_ref()).store(&folder);
 }
 
 /// Stores a new measurement, and returns the text for a command that requested it.
-pub fn keep_measured(learned: &Learned<COSTS>, encrypted: bool) -> Option<String> {
+pub fn keep_measured(learned: &CostEstimate<COSTS>, encrypted: bool) -> Option<String> {
     let kept = CachedHost::new(Key::here(encrypted)?, learned, None);
     if let Some(folder) = cache::folder() {
         kept.store(&folder);

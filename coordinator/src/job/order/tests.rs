@@ -45,7 +45,7 @@ fn in_order(
     bytes: &[u64],
     model: &Model,
     order: &MessageOrder,
-) -> [Foreseen; 2] {
+) -> [PlannedRound; 2] {
     let planner = Planner {
         tree,
         decisions: &Decisions::of(operation, Pacing::Scheduled),
@@ -53,19 +53,19 @@ fn in_order(
         model,
         given_up: &AtomicBool::new(false),
     };
-    let before = || planner.foresee(FLIT_BYTES).expect("a schedule");
+    let before = || planner.plan_and_predict(FLIT_BYTES).expect("a schedule");
     let found = ordered(&planner, order, before()).expect("a schedule");
     [before(), found]
 }
 
 /// Plans a scatter, and then in the order that is searched for.
-fn searched(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> [Foreseen; 2] {
+fn searched(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> [PlannedRound; 2] {
     let scatter = (tree, Operation::Scatter);
     in_order(scatter, bytes, model, &MessageOrder::Search)
 }
 
 /// Returns the duration of a round in the quickest of all orders.
-fn brute_force(tree: &Arc<Tree>, briefs: &[Brief], model: &Model) -> u64 {
+fn brute_force(tree: &Arc<Tree>, briefs: &[PeSchedule], model: &Model) -> u64 {
     fn each(order: &mut Vec<usize>, left: &mut Vec<usize>, look: &mut dyn FnMut(&[usize])) {
         if left.is_empty() {
             return look(order);

@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::Model;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 
 use super::budget::Budget;
 use super::checked::Request;
+use crate::algorithms::candidates::Candidate;
 use crate::job::choice::Forecast;
-use crate::job::flit_size::{are_slow, foresee_best_within};
-use crate::job::foreseen::{Planner, foresee};
+use crate::job::flit_size::{are_slow, plan_with_best_flit_size_within};
+use crate::job::planned_round::{Planner, plan_and_predict};
 use crate::tuning::{COARSE_FLIT_BYTES, COARSE_FLITS, OTHER_FLIT_BYTES, USUAL_FLIT_BYTES};
-use crate::ways::candidates::Candidate;
 
 /// An algorithm on a tree, as a request for it, and its best prediction so far.
 pub struct Alternative<'a> {
@@ -70,7 +70,11 @@ impl Alternative<'_> {
     }
 
     /// Predicts rounds of the flits that a round would have.
-    pub fn search_flits(&mut self, bytes: &[u64], budget: &mut Budget) -> Result<(), RoundFault> {
+    pub fn search_flits(
+        &mut self,
+        bytes: &[u64],
+        budget: &mut Budget,
+    ) -> Result<(), ProtocolError> {
         if self.request.way.flit_bytes.is_some() {
             return Ok(());
         }
@@ -96,7 +100,7 @@ impl Alternative<'_> {
         };
         let left_ns = budget.left_ns();
         let mut predicted = |ns| budget.predicted(ns);
-        let found = foresee_best_within(&planner, |_| left_ns, &mut predicted)?;
+        let found = plan_with_best_flit_size_within(&planner, |_| left_ns, &mut predicted)?;
         self.take(found.ns(), found.decisions.flit_bytes);
         Ok(())
     }
@@ -107,7 +111,7 @@ impl Alternative<'_> {
         bytes: &[u64],
         flit_bytes: u32,
         budget: &mut Budget,
-    ) -> Result<(), RoundFault> {
+    ) -> Result<(), ProtocolError> {
         let (tree, operation) = (&self.request.site.tree, self.request.way.operation);
         let flit_bytes = self.request.way.flit_bytes.unwrap_or(flit_bytes);
         if self
@@ -116,7 +120,7 @@ impl Alternative<'_> {
         {
             return Ok(());
         }
-        let foreseen = foresee(
+        let foreseen = plan_and_predict(
             tree,
             operation,
             self.request.pacing(),

@@ -3,17 +3,17 @@
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Operation;
 
-use super::ways::Ways;
+use super::open_choices::OpenChoices;
+use crate::algorithms::baseline::Baseline;
 use crate::job::fault::RequestError;
 use crate::options::args::RoundArgs;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-use crate::ways::baseline::Baseline;
 
 /// The parts of a request that each command computes itself.
-pub struct Asked {
+pub struct RequestSpec {
     /// The options that all operations have.
     pub round: RoundArgs,
     /// The option that names the root, and the root.
@@ -29,7 +29,7 @@ pub struct Asked {
     /// The baseline, if the algorithm is one.
     pub baseline: Option<Baseline>,
     /// The alternatives, if the command line leaves any open.
-    pub ways: Option<Ways>,
+    pub ways: Option<OpenChoices>,
     /// The order of the messages, or the error that there is none to choose.
     pub order: Result<MessageOrder, RequestError>,
     /// An operation with messages of this kind, so that they can be checked without a valid
@@ -37,10 +37,10 @@ pub struct Asked {
     pub like: Operation,
 }
 
-impl Asked {
+impl RequestSpec {
     /// Creates a command line without any option, on a tree that is spanned in this way.
-    pub fn new(round: RoundArgs, spanning: SpanningArg, like: Operation) -> Asked {
-        Asked {
+    pub fn new(round: RoundArgs, spanning: SpanningArg, like: Operation) -> RequestSpec {
+        RequestSpec {
             round,
             root: None,
             spread: false,

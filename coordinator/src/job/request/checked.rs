@@ -9,6 +9,8 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{DeliveryId, PeId};
 
 use super::messages::Messages;
+use crate::algorithms::candidates::Candidate;
+use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
 use crate::job::choice::Choice;
 use crate::job::decisions::Decisions;
@@ -16,8 +18,6 @@ use crate::job::site::Site;
 use crate::options::format::Format;
 use crate::options::pictures::Pictures;
 use crate::site::topology::Topology;
-use crate::ways::candidates::Candidate;
-use crate::ways::way::Way;
 
 /// A checked request.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Request {
     /// The PEs, their tree and their links.
     pub site: Site,
     /// The algorithm and its settings.
-    pub way: Way,
+    pub way: Method,
     /// The alternatives, if the algorithm was chosen.
     pub choice: Option<Arc<Choice>>,
     /// The messages.

@@ -8,21 +8,23 @@ use flitcast_proto::Tree;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::wire::control::Payload;
 
-use super::asked::Asked;
+use super::asked::RequestSpec;
 use super::asked_messages::{AskedMessages, FilesAt};
 use super::checked::Request;
 use super::choose::choose_open;
 use super::flits::flit_size;
 use super::messages::Messages;
+use super::open_choices::{Open, OpenChoices};
 use super::order::order_faults;
 use super::output::output_fault;
 use super::roots::{laid, seen_from};
 use super::trees::{described, emulates_own_links};
-use super::ways::{Open, Ways};
+use crate::algorithms::baseline::Baseline;
+use crate::algorithms::method::Method;
 use crate::files::profile::Profile;
 use crate::job::fault::{RequestError, guard_fault};
-use crate::job::lanes::has_parts;
 use crate::job::links::{link_over, links, links_name};
+use crate::job::parallel_trees::has_parts;
 use crate::job::site::Site;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::link_spec::LinkSpec;
@@ -30,14 +32,12 @@ use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 use crate::options::pictures::Pictures;
 use crate::options::ports::Ports;
-use crate::options::retries::{self, RetryFault};
+use crate::options::retries::{self, RetryError};
 use crate::options::timeouts;
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
 use crate::site::settings::Settings;
 use crate::site::topology::Topology;
-use crate::ways::baseline::Baseline;
-use crate::ways::way::Way;
 
 /// Checks a command line whose operation on a tree is `operation`.
 ///
@@ -45,7 +45,7 @@ use crate::ways::way::Way;
 ///
 /// Returns all errors in the command line.
 pub fn check(
-    mut asked: Asked,
+    mut asked: RequestSpec,
     operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
 ) -> Result<Request, Vec<RequestError>> {
     let ways = asked.ways.take();
@@ -116,10 +116,10 @@ pub fn check(
 
 /// The checks of a command line: all errors so far, and the results that later checks need.
 struct Checks<'a> {
-    asked: &'a Asked,
+    asked: &'a RequestSpec,
     faults: Vec<RequestError>,
     /// The alternatives that are left open.
-    ways: Option<Ways>,
+    ways: Option<OpenChoices>,
     /// The possible trees, rooted at the requested PE.
     offered: Option<Vec<Topology>>,
     /// The tree: the first of the possible ones, or the baseline's.
@@ -170,7 +170,7 @@ impl Checks<'_> {
     }
 
     /// Checks the trees and the root. Returns the tree as it is described.
-    fn trees(&mut self, ways: Option<Ways>) -> Option<Tree> {
+    fn trees(&mut self, ways: Option<OpenChoices>) -> Option<Tree> {
         let asked = self.asked;
         let described = self.keep_all(described(&asked.round, asked.spanning, ways));
         let (described, ways) = described.unzip();
@@ -303,7 +303,7 @@ impl Checks<'_> {
         let retries = args.retry.as_deref().map_or(Ok(0), retries::parse);
         let retries = self.keep(retries);
         if args.rounds > 1 && retries.is_some_and(|retries| retries > 0) {
-            self.faults.push(RetryFault::Rounds(args.rounds).into());
+            self.faults.push(RetryError::Rounds(args.rounds).into());
         }
         retries
     }
@@ -440,9 +440,9 @@ impl Checks<'_> {
         &self,
         flits: Option<(Option<u32>, Option<Packets>)>,
         order: MessageOrder,
-    ) -> Option<Way> {
+    ) -> Option<Method> {
         let (flit_bytes, packets) = flits?;
-        Some(Way {
+        Some(Method {
             operation: self.operation?,
             baseline: self.asked.baseline,
             pacing: None,

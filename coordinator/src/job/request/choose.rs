@@ -9,18 +9,20 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Fits, Operation};
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::ops::{Operation, TreeRequirement};
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::alternative::Alternative;
-use super::asked::Asked;
+use super::asked::RequestSpec;
 use super::budget::Budget;
 use super::checked::Request;
 use super::expected::{expected_model, steps};
 use super::gossip_ways::candidates_on;
 use super::least::least_ns;
-use super::ways::Ways;
+use super::open_choices::OpenChoices;
+use crate::algorithms::candidates::Candidate;
+use crate::algorithms::method::Method;
 use crate::job::choice::{Choice, Forecast};
 use crate::job::fault::RequestError;
 use crate::job::flit_size::are_slow;
@@ -28,8 +30,6 @@ use crate::job::site::Site;
 use crate::options::link_spec::LinkSpec;
 use crate::site::topology::Topology;
 use crate::tuning::{EQUAL_PREDICTIONS, FINALISTS, SEARCHED_FINALISTS, USUAL_FLIT_BYTES};
-use crate::ways::candidates::Candidate;
-use crate::ways::way::Way;
 
 /// The alternatives of a choice.
 struct Offer<'a> {
@@ -54,8 +54,8 @@ struct Offer<'a> {
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn choose_open(
     request: Request,
-    asked: &Asked,
-    mut ways: Ways,
+    asked: &RequestSpec,
+    mut ways: OpenChoices,
     topologies: Vec<Topology>,
     link: Option<LinkSpec>,
 ) -> Result<Request, Vec<RequestError>> {
@@ -79,7 +79,7 @@ pub fn choose_open(
         is_complete: asked.round.compares,
     };
     let chosen = choose(request, offer).map_err(|fault| vec![RequestError::Choice(fault)])?;
-    let way = Way {
+    let way = Method {
         order,
         ..chosen.way
     };
@@ -91,7 +91,7 @@ pub fn choose_open(
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-fn choose(request: Request, offer: Offer<'_>) -> Result<Request, RoundFault> {
+fn choose(request: Request, offer: Offer<'_>) -> Result<Request, ProtocolError> {
     let mut budget = match offer.is_complete {
         true => Budget::without_limit(),
         false => Budget::new(),
@@ -167,11 +167,15 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
         let model = expected_model(&on_tree);
         let works = offer.candidates.iter().filter(|candidate| {
             // Data between any two PEs does not go over the tree.
-            let uses_tree = !matches!(candidate.operation.fits(), Fits::Complete | Fits::Cubes);
+            let uses_tree = !matches!(
+                candidate.operation.fits(),
+                TreeRequirement::Complete | TreeRequirement::Cubes
+            );
             let is_safe = |pacing| offer.any_pacing || is_safe(&on_tree, pacing);
             // The parts of a hypercube's trees cost memory traffic that no prediction includes: without
             // slow links a broadcast of 64 MiB took 1.6 times as long as over a star.
-            let is_cube = candidate.operation.fits() == Fits::Cubes && !offer.is_complete;
+            let is_cube =
+                candidate.operation.fits() == TreeRequirement::Cubes && !offer.is_complete;
             let is_slow = are_slow(&on_tree.site.tree, candidate.operation, &model);
             // A baseline has its own tree.
             ((uses_tree && candidate.baseline.is_none()) || place == 0)

@@ -1,9 +1,9 @@
 //! The values of a request's cluster before it runs, and its rounds in the papers' model.
 
 use flitcast_proto::cost::{Edge, Model, Ports};
-use flitcast_proto::ops::Brief;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::predict::predict;
-use flitcast_proto::round::RoundFault;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
 
 use super::checked::Request;
@@ -31,7 +31,7 @@ pub fn expected_model(request: &Request) -> Model {
 /// # Errors
 ///
 /// Returns the error of a state machine, which is a bug in the schedule.
-pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, RoundFault> {
+pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, ProtocolError> {
     let site = &request.site;
     let flits = bytes.iter().map(|bytes| bytes.div_ceil(flit_bytes.into()));
     let model = Model {
@@ -48,6 +48,6 @@ pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, R
         timing = Timing::of(&model, 1, Pacing::Eager);
     }
     let flits: Vec<u64> = flits.collect();
-    let briefs = Brief::all(&site.tree, request.way.operation, &flits, &timing);
+    let briefs = PeSchedule::all(&site.tree, request.way.operation, &flits, &timing);
     Ok(predict(&site.tree, &briefs, &model)?.round_ns())
 }

@@ -4,14 +4,14 @@ use flitcast_proto::Tree;
 use flitcast_proto::ops::Operation;
 use flitcast_proto::schedule::certification::Sync;
 
+use crate::algorithms::baseline::Baseline;
+use crate::algorithms::candidates;
+use crate::algorithms::method::operation_by;
 use crate::job::fault::RequestError;
 use crate::options::args::{GatherAlgorithm, SyncArg};
 use crate::options::names::typed;
 use crate::options::ports::Ports;
 use crate::site::topology::Topology;
-use crate::ways::baseline::Baseline;
-use crate::ways::candidates;
-use crate::ways::way::operation_by;
 
 /// The gather that works on any tree.
 pub const GATHER: Operation = Operation::Certification(Sync::Pipelined);

@@ -1,14 +1,14 @@
 //! The gossip algorithms that users request by name, with those of a network.
 
 use flitcast_proto::cost::Link;
-use flitcast_proto::gossip::{Algorithm, Arena, NameError, Prices, choose};
+use flitcast_proto::gossip::{GossipAlgorithm, GossipNetwork, NameError, Prices, choose};
 use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
 
+use crate::algorithms::candidates::Candidate;
+use crate::algorithms::method::operation_by;
 use crate::job::fault::RequestError;
 use crate::site::topology::Topology;
 use crate::tuning::BLOCK_UNIT_BYTES;
-use crate::ways::candidates::Candidate;
-use crate::ways::way::operation_by;
 
 /// Returns the operation of the algorithm of this name.
 pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError> {
@@ -25,7 +25,7 @@ pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError>
         let why = "ring-emulation is only planned: use `flitcast plan gossip`";
         return Err(unfit(why.to_owned()));
     }
-    let algorithm: Algorithm = name.parse().map_err(|fault: NameError| {
+    let algorithm: GossipAlgorithm = name.parse().map_err(|fault: NameError| {
         let over_trees = match &fault {
             NameError::Unknown(_) => "; and flood, over any tree",
             NameError::Form { .. } => "",
@@ -41,15 +41,15 @@ pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError>
 }
 
 /// Returns the network whose nodes the PEs are.
-fn arena_of(topology: &Topology) -> Result<Arena, String> {
+fn arena_of(topology: &Topology) -> Result<GossipNetwork, String> {
     if topology.nodes.as_ref().is_some_and(|nodes| nodes[0] != 0) {
         let why = "PEs are numbered as the nodes of their network: leave --root out";
         return Err(why.to_owned());
     }
     let spec = topology.network.as_ref().and_then(|it| it.spec.as_ref());
     match spec {
-        Some(spec) => Arena::of(spec).map_err(|fault| fault.to_string()),
-        None if topology.reaches_all() => Ok(Arena::Complete(topology.tree.len())),
+        Some(spec) => GossipNetwork::of(spec).map_err(|fault| fault.to_string()),
+        None if topology.reaches_all() => Ok(GossipNetwork::Complete(topology.tree.len())),
         None => Err(
             "it is for networks: use --network ring:N, array:N, mesh:AxB.., torus:AxB.. or \
              complete:N"
@@ -83,7 +83,7 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
 
 /// Returns the algorithm with the least cost in the model of Juurlink, Rao and Sibeyn (section 2),
 /// with a link for each neighbour: a step takes `t_s + F * t_l` for its largest packet of F flits.
-fn cheapest(arena: &Arena, link: &Link, lengths: &[u64]) -> Algorithm {
+fn cheapest(arena: &GossipNetwork, link: &Link, lengths: &[u64]) -> GossipAlgorithm {
     let flits = lengths.iter().map(|bytes| bytes.div_ceil(BLOCK_UNIT_BYTES));
     let price = |ns: f64| (ns.round() as u64).min(Prices::MAX);
     let prices = Prices {

@@ -2,7 +2,7 @@
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model, Ports};
-use flitcast_proto::ops::{Fits, Operation};
+use flitcast_proto::ops::{Operation, TreeRequirement};
 
 /// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
 /// at the busiest port by the operation's bound (in steps of a byte), and the latency of the longest
@@ -18,7 +18,10 @@ pub fn least_ns(tree: &Tree, operation: Operation, model: &Model, bytes: &[u64])
     };
     // A message that is null crosses nothing.
     let is_all = bytes.iter().filter(|bytes| **bytes > 0).count() + 1 >= bytes.len();
-    let uses_tree = !matches!(operation.fits(), Fits::Complete | Fits::Cubes);
+    let uses_tree = !matches!(
+        operation.fits(),
+        TreeRequirement::Complete | TreeRequirement::Cubes
+    );
     let hops = match uses_tree && is_all {
         true => tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
         false => 0,
@@ -49,7 +52,7 @@ mod tests {
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
-    use crate::job::foreseen::foresee;
+    use crate::job::planned_round::plan_and_predict;
 
     /// No prediction of any algorithm, on any tree that it supports, is below the bound.
     #[test]
@@ -95,7 +98,7 @@ mod tests {
                         ],
                         ..Model::unit(tree.len())
                     };
-                    let foreseen = foresee(
+                    let foreseen = plan_and_predict(
                         &tree,
                         operation,
                         Pacing::Eager,

@@ -15,7 +15,7 @@ pub struct Messages {
     /// Deliveries that are not sent, because they were made before; in increasing order.
     pub left_out: Vec<DeliveryId>,
     /// The number of the job that this is a part of; 0 before it has begun.
-    pub undertaking: u64,
+    pub job_id: u64,
     /// The versions of messages made of files that are known from earlier runs, by message.
     pub versions: Vec<Version>,
     /// Whether a record of the job is on the disk, or is written before the first round.
@@ -31,7 +31,7 @@ impl Messages {
             payload,
             bytes,
             left_out: Vec::new(),
-            undertaking: 0,
+            job_id: 0,
             versions: Vec::new(),
             recorded: false,
             later_output: None,

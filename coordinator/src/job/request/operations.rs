@@ -3,14 +3,17 @@
 use flitcast_proto::ops::{Exchange, Gossip, Operation};
 use flitcast_proto::schedule::pace::Pacing;
 
-use super::asked::Asked;
+use super::asked::RequestSpec;
 use super::checked::Request;
 use super::checks::check;
 use super::gather::{GATHER, fitting, gather_by_ports};
 use super::gossip_ways;
+use super::open_choices::{Open, OpenChoices};
 use super::order::order_by;
 use super::trees::emulates_own_links;
-use super::ways::{Open, Ways};
+use crate::algorithms::baseline::Baseline;
+use crate::algorithms::candidates;
+use crate::algorithms::method::operation_by;
 use crate::job::fault::RequestError;
 use crate::options::args::{
     BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
@@ -22,9 +25,6 @@ use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
-use crate::ways::baseline::Baseline;
-use crate::ways::candidates;
-use crate::ways::way::operation_by;
 
 impl Request {
     /// Checks the command line of `flitcast scatter`.
@@ -50,15 +50,15 @@ impl Request {
         let other = algorithm.clone().filter(|_| !by_fdf);
         let order = order_by(args.order, other, "a scatter by fdf");
         let auto = args.algorithm == Some(ScatterAlgorithm::Auto);
-        let ways = Ways::of(&args.round, unnamed, auto, name);
-        let asked = Asked {
+        let ways = OpenChoices::of(&args.round, unnamed, auto, name);
+        let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             spread: args.spread,
             ports,
             baseline,
             ways,
             order,
-            ..Asked::new(args.round, SpanningArg::Bfs, Operation::Scatter)
+            ..RequestSpec::new(args.round, SpanningArg::Bfs, Operation::Scatter)
         };
         check(asked, operation)
     }
@@ -85,7 +85,7 @@ impl Request {
         let auto = algorithm == Some(GatherAlgorithm::Auto);
         let unnamed = algorithm.is_none() && order.is_none();
         let emulated = emulates_own_links(&round);
-        let ways = Ways::of(&round, unnamed, auto, GATHER.name());
+        let ways = OpenChoices::of(&round, unnamed, auto, GATHER.name());
         let ways = ways.map(|mut ways| {
             if all_ports {
                 ways.candidates = candidates::of_all_ports(GATHER.name());
@@ -100,13 +100,13 @@ impl Request {
             other.map(str::to_owned),
             "a gather by shoulder-tap or certification on a given tree",
         );
-        let asked = Asked {
+        let asked = RequestSpec {
             root: to.map(|pe| ("--to", pe)),
             ports,
             baseline,
             ways,
             order,
-            ..Asked::new(round, spanning, Operation::CombiningGather)
+            ..RequestSpec::new(round, spanning, Operation::CombiningGather)
         };
         let mut request = check(asked, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
@@ -125,15 +125,15 @@ impl Request {
         let algorithm = args.algorithm.unwrap_or(BroadcastAlgorithm::Rounds);
         let operation = algorithm.operation();
         let unnamed = args.algorithm.is_none();
-        let mut ways = Ways::of(&args.round, unnamed, auto, operation.name());
+        let mut ways = OpenChoices::of(&args.round, unnamed, auto, operation.name());
         if let (Some(ways), Some(_)) = (&mut ways, named) {
             ways.candidates.retain(|it| it.operation == operation);
         }
-        let asked = Asked {
+        let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
             lays: Some(algorithm),
             ways,
-            ..Asked::new(args.round, SpanningArg::Broadcast, operation)
+            ..RequestSpec::new(args.round, SpanningArg::Broadcast, operation)
         };
         check(asked, |_| Ok(operation))
     }
@@ -143,7 +143,7 @@ impl Request {
         let algorithm = args.algorithm;
         let auto = algorithm.as_deref() == Some("auto");
         across(
-            Ways::of(&args.round, algorithm.is_none(), auto, "gossip"),
+            OpenChoices::of(&args.round, algorithm.is_none(), auto, "gossip"),
             args.round,
             |topology| match algorithm.as_deref() {
                 None | Some("auto") => Ok(None),
@@ -161,7 +161,7 @@ impl Request {
         let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
         let named = algorithm.as_deref().and_then(|it| operation_by(name, it));
         across(
-            Ways::of(&args.round, algorithm.is_none(), auto, name),
+            OpenChoices::of(&args.round, algorithm.is_none(), auto, name),
             args.round,
             |_| Ok(named),
             (args.pacing.map(Pacing::from), args.ports),
@@ -174,7 +174,7 @@ impl Request {
 /// one. The default is the first of `usual` in a complete network, and else the second, which
 /// uses the tree.
 fn across(
-    ways: Option<Ways>,
+    ways: Option<OpenChoices>,
     round: RoundArgs,
     named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
     (pacing, ports): (Option<Pacing>, Option<Ports>),
@@ -182,10 +182,10 @@ fn across(
 ) -> Result<Request, Vec<RequestError>> {
     let [among_all, over_tree] = usual;
     let auto = ways.as_ref().is_some_and(|it| it.open == Open::Auto);
-    let asked = Asked {
+    let asked = RequestSpec {
         ports,
         ways,
-        ..Asked::new(round, SpanningArg::Broadcast, over_tree)
+        ..RequestSpec::new(round, SpanningArg::Broadcast, over_tree)
     };
     let mut request = check(asked, |topology| {
         if pacing == Some(Pacing::Scheduled) {

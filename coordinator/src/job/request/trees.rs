@@ -2,7 +2,7 @@
 
 use flitcast_node::system::descriptors;
 
-use super::ways::{Open, Ways};
+use super::open_choices::{Open, OpenChoices};
 use crate::job::fault::RequestError;
 use crate::options::args::RoundArgs;
 use crate::options::pes::{MAX_LOCAL_PES, needed_descriptors};
@@ -14,8 +14,8 @@ use crate::site::topology::Topology;
 pub fn described(
     args: &RoundArgs,
     spanning: SpanningArg,
-    ways: Option<Ways>,
-) -> Result<(Vec<Topology>, Option<Ways>), Vec<RequestError>> {
+    ways: Option<OpenChoices>,
+) -> Result<(Vec<Topology>, Option<OpenChoices>), Vec<RequestError>> {
     let mut tree = args.transfer.tree.clone();
     let Some(mut ways) = ways else {
         return Ok((local_topologies(&tree, spanning)?, None));

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flitcast_node::channel::{ChannelError, CoordinatorCodec};
-use flitcast_node::lively::Lively;
 use flitcast_node::security::Transport;
+use flitcast_node::timeout_stream::TimeoutStream;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, FromPe, ToPe};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -20,12 +20,12 @@ use super::member::Heard;
 use crate::text::printable::{in_one_line, indented};
 
 /// Reader of a PE's messages.
-pub type ChannelReader = FramedRead<ReadHalf<Lively<Transport>>, CoordinatorCodec>;
+pub type ChannelReader = FramedRead<ReadHalf<TimeoutStream<Transport>>, CoordinatorCodec>;
 /// Writer of messages to a PE.
-pub type ChannelWriter = FramedWrite<WriteHalf<Lively<Transport>>, CoordinatorCodec>;
+pub type ChannelWriter = FramedWrite<WriteHalf<TimeoutStream<Transport>>, CoordinatorCodec>;
 
 /// Splits a stream into the reader and the writer of a channel.
-pub fn open(stream: Lively<Transport>) -> (ChannelReader, ChannelWriter) {
+pub fn open(stream: TimeoutStream<Transport>) -> (ChannelReader, ChannelWriter) {
     let (read, write) = tokio::io::split(stream);
     (
         FramedRead::new(read, CoordinatorCodec::default()),

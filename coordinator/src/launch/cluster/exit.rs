@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use crate::launch::ssh::{SSH_FAILED, SshFault};
+use crate::launch::ssh::{SSH_FAILED, SshError};
 use crate::text::words::signal_named;
 
 /// Shells report death by signal `n` as the exit status `SIGNALLED + n`.
@@ -33,7 +33,7 @@ pub enum Exit {
         ssh: ExitStatus,
     },
     /// The process was never started.
-    NotBegun(SshFault),
+    NotBegun(SshError),
 }
 
 impl Exit {

@@ -7,10 +7,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flitcast_node::door::Caller;
+use flitcast_node::handshake_limiter::PendingConnection;
 use flitcast_node::limits::{ROUND_TRIP, Timeouts};
-use flitcast_node::lively::{Lively, Patience};
-use flitcast_node::security::{Name, Security, Shown, Transport};
+use flitcast_node::security::{Name, PeerCertificate, Security, Transport};
+use flitcast_node::timeout_stream::{IdleLimits, TimeoutStream};
 use flitcast_proto::wire::control::{FromPe, Join, Register, ToPe, Welcome};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_GREETING, Secret, frame_length};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -25,7 +25,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 
 /// The server side of registration.
 #[derive(Clone, Debug)]
-pub struct Greeter {
+pub struct HandshakeServer {
     /// Id of the cluster.
     pub cluster: u64,
     /// Secret of the launch.
@@ -39,7 +39,7 @@ pub struct Greeter {
 }
 
 /// An authenticated process of this launch.
-pub struct Newcomer {
+pub struct HandshakeResult {
     /// Registration of the process.
     pub register: Register,
     /// Address of the process.
@@ -56,14 +56,14 @@ pub struct Newcomer {
     pub writer: ChannelWriter,
 }
 
-impl Greeter {
+impl HandshakeServer {
     /// Waits until a new connection has registered.
     ///
     /// # Errors
     ///
     /// Returns an error if the connection fails or its process does not belong to this launch.
-    pub async fn greet(self, caller: Caller) -> Result<Newcomer, String> {
-        let Caller { stream, lease } = caller;
+    pub async fn greet(self, caller: PendingConnection) -> Result<HandshakeResult, String> {
+        let PendingConnection { stream, lease } = caller;
         let address = stream.peer_addr().map_err(|e| e.to_string())?;
         stream.set_nodelay(true).map_err(|e| e.to_string())?;
         let stream = match (&self.joining, &self.security) {
@@ -105,13 +105,13 @@ impl Greeter {
             return Err("it joined as one PE, and registers as another".to_owned());
         }
         let timeouts = &self.timeouts;
-        let patience = Patience {
+        let patience = IdleLimits {
             first: timeouts.handshake,
             silence: timeouts.silence,
             write: timeouts.write,
         };
-        let (reader, writer) = open(Lively::new(stream, patience));
-        Ok(Newcomer {
+        let (reader, writer) = open(TimeoutStream::new(stream, patience));
+        Ok(HandshakeResult {
             disguise: shown.is_of(Name::Pe(register.pe)).err(),
             stays: join.is_some_and(|join| join.stays),
             commands: join.is_none_or(|join| join.commands),
@@ -123,7 +123,7 @@ impl Greeter {
     }
 
     /// Returns the answer to a request to join, or the reason why the process may not join.
-    fn welcome(&self, join: Join, shown: &Shown) -> Result<Welcome, String> {
+    fn welcome(&self, join: Join, shown: &PeerCertificate) -> Result<Welcome, String> {
         let Some(joining) = &self.joining else {
             return Err(
                 "this command starts its processes itself: its cluster file has no [launch] kind = \"join\"".to_owned(),

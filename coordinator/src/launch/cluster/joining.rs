@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use flitcast_node::door::Door;
+use flitcast_node::handshake_limiter::HandshakeLimiter;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::ToPe;
 use futures_util::SinkExt as _;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::error::LaunchError;
-use super::greeting::Newcomer;
+use super::greeting::HandshakeResult;
 use super::joiners::Joining;
 use super::member::{Heard, Member};
 use super::running::Cluster;
@@ -36,7 +36,8 @@ impl Cluster {
             self.members.insert(pe, Member::new(None));
         }
         let greeter = self.greeter(guarded, Some(joining.clone()));
-        let mut door = Door::new(listener, self.places(false), self.timeouts.greeting());
+        let mut door =
+            HandshakeLimiter::new(listener, self.places(false), self.timeouts.greeting());
         let began = Instant::now();
         let deadline = began + joining.wait;
         let mut said = false;
@@ -69,7 +70,7 @@ impl Cluster {
     }
 
     /// Registers a new process, or refuses it if another process already has its PE.
-    fn join_one(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
+    fn join_one(&mut self, newcomer: HandshakeResult, heard: &mpsc::Sender<(PeId, Heard)>) {
         // A process that has just left makes room for the next.
         while let Ok((pe, heard)) = self.events.try_recv() {
             self.leave_early(pe, heard);

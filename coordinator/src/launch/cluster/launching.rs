@@ -10,7 +10,7 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flitcast_node::door::{Door, listen};
+use flitcast_node::handshake_limiter::{HandshakeLimiter, listen};
 use flitcast_proto::PeId;
 use tokio::net::TcpListener;
 use tokio::process::Command;
@@ -22,15 +22,15 @@ use super::error::{Death, LaunchError};
 use super::joiners::Joining;
 use super::member::{Heard, Member, Process};
 use super::plan::LaunchPlan;
-use super::process::{Start, Telling, arguments, command, keep, play};
+use super::process::{LogForwarder, Start, arguments, command, keep, play};
 use super::remote;
 use super::running::Cluster;
 use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand};
 use crate::launch::starter::StarterError;
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
-use crate::site::kept;
 use crate::site::placement::Launch;
+use crate::site::running_cluster;
 use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
 
 /// Waits for the failure of the starter; never returns if there is no starter or no failure.
@@ -118,7 +118,7 @@ impl Cluster {
         let listener = listen((address, port).into()).map_err(io)?;
         let address = listener.local_addr().map_err(io)?;
         if let Some(kept) = &placement.kept {
-            kept::call(&kept.folder);
+            running_cluster::call(&kept.folder);
         }
         if let Launch::Join { wait, .. } = placement.launch {
             let joining = Joining::new(plan, address, wait);
@@ -146,7 +146,7 @@ impl Cluster {
                 credentials: plan.guard.folder(),
                 admission: guarded.admission(pe)?.written(),
             };
-            let telling = Telling {
+            let telling = LogForwarder {
                 pe,
                 console: console.clone(),
             };
@@ -182,7 +182,7 @@ impl Cluster {
         pe: PeId,
         mut command: Command,
         start: Start<'_>,
-        telling: Telling,
+        telling: LogForwarder,
         heard: &mpsc::Sender<(PeId, Heard)>,
     ) -> Result<(), LaunchError> {
         let child = play(&mut command, pe, &start, &self.timeouts).map_err(|source| {
@@ -207,7 +207,7 @@ impl Cluster {
         hosts: &Arc<Hosts>,
         start: Start<'_>,
         log_args: &[String],
-        telling: Telling,
+        telling: LogForwarder,
         heard: &mpsc::Sender<(PeId, Heard)>,
     ) {
         let place = start.place;
@@ -246,7 +246,7 @@ impl Cluster {
         hosts: Option<&Hosts>,
     ) -> Result<(), LaunchError> {
         let greeter = self.greeter(guarded, None);
-        let mut door = Door::new(
+        let mut door = HandshakeLimiter::new(
             listener,
             self.places(hosts.is_some()),
             self.timeouts.greeting(),

@@ -7,7 +7,7 @@ use flitcast_node::limits::Timeouts;
 use flitcast_proto::{PeId, Tree};
 
 use crate::launch::log_args::LogArgs;
-use crate::launch::starter::Orders;
+use crate::launch::starter::StarterConfig;
 use crate::observe::console::Console;
 use crate::site::guard::Guard;
 use crate::site::placement::{Launch, Placement};
@@ -40,13 +40,13 @@ pub struct LaunchPlan<'a> {
 
 impl LaunchPlan<'_> {
     /// Returns the parameters of a starter.
-    pub fn orders(&self, console: &Console) -> Orders {
+    pub fn orders(&self, console: &Console) -> StarterConfig {
         let (port, wait) = match self.placement.launch {
             Launch::Join { port, wait, .. } => (port, wait),
             Launch::Local | Launch::Ssh(_) => (0, LAUNCH),
         };
         let place = |&pe: &PeId| (pe, self.placement.places[pe.index()].clone());
-        Orders {
+        StarterConfig {
             program: self.program.to_owned(),
             pes: self.pes.iter().map(place).collect(),
             coordinator: SocketAddr::new(self.placement.coordinator, port),

@@ -95,7 +95,7 @@ pub async fn keep(
     pe: PeId,
     mut child: Child,
     admission: Vec<u8>,
-    telling: Telling,
+    telling: LogForwarder,
     heard: mpsc::Sender<(PeId, Heard)>,
     kill: CancellationToken,
 ) {
@@ -127,14 +127,14 @@ pub async fn keep(
 }
 
 /// Output of the stderr of a PE's process.
-pub struct Telling {
+pub struct LogForwarder {
     /// PE of the process.
     pub pe: PeId,
     /// Console for its lines.
     pub console: Console,
 }
 
-impl Telling {
+impl LogForwarder {
     /// Passes on the remaining lines of a process that has ended.
     pub async fn pass_on_rest(
         &self,

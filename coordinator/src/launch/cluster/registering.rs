@@ -6,7 +6,7 @@ use flitcast_proto::PeId;
 use tokio::sync::mpsc;
 
 use super::conversation::converse;
-use super::greeting::{Greeter, Newcomer};
+use super::greeting::{HandshakeResult, HandshakeServer};
 use super::joiners::Joining;
 use super::member::Heard;
 use super::running::Cluster;
@@ -21,8 +21,12 @@ impl Cluster {
     }
 
     /// Creates the server side of registrations.
-    pub(super) fn greeter(&self, guarded: &Guarded, joining: Option<Arc<Joining>>) -> Greeter {
-        Greeter {
+    pub(super) fn greeter(
+        &self,
+        guarded: &Guarded,
+        joining: Option<Arc<Joining>>,
+    ) -> HandshakeServer {
+        HandshakeServer {
             cluster: guarded.cluster,
             secret: guarded.secret,
             security: guarded.security.clone(),
@@ -32,7 +36,11 @@ impl Cluster {
     }
 
     /// Starts to exchange messages with a process that has registered.
-    pub(super) fn let_in(&mut self, newcomer: Newcomer, heard: &mpsc::Sender<(PeId, Heard)>) {
+    pub(super) fn let_in(
+        &mut self,
+        newcomer: HandshakeResult,
+        heard: &mpsc::Sender<(PeId, Heard)>,
+    ) {
         let pe = newcomer.register.pe;
         // A cluster whose tree was repaired lacks PEs, and ids stay what they are.
         let pes = self

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::member::Heard;
-use super::process::Telling;
+use super::process::LogForwarder;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand};
 use crate::tuning::CHANNEL_ENDS;
 
@@ -29,7 +29,7 @@ pub fn keep(
     hosts: Arc<Hosts>,
     destination: String,
     task: RemoteCommand,
-    telling: Telling,
+    telling: LogForwarder,
     heard: mpsc::Sender<(PeId, Heard)>,
     kill: CancellationToken,
 ) -> impl Future<Output = ()> {
@@ -63,7 +63,7 @@ pub fn keep(
 async fn ended(
     destination: String,
     begun: Begun,
-    telling: Telling,
+    telling: LogForwarder,
     last_words: &mut VecDeque<String>,
     kill: CancellationToken,
 ) -> Option<Exit> {

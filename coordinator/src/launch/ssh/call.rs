@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::fault::{SshFault, SshStep};
+use super::error::{SshError, SshStep};
 use super::script::{self, BEGINS, MISSING, SERVES};
 use crate::site::ssh::Ssh;
 
@@ -61,10 +61,10 @@ impl Call {
         destination: &str,
         step: SshStep,
         script_bytes: usize,
-    ) -> Result<Call, SshFault> {
+    ) -> Result<Call, SshError> {
         let mut child = command(ssh, destination, script_bytes)
             .spawn()
-            .map_err(SshFault::NoSsh)?;
+            .map_err(SshError::NoSsh)?;
         let empty = || mpsc::channel(1).1;
         Ok(Call {
             destination: destination.to_owned(),
@@ -134,7 +134,7 @@ impl Call {
     }
 
     /// Waits for the end and returns it as an error.
-    pub async fn failed(mut self) -> SshFault {
+    pub async fn failed(mut self) -> SshError {
         let rest = async {
             let status = self.child.wait().await;
             while let Some(line) = self.stderr.recv().await {
@@ -143,7 +143,7 @@ impl Call {
             status
         };
         match timeout(LAST_WORDS, rest).await {
-            Ok(Ok(status)) => SshFault::Failed {
+            Ok(Ok(status)) => SshError::Failed {
                 destination: self.destination,
                 step: self.step,
                 status,
@@ -154,8 +154,8 @@ impl Call {
     }
 
     /// Returns the error for a call that exceeds its time limit.
-    pub fn late(self, waited: Duration) -> SshFault {
-        SshFault::Late {
+    pub fn late(self, waited: Duration) -> SshError {
+        SshError::Late {
             destination: self.destination,
             step: self.step,
             waited,

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::binary::Binary;
 use super::call::{Call, Word};
 use super::copy_plan::{CopyPlan, CopySource};
-use super::fault::{NotTaken, SshFault, SshStep};
+use super::error::{CopyError, SshError, SshStep};
 use super::script::{self, RemoteCommand, TAKING_S};
 use crate::site::ssh::Ssh;
 
@@ -66,12 +66,12 @@ struct Host {
     /// Whether the host has the program; `None` until known.
     has_it: watch::Sender<Option<bool>>,
     /// The state of serving the program to other hosts.
-    offer: Turn<Handout>,
+    offer: Turn<BinaryServing>,
     takers: Semaphore,
 }
 
 /// The state of a host that serves the program.
-enum Handout {
+enum BinaryServing {
     /// The host serves it while any other host copies it.
     Made(Weak<Serving>),
     /// The host failed to serve it and is not asked again.
@@ -163,7 +163,7 @@ impl Hosts {
     ///
     /// Returns an error if the host cannot be reached, the program cannot be copied, or the script
     /// fails.
-    pub async fn begin(&self, destination: &str, task: &RemoteCommand) -> Result<Begun, SshFault> {
+    pub async fn begin(&self, destination: &str, task: &RemoteCommand) -> Result<Begun, SshError> {
         let host = self.host(destination);
         let _try = Try(&host);
         let system = match self.call(destination, task).await? {
@@ -177,7 +177,7 @@ impl Hosts {
         host.has_it.send_replace(Some(true));
         match self.call(destination, task).await? {
             HostAnswer::Begins(begun) => Ok(*begun),
-            HostAnswer::Missing(_) => Err(SshFault::NotThere {
+            HostAnswer::Missing(_) => Err(SshError::NotThere {
                 destination: destination.to_owned(),
             }),
         }
@@ -190,14 +190,14 @@ impl Hosts {
                 calls: Semaphore::new(CALLS_PER_HOST),
                 copied: Turn::new(false),
                 has_it: watch::Sender::new(None),
-                offer: Turn::new(Handout::Made(Weak::new())),
+                offer: Turn::new(BinaryServing::Made(Weak::new())),
                 takers: Semaphore::new(TAKERS),
             })
         });
         host.clone()
     }
 
-    async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<HostAnswer, SshFault> {
+    async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<HostAnswer, SshError> {
         let host = self.host(destination);
         // The semaphores are never closed.
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
@@ -219,9 +219,9 @@ impl Hosts {
 
     /// Copies the program to a host, at most once: from another host, or from this machine if that
     /// fails.
-    async fn provide(&self, destination: &str, system: String) -> Result<(), SshFault> {
+    async fn provide(&self, destination: &str, system: String) -> Result<(), SshError> {
         if let Some(ours) = self.binary.system.as_ref().filter(|ours| **ours != system) {
-            return Err(SshFault::OtherSystem {
+            return Err(SshError::OtherSystem {
                 destination: destination.to_owned(),
                 there: system,
                 ours: ours.clone(),
@@ -250,7 +250,7 @@ impl Hosts {
     }
 
     /// Copies the program from this machine.
-    async fn copy(&self, destination: &str) -> Result<(), SshFault> {
+    async fn copy(&self, destination: &str) -> Result<(), SshError> {
         let _one_of_few = self.copies.acquire().await;
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
         let script = script::copy(&self.ssh, &self.binary);
@@ -264,12 +264,12 @@ impl Hosts {
     }
 
     /// Makes a host copy the program from another, as soon as that has it.
-    async fn take(&self, destination: &str, source: &CopySource) -> Result<(), NotTaken> {
+    async fn take(&self, destination: &str, source: &CopySource) -> Result<(), CopyError> {
         let (host, other) = (self.host(destination), self.host(&source.host));
         let mut known = other.has_it.subscribe();
         let known = known.wait_for(Option::is_some).await.map(|it| *it);
         if !matches!(known, Ok(Some(true))) {
-            return Err(NotTaken::Lacking(source.host.clone()));
+            return Err(CopyError::Lacking(source.host.clone()));
         }
         let serving = self.serving(&source.host, &other).await?;
         // The semaphores are never closed.
@@ -287,24 +287,24 @@ impl Hosts {
     }
 
     /// Makes a host serve the program; all hosts that copy it at the time share one call.
-    async fn serving(&self, destination: &str, host: &Host) -> Result<Arc<Serving>, NotTaken> {
+    async fn serving(&self, destination: &str, host: &Host) -> Result<Arc<Serving>, CopyError> {
         let mut offer = host.offer.lock().await;
         match &*offer {
-            Handout::Failed => return Err(NotTaken::Unserved(destination.to_owned())),
-            Handout::Made(serving) => {
+            BinaryServing::Failed => return Err(CopyError::Unserved(destination.to_owned())),
+            BinaryServing::Made(serving) => {
                 if let Some(serving) = serving.upgrade() {
                     return Ok(serving);
                 }
             }
         }
-        *offer = Handout::Failed;
+        *offer = BinaryServing::Failed;
         let serving = Arc::new(self.serve(destination, host).await?);
-        *offer = Handout::Made(Arc::downgrade(&serving));
+        *offer = BinaryServing::Made(Arc::downgrade(&serving));
         Ok(serving)
     }
 
-    async fn serve(&self, destination: &str, host: &Host) -> Result<Serving, NotTaken> {
-        let unserved = || NotTaken::Unserved(destination.to_owned());
+    async fn serve(&self, destination: &str, host: &Host) -> Result<Serving, CopyError> {
+        let unserved = || CopyError::Unserved(destination.to_owned());
         let listen = self.copy_plan.listen(destination).ok_or_else(unserved)?;
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::serve(&self.ssh, &self.binary, listen);

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flitcast_node::door::{Caller, Door, listen};
+use flitcast_node::handshake_limiter::{HandshakeLimiter, PendingConnection, listen};
 use flitcast_node::system::children::PROGRAM;
 use flitcast_node::system::sockets;
 use tokio::io::AsyncWriteExt as _;
@@ -51,13 +51,13 @@ pub async fn serve(listen_at: IpAddr) -> io::Result<()> {
 async fn give_to_all(listener: &TcpListener, content: Arc<[u8]>) -> io::Result<()> {
     // Connections inherit the buffer size from the listener.
     sockets::set_send_buffer(listener, ON_ITS_WAY)?;
-    let mut door = Door::new(listener, AT_ONCE, GIVING);
+    let mut door = HandshakeLimiter::new(listener, AT_ONCE, GIVING);
     let give = |caller| give(caller, content.clone());
     while timeout(UNWANTED, door.next(give)).await.is_ok() {}
     Ok(())
 }
 
-async fn give(mut caller: Caller, content: Arc<[u8]>) -> Result<(), String> {
+async fn give(mut caller: PendingConnection, content: Arc<[u8]>) -> Result<(), String> {
     let given = async {
         for part in content.chunks(PART) {
             caller.stream.write_all(part).await?;

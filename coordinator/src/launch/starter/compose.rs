@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::external_command::ExternalCommand;
-use super::{Orders, StarterError};
+use super::{StarterConfig, StarterError};
 use crate::site::starter::Compose;
 
 /// Variable for the compose file with the address where PEs join, as ADDRESS:PORT.
@@ -25,7 +25,7 @@ impl Compose {
     /// running before.
     pub(super) async fn keep(
         &self,
-        orders: Orders,
+        orders: StarterConfig,
         begun: oneshot::Sender<()>,
         end: CancellationToken,
     ) -> Result<(), StarterError> {
@@ -60,7 +60,7 @@ impl Compose {
         up
     }
 
-    fn command(&self, program: &[&str], orders: &Orders, words: &[&str]) -> Command {
+    fn command(&self, program: &[&str], orders: &StarterConfig, words: &[&str]) -> Command {
         let mut command = Command::new(program[0]);
         command.args(&program[1..]);
         command.arg("--file").arg(&self.file);

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::external_command::ExternalCommand;
-use super::{Orders, StarterError};
+use super::{StarterConfig, StarterError};
 use crate::site::starter::SlurmStep;
 use crate::system::process::{Process, Signal};
 use crate::text::units::ExactTime;
@@ -25,7 +25,7 @@ impl SlurmStep {
     /// Runs the step until it ends or `end` requests it.
     pub(super) async fn keep(
         &self,
-        orders: Orders,
+        orders: StarterConfig,
         begun: oneshot::Sender<()>,
         end: CancellationToken,
     ) -> Result<(), StarterError> {
@@ -62,7 +62,7 @@ impl SlurmStep {
         }
     }
 
-    fn command(&self, orders: &Orders, hosts: Option<&NamedTempFile>) -> Command {
+    fn command(&self, orders: &StarterConfig, hosts: Option<&NamedTempFile>) -> Command {
         let mut command = Command::new(SRUN);
         command.args(["--ntasks", &orders.pes.len().to_string()]);
         // The end of one task does not end the others.
@@ -101,7 +101,7 @@ impl SlurmStep {
 }
 
 /// Writes the host of each task, if all hosts are named.
-fn hosts(orders: &Orders) -> io::Result<Option<NamedTempFile>> {
+fn hosts(orders: &StarterConfig) -> io::Result<Option<NamedTempFile>> {
     let names = orders.pes.iter().map(|(_, place)| place.name.as_deref());
     let Some(names) = names.collect::<Option<Vec<_>>>() else {
         return Ok(None);
@@ -116,7 +116,7 @@ fn hosts(orders: &Orders) -> io::Result<Option<NamedTempFile>> {
 
 /// Parses a line of srun's output: `3: text` is a line of task 3. Returns `None` if the line is
 /// srun's own.
-fn line_of_task<'a>(orders: &Orders, line: &'a str) -> Option<(PeId, &'a str)> {
+fn line_of_task<'a>(orders: &StarterConfig, line: &'a str) -> Option<(PeId, &'a str)> {
     let (task, text) = line.split_once(": ")?;
     let (pe, _) = orders.pes.get(task.trim().parse::<usize>().ok()?)?;
     Some((*pe, text))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::EdgeCounts;
 
-use super::picture::EdgePicture;
+use super::snapshot::EdgePicture;
 
 /// Time over which a rate is taken: long enough for two answers to pings.
 const OVER: Duration = Duration::from_secs(1);

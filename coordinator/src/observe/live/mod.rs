@@ -5,8 +5,8 @@
 //! observers outside identify it by its process id only.
 
 mod edges;
-pub mod picture;
 pub mod publish;
+pub mod snapshot;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
 use edges::EdgeRates;
-use picture::{PePicture, Picture};
+use snapshot::{PePicture, Snapshot};
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// The state of this process.
@@ -201,7 +201,7 @@ impl Live {
     }
 
     /// Returns a snapshot; `None` before the first cluster.
-    pub fn picture(&self) -> Option<Picture> {
+    pub fn picture(&self) -> Option<Snapshot> {
         let state = self.lock();
         state.cluster.as_ref().map(LiveCluster::picture)
     }
@@ -242,7 +242,7 @@ impl LiveCluster {
         heard.map(|(pe, seen)| (*pe, &seen.counts))
     }
 
-    fn picture(&self) -> Picture {
+    fn picture(&self) -> Snapshot {
         let moved = match self.phase {
             Phase::Round { moved, .. } => moved,
             _ => 0,
@@ -255,7 +255,7 @@ impl LiveCluster {
         let left_ns = elapsed
             .zip(predicted_ns)
             .map(|(elapsed, predicted)| left_ns(moved, bytes, elapsed, predicted));
-        Picture {
+        Snapshot {
             pid: std::process::id(),
             process_start: process::started_at(std::process::id()).unwrap_or(0),
             operation: self.kind.operation.to_owned(),

@@ -4,7 +4,7 @@ use flitcast_proto::{RoundId, Tree};
 
 use super::*;
 use crate::job::fit::FitPoint;
-use crate::rounds::conducted::MeasuredRound;
+use crate::rounds::rounds_result::MeasuredRound;
 
 fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Span {
     let peer = PeId(peer);

@@ -10,8 +10,8 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::job::request::Request;
 use crate::render::tree::in_tree_order;
-use crate::rounds::conducted::MeasuredRound;
 use crate::rounds::outcome::Outcome;
+use crate::rounds::rounds_result::MeasuredRound;
 
 /// A round on a tree, measured and predicted.
 pub struct Scene<'a> {

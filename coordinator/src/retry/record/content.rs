@@ -8,11 +8,11 @@ use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::wire::control::{Payload, Version};
 use flitcast_proto::{DeliveryId, PeId, Tree};
 
+use crate::algorithms::method::Method;
 use crate::job::request::Request;
 use crate::options::link_spec::EdgeSpec;
-use crate::site::reach::Reach;
+use crate::site::reachability::Reachability;
 use crate::site::slurm::Slurm;
-use crate::ways::way::Way;
 
 /// Version of the records that this program writes and reads.
 pub const VERSION: u32 = 3;
@@ -21,9 +21,9 @@ pub const VERSION: u32 = 3;
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Id of the job in the names of its receipts.
-    pub undertaking: u64,
+    pub job_id: u64,
     /// The operation and its algorithm.
-    pub way: Way,
+    pub way: Method,
     /// The whole tree, dead PEs included.
     pub tree: Tree,
     /// The site of the round.
@@ -102,7 +102,7 @@ impl Record {
             return Err("synthetic messages are made anew".to_owned());
         };
         let network = match (&request.site.reach, &request.site.nodes) {
-            (Reach::Network(spanned), Some(nodes)) => {
+            (Reachability::Network(spanned), Some(nodes)) => {
                 let spec = match &spanned.spec {
                     Some(NetworkSpec::Edges(path)) => Some(NetworkSpec::Edges(absolute(path)?)),
                     named => named.clone(),
@@ -116,8 +116,8 @@ impl Record {
         let places = request.site.placement.places.iter().filter(|_| is_named);
         let pes: Option<Vec<String>> = places.map(|place| place.name.clone()).collect();
         Ok(Record {
-            undertaking: request.messages.undertaking,
-            way: Way {
+            job_id: request.messages.job_id,
+            way: Method {
                 pacing: request.way.pacing.or(profile.map(|profile| profile.pacing)),
                 ..request.way.clone()
             },

@@ -14,19 +14,19 @@ use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
 
 use super::content::{Record, RecordedSite, VERSION};
 use super::versions;
+use crate::algorithms::candidates::{self, check_fits};
+use crate::algorithms::method::{Method, operation_by};
 use crate::files::toml_file::{self, Field, Table};
-use crate::files::user_file::SpotFault;
+use crate::files::user_file::PositionedError;
 use crate::options::link_spec::{EdgeSpec, LinkSpec};
 use crate::options::names::pacing_named;
 use crate::options::order::MessageOrder;
 use crate::options::timeouts;
 use crate::site::slurm::Slurm;
 use crate::text::deliveries;
-use crate::ways::candidates::{self, check_fits};
-use crate::ways::way::{Way, operation_by};
 
 /// Parses a record; on failure returns at least one error, in the order of the file.
-pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
+pub fn parse(text: &str) -> Result<Record, Vec<PositionedError>> {
     toml_file::parse(text, |_, top| {
         match top.is_version(VERSION, "record of a round", "") {
             true => record(top),
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Record, Vec<SpotFault>> {
 }
 
 fn record(top: &Table<'_, '_>) -> Option<Record> {
-    let undertaking = top.get("undertaking", |field| field.parse_keyed(parse_undertaking));
+    let job_id = top.get("undertaking", |field| field.parse_keyed(parse_job_id));
     let way = read_way(top);
     let tree_name = top.text("tree");
     let root = top.optional("root");
@@ -82,8 +82,8 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let dead = by_pe(top, "dead", others, |table| table.text("why"));
     top.refuse_others();
     Some(Record {
-        undertaking,
-        way: Way {
+        job_id,
+        way: Method {
             flit_bytes,
             packets,
             order: order.unwrap_or_default(),
@@ -106,7 +106,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
 }
 
 /// Parses an id in the form that receipts use: sixteen hexadecimal digits.
-fn parse_undertaking(text: &str) -> Result<u64, [String; 1]> {
+fn parse_job_id(text: &str) -> Result<u64, [String; 1]> {
     let id = u64::from_str_radix(text, 16).ok();
     let id = id.filter(|id| format!("{id:016x}") == text);
     let wrong = "is not sixteen hexadecimal digits";
@@ -203,7 +203,7 @@ fn read_bytes(
 }
 
 /// Reads the operation and its algorithm by their names, and the pacing.
-fn read_way(top: &Table<'_, '_>) -> Option<Way> {
+fn read_way(top: &Table<'_, '_>) -> Option<Method> {
     let name = top.required("operation");
     let name = name.and_then(|field| field.parse_keyed(parse_operation_name));
     let field = top.required("algorithm");
@@ -224,7 +224,7 @@ fn read_way(top: &Table<'_, '_>) -> Option<Way> {
     let known = known.chain(candidates::of_all_ports(name));
     let ways = known.map(|candidate| candidate.way(None));
     // An algorithm that is not offered can still be typed.
-    let others = operation_by(name, &given).map(|operation| Way {
+    let others = operation_by(name, &given).map(|operation| Method {
         operation,
         baseline: None,
         pacing: None,
@@ -233,13 +233,13 @@ fn read_way(top: &Table<'_, '_>) -> Option<Way> {
         order: MessageOrder::Tail,
         covers: false,
     });
-    let is_named = |way: &Way| way.algorithm() == given && way.sync() == sync.as_deref();
+    let is_named = |way: &Method| way.algorithm() == given && way.sync() == sync.as_deref();
     let Some(found) = ways.chain(others).find(is_named) else {
         let given = sync.map_or(given.clone(), |sync| format!("{given}, {sync}"));
         field.fault(format!("algorithm: there is no {name} by `{given}`"));
         return None;
     };
-    Some(Way { pacing, ..found })
+    Some(Method { pacing, ..found })
 }
 
 /// Reads where the PEs are.

@@ -24,7 +24,7 @@ fn record() -> Record {
 fn what_is_written_is_read() {
     let record = record();
     assert_eq!(record.input, Path::new("/in put/\u{7f}\n\""));
-    assert_eq!(record.undertaking, 0xab);
+    assert_eq!(record.job_id, 0xab);
     assert_eq!(record.bytes, [0, 10, 0, u64::MAX]);
     assert!(record.dead.contains_key(&PeId(1)));
     let again = parse(&record.text()).expect("it was written");
@@ -126,7 +126,7 @@ fn the_longest_record_fits_its_bound() {
 #[track_caller]
 fn refused(text: &str) -> Vec<String> {
     let faults = parse(text).expect_err(text);
-    let said = |fault: &user_file::SpotFault| match fault.spot {
+    let said = |fault: &user_file::PositionedError| match fault.spot {
         Some(spot) => format!("{}: {}", spot.line, fault.fault),
         None => fault.fault.to_string(),
     };

@@ -7,6 +7,7 @@ use flitcast_proto::{DeliveryName, PeId};
 
 use super::content::{Record, VERSION};
 use super::versions;
+use crate::algorithms::method::Method;
 use crate::files::toml_file::writer::{line, list, optional_line, quoted};
 use crate::options::link_spec::EdgeSpec;
 use crate::options::names::pacing_name;
@@ -14,7 +15,6 @@ use crate::options::order::MessageOrder;
 use crate::options::timeouts;
 use crate::text::deliveries;
 use crate::text::words::names;
-use crate::ways::way::Way;
 
 const HEAD: &str =
     "# A round that was cut off, and how far it came. `flitcast resume FILE` goes on with it.\n";
@@ -25,11 +25,11 @@ impl Record {
         let Record {
             way, site, tree, ..
         } = self;
-        let lasting = Way {
+        let lasting = Method {
             operation: way.operation.on_any_network(),
             ..way.clone()
         };
-        let undertaking = format!("\"{:016x}\"", self.undertaking);
+        let job_id = format!("\"{:016x}\"", self.job_id);
         let root = tree.root();
         let parents = tree.pes().filter_map(|pe| tree.parent(pe));
         let parents: Vec<u32> = parents.map(|parent| parent.0).collect();
@@ -44,7 +44,7 @@ impl Record {
         let flag = |key, is_set: bool| optional_line(key, is_set.then_some(true), "");
         let keys = [
             line("version", VERSION, ""),
-            line("undertaking", undertaking, "as receipts name it"),
+            line("undertaking", job_id, "as receipts name it"),
             line("operation", quoted(way.operation.name()), ""),
             line("algorithm", quoted(lasting.algorithm()), ""),
             optional_line("sync", way.sync().map(quoted), ""),

@@ -20,7 +20,7 @@ use crate::text::words::{counted, names};
 
 /// A message that did not arrive.
 #[derive(Clone, Debug)]
-pub struct Lacking {
+pub struct MissingDelivery {
     /// The delivery.
     pub delivery: DeliveryId,
     /// The length of the message.
@@ -34,7 +34,7 @@ const LAUNCHING: &str = "the cluster did not come up: ";
 
 /// The state of the messages after a failed run.
 #[derive(Clone, Debug, Default)]
-pub struct Aftermath {
+pub struct DeliverySummary {
     /// Lengths by delivery; empty if they are unknown.
     pub bytes: Vec<u64>,
     /// Deliveries that existed before, with a receipt of the job.
@@ -44,13 +44,13 @@ pub struct Aftermath {
     /// Deliveries that were made.
     pub delivered: Vec<DeliveryId>,
     /// Deliveries that were not made.
-    pub lacking: Vec<Lacking>,
+    pub lacking: Vec<MissingDelivery>,
 }
 
-impl Aftermath {
+impl DeliverySummary {
     /// Marks deliveries as complete, regardless of the PEs' reports.
     pub fn learn_delivered(&mut self, complete: &BTreeSet<DeliveryId>) {
-        let is_complete = |lacking: &Lacking| complete.contains(&lacking.delivery);
+        let is_complete = |lacking: &MissingDelivery| complete.contains(&lacking.delivery);
         let (more, lacking) = std::mem::take(&mut self.lacking)
             .into_iter()
             .partition::<Vec<_>, _>(is_complete);
@@ -63,7 +63,7 @@ impl Aftermath {
 
 /// The location of a PE and its position in the tree.
 #[derive(Clone, Debug)]
-pub struct Whereabouts {
+pub struct PeLocation {
     /// The PE.
     pub pe: PeId,
     /// The address at which it listens, if it is known.
@@ -91,7 +91,7 @@ pub struct Failure {
     /// The phase of the failure.
     pub phase: Phase,
     /// The location of the PE at fault.
-    pub at: Option<Whereabouts>,
+    pub at: Option<PeLocation>,
     /// The protection of connections.
     pub guard: Guard,
     /// The round; `None` before the first.
@@ -103,12 +103,12 @@ pub struct Failure {
     /// Whether delivered messages are kept as files.
     pub keeps_files: bool,
     /// The state of the messages.
-    pub aftermath: Aftermath,
+    pub aftermath: DeliverySummary,
     /// Whether the request could not be met because of existing files, which is not an error of a
     /// PE.
     pub refused: bool,
     /// The PEs without which the run could continue.
-    pub culprits: Vec<PeId>,
+    pub failed_pes: Vec<PeId>,
     /// Whether the PE at fault still ran.
     pub culprit_lives: bool,
     /// The messages whose sources have another version than at the start of the run.
@@ -125,7 +125,7 @@ impl Failure {
     /// Creates the failure of a launch.
     pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
         let others = error.others().iter();
-        let at = error.pe().map(|pe| Whereabouts {
+        let at = error.pe().map(|pe| PeLocation {
             pe,
             address: None,
             pid: None,
@@ -144,9 +144,9 @@ impl Failure {
             operation: request.way.operation,
             tree: request.site.tree.clone(),
             keeps_files: false,
-            aftermath: Aftermath::default(),
+            aftermath: DeliverySummary::default(),
             refused: false,
-            culprits: error.pes(),
+            failed_pes: error.pes(),
             culprit_lives: false,
             changed: Vec::new(),
             holds: Vec::new(),
@@ -180,7 +180,7 @@ impl Failure {
 
     /// Writes the state of the messages, each line after a line break.
     fn write_aftermath(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Aftermath {
+        let DeliverySummary {
             delivered, lacking, ..
         } = &self.aftermath;
         match delivered.len() {
@@ -199,10 +199,10 @@ impl Failure {
         if self.operation.is_of_pairs() {
             return self.write_lacking_by_pe(f, which);
         }
-        let (nothing, partly): (Vec<&Lacking>, Vec<&Lacking>) = lacking
+        let (nothing, partly): (Vec<&MissingDelivery>, Vec<&MissingDelivery>) = lacking
             .iter()
             .partition(|lacking| lacking.received == Some(0));
-        for Lacking {
+        for MissingDelivery {
             delivery,
             bytes,
             received,
@@ -231,7 +231,7 @@ impl Failure {
 impl Failure {
     /// Writes one line for each PE that lacks messages, because there may be many pairs.
     fn write_lacking_by_pe(&self, f: &mut fmt::Formatter<'_>, which: &str) -> fmt::Result {
-        let mut by_pe: BTreeMap<PeId, Vec<&Lacking>> = BTreeMap::new();
+        let mut by_pe: BTreeMap<PeId, Vec<&MissingDelivery>> = BTreeMap::new();
         for lacking in &self.aftermath.lacking {
             let pe = self.operation.row(&self.tree, lacking.delivery);
             by_pe.entry(pe).or_default().push(lacking);
@@ -252,7 +252,7 @@ impl Failure {
 }
 
 /// Writes the location if it is known, each line after a line break.
-impl fmt::Display for Whereabouts {
+impl fmt::Display for PeLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.pid.is_none() && self.address.is_none() {
             return Ok(());

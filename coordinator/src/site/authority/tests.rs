@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flitcast_node::door::Lease;
+use flitcast_node::handshake_limiter::Lease;
 use flitcast_node::security::{Identity, Security, Transport};
 use flitcast_proto::PeId;
 use rustls::RootCertStore;

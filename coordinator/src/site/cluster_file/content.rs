@@ -4,7 +4,7 @@ use flitcast_proto::Tree;
 
 use crate::options::link_spec::Links;
 use crate::site::placement::Placement;
-use crate::site::reach::Spanned;
+use crate::site::reachability::Spanned;
 use crate::site::settings::Settings;
 
 /// The content of a cluster file.

@@ -7,19 +7,19 @@ use super::values::{
     read_words,
 };
 use crate::files::toml_file::{Field, Reader};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::LinkSpec;
 
 /// The valid parts of a `[[pe]]`.
 #[derive(Default)]
 pub struct PeEntry {
-    pub spot: Spot,
+    pub spot: SourcePosition,
     pub name: Option<At<String>>,
     pub address: Option<At<IpAddr>>,
     pub parent: Option<At<String>>,
     pub parent_address: Option<At<IpAddr>>,
     pub addresses: Option<At<Vec<IpAddr>>>,
-    pub reached_by: Vec<(Spot, String, IpAddr)>,
+    pub reached_by: Vec<(SourcePosition, String, IpAddr)>,
     pub run: Option<At<Vec<String>>>,
     pub ssh: Option<At<String>>,
     pub link: Option<At<LinkSpec>>,

@@ -16,7 +16,7 @@ use super::launch::{self, Endpoint, LaunchTable, Launched};
 use super::settings::across_hosts;
 use super::values::At;
 use crate::files::toml_file::{Field, Reader};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::Links;
 use crate::site::placement::{Launch, Placement};
 use crate::site::settings::Settings;
@@ -27,7 +27,7 @@ pub fn cluster(
     tree: &Field<'_, '_>,
     launch: Option<LaunchTable>,
     coordinator: Option<&At<Endpoint>>,
-    link: Option<Spot>,
+    link: Option<SourcePosition>,
     (name, settings): (Option<String>, Settings),
 ) -> Option<ClusterFile> {
     let named = named_tree(tree);

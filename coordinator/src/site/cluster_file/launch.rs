@@ -9,7 +9,7 @@ use super::entry::PeEntry;
 use super::values::{At, read_address};
 use super::{ssh, starter};
 use crate::files::toml_file::{Field, Reader};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::options::names::typed;
 use crate::site::placement::Launch;
 use crate::site::settings::NamedFile;
@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// The valid parts of `[launch]`.
 pub struct LaunchTable {
-    spot: Spot,
+    spot: SourcePosition,
     /// Kind of the launch; `None` if the value is invalid.
     kind: Option<LaunchKind>,
     wait: Option<At<Duration>>,
@@ -45,7 +45,7 @@ enum LaunchKind {
 impl Default for LaunchTable {
     fn default() -> LaunchTable {
         LaunchTable {
-            spot: Spot::default(),
+            spot: SourcePosition::default(),
             kind: Some(LaunchKind::Local),
             wait: None,
             ssh: ssh::SshKeys::default(),

@@ -18,7 +18,7 @@ use flitcast_proto::network::{Network, NetworkSpec, SpanningError, bfs};
 use super::entry::PeEntry;
 use super::tree::ids;
 use crate::files::toml_file::{Field, Reader};
-use crate::site::reach::Spanned;
+use crate::site::reachability::Spanned;
 
 /// Reads the network and reports its faults; a valid one is connected.
 pub fn network(reader: &Reader<'_>, field: &Field<'_, '_>, entries: &[PeEntry]) -> Option<Spanned> {

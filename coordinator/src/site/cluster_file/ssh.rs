@@ -21,7 +21,7 @@ use std::net::IpAddr;
 use super::entry::PeEntry;
 use super::values::{At, named_file};
 use crate::files::toml_file::{Reader, Table};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::site::settings::NamedFile;
 use crate::site::ssh::{Ssh, is_destination};
 
@@ -40,7 +40,7 @@ const KEYS: [&str; 6] = [
 pub struct SshKeys {
     ssh: Ssh,
     /// One of the keys, with its position.
-    first: Option<(Spot, &'static str)>,
+    first: Option<(SourcePosition, &'static str)>,
     files: Vec<NamedFile>,
 }
 
@@ -99,7 +99,7 @@ pub fn over(
     reader: &Reader<'_>,
     section: SshKeys,
     coordinator: IpAddr,
-    spot: Spot,
+    spot: SourcePosition,
     entries: &[PeEntry],
 ) -> (Ssh, Vec<NamedFile>) {
     for entry in entries.iter().filter(|entry| entry.ssh.is_none()) {

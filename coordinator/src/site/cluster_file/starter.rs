@@ -19,7 +19,7 @@
 
 use super::values::{At, named_file, read_words};
 use crate::files::toml_file::{Reader, Table};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::site::settings::NamedFile;
 use crate::site::starter::{Compose, SlurmStep, Starter};
 
@@ -52,7 +52,7 @@ pub fn step(reader: &Reader<'_>, section: StarterKeys) -> Starter {
 pub fn services(
     reader: &Reader<'_>,
     section: StarterKeys,
-    kind: Spot,
+    kind: SourcePosition,
 ) -> Option<(Starter, NamedFile)> {
     let Some(file) = section.file else {
         reader.fault(
@@ -79,7 +79,7 @@ pub fn without(reader: &Reader<'_>, section: &StarterKeys) {
     }
 }
 
-fn useless(reader: &Reader<'_>, spot: Spot, key: &'static str, kind: &'static str) {
+fn useless(reader: &Reader<'_>, spot: SourcePosition, key: &'static str, kind: &'static str) {
     reader.fault(
         spot,
         format!("{key} is for kind = \"{kind}\" in [launch]: leave it out, or say that"),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use flitcast_proto::tree::{TreeFault, TreeFaults};
+use flitcast_proto::tree::{TreeError, TreeErrors};
 use flitcast_proto::{PeId, Tree};
 
 use super::entry::PeEntry;
@@ -46,7 +46,7 @@ pub fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
     if let Some(root) = parents.first_mut().filter(|root| **root == Some(NOBODY)) {
         *root = None;
     }
-    let TreeFaults(faults) = match Tree::from_parents(parents) {
+    let TreeErrors(faults) = match Tree::from_parents(parents) {
         Ok(tree) => return Some(tree),
         Err(faults) => faults,
     };
@@ -56,7 +56,7 @@ pub fn tree_of(reader: &Reader<'_>, entries: &[PeEntry]) -> Option<Tree> {
             let at_parent = entry.parent.as_ref().map(|parent| parent.spot);
             at_parent.unwrap_or(entry.spot)
         });
-        if !matches!(fault, TreeFault::UnknownParent { .. }) {
+        if !matches!(fault, TreeError::UnknownParent { .. }) {
             let name = entry.map(PeEntry::name).unwrap_or_default();
             let order = "(the PEs are P0, P1, .. in the order of the file)";
             reader.fault(spot, format!("{name}: {fault} {order}"));

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use flitcast_proto::wire::MAX_LANES;
 
 use crate::files::toml_file::{Field, Table};
-use crate::files::user_file::Spot;
+use crate::files::user_file::SourcePosition;
 use crate::options::link_spec::LinkSpec;
 use crate::site::settings::NamedFile;
 use crate::site::ssh::is_destination;
@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 255;
 /// The value of a key and its position. The value is `None` if it was invalid and a fault was
 /// reported.
 pub struct At<T> {
-    pub spot: Spot,
+    pub spot: SourcePosition,
     pub said: Option<T>,
 }
 
@@ -93,7 +93,7 @@ pub fn read_rails(field: &Field<'_, '_>) -> Option<Vec<IpAddr>> {
 }
 
 /// Reads the addresses of a PE on separate links.
-pub fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(Spot, String, IpAddr)>> {
+pub fn read_reached_by(field: &Field<'_, '_>) -> Option<Vec<(SourcePosition, String, IpAddr)>> {
     let expected = "a list of a name and an address each, like [[\"a\", \"198.18.0.5\"]]";
     let pairs = field.list_of(expected)?.map(|pair| {
         let words = pair.texts_where(expected, |words| words.len() == 2)?;

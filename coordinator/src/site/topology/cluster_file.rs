@@ -10,8 +10,8 @@ use super::typed::spanning;
 use crate::options::link_spec::Links;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::cluster_file::{self, ClusterFile, Edges};
-use crate::site::kept;
 use crate::site::placement::Placement;
+use crate::site::running_cluster;
 use flitcast_proto::PeId;
 
 impl TreeArgs {
@@ -28,13 +28,13 @@ impl TreeArgs {
     ) -> Result<Vec<Topology>, Vec<TopologyError>> {
         let file = cluster_file::load(path).map_err(TopologyError::of_file("--cluster"));
         let file = file.map_err(|fault| vec![fault])?;
-        let Some(kept) = kept::find(path).map_err(|fault| vec![fault.into()])? else {
+        let Some(kept) = running_cluster::find(path).map_err(|fault| vec![fault.into()])? else {
             return self.of_cluster(path, file, kinds);
         };
         let arguments = kept.arguments(self).map_err(|fault| vec![fault.into()])?;
         let mut trees = arguments.of_cluster(path, file, kinds)?;
         for placement in trees.iter_mut().filter_map(|tree| tree.placement.as_mut()) {
-            kept.adopt(placement, kept::JOIN);
+            kept.adopt(placement, running_cluster::JOIN);
         }
         Ok(trees)
     }

@@ -1,18 +1,18 @@
 //! Errors in the choice of a tree.
 
-use flitcast_proto::network::{NetworkFault, SpanningError};
-use flitcast_proto::tree::TreeFaults;
+use flitcast_proto::network::{NetworkError, SpanningError};
+use flitcast_proto::tree::TreeErrors;
 use thiserror::Error;
 
 use crate::files::user_file::FileError;
-use crate::site::slurm::SlurmFault;
+use crate::site::slurm::SlurmError;
 
 /// An invalid choice of a tree.
 #[derive(Debug, Error)]
 pub enum TopologyError {
     /// An error of a running cluster.
     #[error(transparent)]
-    Kept(#[from] crate::site::kept::KeptError),
+    Kept(#[from] crate::site::running_cluster::RunningClusterError),
     /// An invalid value.
     #[error("{option} {value}: {why}")]
     Value {
@@ -47,7 +47,7 @@ pub enum TopologyError {
         /// Value as typed.
         spec: String,
         /// Faults of the tree.
-        faults: TreeFaults,
+        faults: TreeErrors,
     },
     /// The file of the tree, the network or the cluster is invalid.
     #[error("{option}: {error}")]
@@ -59,14 +59,14 @@ pub enum TopologyError {
     },
     /// The process is not part of a Slurm job.
     #[error("--cluster slurm: {0}")]
-    Slurm(#[from] SlurmFault),
+    Slurm(#[from] SlurmError),
     /// The network is invalid.
     #[error("--network {spec}: {fault}")]
     Network {
         /// Value as typed.
         spec: String,
         /// Fault of the network.
-        fault: NetworkFault,
+        fault: NetworkError,
     },
     /// The network has no spanning tree from this root.
     #[error("--network {spec}: {fault}")]

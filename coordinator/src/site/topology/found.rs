@@ -7,7 +7,7 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::options::link_spec::{EdgeSpec, Links};
 use crate::site::placement::Placement;
-use crate::site::reach::{Reach, Spanned};
+use crate::site::reachability::{Reachability, Spanned};
 use crate::site::settings::Settings;
 
 /// A tree to work on.
@@ -47,11 +47,11 @@ impl Topology {
     }
 
     /// Returns the possible neighbours of PEs.
-    pub fn reach(&self) -> Reach {
+    pub fn reach(&self) -> Reachability {
         match (&self.network, &self.placement) {
-            (Some(spanned), _) => Reach::Network(spanned.clone()),
-            (None, Some(placement)) if !placement.has_any_edge() => Reach::NamedEdges,
-            _ => Reach::Anybody,
+            (Some(spanned), _) => Reachability::Network(spanned.clone()),
+            (None, Some(placement)) if !placement.has_any_edge() => Reachability::NamedEdges,
+            _ => Reachability::Anybody,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::files::edge_file;
 use crate::files::tree_file::{self, TreeFile};
 use crate::options::link_spec::Links;
 use crate::options::tree::SpanningArg;
-use crate::site::reach::Spanned;
+use crate::site::reachability::Spanned;
 
 /// Parses the value of an option.
 pub fn value<T: FromStr<Err: fmt::Display>>(

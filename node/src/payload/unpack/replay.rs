@@ -23,8 +23,8 @@ use super::super::holes::NewFile;
 use super::super::leftovers::has_heads;
 use super::super::target::Target;
 use super::{StagedFile, Unpacker};
+use crate::activity_monitor::ActivityMonitor;
 use crate::limits::DISK_BLOCK_BYTES;
-use crate::pulse::Pulse;
 
 /// The entries that exist in the staging place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Unpacker {
     pub fn resume(
         target: Target,
         bytes: u64,
-        pulse: Arc<Pulse>,
+        pulse: Arc<ActivityMonitor>,
     ) -> Result<(Unpacker, Digest), PayloadError> {
         let mut unpacker = Unpacker::create(target, pulse)?;
         unpacker.replay(Existing::Read, bytes)?;

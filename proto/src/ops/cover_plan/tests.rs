@@ -24,7 +24,7 @@ fn case(spec: &str, root: u32) -> Case {
 impl Case {
     /// Returns the bound and the steps for each distribution.
     fn scatters(&self, flits: &[u64]) -> [u64; 4] {
-        let [whole, striped, levelled] = Deal::ALL.map(|how| {
+        let [whole, striped, levelled] = SplitPolicy::ALL.map(|how| {
             let dealt = deal(&self.cover, flits, how);
             for (pe, length) in flits.iter().enumerate() {
                 let all: u64 = dealt.iter().map(|flits| flits[pe]).sum();
@@ -125,7 +125,10 @@ fn covers_take_what_the_table_says() {
         let mut flits = vec![8; case.network.len()];
         flits[0] = 0;
         assert_eq!(case.scatters(&flits), eights, "{spec} from {root}, 8 each");
-        let gathered = gather(&case.cover, &deal(&case.cover, &flits, Deal::Striped));
+        let gathered = gather(
+            &case.cover,
+            &deal(&case.cover, &flits, SplitPolicy::Striped),
+        );
         let sent = broadcast(&case.cover, 60);
         assert_eq!(
             [gathered.time_steps, sent.time_steps],

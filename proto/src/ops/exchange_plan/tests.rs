@@ -28,7 +28,7 @@ fn one_flit_each_takes_what_the_table_says() {
         assert_eq!([many, least_steps(&tree, &flits)], expected, "{pes} PEs");
         let plans = [all_ports(&tree, &flits), one_port(&tree, &flits)];
         for plan in &plans {
-            let planned: u64 = plan.legs.iter().map(|leg| leg.flits).sum();
+            let planned: u64 = plan.hops.iter().map(|hop| hop.flits).sum();
             assert_eq!(planned, crossings(&tree, &flits), "{pes} PEs");
         }
         let [many, single] = plans.map(|plan| plan.time_steps);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Brief, Gossip as Gossips, Operation};
+use super::super::{Gossip as Gossips, Operation, PeSchedule};
 use super::*;
 use crate::cost::{Edge, Link, Model, Ports};
 use crate::gossip::Grid;
@@ -13,16 +13,16 @@ const FLIT_BYTES: u32 = 1000;
 /// The latency, the set-up time or the time of a flit.
 const UNIT_NS: f64 = 1e6;
 
-fn grid(sides: &[usize], closed: bool) -> Arena {
+fn grid(sides: &[usize], closed: bool) -> GossipNetwork {
     let sides = sides.to_vec();
-    Arena::Grid(Grid { sides, closed })
+    GossipNetwork::Grid(Grid { sides, closed })
 }
 
 /// Returns the planned and the predicted units of time of a gossip of blocks of `flits` flits on
 /// links with only a latency, only a rate and only a set-up time, one for each neighbour.
-fn planned_and_run(arena: &Arena, algorithm: &str, flits: u64) -> [[f64; 2]; 3] {
+fn planned_and_run(arena: &GossipNetwork, algorithm: &str, flits: u64) -> [[f64; 2]; 3] {
     let pes = arena.pes();
-    let algorithm: Algorithm = algorithm.parse().unwrap();
+    let algorithm: GossipAlgorithm = algorithm.parse().unwrap();
     let gossip = Gossip::new(arena.clone(), &vec![flits; pes], &algorithm).unwrap();
     let one = OnNetwork::new(arena.clone(), algorithm).unwrap();
     let operation = Operation::Gossip(Gossips::OnNetwork(Some(one)));
@@ -43,7 +43,7 @@ fn planned_and_run(arena: &Arena, algorithm: &str, flits: u64) -> [[f64; 2]; 3] 
             ..Model::unit(pes)
         };
         let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
-        let briefs = Brief::all(&tree, operation, &bytes, &timing);
+        let briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
         predict(&tree, &briefs, &model).unwrap().round_ns() as f64 / UNIT_NS
     };
     let none = Link::default();

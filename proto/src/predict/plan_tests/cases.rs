@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::Tree;
 use crate::baseline::{Baseline, Transfer, adaptive_tree, after_token, binomial_tree};
-use crate::gossip::{Algorithm, Among, Arena, Gossip as OfNetwork};
+use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
 use crate::network::NetworkSpec;
-use crate::on_links::{Sent, of_gossip, of_legs, of_transfers};
+use crate::on_links::{Sent, of_gossip, of_hops, of_transfers};
 use crate::ops::gossip_plan::{self, Order};
 use crate::ops::plan::{Plan, plan};
 use crate::ops::timetable::Timetable;
@@ -144,8 +144,8 @@ fn broadcast(
     let of_tree = |spec: &&str| {
         let tree = tree(spec);
         [1, 4, 7].map(|flits| {
-            let mut legs = planned(&tree, flits).legs;
-            legs.sort_by_key(|leg| leg.first_step);
+            let mut hops = planned(&tree, flits).hops;
+            hops.sort_by_key(|hop| hop.first_step);
             let lengths = vec![flits; tree.len() - 1];
             let name = format!("{one:?} {spec} {flits}");
             Case::new(
@@ -153,7 +153,7 @@ fn broadcast(
                 &tree,
                 Operation::Broadcast(one),
                 &lengths,
-                of_legs(&legs, false),
+                of_hops(&hops, false),
             )
         })
     };
@@ -179,7 +179,7 @@ fn flood() -> Vec<Case> {
                     &tree,
                     operation,
                     &lengths,
-                    of_legs(&plan.legs, false),
+                    of_hops(&plan.hops, false),
                 )
             };
             [
@@ -195,16 +195,16 @@ fn flood() -> Vec<Case> {
         .collect()
 }
 
-fn arena(spec: &str) -> Arena {
+fn arena(spec: &str) -> GossipNetwork {
     let spec: NetworkSpec = spec.parse().expect("a network");
-    Arena::of(&spec).expect("a network to gossip on")
+    GossipNetwork::of(&spec).expect("a network to gossip on")
 }
 
 /// Returns gossips by an operation of the table that has the plan of this algorithm for networks.
 fn of_network(operation: Option<Operation>, network: &str, algorithm: &str) -> Vec<Case> {
     let arena = arena(network);
     let pes = arena.pes();
-    let algorithm: Algorithm = algorithm.parse().expect("an algorithm");
+    let algorithm: GossipAlgorithm = algorithm.parse().expect("an algorithm");
     // The schedules of the table cut a packet through.
     let are_whole = operation.is_none();
     let one = || OnNetwork::new(arena.clone(), algorithm.clone()).expect("it suits");
@@ -259,21 +259,21 @@ const ON_NETWORKS: [(&str, &str); 30] = [
 ];
 
 /// Returns the number of an algorithm's kind, below [`KINDS`].
-fn kind(algorithm: &Algorithm) -> usize {
+fn kind(algorithm: &GossipAlgorithm) -> usize {
     match algorithm {
-        Algorithm::Approach1 => 0,
-        Algorithm::Approach2(_) => 1,
-        Algorithm::Circgos(_) => 2,
-        Algorithm::Torgos(_) => 3,
-        Algorithm::Cubgos => 4,
-        Algorithm::Phases(_) => 5,
-        Algorithm::Halves => 6,
-        Algorithm::Among(Among::Dissemination { .. }) => 7,
-        Algorithm::Among(Among::Circulate) => 8,
-        Algorithm::Among(Among::Neighbour) => 9,
-        Algorithm::Among(Among::Direct) => 10,
+        GossipAlgorithm::Approach1 => 0,
+        GossipAlgorithm::Approach2(_) => 1,
+        GossipAlgorithm::Circgos(_) => 2,
+        GossipAlgorithm::Torgos(_) => 3,
+        GossipAlgorithm::Cubgos => 4,
+        GossipAlgorithm::Phases(_) => 5,
+        GossipAlgorithm::Halves => 6,
+        GossipAlgorithm::Among(CompleteGossip::Dissemination { .. }) => 7,
+        GossipAlgorithm::Among(CompleteGossip::Circulate) => 8,
+        GossipAlgorithm::Among(CompleteGossip::Neighbour) => 9,
+        GossipAlgorithm::Among(CompleteGossip::Direct) => 10,
         // The name of approach 1 on a complete network.
-        Algorithm::Among(Among::CirculateBothWays) => 0,
+        GossipAlgorithm::Among(CompleteGossip::CirculateBothWays) => 0,
     }
 }
 const KINDS: usize = 11;
@@ -307,7 +307,7 @@ fn exchange(one: Exchange) -> Vec<Case> {
                     &tree,
                     operation,
                     &lengths,
-                    of_legs(&plan.legs, false),
+                    of_hops(&plan.hops, false),
                 );
                 if place == 0 { case } else { case.multi() }
             };

@@ -1,7 +1,6 @@
 //! Messages between the coordinator and a PE. Parsing checks each value once: trees are valid, flit
 //! sizes are in their range, and ids belong to PEs.
 
-mod brief;
 mod codec;
 mod counts;
 mod footprint;
@@ -9,6 +8,7 @@ mod from_pe;
 mod join;
 mod kind;
 mod pace;
+mod pe_schedule;
 mod pong;
 mod prefix;
 mod register;
@@ -26,7 +26,7 @@ use super::flit::Digest;
 use crate::calibration::Exchange;
 use crate::cost::{Edge, FileCosts, Link};
 use crate::items::Address;
-use crate::ops::{Brief, Operation};
+use crate::ops::{Operation, PeSchedule};
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
@@ -212,7 +212,7 @@ pub struct Assignment {
     /// order.
     pub left_out: Vec<DeliveryId>,
     /// Id of the job that the cluster is a part of, used in the names of its receipts.
-    pub undertaking: u64,
+    pub job_id: u64,
     /// Whether a record of the job is on a disk, so that it can be resumed if the coordinator dies.
     pub recorded: bool,
     /// For P0 in a scatter, the output of a gather that follows.
@@ -315,11 +315,11 @@ impl Payload {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
     /// Input of the PE's state machine.
-    pub brief: Brief,
+    pub brief: PeSchedule,
     /// Number of rounds, counted from 1.
     pub rounds: u64,
     /// Input of its state machine on each further tree ([`crate::ops::parts`]).
-    pub lanes: Vec<Brief>,
+    pub lanes: Vec<PeSchedule>,
     /// Prefixes that the source and all destinations have in common, of messages that this PE sends
     /// or receives. Only the rests are sent; the briefs have the lengths of the rests.
     pub prefixes: Vec<Prefix>,

@@ -1,7 +1,7 @@
 //! The times on a PE's edges, to and from protobuf.
 
 use super::codec::missing;
-use crate::schedule::pace::{Below, Pace, Pacing, Passage};
+use crate::schedule::pace::{ChildPace, Pace, Pacing, Passage};
 use crate::wire::{WireError, pb};
 
 pub(super) fn put_pace(pace: &Pace) -> pb::Pace {
@@ -45,7 +45,7 @@ pub(super) fn parse_pace(pace: Option<pb::Pace>) -> Result<Pace, WireError> {
             return Err(WireError::malformed(format!("{code} is no pacing")));
         }
     };
-    let below = pace.below.iter().map(|below| Below {
+    let below = pace.below.iter().map(|below| ChildPace {
         reach: below.reach_ns,
         back: below.back_ns,
     });

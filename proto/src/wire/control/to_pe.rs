@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use prost::Message as _;
 
-use super::brief::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
 use super::codec::{decode, missing, parse_link, parse_path, path_bytes, put_link};
+use super::pe_schedule::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
 use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
 use super::{Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
 use crate::cost::{Edge, Link};
 use crate::shape;
-use crate::tree::{MAX_PES, TreeFault};
+use crate::tree::{MAX_PES, TreeError};
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, put_frame};
 use crate::{DeliveryId, PeId, RoundId, Tree};
@@ -150,7 +150,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
-        undertaking: assignment.undertaking,
+        undertaking: assignment.job_id,
         recorded: assignment.recorded,
         dry_run: assignment.dry_run,
         later_output: assignment
@@ -238,7 +238,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         payload,
         record_spans: assignment.record_spans,
         left_out,
-        undertaking: assignment.undertaking,
+        job_id: assignment.undertaking,
         recorded: assignment.recorded,
         dry_run: assignment.dry_run,
         later_output: Some(assignment.later_output)
@@ -255,7 +255,7 @@ fn put_parents(tree: &Tree) -> Vec<u32> {
 
 fn parse_tree(root: u32, parents: Vec<u32>) -> Result<Tree, WireError> {
     if parents.len() >= MAX_PES {
-        return Err(WireError::malformed(TreeFault::TooManyPes {
+        return Err(WireError::malformed(TreeError::TooManyPes {
             len: parents.len() + 1,
         }));
     }

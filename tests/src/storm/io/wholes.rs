@@ -9,7 +9,7 @@ use flitcast_node::parts::{PartSink, Parts};
 use flitcast_node::payload::PayloadError;
 use flitcast_node::round::Committed;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 
@@ -32,9 +32,13 @@ struct Came {
 }
 
 impl Wholes {
-    pub(super) fn new(operation: Operation, tree: &std::sync::Arc<Tree>, briefs: &[Brief]) -> Self {
+    pub(super) fn new(
+        operation: Operation,
+        tree: &std::sync::Arc<Tree>,
+        briefs: &[PeSchedule],
+    ) -> Self {
         let mut expected = BTreeMap::new();
-        for message in briefs.iter().flat_map(|brief| &brief.takes) {
+        for message in briefs.iter().flat_map(|brief| &brief.receives) {
             let (whole, _) = operation.whole(tree, message.id);
             *expected.entry(whole).or_default() += 1;
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flitcast_coordinator::machines::has_parts;
 use flitcast_proto::cost::Model;
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Brief, Operation};
+use flitcast_proto::ops::{Operation, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -21,7 +21,7 @@ pub struct Lane {
     /// The links; the processes take no time.
     pub model: Model,
     /// The schedule of each PE on this tree, by PE index.
-    pub briefs: Vec<Brief>,
+    pub briefs: Vec<PeSchedule>,
 }
 
 /// Returns the lanes of a round, and the duration of the round without faults.
@@ -36,7 +36,7 @@ pub(super) fn planned(
 ) -> (Vec<Lane>, u64) {
     let lane = |((tree, model), bytes): ((Arc<Tree>, Model), &Vec<u64>)| {
         let timing = Timing::of(&model, flit_bytes, pacing);
-        let briefs = Brief::all(&tree, operation, bytes, &timing);
+        let briefs = PeSchedule::all(&tree, operation, bytes, &timing);
         Lane {
             tree,
             model,
@@ -65,7 +65,7 @@ impl Scenario {
     }
 
     /// Returns the schedules by tree, or none if messages are not split.
-    pub(in super::super) fn briefs_by_lane(&self) -> Vec<Vec<Brief>> {
+    pub(in super::super) fn briefs_by_lane(&self) -> Vec<Vec<PeSchedule>> {
         match &self.lanes[..] {
             [_] => Vec::new(),
             lanes => lanes.iter().map(|lane| lane.briefs.clone()).collect(),

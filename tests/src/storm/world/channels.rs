@@ -4,7 +4,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Pong, ToPe};
 
 use super::super::Plant;
-use super::super::office::{Ends as _, Lost};
+use super::super::office::{Ends as _, PeLoss};
 use super::super::scenario::{HEARTBEAT_NS, SILENCE_NS};
 use super::{Event, World};
 
@@ -36,7 +36,7 @@ impl World {
             }
             let silent = self.office.silent_ns(self.now, pe) >= SILENCE_NS;
             if silent {
-                self.cause(self.now, Event::Ended(pe, Lost::silent()));
+                self.cause(self.now, Event::Ended(pe, PeLoss::silent()));
             }
         }
         if !self.office.is_over() {

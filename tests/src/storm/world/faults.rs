@@ -2,7 +2,7 @@
 
 use flitcast_proto::PeId;
 
-use super::super::office::{Ends as _, Lost};
+use super::super::office::{Ends as _, PeLoss};
 use super::super::scenario::Kind;
 use super::{Event, Process, World, wire};
 
@@ -22,7 +22,7 @@ impl World {
                 self.close(pe);
                 let at = now + self.scenario.control_ns[pe.index()];
                 // The end of its channel, and that of its process, in either order.
-                let mut ends = [Lost::Closed, Lost::killed()];
+                let mut ends = [PeLoss::Closed, PeLoss::killed()];
                 if self.chance.below(2) == 0 {
                     ends.reverse();
                 }

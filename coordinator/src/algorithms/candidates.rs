@@ -1,0 +1,171 @@
+//! The algorithms of each operation for real runs: one list for commands that run all or choose
+//! among them, and a check of the trees that each supports.
+
+use flitcast_proto::ops::{Broadcast, Exchange, Gossip, OnNetwork, Operation, TreeRequirement};
+use flitcast_proto::schedule::certification::Sync;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{PeId, Tree};
+
+use crate::algorithms::baseline::Baseline;
+use crate::algorithms::method::Method;
+use crate::algorithms::unfit::NotApplicable;
+use crate::options::order::MessageOrder;
+use crate::site::placement::Placement;
+use crate::site::topology::Topology;
+
+/// An algorithm with its pacing, as an entry of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Name in comparisons.
+    pub name: &'static str,
+    /// The operation that the PEs run.
+    pub operation: Operation,
+    /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
+    pub pacing: Option<Pacing>,
+    /// The baseline, if the entry is one.
+    pub baseline: Option<Baseline>,
+}
+
+fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), NotApplicable> {
+    match tree.pes().find(|&pe| tree.children(pe).len() > 1) {
+        None => Ok(()),
+        Some(pe) => Err(NotApplicable::NoPath {
+            spec: name.to_string(),
+            pe,
+            children: tree.children(pe).len(),
+        }),
+    }
+}
+
+/// Checks that an operation supports a tree.
+pub fn check_fits(
+    operation: Operation,
+    tree: &Tree,
+    name: &impl std::fmt::Display,
+) -> Result<(), NotApplicable> {
+    match operation.fits() {
+        TreeRequirement::Paths => check_path(tree, name),
+        TreeRequirement::Stars if !TreeRequirement::Stars.holds(tree) => {
+            Err(NotApplicable::NotComplete {
+                spec: name.to_string(),
+            })
+        }
+        TreeRequirement::Cubes if !TreeRequirement::Cubes.holds(tree) => {
+            Err(NotApplicable::NoCube { pes: tree.count() })
+        }
+        TreeRequirement::Trees
+        | TreeRequirement::Stars
+        | TreeRequirement::Complete
+        | TreeRequirement::Cubes => Ok(()),
+    }
+}
+
+/// Checks that an operation supports a tree and the links between its PEs beside the tree.
+pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), NotApplicable> {
+    let reaches_all = match operation {
+        // Packets go directly from end to end, independent of the lines of the network.
+        Operation::Gossip(Gossip::OnNetwork(one)) => {
+            let placement = topology.placement.as_ref();
+            let have_links = |placement: &Placement| {
+                let mut pes = topology.tree.pes();
+                let has_links = |one: &OnNetwork, pe: PeId| {
+                    let partners = one.partners(pe);
+                    partners
+                        .iter()
+                        .all(|other| placement.has_link_for(pe, *other))
+                };
+                one.is_some_and(|one| pes.all(|pe| has_links(&one, pe)))
+            };
+            placement.is_none_or(|it| it.has_any_edge() || have_links(it))
+        }
+        _ => topology.reaches_all(),
+    };
+    if matches!(
+        operation.fits(),
+        TreeRequirement::Complete | TreeRequirement::Cubes
+    ) && !reaches_all
+    {
+        let spec = topology.name.to_string();
+        return Err(NotApplicable::NotComplete { spec });
+    }
+    check_fits(operation, &topology.tree, &topology.name)
+}
+
+/// Returns the entries of an algorithm, one for each pacing.
+fn entries(operation: Operation) -> impl Iterator<Item = Candidate> {
+    let ways = operation.ways().iter();
+    ways.map(move |&(name, pacing)| Candidate {
+        name,
+        operation,
+        pacing,
+        baseline: None,
+    })
+}
+
+/// Returns the algorithms of the operation of this name that use all links of a PE at once.
+pub fn of_all_ports(name: &str) -> Vec<Candidate> {
+    let have_all = Operation::named(name).filter(|one| one.has_all_ports());
+    have_all.flat_map(entries).collect()
+}
+
+/// Returns all algorithms of the operation of this name that need no separate links: baselines last,
+/// and before them the algorithms for any tree first.
+pub fn all(name: &str) -> Vec<Candidate> {
+    let needs_links = |one: &Operation| *one == Operation::Certification(Sync::MultiPort);
+    let ours = Operation::named(name).filter(|one| !needs_links(one));
+    let mut candidates: Vec<Candidate> = ours.flat_map(entries).collect();
+    candidates.sort_by_key(|candidate| candidate.operation.fits() != TreeRequirement::Trees);
+    candidates.extend(Baseline::ALL.into_iter().filter_map(|baseline| {
+        Some(Candidate {
+            name: baseline.name(),
+            operation: baseline.operation(name)?,
+            pacing: None,
+            baseline: Some(baseline),
+        })
+    }));
+    candidates
+}
+
+/// Returns the algorithms that serve as baselines only: they are never the best choice.
+pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
+    let all = [
+        Operation::Broadcast(Broadcast::ChildByChild),
+        Operation::Exchange(Exchange::AtOnce),
+    ];
+    let named = all.into_iter().filter(move |one| one.name() == name);
+    named.map(|operation| Candidate {
+        name: operation.algorithm(),
+        operation,
+        pacing: None,
+        baseline: None,
+    })
+}
+
+impl Candidate {
+    /// Returns the method with this flit size; `None` chooses the best one.
+    pub fn way(&self, flit_bytes: Option<u32>) -> Method {
+        Method {
+            operation: self.operation,
+            baseline: self.baseline,
+            pacing: self.pacing,
+            flit_bytes,
+            packets: None,
+            order: MessageOrder::Tail,
+            covers: false,
+        }
+    }
+
+    /// Checks that the algorithm supports a topology. A baseline is checked on the breadth-first
+    /// tree of a network, which is a star if P0 is adjacent to all PEs. With `--tree`, both
+    /// topologies are the same.
+    pub fn check(
+        &self,
+        topology: &Topology,
+        breadth_first: &Topology,
+    ) -> Result<(), NotApplicable> {
+        match self.baseline {
+            Some(baseline) => baseline.check(breadth_first),
+            None => check_reach(self.operation, topology),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! One method to execute an operation: what the PEs run, and how. The algorithm's name follows from
+//! it.
+
+use flitcast_proto::ops::Operation;
+use flitcast_proto::schedule::pace::Pacing;
+
+use crate::algorithms::baseline::Baseline;
+use crate::options::order::MessageOrder;
+use crate::options::packets::Packets;
+
+/// A method to execute an operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// The operation that the PEs run.
+    pub operation: Operation,
+    /// The baseline, if the method is one; it builds its own tree.
+    pub baseline: Option<Baseline>,
+    /// Pacing of TRANSMIT AFTER orders; `None` chooses the best.
+    pub pacing: Option<Pacing>,
+    /// Payload bytes of a full flit; `None` chooses the best.
+    pub flit_bytes: Option<u32>,
+    /// Division of messages into packets, if packets were requested.
+    pub packets: Option<Packets>,
+    /// Order of a scatter's or a gather's messages.
+    pub order: MessageOrder,
+    /// Whether to send messages over all trees of a cover of the network at once.
+    pub covers: bool,
+}
+
+impl Method {
+    /// Returns the name of the algorithm.
+    pub fn algorithm(&self) -> &'static str {
+        self.baseline
+            .map_or(self.operation.algorithm(), Baseline::name)
+    }
+
+    /// Returns the name of the synchronisation of a certification algorithm.
+    pub fn sync(&self) -> Option<&'static str> {
+        self.operation.sync()
+    }
+}
+
+/// Returns the operation named `name` by the algorithm named `algorithm`, as users type them.
+pub fn operation_by(name: &str, algorithm: &str) -> Option<Operation> {
+    if let Some(baseline) = Baseline::named(algorithm) {
+        return baseline.operation(name);
+    }
+    Operation::named(name).find(|one| one.algorithm() == algorithm)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+    use crate::options::args::{GatherAlgorithm, ScatterAlgorithm};
+    use crate::options::names::typed;
+
+    /// Returns the algorithms that can be typed and have no operation.
+    fn unknown<A: ValueEnum>(name: &str) -> Vec<String> {
+        let all = A::value_variants().iter().map(typed);
+        all.filter(|algorithm| operation_by(name, algorithm).is_none())
+            .collect()
+    }
+
+    #[test]
+    fn all_that_can_be_typed_stands_in_the_table() {
+        assert_eq!(unknown::<ScatterAlgorithm>("scatter"), ["auto"]);
+        assert_eq!(unknown::<GatherAlgorithm>("gather"), ["auto"]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Limits of planning: numbers of PEs, flits, and crossings of edges that are planned one by one.
+
+use thiserror::Error;
+
+/// Maximum number of flits, so that every step number of a plan fits into 64 bits.
+pub const MAX_FLITS: u64 = 1 << 40;
+/// Maximum number of PEs of a gossip or an exchange. Each PE has a message for each other PE, so
+/// this makes more than a million crossings.
+pub const MOST_PES: usize = 1 << 10;
+/// Maximum number of crossings of a gossip or an exchange that is planned one by one: some seconds
+/// on any tree, and 300 MB.
+pub const MOST_CROSSINGS: u64 = 1 << 21;
+/// Maximum number of crossings of a broadcast that is planned flit by flit.
+pub const MOST_CROSSINGS_OF_ONE: u64 = 20_000_000;
+/// Maximum number of hosts for which the rounds of an exchange are planned in a few seconds.
+pub const MOST_HOSTS_OF_ROUNDS: usize = 512;
+
+/// A request that is too large to plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum PlanTooLarge {
+    /// A broadcast that is planned flit by flit.
+    #[error("--size: {crossings} flits to plan one by one are too many, the maximum is {most}")]
+    Size {
+        /// Number of crossings.
+        crossings: u64,
+        /// Maximum number of crossings.
+        most: u64,
+    },
+    /// A gossip or an exchange that is planned flit by flit.
+    #[error(
+        "{crossings} crossings of edges to plan one by one are too many, the maximum is \
+         {MOST_CROSSINGS}"
+    )]
+    Crossings {
+        /// Number of crossings.
+        crossings: u64,
+    },
+    /// A number of PEs for which even one flit each is too much.
+    #[error("{pes} PEs are too many to plan this; the limit is {MOST_PES}")]
+    Pes {
+        /// Number of PEs.
+        pes: usize,
+    },
+    /// More flits than step numbers can represent.
+    #[error("{option}: {flits} flits in all are too many, the maximum is {MAX_FLITS}")]
+    Flits {
+        /// Option that defines the number of flits.
+        option: &'static str,
+        /// Number of flits.
+        flits: u64,
+    },
+}
+
+/// Checks the number of PEs of an operation in which each PE has a message for each other.
+///
+/// # Errors
+///
+/// Returns an error if there are more than [`MOST_PES`].
+pub fn check_pes(pes: usize) -> Result<(), PlanTooLarge> {
+    match pes > MOST_PES {
+        true => Err(PlanTooLarge::Pes { pes }),
+        false => Ok(()),
+    }
+}
+
+/// Returns the total of the lengths, which `option` defines.
+///
+/// # Errors
+///
+/// Returns an error if the total exceeds [`MAX_FLITS`].
+pub fn check_flits<'a>(
+    option: &'static str,
+    lengths: impl IntoIterator<Item = &'a u64>,
+) -> Result<u64, PlanTooLarge> {
+    let lengths = lengths.into_iter();
+    let flits = lengths.fold(0, |sum: u64, flits| sum.saturating_add(*flits));
+    match flits > MAX_FLITS {
+        true => Err(PlanTooLarge::Flits { option, flits }),
+        false => Ok(flits),
+    }
+}
+
+/// Checks that this number of crossings can be planned one by one.
+///
+/// # Errors
+///
+/// Returns an error if there are more than [`MOST_CROSSINGS`].
+pub fn check_crossings(crossings: u64) -> Result<(), PlanTooLarge> {
+    match crossings > MOST_CROSSINGS {
+        true => Err(PlanTooLarge::Crossings { crossings }),
+        false => Ok(()),
+    }
+}
+
+/// Checks that a broadcast of `flits` flits to `pes` PEs can be planned flit by flit.
+///
+/// # Errors
+///
+/// Returns an error if it has more than [`MOST_CROSSINGS_OF_ONE`] crossings.
+pub fn check_size(flits: u64, pes: usize) -> Result<(), PlanTooLarge> {
+    let crossings = flits.saturating_mul(pes as u64);
+    let most = MOST_CROSSINGS_OF_ONE;
+    match crossings > most {
+        true => Err(PlanTooLarge::Size { crossings, most }),
+        false => Ok(()),
+    }
+}

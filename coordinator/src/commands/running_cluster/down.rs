@@ -1,0 +1,67 @@
+//! `flitcast down`: stops a running cluster.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+
+use crate::site::running_cluster::pes::Pes;
+use crate::site::running_cluster::{RunningCluster, claim, find, is_kept};
+use crate::system::process::{Process, Signal};
+use crate::text::printable::printable;
+use crate::text::stdout::print;
+
+/// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
+pub(super) const STOP: Duration = Duration::from_secs(8);
+/// Time between two checks.
+const LOOK: Duration = Duration::from_millis(10);
+
+const EXAMPLES: &str = "\
+A command that is using the cluster fails.
+
+Exit status: 0 when it is down, 2 if it was not up.";
+
+/// Arguments of `flitcast down`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct DownArgs {
+    /// Cluster file (TOML); it may be missing if the cluster is still up
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Stops a cluster and waits until nothing of it is left.
+pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
+    let shown = args.file.display();
+    let found = match find(&args.file) {
+        Ok(found) => found,
+        Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
+    };
+    let Some(kept) = found else {
+        let fault = format!("{shown}: this cluster is not up");
+        return Ok(crate::render::exit::refuse(&[fault]));
+    };
+    let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
+    end(&kept, pes.keeper)?;
+    print(format!("{} is down\n", printable(&kept.said.name)).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Stops the daemon; kills it if it does not end, which ends the PEs as well.
+fn end(kept: &RunningCluster, keeper: u32) -> anyhow::Result<()> {
+    let process = Process::numbered(keeper).context("its keeper has no process")?;
+    for signal in [Signal::TERM, Signal::KILL] {
+        process.signal(signal);
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if !is_kept(&kept.folder)? {
+                // Another command may have started the cluster again.
+                return Ok(claim::remove_forsaken(&kept.folder)?);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    anyhow::bail!("process {keeper}, its keeper, does not end")
+}

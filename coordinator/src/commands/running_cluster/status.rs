@@ -1,0 +1,432 @@
+//! `flitcast status`: lists running clusters, and the state of the PEs of one. The PEs join and
+//! answer it as they do for any other command.
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use clap::Args;
+use comfy_table::CellAlignment;
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{FromPe, ToPe};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::launch::cluster::{Cluster, Heard, LaunchPlan};
+use crate::launch::log_args::LogArgs;
+use crate::observe::console::Console;
+use crate::options::format::{Format, TABLE_OR_JSON};
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::render::tree::in_tree_order;
+use crate::site::placement::Placement;
+use crate::site::running_cluster::pes::{self, Pes};
+use crate::site::running_cluster::{RunningCluster, RunningClusterError, all, find, rounds};
+use crate::site::topology::Topology;
+use crate::text::figures::{self, lines};
+use crate::text::printable::printable;
+use crate::text::units::{Bytes, Nanos};
+use crate::text::words::counted;
+
+/// Time for the PEs to join: they try twice a second.
+const WAIT: Duration = Duration::from_secs(2);
+/// Time for the PEs to answer: more than two default heartbeats.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Number of answers that are timed for each PE.
+const ASKED: usize = 3;
+/// Maximum number of recent commands that are shown.
+const ROUNDS: usize = 3;
+
+const EXAMPLES: &str = "\
+Examples:
+  flitcast status
+  flitcast status cluster.toml
+  flitcast status cluster.toml --format json
+
+Exit status: 0 if every PE is there, 1 if one is not, 2 if the cluster is not up.";
+
+/// Arguments of `flitcast status`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct StatusArgs {
+    /// Cluster file (TOML) [default: list all running clusters]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Format of the result on stdout
+    #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
+    format: Format,
+}
+
+/// Prints the status.
+pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    let out = &mut io::stdout().lock();
+    let Some(file) = &args.file else {
+        let clusters = match all() {
+            Ok(clusters) => clusters,
+            Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
+        };
+        print_all(&clusters, args.format, out)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let kept = match find(file) {
+        Ok(Some(kept)) => kept,
+        Ok(None) => {
+            let fault = format!("{}: this cluster is not up", file.display());
+            return Ok(crate::render::exit::refuse(&[fault]));
+        }
+        Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
+    };
+    let (topology, seen) = match look(&kept, logs)? {
+        Ok(seen) => seen,
+        Err(faults) => return Ok(crate::render::exit::refuse(&faults)),
+    };
+    let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
+    let is_whole = match &seen {
+        Occupancy::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
+        Occupancy::Here(here) => here.len() == kept.said.pes,
+    };
+    match args.format {
+        Format::Json => print_json(&kept, &topology, &pes, &seen, out)?,
+        _ => print_one(&kept, &topology, &pes, &seen, out)?,
+    }
+    Ok(match is_whole {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(crate::render::exit::FAILED),
+    })
+}
+
+/// The present PEs.
+enum Occupancy {
+    /// Another command, described here, uses the PEs.
+    InUse(String),
+    /// PEs that have joined.
+    Here(BTreeMap<PeId, Here>),
+}
+
+impl Occupancy {
+    /// Returns the answers of a PE, if it has joined.
+    fn here(&self, pe: PeId) -> Option<&Here> {
+        match self {
+            Occupancy::Here(here) => here.get(&pe),
+            Occupancy::InUse(_) => None,
+        }
+    }
+}
+
+/// A PE that has joined and answered.
+#[derive(Clone)]
+struct Here {
+    /// Time of the last ping.
+    asked: Instant,
+    /// Times until each answer.
+    lags: Vec<Duration>,
+    /// Resident memory of the process.
+    resident_bytes: u64,
+}
+
+impl Here {
+    /// Returns the median time to answer, after enough answers.
+    fn lag(&self) -> Option<Duration> {
+        let mut lags = self.lags.clone();
+        lags.sort();
+        // An answer may belong to the heartbeat just before the ping; the median excludes this.
+        (lags.len() >= ASKED).then(|| lags[lags.len() / 2])
+    }
+}
+
+/// Lets the PEs join and pings them.
+fn look(
+    kept: &RunningCluster,
+    logs: &LogArgs,
+) -> anyhow::Result<Result<(Topology, Occupancy), Vec<String>>> {
+    let tree = TreeArgs::from(ClusterArgs {
+        file: kept.said.file.clone(),
+        root: None,
+        spanning: None,
+    });
+    let topology = match tree.topology(SpanningArg::Bfs) {
+        Ok(topology) => topology,
+        Err(faults) => return Ok(Err(faults.iter().map(ToString::to_string).collect())),
+    };
+    let mut placement = topology.places();
+    kept.adopt(&mut placement, WAIT);
+    let _used = match kept.take("flitcast status") {
+        Ok(used) => used,
+        Err(RunningClusterError::InUse { holder, .. }) => {
+            return Ok(Ok((topology, Occupancy::InUse(holder))));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let seen =
+        crate::launch::runtime::conducting()?.block_on(asked(kept, &topology, &placement, logs))?;
+    Ok(Ok((topology, seen)))
+}
+
+async fn asked(
+    kept: &RunningCluster,
+    topology: &Topology,
+    placement: &Placement,
+    logs: &LogArgs,
+) -> anyhow::Result<Occupancy> {
+    let program = std::env::current_exe()?;
+    let pes: Vec<PeId> = topology.tree.pes().collect();
+    let plan = LaunchPlan {
+        program: &program,
+        pes: &pes,
+        tree: &topology.tree,
+        placement,
+        guard: &kept.said.guard,
+        again: false,
+        require_all: false,
+        commands: false,
+        logs,
+        timeouts: &topology.settings.timeouts,
+    };
+    let (console, given_up) = (Console::new(), CancellationToken::new());
+    let mut cluster = Cluster::launch(plan, &console, &given_up).await?;
+    let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
+    let there: Vec<PeId> = cluster
+        .pes()
+        .filter(|pe| cluster.register(*pe).is_some())
+        .collect();
+    let deadline = Instant::now() + ANSWER;
+    while here.values().filter(|one| one.lag().is_some()).count() < there.len() {
+        let Some((pe, heard)) = cluster.hear(deadline).await else {
+            break;
+        };
+        let Heard::Word(FromPe::Pong(pong)) = heard else {
+            continue;
+        };
+        // A ping follows each answer, the first one the answer to a heartbeat.
+        let asked = Instant::now();
+        let one = here
+            .entry(pe)
+            .and_modify(|one| one.lags.push(one.asked.elapsed()));
+        let one = one.or_insert(Here {
+            asked,
+            lags: Vec::new(),
+            resident_bytes: 0,
+        });
+        (one.asked, one.resident_bytes) = (asked, pong.counts.resident_bytes);
+        if one.lag().is_none() {
+            cluster.say(pe, ToPe::Ping { look: false }).await;
+        }
+    }
+    cluster.stop(false, pending()).await;
+    Ok(Occupancy::Here(here))
+}
+
+fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -> io::Result<()> {
+    if format == Format::Json {
+        let clusters: Vec<_> = clusters
+            .iter()
+            .map(|kept| {
+                json!({
+                    "name": kept.said.name,
+                    "file": kept.said.file.display().to_string(),
+                    "pes": kept.said.pes,
+                    "up_s": age(kept.said.since).as_secs(),
+                })
+            })
+            .collect();
+        return writeln!(out, "{}", json!({ "clusters": clusters }));
+    }
+    if clusters.is_empty() {
+        return writeln!(out, "no cluster is up");
+    }
+    let mut table = figures::table(["cluster", "PEs", "up for", "file"]);
+    for kept in clusters {
+        table.add_row([
+            printable(&kept.said.name).to_string(),
+            kept.said.pes.to_string(),
+            told(age(kept.said.since)),
+            printable(kept.said.file.display()).to_string(),
+        ]);
+    }
+    writeln!(out, "{}", lines(table, 1))
+}
+
+/// Prints that the cluster is up.
+pub fn print_up(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
+    let pes = counted(kept.said.pes as u64, "PE", "PEs");
+    writeln!(out, "{} is up, {pes}", printable(&kept.said.name))?;
+    print_processes(kept, out)
+}
+
+/// Prints the daemon, the log and the use of the cluster.
+pub fn print_processes(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
+    let file = printable(kept.said.file.display());
+    let pes = Pes::read(&kept.folder).ok().flatten();
+    let keeper = pes.map_or("nobody yet".to_owned(), |pes| {
+        format!("process {}", pes.keeper)
+    });
+    writeln!(out, "  kept by   {keeper}")?;
+    writeln!(
+        out,
+        "  log       {}",
+        printable(kept.folder.join("log").display())
+    )?;
+    writeln!(out, "  used by   flitcast scatter --cluster {file} ..")?;
+    writeln!(out, "  until     flitcast down {file}")
+}
+
+/// Prints one cluster as text.
+fn print_one(
+    kept: &RunningCluster,
+    topology: &Topology,
+    pes: &Pes,
+    seen: &Occupancy,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let said = &kept.said;
+    let guard = said.guard.told();
+    writeln!(out, "{}", printable(&said.name))?;
+    writeln!(out, "  file      {}", printable(said.file.display()))?;
+    writeln!(
+        out,
+        "  up for    {}, kept by process {}",
+        told(age(said.since)),
+        pes.keeper
+    )?;
+    writeln!(
+        out,
+        "  commands  listen on {} for the PEs",
+        kept.said.coordinator
+    )?;
+    writeln!(out, "  security  {}", printable(guard.unwrap_or_default()))?;
+    if let Occupancy::InUse(holder) = seen {
+        let holder = printable(holder);
+        writeln!(out, "  in use    by {holder}; flitcast watch shows it")?;
+    }
+    let done = rounds::read(&kept.folder);
+    for (place, round) in done.iter().rev().take(ROUNDS).enumerate() {
+        let label = if place == 0 { "last" } else { "" };
+        let times = counted(round.rounds, "round", "rounds");
+        let (what, outcome) = (printable(&round.what), printable(&round.outcome));
+        let ago = told(age(round.at));
+        writeln!(out, "  {label:<9} {what}, {times}, {ago} ago: {outcome}")?;
+    }
+    writeln!(out)?;
+    let mut table = figures::table([
+        "PE", "host", "address", "process", "for", "starts", "lag", "memory", "",
+    ]);
+    for column in [3, 4, 5, 6, 7] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let places = topology.places();
+    for pe in in_tree_order(&topology.tree) {
+        let place = &places.places[pe.index()];
+        let process = pes.pes.iter().find(|kept| kept.pe == pe);
+        let here = seen.here(pe);
+        let dash = || "-".to_owned();
+        let depth = topology.tree.depth(pe) as usize;
+        table.add_row([
+            format!("{}{pe}", "  ".repeat(depth)),
+            place
+                .name
+                .as_deref()
+                .map_or_else(dash, |name| printable(name).to_string()),
+            place.address.to_string(),
+            process
+                .and_then(|kept| kept.process)
+                .map_or_else(dash, |id| id.to_string()),
+            process.map_or_else(dash, |kept| told(age(kept.since))),
+            process.map_or_else(dash, |kept| kept.starts.to_string()),
+            here.and_then(Here::lag)
+                .map_or_else(dash, |lag| Nanos(lag.as_nanos() as u64).to_string()),
+            here.map_or_else(dash, |one| Bytes(one.resident_bytes).to_string()),
+            state(process, seen, pe),
+        ]);
+    }
+    write!(out, "{}", lines(table, 1))
+}
+
+/// Describes the state of a PE; the text is empty if the PE is present.
+fn state(process: Option<&pes::KeptPe>, seen: &Occupancy, pe: PeId) -> String {
+    let is_here = match seen {
+        Occupancy::Here(here) => here.contains_key(&pe),
+        Occupancy::InUse(_) => true,
+    };
+    let end = process.and_then(|kept| kept.end.as_deref());
+    let end = end
+        .map(|end| format!(": {}", printable(end)))
+        .unwrap_or_default();
+    match process {
+        Some(kept) if kept.process.is_none() => format!("is started again{end}"),
+        Some(kept) if !is_here && age(kept.since) < WAIT => format!("is late{end}"),
+        _ if !is_here => format!("does not join{end}"),
+        Some(kept) if kept.starts > 1 => format!("was started again{end}"),
+        _ => String::new(),
+    }
+}
+
+/// Prints one cluster as JSON.
+fn print_json(
+    kept: &RunningCluster,
+    topology: &Topology,
+    pes: &Pes,
+    seen: &Occupancy,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let places = topology.places();
+    let all = topology.tree.pes().map(|pe| {
+        let place = &places.places[pe.index()];
+        let process = pes.pes.iter().find(|kept| kept.pe == pe);
+        let here = seen.here(pe);
+        json!({
+            "pe": pe.0,
+            "name": place.name,
+            "address": place.address,
+            "parent": topology.tree.parent(pe).map(|parent| parent.0),
+            "process": process.and_then(|kept| kept.process),
+            "for_s": process.map(|kept| age(kept.since).as_secs()),
+            "starts": process.map(|kept| kept.starts),
+            "last_end": process.and_then(|kept| kept.end.clone()),
+            "is_here": match seen { Occupancy::InUse(_) => None, Occupancy::Here(_) => Some(here.is_some()) },
+            "lag_ns": here.and_then(Here::lag).map(|lag| lag.as_nanos() as u64),
+            "resident_bytes": here.map(|one| one.resident_bytes),
+        })
+    });
+    let all: Vec<_> = all.collect();
+    let done: Vec<_> = rounds::read(&kept.folder)
+        .iter()
+        .map(|round| {
+            json!({
+                "what": round.what,
+                "rounds": round.rounds,
+                "ago_s": age(round.at).as_secs(),
+                "outcome": round.outcome,
+            })
+        })
+        .collect();
+    let object = json!({
+        "name": kept.said.name,
+        "file": kept.said.file.display().to_string(),
+        "up_s": age(kept.said.since).as_secs(),
+        "keeper": pes.keeper,
+        "coordinator": kept.said.coordinator.to_string(),
+        "security": kept.said.guard.name(),
+        "in_use": match seen {
+            Occupancy::InUse(holder) => Some(holder),
+            Occupancy::Here(_) => None,
+        },
+        "pes": all,
+        "commands": done,
+    });
+    writeln!(out, "{object}")
+}
+
+fn age(since: SystemTime) -> Duration {
+    since.elapsed().unwrap_or_default()
+}
+
+/// Formats a duration to the second: `2m 5s`.
+fn told(time: Duration) -> String {
+    humantime::format_duration(Duration::from_secs(time.as_secs())).to_string()
+}

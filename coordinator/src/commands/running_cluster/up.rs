@@ -1,0 +1,386 @@
+//! `flitcast up`: starts the daemon of a cluster and waits until all PEs are present.
+
+use std::fs::{self, OpenOptions};
+use std::future::pending;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Context as _;
+use clap::Args;
+use flitcast_proto::PeId;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+
+use super::down::STOP;
+use super::status;
+use crate::job::request::{RequestError, guard_fault, local_topology};
+use crate::launch::cluster::{Cluster, Exit, LaunchPlan};
+use crate::launch::log_args::LogArgs;
+use crate::observe::console::Console;
+use crate::options::guard::GuardArgs;
+use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::site::ca;
+use crate::site::guard::Guard;
+use crate::site::running_cluster::claim::{Claim, Claimed, claim};
+use crate::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
+use crate::site::running_cluster::pes::{self, Pes};
+use crate::site::running_cluster::{RunningCluster, RunningClusterError, at, folder_of, is_kept};
+use crate::site::topology::Topology;
+use crate::system::interrupts::Interrupts;
+use crate::system::process::{Process, Signal};
+use crate::system::random::drawn;
+use crate::text::printable::printable;
+use crate::text::stderr;
+use crate::text::stdout::print;
+
+/// Ports below the ephemeral ports: a PE that repeatedly connects to such a port on the same host
+/// would eventually be connected to itself.
+const PORTS: std::ops::Range<u16> = 17_000..32_000;
+/// Time for the daemon to start: it reads a file and takes a lock.
+const BEGIN: Duration = Duration::from_secs(10);
+/// Time between two checks.
+const LOOK: Duration = Duration::from_millis(10);
+/// Time for all PEs to be present: the program may have to be copied to many hosts first. A PE that
+/// cannot be started at all is noticed sooner.
+const BEGINNING: Duration = Duration::from_secs(600);
+/// Number of failed starts after which a PE is assumed to be impossible to start.
+const TRIES: u32 = 3;
+/// Validity in days of the certificates; a cluster that runs longer has to be restarted.
+const DAYS: u32 = 365;
+
+const EXAMPLES: &str = "\
+Examples:
+  flitcast up cluster.toml
+  flitcast scatter --cluster cluster.toml --input shards --output out
+  flitcast status cluster.toml
+  flitcast down cluster.toml
+
+Exit status: 0 when all PEs are there, also if the cluster was up before; 1 if it does not
+come up, and then nothing is left of it; 2 if the file is wrong.";
+
+/// Arguments of `flitcast up`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct UpArgs {
+    /// Cluster file.
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    /// Security of connections.
+    #[command(flatten)]
+    guard: GuardArgs,
+}
+
+/// A fault of a cluster that is to be started.
+#[derive(Debug, Error)]
+pub enum UpError {
+    /// The file or the options are invalid.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// Others start the PEs.
+    #[error(
+        "{}: others start the PEs of this cluster ([launch] kind = \"join\"): start them with `flitcast node --join .. --stay`, and they are up",
+        .0.display()
+    )]
+    Joined(PathBuf),
+    /// A starter starts the PEs for each command.
+    #[error(
+        "{}: [launch] kind = \"{kind}\" has the PEs of this cluster started for each command{}",
+        file.display(),
+        match *kind {
+            "compose" => "; with `docker compose up` they stay up, and commands find and leave them so",
+            _ => "",
+        }
+    )]
+    Started {
+        /// Path of the file.
+        file: PathBuf,
+        /// Kind of the launch.
+        kind: &'static str,
+    },
+    /// The state of a running cluster cannot be read.
+    #[error(transparent)]
+    Kept(#[from] RunningClusterError),
+}
+
+/// Another command is already starting the cluster.
+#[derive(Debug, Error)]
+#[error(
+    "{}: this cluster is being brought up by another `flitcast up`, process {process}; wait until that has ended",
+    file.display()
+)]
+pub struct Underway {
+    file: PathBuf,
+    process: String,
+}
+
+/// A valid request to start a cluster.
+struct Wanted {
+    args: UpArgs,
+    topology: Topology,
+    guard: Guard,
+}
+
+/// Starts a cluster.
+pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
+    // If the file is missing, reading it reports that.
+    let file = std::path::absolute(&args.cluster.file)?;
+    let file = file.canonicalize().unwrap_or(file);
+    let folder = folder_of(&file).map_err(RunningClusterError::from);
+    let claim = match folder.and_then(claim) {
+        Ok(Claimed::Here(claim)) => claim,
+        Ok(Claimed::Up(kept)) => {
+            print(format!("{} is up already\n", printable(&kept.said.name)).as_bytes())?;
+            status::print_processes(&kept, &mut io::stdout().lock())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(Claimed::Elsewhere { process }) => {
+            let file = args.cluster.file;
+            return Err(Underway { file, process }.into());
+        }
+        Err(fault) => return Ok(crate::render::exit::refuse(&[UpError::from(fault)])),
+    };
+    match understood(args) {
+        Ok(wanted) => bring_up(wanted, file, claim, logs),
+        Err(faults) => Ok(crate::render::exit::refuse(&faults)),
+    }
+}
+
+fn understood(args: UpArgs) -> Result<Wanted, Vec<UpError>> {
+    let tree = TreeArgs::from(args.cluster.clone());
+    let all = |faults: Vec<RequestError>| -> Vec<UpError> {
+        faults.into_iter().map(UpError::from).collect()
+    };
+    let topology = local_topology(&tree, SpanningArg::Bfs).map_err(all)?;
+    let placement = topology.places();
+    if placement.is_joined() {
+        let file = args.cluster.file;
+        return Err(vec![match placement.starter() {
+            None => UpError::Joined(file),
+            Some(starter) => UpError::Started {
+                file,
+                kind: starter.name(),
+            },
+        }]);
+    }
+    let guard = Guard::choose(&args.guard.or(&topology.settings), &placement);
+    if let Err(fault) = guard.check(&placement) {
+        let fault = guard_fault(&args.guard, &tree, &topology.settings, fault);
+        return Err(vec![fault.into()]);
+    }
+    Ok(Wanted {
+        args,
+        topology,
+        guard,
+    })
+}
+
+fn bring_up(
+    wanted: Wanted,
+    file: PathBuf,
+    claim: Claim,
+    logs: &LogArgs,
+) -> anyhow::Result<ExitCode> {
+    let folder = claim.folder().to_owned();
+    let said = prepare(&wanted, file, &folder)?;
+    let log = folder.join("log");
+    let mut keeper = start(&folder, &log, logs)?;
+    let kept = RunningCluster {
+        folder: folder.clone(),
+        said,
+    };
+    let ready = begun(&mut keeper, &folder).and_then(|()| {
+        let conducting = crate::launch::runtime::conducting()?;
+        conducting.block_on(muster(&kept, wanted.topology, logs))
+    });
+    let code = match ready {
+        Ok(None) => {
+            claim.leave_to_keeper();
+            let out = &mut io::stdout().lock();
+            status::print_up(&kept, out)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(Some(code)) => code,
+        Err(error) => {
+            let told = crate::render::exit::error_chain(&error);
+            stderr::error(format_args!("{}: {told}", kept.said.name));
+            ExitCode::from(crate::render::exit::FAILED)
+        }
+    };
+    for line in ends(&folder) {
+        stderr::note(format_args!("  {line}"));
+    }
+    stop(&mut keeper);
+    Ok(code)
+}
+
+/// Fixes all settings of the cluster before anything runs.
+fn prepare(wanted: &Wanted, file: PathBuf, folder: &Path) -> anyhow::Result<ClusterRecord> {
+    let topology = &wanted.topology;
+    let pes = topology.tree.len();
+    let guard = match &wanted.guard {
+        // On loopback as well, any user could listen at the address to which the PEs connect.
+        Guard::Secret | Guard::MadeForTheRun => {
+            let made = folder.join(CREDENTIALS);
+            ca::make(&made, pes as u32, DAYS)?;
+            Guard::Credentials(made)
+        }
+        Guard::Credentials(folder) => Guard::Credentials(folder.canonicalize()?),
+        Guard::Insecure => Guard::Insecure,
+    };
+    let said = ClusterRecord {
+        name: topology.name.clone(),
+        digest: cluster_record::digest(&file)?,
+        file,
+        root: wanted.args.cluster.root.clone(),
+        spanning: topology
+            .nodes
+            .as_ref()
+            .map(|_| wanted.args.cluster.spanning.unwrap_or(SpanningArg::Bfs)),
+        pes,
+        coordinator: free_address(topology.places().coordinator)?,
+        guard,
+        since: SystemTime::now(),
+    };
+    said.write(folder)?;
+    Ok(said)
+}
+
+/// Finds a free port for commands to listen on.
+fn free_address(address: IpAddr) -> anyhow::Result<SocketAddr> {
+    let first = u16::from_ne_bytes(drawn()?) % PORTS.len() as u16;
+    let ports = (0..PORTS.len() as u16).map(|n| PORTS.start + (first + n) % PORTS.len() as u16);
+    for port in ports {
+        let at = SocketAddr::new(address, port);
+        match TcpListener::bind(at) {
+            Ok(_) => return Ok(at),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot listen on {address} for the PEs"));
+            }
+        }
+    }
+    anyhow::bail!(
+        "cannot listen on {address}: no port from {} is free",
+        PORTS.start
+    )
+}
+
+fn start(folder: &Path, log: &Path, logs: &LogArgs) -> anyhow::Result<Child> {
+    let program = std::env::current_exe().context("cannot find the flitcast binary")?;
+    let mut options = OpenOptions::new();
+    let log = options
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(log)
+        .map_err(at(log))?;
+    let mut command = Command::new(program);
+    command
+        .args(&logs.args)
+        .arg("keep")
+        .arg(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log);
+    // The daemon's signals: Ctrl-C in this shell reaches this process only, which stops the daemon.
+    command.arg0("flitcast");
+    command.spawn().context("cannot start the keeper")
+}
+
+/// Waits until the daemon has started.
+fn begun(keeper: &mut Child, folder: &Path) -> anyhow::Result<()> {
+    let deadline = Instant::now() + BEGIN;
+    loop {
+        if let Some(status) = keeper.try_wait()? {
+            let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+            let last = log.lines().last().unwrap_or_default();
+            anyhow::bail!("the keeper {}: {last}", Exit::Here(status));
+        }
+        if is_kept(folder)? && Pes::read(folder)?.is_some() {
+            return Ok(());
+        }
+        anyhow::ensure!(Instant::now() < deadline, "the keeper does not begin");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Waits until all PEs are present, and releases them. Returns an exit status otherwise.
+async fn muster(
+    kept: &RunningCluster,
+    topology: Topology,
+    logs: &LogArgs,
+) -> anyhow::Result<Option<ExitCode>> {
+    let mut interrupts = Interrupts::new()?;
+    let _used = kept.take("flitcast up")?;
+    let mut placement = topology.places();
+    kept.adopt(&mut placement, BEGINNING);
+    let program = std::env::current_exe()?;
+    let pes: Vec<PeId> = topology.tree.pes().collect();
+    let plan = LaunchPlan {
+        program: &program,
+        pes: &pes,
+        tree: &topology.tree,
+        placement: &placement,
+        guard: &kept.said.guard,
+        again: true,
+        require_all: true,
+        commands: false,
+        logs,
+        timeouts: &topology.settings.timeouts,
+    };
+    let (console, given_up) = (Console::new(), CancellationToken::new());
+    tokio::select! {
+        cluster = Cluster::launch(plan, &console, &given_up) => {
+            cluster?.stop(false, pending()).await;
+            Ok(None)
+        }
+        pe = hopeless(&kept.folder) => anyhow::bail!("{pe} does not stay"),
+        interruption = interrupts.next() => {
+            stderr::note("interrupted: every process was stopped");
+            Ok(Some(interruption.exit_code()))
+        }
+    }
+}
+
+/// Waits until a PE has failed to start too often.
+async fn hopeless(folder: &Path) -> PeId {
+    loop {
+        tokio::time::sleep(10 * LOOK).await;
+        let pes = Pes::read(folder).ok().flatten();
+        let pes = pes.map(|pes| pes.pes).unwrap_or_default();
+        if let Some(kept) = pes.iter().find(|kept| kept.ends >= TRIES) {
+            return kept.pe;
+        }
+    }
+}
+
+/// Returns the failures of the PEs that do not run.
+fn ends(folder: &Path) -> Vec<String> {
+    let pes = Pes::read(folder).ok().flatten();
+    let pes = pes.map(|pes| pes.pes).unwrap_or_default();
+    let end = |kept: pes::KeptPe| Some(format!("{} {}", kept.pe, kept.end?));
+    pes.into_iter().filter_map(end).collect()
+}
+
+/// Stops the daemon and waits for its end; kills it if it does not end, which ends the PEs as well.
+fn stop(keeper: &mut Child) {
+    let process = Process::numbered(keeper.id());
+    for signal in [Signal::TERM, Signal::KILL] {
+        process.inspect(|process| process.signal(signal));
+        let deadline = Instant::now() + STOP;
+        while Instant::now() < deadline {
+            if !matches!(keeper.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+    // A process that SIGKILL does not end hangs in the kernel, at its disk for example.
+    tracing::warn!(pid = keeper.id(), "the keeper cannot be killed");
+}

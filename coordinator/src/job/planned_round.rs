@@ -1,0 +1,140 @@
+//! The schedule of a round and its prediction, for decisions that are made or tried. All predictions of
+//! this program before a round are made here.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use flitcast_proto::Tree;
+use flitcast_proto::cost::Model;
+use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::predict::{Prediction, predict_unless};
+use flitcast_proto::round::ProtocolError;
+use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::wire::MIN_FLIT_BYTES;
+
+use crate::job::decisions::Decisions;
+
+/// The decisions for a round, and its prediction.
+#[derive(Debug)]
+pub struct PlannedRound {
+    /// The decisions.
+    pub decisions: Decisions,
+    /// The schedule of each PE, by PE index.
+    pub briefs: Vec<PeSchedule>,
+    /// The schedules of each PE on each tree, if messages are sent on several trees.
+    pub lanes: Vec<Vec<PeSchedule>>,
+    /// The predicted duration.
+    pub prediction: Prediction,
+}
+
+impl PlannedRound {
+    /// Returns the predicted duration of the round and of making its files durable, in nanoseconds.
+    pub fn ns(&self) -> u64 {
+        self.prediction.round_ns() + self.prediction.commit_ns()
+    }
+}
+
+/// Plans and predicts a round on one tree, for decisions that are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Planner<'a> {
+    /// The tree.
+    pub tree: &'a Arc<Tree>,
+    /// The decisions that are already made.
+    pub decisions: &'a Decisions,
+    /// Lengths by delivery.
+    pub bytes: &'a [u64],
+    /// The costs of links and hosts.
+    pub model: &'a Model,
+    /// Whether the result is not needed any more.
+    pub given_up: &'a AtomicBool,
+}
+
+impl Planner<'_> {
+    /// Returns the operation.
+    pub fn operation(&self) -> Operation {
+        self.decisions.way.operation
+    }
+
+    /// Plans and predicts the round with flits of this size.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of a state machine, which is a bug in the schedule.
+    pub fn plan_and_predict(&self, flit_bytes: u32) -> Result<PlannedRound, ProtocolError> {
+        let timing = Timing::of(self.model, flit_bytes, self.decisions.pacing);
+        self.foresee_in(&timing, |_| flit_bytes)
+    }
+
+    /// Plans and predicts the round with full flits of these sizes, by message id.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Planner::plan_and_predict`].
+    pub fn foresee_cut(&self, packet_bytes: Vec<u32>) -> Result<PlannedRound, ProtocolError> {
+        let largest = packet_bytes.iter().copied().max();
+        let largest = largest.unwrap_or(MIN_FLIT_BYTES);
+        let timing = Timing::of(self.model, largest, self.decisions.pacing);
+        let timing = timing.in_packets(packet_bytes);
+        let usual = self.decisions.flit_bytes;
+        self.foresee_in(&timing, |briefs| {
+            briefs.first().map_or(usual, |brief| brief.flit_bytes)
+        })
+    }
+
+    fn foresee_in(
+        &self,
+        timing: &Timing,
+        flit_bytes: impl Fn(&[PeSchedule]) -> u32,
+    ) -> Result<PlannedRound, ProtocolError> {
+        let briefs = PeSchedule::all(self.tree, self.operation(), self.bytes, timing);
+        let prediction = predict_unless(self.given_up, self.tree, &briefs, self.model)?;
+        Ok(PlannedRound {
+            decisions: Decisions {
+                flit_bytes: flit_bytes(&briefs),
+                ..self.decisions.clone()
+            },
+            briefs,
+            lanes: Vec::new(),
+            prediction,
+        })
+    }
+
+    /// Predicts other schedules with the same decisions.
+    ///
+    /// # Errors
+    ///
+    /// Returns the same errors as [`Planner::plan_and_predict`].
+    pub fn foresee_with(
+        &self,
+        briefs: Vec<PeSchedule>,
+        foreseen: &PlannedRound,
+    ) -> Result<PlannedRound, ProtocolError> {
+        let prediction = predict_unless(self.given_up, self.tree, &briefs, self.model)?;
+        Ok(PlannedRound {
+            decisions: foreseen.decisions.clone(),
+            briefs,
+            lanes: Vec::new(),
+            prediction,
+        })
+    }
+}
+
+/// Returns the schedule of a round as each PE receives it, and its prediction; `bytes` is by delivery.
+///
+/// # Errors
+///
+/// Returns the error of a state machine, which is a bug in the schedule.
+pub fn plan_and_predict(
+    tree: &Arc<Tree>,
+    operation: Operation,
+    pacing: Pacing,
+    bytes: &[u64],
+    flit_bytes: u32,
+    model: &Model,
+    given_up: &AtomicBool,
+) -> Result<(Vec<PeSchedule>, Prediction), ProtocolError> {
+    let timing = Timing::of(model, flit_bytes, pacing);
+    let briefs = PeSchedule::all(tree, operation, bytes, &timing);
+    let prediction = predict_unless(given_up, tree, &briefs, model)?;
+    Ok((briefs, prediction))
+}

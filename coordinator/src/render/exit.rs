@@ -1,0 +1,133 @@
+//! The end of a command: its last messages and its exit status.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use crate::options::format::Format;
+use crate::render::json::failure_json;
+use crate::retry::RetryReport;
+use crate::rounds::outcome::{AftermathOf, Failure};
+use crate::rounds::run::{Interrupted, RunResult};
+use crate::text::stderr;
+use crate::text::stdout::{self, unless_closed};
+
+/// Exit status of a run that failed.
+pub const FAILED: u8 = 1;
+/// Exit status if the command line or its input is invalid.
+pub const REFUSED: u8 = 2;
+/// The exit statuses of `flitcast` and their meanings, for the help and the man pages.
+pub const EXIT_STATUS: &[(&str, &str)] = &[
+    (
+        "0",
+        "all went well: every message was delivered and verified",
+    ),
+    (
+        "1",
+        "a run failed: the message names the PE, the round and what arrived",
+    ),
+    (
+        "2",
+        "the command line or a file is wrong, all faults listed; nothing was sent",
+    ),
+    (
+        "130",
+        "Ctrl-C: the run was given up; what had arrived is kept, and can be gone on with",
+    ),
+    ("129", "SIGHUP, as when a terminal is closed: likewise"),
+    ("131", "SIGQUIT: likewise"),
+    ("143", "SIGTERM: likewise"),
+];
+
+/// Prints the end of a run: on success the output of `print`, otherwise the cause of the failure.
+/// Returns the exit status.
+pub fn report_end<T>(
+    ended: RunResult<Box<T>>,
+    format: Format,
+    story: &RetryReport,
+    print: impl FnOnce(&T) -> (String, ExitCode),
+) -> anyhow::Result<ExitCode> {
+    let (printed, code) = match ended {
+        RunResult::Interrupted(interrupted) => {
+            stderr::note(interrupted_note(&interrupted));
+            (String::new(), interrupted.signal.exit_code())
+        }
+        RunResult::Done(done) => {
+            match story.undelivered.len() {
+                0 => {}
+                1 => stderr::error("a message was not delivered"),
+                left => stderr::error(format_args!("{left} messages were not delivered")),
+            }
+            print(&done)
+        }
+        RunResult::Failed(failure) => {
+            stderr::error(&failure);
+            let printed = match format {
+                Format::Json => failure_json(&failure, None, story),
+                _ => String::new(),
+            };
+            (printed, failed(&failure))
+        }
+    };
+    for line in story.final_message() {
+        stderr::note(line);
+    }
+    write_out(printed.as_bytes())?;
+    Ok(code)
+}
+
+/// Describes the processes and the messages after a run that a signal ended.
+pub fn interrupted_note(interrupted: &Interrupted) -> String {
+    let failure = interrupted.failure.as_deref();
+    let aftermath = failure.map_or_else(String::new, |it| AftermathOf(it).to_string());
+    format!("{interrupted}; what had not fully arrived was removed{aftermath}")
+}
+
+/// Returns the exit status of a failed run: `REFUSED` if the request was refused, even after the
+/// launch, `FAILED` otherwise.
+pub fn failed(failure: &Failure) -> ExitCode {
+    ExitCode::from(match failure.refused {
+        true => REFUSED,
+        false => FAILED,
+    })
+}
+
+/// Prints the result of a command, or all faults of its command line.
+pub fn print_with<E: std::fmt::Display>(
+    command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Vec<E>>,
+) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    match command(&mut out) {
+        Ok(printed) => {
+            unless_closed(printed.and_then(|()| out.flush())).context("cannot print the result")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(faults) => Ok(refuse(&faults)),
+    }
+}
+
+/// Prints all faults of a command line and returns the exit status `REFUSED`.
+pub fn refuse(faults: &[impl std::fmt::Display]) -> ExitCode {
+    for fault in faults {
+        stderr::error(fault);
+    }
+    ExitCode::from(REFUSED)
+}
+
+/// Joins an error and its causes; leaves out a cause whose text ends the text before it.
+pub fn error_chain(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.ends_with(&cause) {
+            told.push_str(if told.is_empty() { "" } else { ": " });
+            told.push_str(&cause);
+        }
+    }
+    told
+}
+
+/// Prints a result.
+pub fn write_out(printed: &[u8]) -> anyhow::Result<()> {
+    stdout::print(printed).context("cannot print the result")
+}

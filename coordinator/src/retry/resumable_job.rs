@@ -1,0 +1,270 @@
+//! A job: a request that may need several runs, and its state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context as _;
+use flitcast_node::payload::{
+    DestinationState, OutputLock, Receipt, Sweep, delivered_at, sweep_output,
+};
+use flitcast_proto::{DeliveryId, DeliveryName, PeId};
+
+use super::progress::DeliveryProgress;
+use super::retry_report::Continued;
+use crate::job::request::Request;
+use crate::rounds::outcome::{Failure, Outcome};
+use crate::site::guard::random_id;
+
+/// A job: a request and its state.
+#[derive(Clone, Debug)]
+pub struct ResumableJob {
+    /// The request on the whole tree, with the lengths known at the beginning.
+    pub(super) whole: Request,
+    pub(super) progress: DeliveryProgress,
+    /// The path of the record, if it was written. Clones share it, since a clone writes the record
+    /// before a round.
+    pub(super) record: Arc<OnceLock<PathBuf>>,
+    /// The topmost folder that was created for the record.
+    pub(super) made: Arc<OnceLock<PathBuf>>,
+    /// Whether a round has failed.
+    pub(super) began: bool,
+    /// The number of failed runs.
+    pub(super) runs: u32,
+    pub(super) resumed: bool,
+    /// Whether a failed run can be resumed.
+    pub(super) keeps_record: bool,
+    /// The messages that were not sent because the output has them already.
+    pub(super) skipped: BTreeSet<DeliveryId>,
+    /// Whether changed messages are sent again to all PEs (`--force`).
+    pub(super) sends_changed: bool,
+}
+
+impl ResumableJob {
+    /// Returns the job before its first run.
+    pub fn new(whole: Request) -> ResumableJob {
+        ResumableJob {
+            progress: DeliveryProgress::new(
+                whole.site.tree.clone(),
+                whole.way.operation,
+                whole.messages.bytes.clone(),
+            ),
+            whole,
+            record: Arc::default(),
+            made: Arc::default(),
+            began: false,
+            runs: 0,
+            resumed: false,
+            keeps_record: true,
+            sends_changed: false,
+            skipped: BTreeSet::new(),
+        }
+    }
+
+    /// Chooses a random id, unless the job has one.
+    pub fn begin(&mut self) -> io::Result<()> {
+        if self.whole.messages.job_id == 0 {
+            self.whole.messages.job_id = random_id()?;
+        }
+        Ok(())
+    }
+
+    /// Locks the output, if that is on this host, until the result is dropped, and removes what
+    /// runs that have ended left in it.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if another run has locked the output, or it cannot be listed.
+    pub fn lock_output(&self) -> anyhow::Result<Option<OutputLock>> {
+        let Some(output) = self.own_output() else {
+            return Ok(None);
+        };
+        let lock = OutputLock::take(output).context("cannot lock the output")?;
+        self.sweep_output(lock.is_exclusive())?;
+        Ok(Some(lock))
+    }
+
+    /// Removes what runs that have ended left in the output, if that is on this host.
+    pub(super) fn sweep_output(&self, is_exclusive: bool) -> anyhow::Result<()> {
+        let whole = &self.whole;
+        let Some(output) = self.own_output() else {
+            return Ok(());
+        };
+        let how = Sweep {
+            // The runs of this job have no ids yet.
+            run: 0,
+            run_has_ended: true,
+            job: whole.messages.job_id,
+            is_exclusive,
+        };
+        Ok(sweep_output(
+            output,
+            whole.way.operation.is_of_pairs(),
+            &how,
+        )?)
+    }
+
+    /// Returns the job without a record, since its messages are temporary.
+    pub fn unrecorded(mut self) -> ResumableJob {
+        self.keeps_record = false;
+        self
+    }
+
+    /// Returns the job without these PEs, each excluded for a reason.
+    pub fn without(mut self, dead: BTreeMap<PeId, String>) -> ResumableJob {
+        for (pe, why) in dead {
+            self.progress.learn_dead(pe, why);
+        }
+        self
+    }
+
+    /// Returns the number of requested retries.
+    pub fn retries(&self) -> u32 {
+        self.whole.retries
+    }
+
+    /// Returns the output of messages that consist of files.
+    pub(super) fn output(&self) -> Option<&Path> {
+        self.whole.messages.payload.output()
+    }
+
+    /// Returns the output, if it is on this host and may be changed.
+    fn own_output(&self) -> Option<&Path> {
+        let is_own = !self.whole.site.placement.is_elsewhere() && !self.is_dry_run();
+        self.output().filter(|_| is_own)
+    }
+
+    /// Returns whether nothing is sent or written.
+    pub fn is_dry_run(&self) -> bool {
+        self.whole.is_dry_run()
+    }
+
+    /// Returns the names of deliveries, in the order of their rows.
+    pub fn names(&self, deliveries: &[DeliveryId]) -> Vec<DeliveryName> {
+        let names = deliveries.iter().map(|it| self.name(*it));
+        let mut names: Vec<DeliveryName> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub(super) fn name(&self, delivery: DeliveryId) -> DeliveryName {
+        let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
+        operation.delivery_name(tree, delivery)
+    }
+
+    /// Returns the path of a delivered message that consists of files.
+    pub(super) fn destination_of(&self, delivery: DeliveryId) -> Option<PathBuf> {
+        let is_apart = self.whole.messages.payload.is_apart();
+        Some(delivered_at(self.output()?, self.name(delivery), is_apart))
+    }
+
+    /// Returns the receipt of a delivery on this host; `None` if each PE has separate files, since
+    /// a path on this host shows nothing about other hosts.
+    pub(super) fn receipt(&self, delivery: DeliveryId) -> Option<Receipt> {
+        if self.whole.messages.payload.is_apart() {
+            return None;
+        }
+        let destination = self.destination_of(delivery)?;
+        Some(Receipt::of(&destination, self.whole.messages.job_id))
+    }
+
+    /// Returns the entry at the place of a delivery on this host.
+    pub(super) fn standing(&self, delivery: DeliveryId) -> Option<DestinationState> {
+        self.receipt(delivery)?.look().ok()
+    }
+
+    /// Marks deliveries with a receipt on this host as complete: a PE that died after its delivery
+    /// cannot report it. On other hosts the PEs of the next run report their receipts.
+    pub fn learn_receipts(&mut self) {
+        for it in self.progress.missing() {
+            if let Some(DestinationState::Delivered(digest)) = self.standing(it)
+                && self.progress.learn_digest(it, Some(&digest))
+            {
+                self.progress.learn_delivered([it]);
+            }
+        }
+    }
+
+    /// Stores the result of a failed run.
+    pub fn learn(&mut self, failure: &Failure) {
+        self.runs += 1;
+        let failed_pes = failure.failed_pes.iter();
+        let failed_pes = failed_pes.map(|pe| (*pe, failure.why(*pe)));
+        self.progress.learn(&failure.aftermath, failed_pes);
+        self.learn_receipts();
+        self.began |= failure.round.is_some();
+    }
+
+    /// Returns whether a run failed before it sent anything because messages have changed, and
+    /// whether these are to be sent again.
+    pub(super) fn takes_changed(&self, failure: &Failure) -> bool {
+        self.sends_changed && failure.round.is_none() && !failure.changed.is_empty()
+    }
+
+    /// Removes the deliveries and receipts of changed messages, if these are to be sent again.
+    /// Returns whether they are.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system gives no random number, or receipts cannot be removed.
+    pub fn take_changed(&mut self, failure: &Failure) -> anyhow::Result<bool> {
+        if !self.takes_changed(failure) {
+            return Ok(false);
+        }
+        self.remove_receipts(false)?;
+        for message in &failure.changed {
+            self.progress.forget(*message);
+        }
+        self.whole.messages.job_id = random_id()?;
+        self.sends_changed = false;
+        Ok(true)
+    }
+
+    /// Stores the result of a successful run.
+    pub fn learn_done(&mut self, outcome: &Outcome) {
+        let rounds = &outcome.rounds;
+        self.progress.learn_bytes(&rounds.whole);
+        let nonnull = (0..).map(DeliveryId).zip(&rounds.whole);
+        let nonnull = nonnull.filter(|(_, bytes)| **bytes > 0);
+        let delivered = nonnull.map(|(it, _)| it);
+        let found = rounds.found.iter().copied();
+        let delivered = delivered.chain(found);
+        self.progress.learn_versions(delivered, &rounds.seen);
+    }
+
+    /// Returns the messages that a run has continued behind an existing prefix.
+    pub fn continued(&self, outcome: &Outcome) -> Vec<Continued> {
+        let rounds = &outcome.rounds;
+        let lengths = rounds.whole.iter().zip(&rounds.bytes);
+        let deliveries = (0..).map(DeliveryId).zip(lengths);
+        let continued = deliveries.filter(|(_, (whole, sent))| sent < whole);
+        continued
+            .map(|(it, (whole, sent))| Continued {
+                delivery: self.name(it),
+                there: whole - sent,
+                bytes: *whole,
+            })
+            .collect()
+    }
+
+    /// Returns all deliveries that are known to be complete.
+    pub fn all_delivered(&self) -> &BTreeSet<DeliveryId> {
+        self.progress.delivered()
+    }
+
+    /// Returns the complete deliveries as PE of the row and length in bytes.
+    pub fn delivered(&self) -> Vec<(PeId, u64)> {
+        let bytes = |it: &DeliveryId| (self.name(*it).row, self.progress.bytes()[it.index()]);
+        self.progress.delivered().iter().map(bytes).collect()
+    }
+
+    /// Returns whether the job must have a record.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.keeps_record && self.output().is_some()
+    }
+
+    pub(super) fn has_record(&self) -> bool {
+        self.record.get().is_some()
+    }
+}

@@ -1,0 +1,184 @@
+//! The PEs that have not answered a request yet, and the limits of these waits.
+
+use std::time::Duration;
+
+use flitcast_proto::wire::control::FromPe;
+use flitcast_proto::{PeId, Time};
+
+use super::clock::after;
+use super::failure_cause::{FailureCause, out_of_turn};
+use super::update::ControllerEvent;
+use crate::tuning::{ANSWER, PROBE};
+
+/// An expected answer of a PE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The PE is connected and has examined its files, within this time.
+    Ready(Duration),
+    /// The PE has measured the edge to this child, for about this time.
+    Probe { child: PeId, budget: Duration },
+    /// The PE has measured the costs of files.
+    FilesMeasured,
+    /// The PE has measured the costs of processes.
+    HostMeasured,
+    /// The PE has read this many prefixes. Each block is read within this time.
+    PrefixesChecked(usize, Duration),
+    /// The PE is prepared for rounds.
+    Prepared,
+    /// The PE has read its clock.
+    ClockRead,
+}
+
+impl Answer {
+    /// Returns the time limit for error messages.
+    fn limit(self) -> Duration {
+        match self {
+            Answer::Ready(limit) | Answer::PrefixesChecked(_, limit) => limit,
+            Answer::Probe { .. } => PROBE,
+            Answer::FilesMeasured | Answer::HostMeasured | Answer::Prepared | Answer::ClockRead => {
+                ANSWER
+            }
+        }
+    }
+
+    /// Returns the time limit of the wait.
+    fn patience(self) -> Duration {
+        match self {
+            Answer::Probe { budget, .. } => PROBE + budget,
+            _ => self.limit(),
+        }
+    }
+
+    /// Returns the activity of the PE meanwhile, for error messages.
+    fn doing(self) -> &'static str {
+        match self {
+            Answer::Ready(_) => "reading the input and connecting",
+            Answer::Probe { .. } => "measuring its edges",
+            Answer::FilesMeasured => "measuring what files cost",
+            Answer::HostMeasured => "measuring what processes cost",
+            Answer::PrefixesChecked(..) => "reading what earlier runs have left",
+            Answer::Prepared => "preparing the rounds",
+            Answer::ClockRead => "reading its clock",
+        }
+    }
+
+    /// Returns whether each processed file extends the limit.
+    fn waits_for_files(self) -> bool {
+        matches!(
+            self,
+            Answer::Ready(_) | Answer::PrefixesChecked(..) | Answer::Prepared
+        )
+    }
+
+    /// Returns whether a message is this answer.
+    fn is(self, word: &FromPe) -> bool {
+        match (self, word) {
+            (Answer::Probe { child, .. }, FromPe::ProbeResult { child: of, .. }) => child == *of,
+            (Answer::Ready(_), FromPe::Ready(_))
+            | (Answer::FilesMeasured, FromPe::FilesMeasured(_))
+            | (Answer::HostMeasured, FromPe::HostMeasured { .. })
+            | (Answer::Prepared, FromPe::Prepared)
+            | (Answer::ClockRead, FromPe::ClockRead { .. }) => true,
+            (Answer::PrefixesChecked(count, _), FromPe::PrefixesChecked { digests }) => {
+                digests.len() == count
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns the event of an answer, if it has one.
+pub fn update(pe: PeId, word: FromPe) -> Option<ControllerEvent> {
+    Some(match word {
+        FromPe::Ready(ready) => ControllerEvent::Ready(pe, ready),
+        FromPe::ProbeResult { child, exchanges } => ControllerEvent::Probed(child, exchanges),
+        FromPe::FilesMeasured(costs) => ControllerEvent::FilesMeasured(pe, costs),
+        FromPe::HostMeasured { found } => ControllerEvent::HostMeasured(pe, found),
+        FromPe::PrefixesChecked { digests } => ControllerEvent::PrefixesChecked(pe, digests),
+        _ => return None,
+    })
+}
+
+#[derive(Debug)]
+struct Asked {
+    pe: PeId,
+    answer: Answer,
+    deadline: Time,
+}
+
+/// All expected answers.
+#[derive(Debug)]
+pub struct Awaited {
+    asked: Vec<Asked>,
+    /// When any PE last finished work on a file.
+    worked_at: Time,
+}
+
+impl Awaited {
+    pub fn new(now: Time) -> Awaited {
+        Awaited {
+            asked: Vec::new(),
+            worked_at: now,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.asked.is_empty()
+    }
+
+    /// Adds an expected answer.
+    pub fn ask(&mut self, now: Time, pe: PeId, answer: Answer) {
+        let deadline = after(now, answer.patience());
+        self.asked.push(Asked {
+            pe,
+            answer,
+            deadline,
+        });
+    }
+
+    /// Records that a PE finished work on a file.
+    pub fn works(&mut self, at: Option<Time>) {
+        self.worked_at = self.worked_at.max(at.unwrap_or_default());
+    }
+
+    /// Removes an expected answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if no such answer is expected.
+    pub fn take(&mut self, pe: PeId, word: &FromPe) -> Result<(), FailureCause> {
+        let is_it = |asked: &Asked| asked.pe == pe && asked.answer.is(word);
+        let Some(place) = self.asked.iter().position(is_it) else {
+            return Err(out_of_turn(pe, word));
+        };
+        self.asked.swap_remove(place);
+        Ok(())
+    }
+
+    fn deadline_of(&self, asked: &Asked) -> Time {
+        match asked.answer.waits_for_files() {
+            true => asked
+                .deadline
+                .max(after(self.worked_at, asked.answer.limit())),
+            false => asked.deadline,
+        }
+    }
+
+    /// Returns the first deadline.
+    pub fn deadline(&self) -> Option<Time> {
+        self.asked.iter().map(|asked| self.deadline_of(asked)).min()
+    }
+
+    /// Returns an error with the PEs whose answers are late, if there are any.
+    pub fn late(&self, now: Time) -> Option<FailureCause> {
+        let is_late = |asked: &&Asked| self.deadline_of(asked) <= now;
+        let mut late: Vec<&Asked> = self.asked.iter().filter(is_late).collect();
+        late.sort_by_key(|asked| asked.pe);
+        let answer = late.first()?.answer;
+        Some(FailureCause::Silent {
+            silent: late.iter().map(|asked| asked.pe).collect(),
+            limit: answer.limit(),
+            doing: answer.doing(),
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! The controller's input and output.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use flitcast_proto::wire::WireError;
+use flitcast_proto::wire::control::{Assignment, FromPe, Pong, Prefix, Report, ToPe};
+use flitcast_proto::{PeId, RoundId, Time};
+
+use super::awaited::{Answer, Awaited, update};
+use super::clock::before;
+use super::failure_cause::{FailureCause, PeLoss};
+use super::plan::Plan;
+use super::setting::ClusterInfo;
+use super::state::{RoundController, State};
+use super::update::{ControllerEvent, GaveUp};
+use crate::observe::phase::Phase;
+
+impl RoundController {
+    /// Creates the controller of a cluster that was just launched.
+    pub fn new(now: Time, setting: ClusterInfo) -> RoundController {
+        RoundController {
+            state: State::Asking,
+            awaited: Awaited::new(now),
+            plan: None,
+            readings: None,
+            round: RoundId(0),
+            last_reports: vec![None; setting.tree.len()],
+            phase: Phase::Connect,
+            gone: BTreeSet::new(),
+            wants_look: false,
+            words: VecDeque::new(),
+            updates: VecDeque::new(),
+            gave_up: None,
+            setting,
+        }
+    }
+
+    /// Starts a new phase.
+    pub fn enter(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.updates.push_back(ControllerEvent::Enters(phase));
+    }
+
+    /// Sends a PE its assignment; the answer is [`ControllerEvent::Ready`].
+    pub fn assign(&mut self, now: Time, pe: PeId, assignment: Assignment) {
+        let limit = self.setting.timeouts.disk;
+        self.ask(now, pe, ToPe::Assignment(assignment), Answer::Ready(limit));
+    }
+
+    /// Requests a measurement of the edge between a PE and its parent, for about `budget`; the
+    /// answer is [`ControllerEvent::Probed`]. P0 has no such edge.
+    pub fn probe(&mut self, now: Time, child: PeId, budget: Duration) {
+        if let Some(parent) = self.setting.tree.parent(child) {
+            let budget_ns = budget.as_nanos() as u64;
+            let word = ToPe::ProbeEdge { child, budget_ns };
+            self.ask(now, parent, word, Answer::Probe { child, budget });
+        }
+    }
+
+    /// Requests a measurement of the costs of files; the answer is [`ControllerEvent::FilesMeasured`].
+    pub fn measure_files(&mut self, now: Time, pe: PeId) {
+        self.ask(now, pe, ToPe::MeasureFiles, Answer::FilesMeasured);
+    }
+
+    /// Requests a measurement of the costs of processes with encrypted or unencrypted connections;
+    /// the answer is [`ControllerEvent::HostMeasured`].
+    pub fn measure_host(&mut self, now: Time, pe: PeId, encrypted: bool) {
+        let word = ToPe::MeasureHost { encrypted };
+        self.ask(now, pe, word, Answer::HostMeasured);
+    }
+
+    /// Requests the digests of prefixes from a PE, which answers with [`ControllerEvent::PrefixesChecked`].
+    pub fn check_prefixes(&mut self, now: Time, pe: PeId, prefixes: Vec<Prefix>) {
+        let answer = Answer::PrefixesChecked(prefixes.len(), self.setting.timeouts.disk);
+        self.ask(now, pe, ToPe::CheckPrefixes { prefixes }, answer);
+    }
+
+    /// Prepares all PEs for rounds, and triggers each round as soon as the last one is reported;
+    /// the answers are [`ControllerEvent::RoundReported`], one for each round.
+    pub fn run_rounds(&mut self, now: Time, plan: Plan) {
+        self.enter(Phase::Prepare);
+        for (pe, prepare) in plan.prepares(&self.setting) {
+            self.ask(now, pe, ToPe::Prepare(prepare), Answer::Prepared);
+        }
+        self.plan = Some(plan);
+    }
+
+    pub(super) fn ask(&mut self, now: Time, pe: PeId, word: ToPe, answer: Answer) {
+        if !matches!(self.state, State::Asking) {
+            return;
+        }
+        if let Err(WireError::TooLong { length, limit }) = word.check_length() {
+            let what = word.kind();
+            return self.fail(
+                now,
+                FailureCause::TooLong {
+                    pe,
+                    what,
+                    length,
+                    limit,
+                },
+            );
+        }
+        self.say(pe, word);
+        self.awaited.ask(now, pe, answer);
+    }
+
+    pub(super) fn say(&mut self, pe: PeId, word: ToPe) {
+        self.words.push_back((pe, word));
+    }
+
+    /// Handles a message from a PE.
+    pub fn handle_word(&mut self, now: Time, pe: PeId, word: FromPe) {
+        if !self.setting.tree.contains(pe) {
+            return;
+        }
+        if let FromPe::Report(report) = &word {
+            self.note(pe, report);
+        }
+        match (&self.state, word) {
+            (State::Over, _) => {}
+            (State::GivingUp(..), _) => self.end_if_all_told(),
+            (
+                _,
+                FromPe::Fault {
+                    reason,
+                    peer,
+                    bad_input,
+                    output_stands,
+                    hung_up,
+                    changed,
+                    ..
+                },
+            ) => {
+                let fault = FailureCause::Fault {
+                    witness: pe,
+                    blamed: peer.filter(|peer| self.setting.tree.contains(*peer)),
+                    reason,
+                    bad_input,
+                    output_stands,
+                    hung_up,
+                    changed,
+                };
+                self.suspect(now, peer, fault);
+            }
+            (State::Seeking(..), _) => {}
+            (_, FromPe::Pong(pong)) => self.heard(now, pe, pong),
+            (State::Asking, word) => match self.awaited.take(pe, &word) {
+                Ok(()) => {
+                    if let (FromPe::ClockRead { at_ns }, Some(readings)) =
+                        (&word, &mut self.readings)
+                    {
+                        let is_root = pe == self.setting.tree.root();
+                        readings.add(now, is_root, *at_ns);
+                    }
+                    let answer = update(pe, word);
+                    self.updates.extend(answer);
+                    self.go_on(now);
+                }
+                Err(trouble) => self.fail(now, trouble),
+            },
+            (State::Round(_), word) => self.hear_in_round(now, pe, word),
+            (State::Reporting(_), word) => self.hear_in_reporting(now, pe, word),
+        }
+    }
+
+    /// Handles the answer to a ping.
+    fn heard(&mut self, now: Time, pe: PeId, pong: Pong) {
+        let files_quiet = Duration::from_millis(pong.files_quiet_ms);
+        self.awaited.works(before(now, files_quiet));
+        if let State::Round(under_way) = &mut self.state {
+            under_way.watch.heard(pe, &pong, now);
+        }
+        self.updates.push_back(ControllerEvent::Heard(pe, pong));
+        self.look_after_round(now);
+    }
+
+    /// Handles the end of a PE's process or channel.
+    pub fn handle_lost(&mut self, now: Time, pe: PeId, lost: PeLoss) {
+        if !self.setting.tree.contains(pe) {
+            return;
+        }
+        // A process that has joined sends no further event.
+        let is_last = matches!(lost, PeLoss::Exited { .. }) || self.setting.joined.contains(&pe);
+        if is_last {
+            self.gone.insert(pe);
+        }
+        match self.state {
+            State::Seeking(..) => self.seek_in_loss(now, pe, lost),
+            State::GivingUp(..) => {
+                // No report can come over a broken channel.
+                if matches!(lost, PeLoss::Lifeless(_) | PeLoss::Broken(_)) {
+                    self.give_up_on(pe);
+                }
+                self.end_if_all_told();
+            }
+            State::Over => {}
+            _ => self.lose(now, pe, lost),
+        }
+    }
+
+    /// Handles the expiry of the deadline that [`RoundController::poll_timeout`] returned.
+    pub fn handle_timeout(&mut self, now: Time) {
+        match &self.state {
+            State::Asking => {
+                if let Some(silent) = self.awaited.late(now) {
+                    self.fail(now, silent);
+                }
+            }
+            State::Round(_) => self.look_after_round(now),
+            State::Reporting(reporting) if reporting.deadline <= now => self.miss_reports(now),
+            State::Seeking(_, deadline) if *deadline <= now => self.cease_seeking(now),
+            State::GivingUp(_, deadline) if *deadline <= now => self.end(),
+            _ => {}
+        }
+    }
+
+    /// Returns when [`RoundController::handle_timeout`] is to be called unless an event occurs before;
+    /// `None` if nothing is awaited.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match &self.state {
+            State::Asking => self.awaited.deadline(),
+            State::Round(under_way) => Some(under_way.next_look),
+            State::Reporting(reporting) => Some(reporting.deadline),
+            State::Seeking(_, deadline) | State::GivingUp(_, deadline) => Some(*deadline),
+            State::Over => None,
+        }
+    }
+
+    /// Returns the next message to a PE.
+    pub fn poll_word(&mut self) -> Option<(PeId, ToPe)> {
+        self.words.pop_front()
+    }
+
+    /// Returns the next event.
+    pub fn poll_update(&mut self) -> Option<ControllerEvent> {
+        self.updates.pop_front()
+    }
+
+    /// Returns whether pings are to ask the PEs for unreachable neighbours, because nothing has
+    /// moved for a while.
+    pub fn wants_look(&self) -> bool {
+        self.wants_look
+    }
+
+    /// Returns whether nothing is awaited: all requests are answered and all rounds reported, or
+    /// the rounds were given up.
+    pub fn is_idle(&self) -> bool {
+        self.poll_timeout().is_none()
+    }
+
+    /// Returns the results of rounds that were given up, once they are known.
+    pub fn gave_up(&mut self) -> Option<GaveUp> {
+        self.gave_up.take()
+    }
+
+    /// Returns whether a PE's process is assumed to run and to be reachable.
+    pub(super) fn is_alive(&self, pe: PeId) -> bool {
+        !self.gone.contains(&pe)
+    }
+
+    /// Stores a report on the current round.
+    fn note(&mut self, pe: PeId, report: &Report) {
+        let is_over = matches!(self.state, State::Over);
+        if report.round != self.round || is_over {
+            return;
+        }
+        let counts = report.counts.clone();
+        self.updates
+            .push_back(ControllerEvent::Reported(pe, counts));
+        self.last_reports[pe.index()] = Some(Report {
+            // Only the last of several rounds is used.
+            counts: Box::default(),
+            ..report.clone()
+        });
+    }
+}

@@ -1,0 +1,86 @@
+//! The rounds to run, and the schedules that the PEs receive before them.
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::wire::control::{Prefix, Prepare};
+use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
+
+use super::setting::ClusterInfo;
+
+/// A number of equal rounds.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Lengths by delivery.
+    pub bytes: Vec<u64>,
+    /// The schedule of each PE, by PE index, as used in the prediction.
+    pub briefs: Vec<PeSchedule>,
+    /// For each tree, the schedules of the PEs if messages are split over several trees; else
+    /// empty.
+    pub lanes: Vec<Vec<PeSchedule>>,
+    /// The prefixes of messages that are not sent again.
+    pub prefixes: Vec<Prefix>,
+    /// The number of rounds.
+    pub rounds: u64,
+    /// Clock offsets from P0's clock by PE index.
+    pub clocks: Vec<ClockOffset>,
+    /// The predicted time of a round.
+    pub predicted_ns: u64,
+}
+
+impl Plan {
+    /// Returns the deliveries to be made: the destination and the message of each nonnull one of
+    /// `operation`.
+    pub fn deliveries(
+        &self,
+        tree: &Tree,
+        operation: Operation,
+    ) -> BTreeMap<DeliveryId, (PeId, Message)> {
+        let briefs = (0..).map(PeId).zip(&self.briefs);
+        let takes = briefs.flat_map(|(pe, brief)| brief.receives.iter().map(move |it| (pe, *it)));
+        takes
+            .map(|(pe, it)| {
+                let delivery = operation.delivery(tree, it.id, pe);
+                // A part counts as its whole message.
+                let (id, _) = operation.whole(tree, it.id);
+                let bytes = self.bytes[delivery.index()];
+                (delivery, (pe, Message { id, bytes, ..it }))
+            })
+            .collect()
+    }
+
+    fn prefixes_for(&self, pe: PeId, setting: &ClusterInfo) -> Vec<Prefix> {
+        let (operation, tree) = (setting.operation, &setting.tree);
+        let all = self.prefixes.iter().copied();
+        all.filter(|prefix| has_part_in(operation, tree, pe, prefix.message))
+            .collect()
+    }
+
+    /// Returns the message that prepares each PE.
+    pub(super) fn prepares(&self, setting: &ClusterInfo) -> Vec<(PeId, Prepare)> {
+        let prepare = |(pe, whole): (PeId, &PeSchedule)| {
+            let mut told = self.lanes.iter().map(|lane| lane[pe.index()].clone());
+            let prepare = Prepare {
+                brief: told.next().unwrap_or_else(|| whole.clone()),
+                rounds: self.rounds,
+                lanes: told.collect(),
+                prefixes: self.prefixes_for(pe, setting),
+            };
+            (pe, prepare)
+        };
+        let tree = &setting.tree;
+        let briefs = tree.ids().zip(&self.briefs);
+        briefs
+            .filter(|(pe, _)| tree.contains(*pe))
+            .map(prepare)
+            .collect()
+    }
+}
+
+/// Returns whether a PE sends or takes a message.
+pub fn has_part_in(operation: Operation, tree: &Tree, pe: PeId, message: MessageId) -> bool {
+    let message = operation.address(tree, message);
+    message.is_some_and(|message| message.source == pe || message.is_for(pe))
+}

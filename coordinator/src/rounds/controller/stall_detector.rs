@@ -1,0 +1,377 @@
+//! Detects a stalled round and the PE at fault, from the PEs' answers to pings. A PE that does not
+//! answer at all is detected by the timeout of its channel.
+//!
+//! A false alarm is worse than a late one. A long wait for a neighbour is not an error, because
+//! streams wait for their turn. So no PE is at fault while any byte moves anywhere or any PE works
+//! on files, and an unreachable host is distinguished from a stalled process.
+
+use std::time::Duration;
+
+use flitcast_node::limits::Timeouts;
+use flitcast_proto::wire::control::{Doing, Pong};
+use flitcast_proto::{PeId, Time};
+
+use super::clock::{before, between};
+
+/// A reason why a round does not end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// A PE's host does not acknowledge data from a neighbour.
+    Unreached {
+        /// The PE.
+        pe: PeId,
+        /// The neighbour.
+        from: PeId,
+    },
+    /// A PE does not receive from a neighbour, and waits for no other PE that could be at fault.
+    TakesNothing {
+        /// The PE.
+        pe: PeId,
+        /// The neighbour.
+        from: PeId,
+    },
+    /// A PE has not sent the rest of a message, and waits for no other PE that could be at fault.
+    SendsNothing {
+        /// The PE.
+        pe: PeId,
+        /// The neighbour.
+        to: PeId,
+    },
+    /// A PE's work on files takes too long.
+    Busy {
+        /// The PE.
+        pe: PeId,
+    },
+    /// Every PE waits for another one.
+    StandsStill,
+}
+
+impl Stall {
+    /// Returns the PE at fault, if it can be determined.
+    pub fn pe(&self) -> Option<PeId> {
+        match *self {
+            Stall::Unreached { pe, .. }
+            | Stall::TakesNothing { pe, .. }
+            | Stall::SendsNothing { pe, .. }
+            | Stall::Busy { pe } => Some(pe),
+            Stall::StandsStill => None,
+        }
+    }
+}
+
+/// The state of the PEs of a round.
+#[derive(Debug)]
+pub struct StallDetector {
+    timeouts: Timeouts,
+    seen: Vec<Seen>,
+    /// When a byte last moved, or the round began.
+    moved_at: Time,
+    /// When a PE last worked on files, or a byte moved.
+    active_at: Time,
+}
+
+/// The last answer of a PE.
+#[derive(Clone, Debug)]
+struct Seen {
+    doing: Doing,
+    /// When it last finished work on a file, or the round began.
+    worked_at: Time,
+    /// Neighbours whose hosts do not answer, and since when.
+    unreached: Vec<(PeId, Time)>,
+}
+
+impl StallDetector {
+    /// Creates the state of `pes` PEs at the begin of a round.
+    pub fn new(timeouts: Timeouts, pes: usize, now: Time) -> StallDetector {
+        let idle = Seen {
+            doing: Doing::Idle,
+            worked_at: now,
+            unreached: Vec::new(),
+        };
+        StallDetector {
+            timeouts,
+            seen: vec![idle; pes],
+            moved_at: now,
+            active_at: now,
+        }
+    }
+
+    /// Handles a PE's answer to a ping.
+    pub fn heard(&mut self, pe: PeId, pong: &Pong, now: Time) {
+        let moved_at = before(now, Duration::from_millis(pong.quiet_ms));
+        self.moved_at = self.moved_at.max(moved_at.unwrap_or(self.moved_at));
+        self.active_at = self.active_at.max(self.moved_at);
+        if pong.doing == Doing::Working {
+            self.active_at = now;
+        }
+        let Some(seen) = self.seen.get_mut(pe.index()) else {
+            return;
+        };
+        seen.doing = pong.doing;
+        let worked_at = before(now, Duration::from_millis(pong.files_quiet_ms));
+        seen.worked_at = seen.worked_at.max(worked_at.unwrap_or(seen.worked_at));
+        let since = |peer: &PeId| {
+            let known = seen.unreached.iter().find(|(known, _)| known == peer);
+            (*peer, known.map_or(now, |(_, since)| *since))
+        };
+        seen.unreached = pong.unreached.iter().map(since).collect();
+    }
+
+    /// Returns for how long nothing has moved.
+    pub fn quiet(&self, now: Time) -> Duration {
+        between(self.moved_at, now)
+    }
+
+    /// Returns whether pings are to ask the PEs for unreachable neighbours.
+    pub fn wants_look(&self, now: Time) -> bool {
+        self.quiet(now) >= self.timeouts.silence / 3
+    }
+
+    /// Returns the reason if the round has stalled.
+    pub fn check(&self, now: Time) -> Option<Stall> {
+        let quiet = self.quiet(now);
+        if quiet >= self.timeouts.silence
+            && let Some(unreached) = self.unreached(now)
+        {
+            return Some(unreached);
+        }
+        let idle = between(self.active_at, now);
+        if idle >= self.timeouts.within(self.timeouts.write) {
+            return Some(self.culprit());
+        }
+        // A message may have a million files, each with its own time limit.
+        let disk = self.timeouts.disk;
+        let is_busy = |seen: &Seen| {
+            let stands = between(seen.worked_at, now);
+            seen.doing == Doing::Working && stands >= disk
+        };
+        let busy = (quiet >= disk).then(|| self.first(is_busy)).flatten();
+        busy.map(|pe| Stall::Busy { pe })
+    }
+
+    fn first(&self, is: impl Fn(&Seen) -> bool) -> Option<PeId> {
+        let place = self.seen.iter().position(is)?;
+        Some(PeId(place as u32))
+    }
+
+    /// Returns the neighbour that became unreachable first. A single lost segment is retransmitted
+    /// and acknowledged before the limit.
+    fn unreached(&self, now: Time) -> Option<Stall> {
+        let long = self.timeouts.silence / 2;
+        let all = (0..).map(PeId).zip(&self.seen);
+        let lost = all.flat_map(|(from, seen)| seen.unreached.iter().map(move |it| (from, it)));
+        let lost = lost.filter(|(_, (_, since))| between(*since, now) >= long);
+        let (from, (pe, _)) = lost.min_by_key(|(_, (_, since))| *since)?;
+        Some(Stall::Unreached { pe: *pe, from })
+    }
+
+    /// Returns the PE at the end of the chain of waits, when nothing moves and no PE works on
+    /// files.
+    fn culprit(&self) -> Stall {
+        let waits = |seen: &Seen| matches!(seen.doing, Doing::Sending(_) | Doing::Receiving(_));
+        let Some(mut pe) = self.first(waits) else {
+            return Stall::StandsStill;
+        };
+        let mut blame = Stall::StandsStill;
+        // A longer chain is a cycle.
+        for _ in 0..self.seen.len() {
+            let Some(seen) = self.seen.get(pe.index()) else {
+                break;
+            };
+            (pe, blame) = match seen.doing {
+                Doing::Sending(to) => (to, Stall::TakesNothing { pe: to, from: pe }),
+                Doing::Receiving(from) => (from, Stall::SendsNothing { pe: from, to: pe }),
+                Doing::Idle | Doing::Working | Doing::Listening => break,
+            };
+        }
+        blame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const P0: PeId = PeId(0);
+    const P1: PeId = PeId(1);
+    const P2: PeId = PeId(2);
+    const P3: PeId = PeId(3);
+
+    /// A round of four PEs that began at second 100, with answers at times in seconds.
+    struct Told(StallDetector);
+
+    impl Told {
+        fn new() -> Told {
+            let begin = Time(100_000_000_000);
+            Told(StallDetector::new(Timeouts::default(), 4, begin))
+        }
+
+        fn at(&self, seconds: f64) -> Time {
+            Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
+        }
+
+        fn says(&mut self, at: f64, pe: PeId, quiet: f64, doing: Doing, unreached: &[PeId]) {
+            self.says_of_files(at, pe, [quiet, quiet], doing, unreached);
+        }
+
+        /// Adds an answer; `quiet` has the seconds since anything moved, and since a file was
+        /// finished.
+        fn says_of_files(
+            &mut self,
+            at: f64,
+            pe: PeId,
+            quiet: [f64; 2],
+            doing: Doing,
+            unreached: &[PeId],
+        ) {
+            let [quiet_ms, files_quiet_ms] = quiet.map(|quiet| (quiet * 1000.0) as u64);
+            let pong = Pong {
+                quiet_ms,
+                files_quiet_ms,
+                doing,
+                unreached: unreached.to_vec(),
+                counts: Default::default(),
+            };
+            let at = self.at(at);
+            self.0.heard(pe, &pong, at);
+        }
+
+        fn stall(&self, at: f64) -> Option<Stall> {
+            self.0.check(self.at(at))
+        }
+    }
+
+    #[test]
+    fn nobody_is_blamed_while_anything_moves() {
+        let mut told = Told::new();
+        for second in 100..200 {
+            let at = f64::from(second);
+            told.says(at, P0, 0.2, Doing::Receiving(P1), &[]);
+            told.says(at, P2, at, Doing::Sending(P0), &[]);
+            told.says(at, P3, at, Doing::Listening, &[]);
+            assert_eq!(told.stall(at + 0.9), None, "at {at}");
+            assert!(!told.0.wants_look(told.at(at + 0.7)));
+        }
+        assert!(told.0.wants_look(told.at(200.0)));
+    }
+
+    #[test]
+    fn nor_while_somebody_is_at_its_disk_unless_that_takes_minutes() {
+        let mut told = Told::new();
+        for second in 100..400 {
+            let at = f64::from(second);
+            told.says(at, P0, 500.0, Doing::Receiving(P1), &[]);
+            told.says(at, P1, 500.0, Doing::Working, &[]);
+            assert_eq!(told.stall(at), None, "at {at}");
+        }
+        assert_eq!(told.stall(400.0), Some(Stall::Busy { pe: P1 }));
+    }
+
+    #[test]
+    fn nor_while_one_file_after_the_other_gets_done() {
+        let mut told = Told::new();
+        for second in 100..1000 {
+            let at = f64::from(second);
+            let quiet = [at - 100.0, f64::from(second % 290)];
+            told.says_of_files(at, P1, quiet, Doing::Working, &[]);
+            assert_eq!(told.stall(at), None, "at {at}");
+        }
+        // Another PE's files do not count.
+        for (pe, files) in [(P1, 3.0), (P2, 900.0)] {
+            told.says_of_files(1000.0, pe, [900.0, files], Doing::Working, &[]);
+        }
+        assert_eq!(told.stall(1000.0), Some(Stall::Busy { pe: P2 }));
+    }
+
+    #[test]
+    fn who_was_at_its_disk_until_now_is_given_time() {
+        let mut told = Told::new();
+        told.says(150.0, P1, 50.0, Doing::Working, &[]);
+        told.says(150.4, P1, 50.4, Doing::Sending(P0), &[]);
+        assert_eq!(told.stall(158.9), None);
+        let stalled = Stall::TakesNothing { pe: P0, from: P1 };
+        assert_eq!(told.stall(159.0), Some(stalled));
+    }
+
+    #[test]
+    fn the_end_of_the_chain_is_to_blame() {
+        for (doing, expected) in [
+            (
+                [
+                    Doing::Receiving(P1),
+                    Doing::Sending(P2),
+                    Doing::Sending(P3),
+                    Doing::Idle,
+                ],
+                Stall::TakesNothing { pe: P3, from: P2 },
+            ),
+            (
+                [
+                    Doing::Listening,
+                    Doing::Receiving(P2),
+                    Doing::Receiving(P3),
+                    Doing::Listening,
+                ],
+                Stall::SendsNothing { pe: P3, to: P2 },
+            ),
+            ([Doing::Listening; 4], Stall::StandsStill),
+            (
+                [
+                    Doing::Listening,
+                    Doing::Listening,
+                    Doing::Listening,
+                    Doing::Sending(PeId(77)),
+                ],
+                Stall::TakesNothing {
+                    pe: PeId(77),
+                    from: P3,
+                },
+            ),
+        ] {
+            let mut told = Told::new();
+            for (pe, doing) in (0..).map(PeId).zip(doing) {
+                told.says(101.0, pe, 0.5, doing, &[]);
+            }
+            assert_eq!(told.stall(109.4), None);
+            assert_eq!(told.stall(109.6), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_circle_has_somebody_to_blame() {
+        let mut told = Told::new();
+        told.says(101.0, P1, 1.0, Doing::Sending(P2), &[]);
+        told.says(101.0, P2, 1.0, Doing::Sending(P1), &[]);
+        assert!(matches!(
+            told.stall(111.0),
+            Some(Stall::TakesNothing { .. })
+        ));
+    }
+
+    #[test]
+    fn a_host_that_acknowledges_nothing_is_found_sooner() {
+        let mut told = Told::new();
+        told.says(101.0, P1, 0.5, Doing::Sending(P2), &[]);
+        told.says(101.6, P1, 1.1, Doing::Sending(P2), &[P2]);
+        told.says(102.6, P1, 2.1, Doing::Sending(P2), &[P2]);
+        told.says(103.1, P1, 2.6, Doing::Sending(P2), &[P2]);
+        assert_eq!(told.stall(103.4), None);
+        let lost = Stall::Unreached { pe: P2, from: P1 };
+        assert_eq!(told.stall(103.5), Some(lost));
+    }
+
+    /// A lost segment is retransmitted after a moment.
+    #[test]
+    fn a_host_that_acknowledges_late_is_not_lost() {
+        let mut told = Told::new();
+        told.says(103.0, P1, 3.0, Doing::Listening, &[P2]);
+        told.says(103.5, P1, 3.5, Doing::Listening, &[]);
+        told.says(104.0, P1, 4.0, Doing::Listening, &[P2]);
+        assert_eq!(told.stall(104.5), None);
+        told.says(104.5, P1, 4.5, Doing::Listening, &[P2]);
+        assert_eq!(
+            told.stall(105.5),
+            Some(Stall::Unreached { pe: P2, from: P1 })
+        );
+    }
+}

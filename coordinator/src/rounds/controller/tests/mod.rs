@@ -1,0 +1,193 @@
+//! Tests of the controller in virtual time.
+
+mod any_order;
+mod causes;
+mod courses;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use flitcast_node::limits::Timeouts;
+use flitcast_node::timeout_stream::IdleTimeout;
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::schedule::pace::Timing;
+use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::wire::control::{Arrival, Counts, Doing, FromPe, Pong, Report, ToPe};
+use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
+
+use super::state::State;
+use super::*;
+use crate::observe::phase::Phase;
+
+const P0: PeId = PeId(0);
+const P1: PeId = PeId(1);
+const P2: PeId = PeId(2);
+const P3: PeId = PeId(3);
+/// The length of every message.
+const BYTES: u64 = 1000;
+
+fn at(seconds: f64) -> Time {
+    Time(Duration::from_secs_f64(seconds).as_nanos() as u64)
+}
+
+fn fault(peer: Option<PeId>, reason: &str) -> FromPe {
+    FromPe::Fault {
+        round: RoundId(1),
+        peer,
+        reason: reason.to_owned(),
+        bad_input: false,
+        output_stands: false,
+        hung_up: false,
+        changed: Vec::new(),
+    }
+}
+
+fn killed() -> PeLoss {
+    PeLoss::Exited {
+        how: "was killed by signal 9 (SIGKILL)".to_owned(),
+        last_words: Vec::new(),
+    }
+}
+
+fn silent() -> PeLoss {
+    PeLoss::Lifeless(IdleTimeout::Silent(Duration::from_secs(3)))
+}
+
+/// Returns an answer to a ping from a PE that is `doing` this and has moved nothing for `quiet`
+/// seconds.
+fn pong(quiet: f64, doing: Doing) -> FromPe {
+    let ms = (quiet * 1000.0) as u64;
+    FromPe::Pong(Pong {
+        quiet_ms: ms,
+        files_quiet_ms: ms,
+        doing,
+        unreached: Vec::new(),
+        counts: Counts::default(),
+    })
+}
+
+/// Returns the report of P1, P2 or P3 on a round of a scatter, with the bytes received.
+fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
+    let arrival = Arrival {
+        message: pe.into(),
+        source: P0,
+        destination: pe,
+        bytes_received,
+        bytes_total: BYTES,
+        delivered: bytes_received == BYTES,
+        at_ns: 1,
+        delivered_ns: 1,
+        digest: None,
+    };
+    let arrivals = if pe == P0 { Vec::new() } else { vec![arrival] };
+    FromPe::Report(Report::blank(RoundId(round), arrivals))
+}
+
+/// A scatter over P0, P1, P2 and P3, each the parent of the next, and its controller.
+struct Scatter {
+    controller: RoundController,
+    updates: Vec<ControllerEvent>,
+}
+
+impl Scatter {
+    fn new(rounds: u64, joined: &[PeId]) -> Scatter {
+        Scatter::with(rounds, joined, |_| {})
+    }
+
+    /// Creates a scatter with changed schedules.
+    fn with(rounds: u64, joined: &[PeId], change: fn(&mut [PeSchedule])) -> Scatter {
+        let tree: TreeSpec = "path:4".parse().unwrap();
+        let tree = Arc::new(tree.build().unwrap());
+        let setting = ClusterInfo {
+            tree: tree.clone(),
+            operation: Operation::Scatter,
+            timeouts: Timeouts::default(),
+            joined: joined.iter().copied().collect(),
+            addresses: vec![None, Some("10.0.0.1:7".to_owned())],
+        };
+        let bytes = vec![0, BYTES, BYTES, BYTES];
+        let scatter = Operation::Scatter;
+        let mut controller = RoundController::new(at(0.0), setting);
+        let mut briefs = PeSchedule::all(&tree, scatter, &bytes, &Timing::LOCK_STEP);
+        change(&mut briefs);
+        let plan = Plan {
+            briefs,
+            lanes: Vec::new(),
+            bytes,
+            prefixes: Vec::new(),
+            rounds,
+            clocks: vec![ClockOffset::SHARED; 4],
+            predicted_ns: 1_000_000_000,
+        };
+        controller.run_rounds(at(0.0), plan);
+        Scatter {
+            controller,
+            updates: Vec::new(),
+        }
+    }
+
+    /// Creates a scatter whose first round began at second 1.
+    fn begun(rounds: u64, joined: &[PeId]) -> Scatter {
+        let mut scatter = Scatter::new(rounds, joined);
+        for pe in [P3, P0, P2, P1] {
+            assert_eq!(scatter.controller.round, RoundId(0));
+            scatter.says(1.0, pe, FromPe::Prepared);
+        }
+        assert_eq!(scatter.words().len(), 5, "four prepare, one is triggered");
+        scatter
+    }
+
+    fn says(&mut self, seconds: f64, pe: PeId, word: FromPe) {
+        self.controller.handle_word(at(seconds), pe, word);
+    }
+
+    fn loses(&mut self, seconds: f64, pe: PeId, lost: PeLoss) {
+        self.controller.handle_lost(at(seconds), pe, lost);
+    }
+
+    /// Lets time pass without events.
+    fn waits(&mut self, until: f64) {
+        while let Some(time) = self.controller.poll_timeout()
+            && time <= at(until)
+        {
+            self.controller.handle_timeout(time);
+        }
+    }
+
+    fn words(&mut self) -> Vec<(PeId, ToPe)> {
+        std::iter::from_fn(|| self.controller.poll_word()).collect()
+    }
+
+    fn updates(&mut self) -> &[ControllerEvent] {
+        self.updates
+            .extend(std::iter::from_fn(|| self.controller.poll_update()));
+        &self.updates
+    }
+
+    /// Returns the result of rounds that were given up, after a check that all PEs got the reason.
+    fn gave_up(&mut self) -> GaveUp {
+        let gave_up = self.controller.gave_up().expect("it gave up");
+        let cause = gave_up.trouble.to_string();
+        let words = self.words();
+        let aborts = words.iter().filter_map(|(pe, word)| match word {
+            ToPe::Abort { reason, .. } => Some((*pe, reason)),
+            _ => None,
+        });
+        let all = [P0, P1, P2, P3].map(|pe| (pe, &cause));
+        assert_eq!(aborts.collect::<Vec<_>>(), all);
+        assert!(self.controller.is_idle());
+        assert_eq!(self.controller.poll_timeout(), None);
+        gave_up
+    }
+
+    /// Returns the error for which the rounds were given up.
+    fn cause(&mut self) -> String {
+        self.gave_up().trouble.to_string()
+    }
+}
+
+/// Returns a message that is not expected in any round.
+fn odd() -> FromPe {
+    FromPe::Line("hello".to_owned())
+}

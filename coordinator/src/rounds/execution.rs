@@ -1,0 +1,183 @@
+//! From a launched cluster to the end of its rounds: assigns PEs, measures and predicts, and lets
+//! the controller do the rest.
+
+mod aside;
+mod assign;
+mod costs;
+mod driver;
+mod files;
+mod hosts;
+mod inventory;
+mod measure;
+pub mod parallel_trees;
+mod prefixes;
+
+use std::time::Duration;
+
+use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_proto::cost::Model;
+use flitcast_proto::wire::control::Report;
+use tokio_util::sync::CancellationToken;
+
+use crate::job::model::Measurement;
+use crate::job::planned::Planned;
+use crate::job::planned_round::PlannedRound;
+use crate::job::request::Request;
+use crate::launch::cluster::Cluster;
+use crate::observe::console::Console;
+use crate::observe::emit::emit;
+use crate::observe::event::Event;
+use crate::observe::phase::Phase;
+use crate::options::order::MessageOrder;
+use crate::rounds::controller::{ControllerEvent, FailureCause, Plan};
+use crate::rounds::outcome::{Failure, Recorder};
+use crate::rounds::recording::Recording;
+use crate::rounds::rounds_result::{MeasuredRound, RoundsResult};
+use crate::system::machine::BusyThreads;
+use driver::{Driver, StopReason};
+
+/// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled.
+pub async fn run_rounds(
+    cluster: &mut Cluster,
+    request: &Request,
+    console: &Console,
+    ends: &CancellationToken,
+    recorder: Recorder<'_>,
+) -> Result<RoundsResult, Failure> {
+    let mut driver = Driver::new(cluster, request, console, ends);
+    match driver.rounds(recorder).await {
+        Ok(rounds) => Ok(rounds),
+        Err(halt) => Err(driver.failure(halt).await),
+    }
+}
+
+/// Measures only the edges and the clocks of a cluster; `budget` is for each edge.
+pub async fn measure(
+    cluster: &mut Cluster,
+    request: &Request,
+    console: &Console,
+    ends: &CancellationToken,
+    budget: Duration,
+) -> Result<Measurement, Failure> {
+    let mut driver = Driver::new(cluster, request, console, ends);
+    let measured = async {
+        driver.assign().await?;
+        driver.enter(Phase::Probe);
+        driver.measure_well(budget).await
+    };
+    match measured.await {
+        Ok(measured) => Ok(measured),
+        Err(halt) => Err(driver.failure(halt).await),
+    }
+}
+
+impl Driver<'_> {
+    async fn rounds(&mut self, recorder: Recorder<'_>) -> Result<RoundsResult, StopReason> {
+        let found = self.assign().await?;
+        let mut others = BusyThreads::default();
+        others.count();
+        if let Some(record) = recorder(&self.known) {
+            self.aside(move |_| record()).await?;
+        }
+        let prefixes = self.common_prefixes(&found).await?;
+        self.sent = self.without_prefixes(&found, &prefixes);
+        self.check_order()?;
+        self.enter(Phase::Probe);
+        let known = self.know_costs(&found, others).await?;
+        let PlannedRound {
+            decisions,
+            briefs,
+            lanes,
+            prediction,
+        } = self.plan_and_predict(known.model).await?;
+        let mut measured = known.measured;
+        self.run_rounds(Plan {
+            bytes: self.sent.clone(),
+            briefs: briefs.clone(),
+            lanes,
+            prefixes,
+            rounds: self.request.rounds,
+            clocks: measured.clocks.clone(),
+            predicted_ns: prediction.round_ns() + prediction.commit_ns(),
+        });
+        let (reports, recorded) = self.reports(&measured.clocks).await?;
+        let age_ns = known.measured_at.elapsed().as_nanos() as u64;
+        for clock in &mut measured.clocks {
+            *clock = clock.aged(age_ns);
+        }
+        Ok(RoundsResult {
+            bytes: self.sent.clone(),
+            whole: found.bytes,
+            found: found.delivered,
+            seen: self.known.seen.clone(),
+            measured,
+            costs: known.hosts,
+            files: known.files,
+            decisions,
+            briefs,
+            prediction,
+            busy_threads: known.busy_threads,
+            probing: known.probing,
+            reports,
+            recorded,
+        })
+    }
+
+    /// Makes the remaining decisions for the rounds, and predicts them.
+    async fn plan_and_predict(&mut self, model: Model) -> Result<PlannedRound, StopReason> {
+        self.enter(Phase::Predict);
+        tracing::info!("predicting the round");
+        let planned = Planned {
+            tree: self.request.site.tree.clone(),
+            decisions: self.request.decisions(),
+            bytes: self.sent.clone(),
+            lanes: self.lanes.clone(),
+            model,
+        };
+        let foreseen = self
+            .aside(move |given_up| planned.plan_and_predict(given_up))
+            .await?;
+        let foreseen = foreseen.map_err(FailureCause::from)?;
+        emit(Event::Foreseen {
+            bytes: &self.sent,
+            pacing: foreseen.decisions.pacing_of_orders(),
+            prediction: &foreseen.prediction,
+        });
+        Ok(foreseen)
+    }
+
+    /// Collects the reports of all rounds, and the spans of the median one.
+    async fn reports(
+        &mut self,
+        clocks: &[ClockOffset],
+    ) -> Result<(Vec<Vec<Report>>, Option<MeasuredRound>), StopReason> {
+        let mut reports = Vec::new();
+        let mut recording = Recording::default();
+        while let Some(answer) = self.next_answer().await? {
+            let ControllerEvent::RoundReported(mut round) = answer else {
+                continue;
+            };
+            emit(Event::RoundReported {
+                reports: &round,
+                clocks,
+            });
+            self.check_versions(&round)?;
+            if self.request.pictures.wanted() {
+                recording.keep(&mut round, clocks);
+            }
+            reports.push(round);
+        }
+        Ok((reports, recording.median_round()))
+    }
+
+    /// Checks that a given order names all messages, whose lengths PEs on other hosts have reported.
+    fn check_order(&self) -> Result<(), FailureCause> {
+        let MessageOrder::Given(given) = &self.request.way.order else {
+            return Ok(());
+        };
+        match given.missing(&self.request.site.tree, &self.sent) {
+            None => Ok(()),
+            Some(fault) => Err(FailureCause::Order(fault)),
+        }
+    }
+}

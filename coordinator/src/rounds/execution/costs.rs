@@ -1,0 +1,95 @@
+//! The costs for a prediction of rounds: measured on the cluster, or from a profile.
+
+use std::time::Duration;
+
+use flitcast_proto::cost::Model;
+use tokio::time::Instant;
+
+use super::driver::{Driver, StopReason};
+use super::inventory::Found;
+use crate::files::profile::Profile;
+use crate::job::host_costs::files::KnownFiles;
+use crate::job::host_costs::{CostSource, HostCosts, is_here};
+use crate::job::model::{Measurement, measured_model, model_by};
+use crate::system::machine::BusyThreads;
+use crate::tuning::SHORT_PROBE;
+
+/// The costs of links, processes and files, and their sources.
+pub struct KnownCosts {
+    /// The edges and the clocks.
+    pub measured: Measurement,
+    /// The time of the measurement.
+    pub measured_at: Instant,
+    /// The costs of processes.
+    pub hosts: HostCosts,
+    /// The costs of files; `None` without files.
+    pub files: Option<KnownFiles>,
+    /// All costs, for predictions.
+    pub model: Model,
+    /// The busy threads of other programs on this machine.
+    pub busy_threads: u32,
+    /// Duration of the edges' measurement; `None` if a profile replaces it.
+    pub probing: Option<Duration>,
+}
+
+impl Driver<'_> {
+    /// Measures all costs, except those that are known. `others` counts busy threads meanwhile.
+    pub async fn know_costs(
+        &mut self,
+        found: &Found,
+        mut others: BusyThreads,
+    ) -> Result<KnownCosts, StopReason> {
+        let request = self.request;
+        let (measured, hosts, mut model, probing) = match &request.profile {
+            Some(profile) => self.costs_of(profile).await?,
+            None => {
+                let began = Instant::now();
+                let measured = self.measure(SHORT_PROBE, false).await?;
+                let probing = began.elapsed();
+                let costs = self.know_hosts().await?;
+                let hosts = costs.hosts.clone();
+                let model = measured_model(&measured.edges, hosts, &request.site);
+                (measured, costs, model, Some(probing))
+            }
+        };
+        others.count();
+        model.hosts = model.hosts.in_median_of(request.rounds.max(1));
+        let measured_at = Instant::now();
+        let files = self.know_files(found, &mut model).await?;
+        others.count();
+        // A profile was measured beside whatever runs on its machine.
+        let busy_threads = match is_here(&request.site) && request.profile.is_none() {
+            true => others.number(),
+            false => 0,
+        };
+        model.hosts = model.hosts.beside(busy_threads);
+        Ok(KnownCosts {
+            measured,
+            measured_at,
+            hosts,
+            files,
+            model,
+            busy_threads,
+            probing,
+        })
+    }
+
+    /// Returns the costs of a profile. Edges do not change, but clocks drift.
+    async fn costs_of(
+        &mut self,
+        profile: &Profile,
+    ) -> Result<(Measurement, HostCosts, Model, Option<Duration>), StopReason> {
+        let clocks = self.clocks().await?;
+        let edges = profile.edges.clone();
+        let measured = Measurement {
+            alike: vec![None; edges.len()],
+            edges,
+            clocks,
+            fits: Vec::new(),
+            shared_cores: profile.host.shared_cores,
+        };
+        let costs = HostCosts::one(profile.host, CostSource::Profile);
+        let model = model_by(profile, &self.request.site);
+        Ok((measured, costs, model, None))
+    }
+}

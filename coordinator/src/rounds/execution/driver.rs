@@ -1,0 +1,403 @@
+//! Drives the controller on a cluster: sends its messages, passes on the PEs' messages and the
+//! time, and displays its events.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use flitcast_node::channel::ChannelError;
+use flitcast_node::timeout_stream::IdleTimeout;
+use flitcast_proto::wire::control::{Payload, Report};
+use flitcast_proto::{PeId, Time};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::parallel_trees::lanes_of;
+use crate::job::parallel_trees::ParallelTrees;
+use crate::job::request::Request;
+use crate::launch::cluster::{Cluster, Heard};
+use crate::observe::console::Console;
+use crate::observe::emit::emit;
+use crate::observe::event::Event;
+use crate::observe::phase::Phase;
+use crate::rounds::controller::{
+    ClusterInfo, ControllerEvent, FailureCause, GaveUp, PeLoss, Plan, RoundController,
+};
+use crate::rounds::outcome::{DeliverySummary, Failure, PeLocation};
+use crate::text::printable::in_one_line;
+use crate::tuning::CLOCK_CHECKS;
+
+/// A reason to stop the work on a cluster.
+pub enum StopReason {
+    /// An error of the driver, which the controller does not have yet.
+    Trouble(FailureCause),
+    /// The result of rounds that the controller has given up.
+    GaveUp(GaveUp),
+}
+
+impl From<FailureCause> for StopReason {
+    fn from(trouble: FailureCause) -> StopReason {
+        StopReason::Trouble(trouble)
+    }
+}
+
+/// A clock that stops while this process does not run: stopped by a signal or a debugger, or
+/// without a processor. PEs cannot answer a coordinator that sends no requests.
+struct RunningClock {
+    origin: Instant,
+    looked: Instant,
+}
+
+impl RunningClock {
+    fn new() -> RunningClock {
+        let now = Instant::now();
+        RunningClock {
+            origin: now,
+            looked: now,
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time(self.origin.elapsed().as_nanos() as u64)
+    }
+
+    /// Returns when the clock will show a time, if this process runs all the time.
+    fn at(&self, time: Time) -> Instant {
+        self.origin + Duration::from_nanos(time.0)
+    }
+
+    /// Records that this process runs, as it does at least every [`CLOCK_CHECKS`].
+    fn look(&mut self) {
+        let since = self.looked.elapsed();
+        if since > 2 * CLOCK_CHECKS {
+            self.origin += since - CLOCK_CHECKS;
+        }
+        self.looked = Instant::now();
+    }
+}
+
+/// A controller with its cluster.
+pub struct Driver<'a> {
+    pub cluster: &'a mut Cluster,
+    pub request: &'a Request,
+    pub console: &'a Console,
+    /// Token that a signal cancels to end the command; `None` once the controller has been
+    /// notified.
+    ends: Option<&'a CancellationToken>,
+    pub controller: RoundController,
+    /// The trees over which messages may be split.
+    pub lanes: ParallelTrees,
+    /// The state of the messages before the first round, once the PEs have reported it, with the versions
+    /// that they have reported since.
+    pub known: DeliverySummary,
+    /// The lengths by delivery of what the rounds send: without prefixes that are there.
+    pub sent: Vec<u64>,
+    /// The predicted time of a round.
+    predicted_ns: u64,
+    /// The time for the controller.
+    clock: RunningClock,
+}
+
+impl<'a> Driver<'a> {
+    pub fn new(
+        cluster: &'a mut Cluster,
+        request: &'a Request,
+        console: &'a Console,
+        ends: &'a CancellationToken,
+    ) -> Self {
+        let tree = &request.site.tree;
+        let joined = tree.pes().filter(|pe| cluster.joined_from(*pe).is_some());
+        let setting = ClusterInfo {
+            tree: tree.clone(),
+            operation: request.way.operation,
+            timeouts: request.timeouts,
+            joined: joined.collect(),
+            addresses: tree.ids().map(|pe| address(cluster, request, pe)).collect(),
+        };
+        Driver {
+            cluster,
+            request,
+            console,
+            ends: Some(ends),
+            lanes: lanes_of(request),
+            controller: RoundController::new(Time(0), setting),
+            known: DeliverySummary::default(),
+            sent: Vec::new(),
+            predicted_ns: 0,
+            clock: RunningClock::new(),
+        }
+    }
+
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Starts a new phase. No answer is expected meanwhile, so none is lost.
+    pub fn enter(&mut self, phase: Phase) {
+        self.controller.enter(phase);
+        self.show_all();
+    }
+
+    fn show_all(&mut self) {
+        while let Some(update) = self.controller.poll_update() {
+            self.show(update);
+        }
+    }
+
+    /// Displays events and sends messages while no answer is expected.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the controller has given up.
+    pub async fn catch_up(&mut self) -> Result<(), StopReason> {
+        self.show_all();
+        self.say_words().await;
+        match self.controller.gave_up() {
+            Some(gave_up) => Err(StopReason::GaveUp(gave_up)),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts all rounds.
+    pub fn run_rounds(&mut self, plan: Plan) {
+        self.predicted_ns = plan.predicted_ns;
+        self.controller.run_rounds(self.now(), plan);
+    }
+
+    /// Returns the next answer to a request; `None` if no more are expected.
+    pub async fn next_answer(&mut self) -> Result<Option<ControllerEvent>, StopReason> {
+        loop {
+            while let Some(update) = self.controller.poll_update() {
+                if let Some(answer) = self.show(update) {
+                    return Ok(Some(answer));
+                }
+            }
+            self.say_words().await;
+            if let Some(gave_up) = self.controller.gave_up() {
+                return Err(StopReason::GaveUp(gave_up));
+            }
+            if self.controller.is_idle() {
+                return Ok(None);
+            }
+            self.hear().await;
+            self.cluster.look(self.controller.wants_look());
+        }
+    }
+
+    /// Sends all pending messages.
+    pub async fn say_words(&mut self) {
+        while let Some((pe, word)) = self.controller.poll_word() {
+            self.cluster.say(pe, word).await;
+        }
+    }
+
+    /// Passes the next event of a PE, or the expiry of a deadline, to the controller.
+    pub async fn hear(&mut self) {
+        let deadline = Instant::now() + CLOCK_CHECKS;
+        let timeout = self.controller.poll_timeout();
+        let timeout = timeout.map(|time| (time, self.clock.at(time)));
+        let until = timeout.map_or(deadline, |(_, at)| at.min(deadline));
+        let asked_to_end = async {
+            match self.ends {
+                Some(ends) => ends.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let heard = tokio::select! {
+            biased;
+            () = asked_to_end => {
+                self.ends = None;
+                self.controller.fail(self.clock.now(), FailureCause::Interrupted);
+                return;
+            }
+            heard = self.cluster.hear(until) => heard,
+        };
+        self.clock.look();
+        let now = self.now();
+        match heard {
+            None => match timeout {
+                Some((time, _)) if now >= time || Instant::now() < until => {
+                    // If no event can come any more, the deadline expires at once.
+                    self.controller.handle_timeout(now.max(time));
+                }
+                _ => {}
+            },
+            Some((pe, Heard::Word(word))) => self.controller.handle_word(now, pe, word),
+            Some((pe, Heard::ChannelEnded(end))) => {
+                self.controller.handle_lost(now, pe, why_ended(end));
+            }
+            Some((pe, Heard::Exited(exit, last_words))) => {
+                let how = exit.to_string();
+                let lost = PeLoss::Exited { how, last_words };
+                self.controller.handle_lost(now, pe, lost);
+            }
+        }
+    }
+
+    /// Displays an event, or returns it if it is an answer.
+    fn show(&mut self, update: ControllerEvent) -> Option<ControllerEvent> {
+        match update {
+            ControllerEvent::Enters(phase) => emit(Event::Enters(phase)),
+            ControllerEvent::Heard(pe, pong) => emit(Event::Heard(pe, &pong)),
+            ControllerEvent::Reported(pe, counts) => emit(Event::Reported(pe, &counts)),
+            ControllerEvent::RoundBegins(round) => {
+                let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+                let total = operation.total(tree, &self.sent);
+                self.console.begin(self.name(round.0), total);
+                emit(Event::RoundBegins {
+                    round,
+                    bytes: &self.sent,
+                    predicted_ns: self.predicted_ns,
+                });
+                tracing::info!(%round, "triggered");
+            }
+            ControllerEvent::Progress { bytes, elapsed } => {
+                self.console.moved(bytes, elapsed, self.predicted_ns);
+            }
+            ControllerEvent::Slow {
+                round,
+                times,
+                phase,
+            } => self.console.slow(round, times, phase),
+            ControllerEvent::RoundDone => emit(Event::RoundDone),
+            ControllerEvent::GivesUpOn(pe) => self.cluster.give_up_on(pe),
+            ControllerEvent::Failed { kind, pe, cause } => {
+                tracing::info!(cause = in_one_line(&cause), "giving up");
+                let cause = &cause;
+                emit(Event::Failed { kind, pe, cause });
+            }
+            ControllerEvent::Ready(..)
+            | ControllerEvent::Probed(..)
+            | ControllerEvent::FilesMeasured(..)
+            | ControllerEvent::HostMeasured(..)
+            | ControllerEvent::PrefixesChecked(..)
+            | ControllerEvent::RoundReported(_) => return Some(update),
+        }
+        None
+    }
+
+    /// Returns a round's name on the console.
+    fn name(&self, round: u64) -> String {
+        let what = self.request.way.operation.name();
+        match self.request.rounds {
+            1 => what.to_owned(),
+            rounds => format!(
+                "{what} by {} {round}/{rounds}",
+                self.request.way.algorithm()
+            ),
+        }
+    }
+
+    /// Stores the digests in the reports on a round.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a message has several versions now.
+    pub fn check_versions(&mut self, reports: &[Report]) -> Result<(), FailureCause> {
+        let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
+        self.known.seen.learn(operation, tree, reports);
+        let known = &self.request.messages.versions;
+        let Some(conflict) = self.known.seen.conflict(operation, tree, known) else {
+            return Ok(());
+        };
+        let input = match &self.request.messages.payload {
+            Payload::Files { input, .. } => input.display().to_string(),
+            Payload::Synthetic { .. } => "the input".to_owned(),
+        };
+        let text = conflict.text(operation, tree, &input);
+        Err(FailureCause::Versions(conflict.message, text))
+    }
+
+    /// Ends the rounds if they are not over, and returns the failure with its results.
+    pub async fn failure(mut self, mut halt: StopReason) -> Failure {
+        loop {
+            match halt {
+                StopReason::GaveUp(gave_up) => return self.told(gave_up),
+                StopReason::Trouble(trouble) => self.controller.fail(self.now(), trouble),
+            }
+            // Answers are not needed any more.
+            halt = loop {
+                if let Err(halt) = self.next_answer().await {
+                    break halt;
+                }
+            };
+        }
+    }
+
+    fn told(self, gave_up: GaveUp) -> Failure {
+        let Driver {
+            cluster,
+            request,
+            mut known,
+            ..
+        } = self;
+        let tree = &request.site.tree;
+        known.seen.digests.extend(gave_up.digests);
+        let operation = request.way.operation;
+        let changed = gave_up.trouble.other_versions().into_iter();
+        let changed = changed.map(|id| operation.whole(tree, id).0).collect();
+        let at = gave_up.trouble.pe().map(|pe| PeLocation {
+            pe,
+            address: address(cluster, request, pe),
+            pid: cluster.pid(pe),
+            joined_from: cluster.joined_from(pe),
+            host: request.site.placement.places[pe.index()].name.clone(),
+            parent: tree.parent(pe),
+            below: tree
+                .pes()
+                .filter(|other| tree.child_toward(pe, *other).is_some())
+                .collect(),
+        });
+        Failure {
+            cause: gave_up.trouble.to_string(),
+            others: Vec::new(),
+            phase: gave_up.phase,
+            at,
+            guard: request.site.guard.clone(),
+            round: gave_up.round,
+            operation: request.way.operation,
+            tree: request.site.tree.clone(),
+            keeps_files: matches!(request.messages.payload, Payload::Files { .. }),
+            refused: matches!(gave_up.trouble, FailureCause::OutputStands(_)),
+            failed_pes: gave_up.trouble.failed_pes(),
+            culprit_lives: gave_up.trouble.culprit_lives(),
+            changed,
+            holds: match gave_up.trouble {
+                FailureCause::Holds(holds) => holds,
+                _ => Vec::new(),
+            },
+            aftermath: DeliverySummary {
+                delivered: gave_up.delivered,
+                lacking: gave_up.lacking,
+                ..known
+            },
+        }
+    }
+}
+
+/// Returns the reason for the end of a channel.
+fn why_ended(end: Option<ChannelError>) -> PeLoss {
+    let Some(error) = end else {
+        return PeLoss::Closed;
+    };
+    let lifeless = match &error {
+        ChannelError::Io(error) => IdleTimeout::of(error),
+        ChannelError::Wire(_) => None,
+    };
+    lifeless.map_or_else(|| PeLoss::Broken(error.to_string()), PeLoss::Lifeless)
+}
+
+/// Returns a PE's address, or the one that it has joined from if none is configured.
+pub fn or_joined_from(cluster: &Cluster, address: IpAddr, pe: PeId) -> IpAddr {
+    match cluster.joined_from(pe) {
+        Some(from) if address.is_unspecified() => from.ip(),
+        _ => address,
+    }
+}
+
+/// Returns the address at which a PE listens, if it is known.
+fn address(cluster: &Cluster, request: &Request, pe: PeId) -> Option<String> {
+    let place = request.site.placement.places.get(pe.index())?;
+    let listen: SocketAddr = cluster.register(pe)?.listen.parse().ok()?;
+    let address = or_joined_from(cluster, place.address, pe);
+    Some(SocketAddr::new(address, listen.port()).to_string())
+}

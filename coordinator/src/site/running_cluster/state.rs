@@ -1,0 +1,78 @@
+//! JSON files of a running cluster, written and read only by Flitcast.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use flitcast_proto::PeId;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::error::{RunningClusterError, at};
+
+/// Maximum bytes of a file: some hundred bytes and two paths, and a few hundred bytes for each PE.
+const LONGEST: u64 = 64 * 1024 + 4096 * crate::options::pes::MAX_LOCAL_PES as u64;
+
+/// Writes a file as a whole or not at all.
+pub fn write(path: &Path, state: &impl Serialize) -> Result<(), RunningClusterError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+        serde_json::to_writer_pretty(&mut file, state)?;
+        writeln!(file)?;
+        Ok(file.persist(path)?)
+    });
+    written.map(drop).map_err(at(path))
+}
+
+/// Reads a file that [`write`] has written.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, RunningClusterError> {
+    let malformed = |why: String| RunningClusterError::Malformed {
+        path: path.to_owned(),
+        why,
+    };
+    let length = fs::metadata(path).map_err(at(path))?.len();
+    if length > LONGEST {
+        return Err(malformed(format!("it has {length} bytes")));
+    }
+    let text = fs::read(path).map_err(at(path))?;
+    serde_json::from_slice(&text)
+        .map_err(|error| malformed(format!("this flitcast has not written it: {error}")))
+}
+
+/// A PE, serialized as its number.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "PeId")]
+pub struct PeNumber(pub u32);
+
+/// Serialization of a time as seconds since 1970.
+pub mod since {
+    use std::time::{Duration, SystemTime};
+
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    /// The start of the year 10000, beyond all dates that can be formatted.
+    const END: u64 = 253_402_300_800;
+
+    /// Serializes a time as a number.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the serializer does.
+    pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH);
+        serializer.serialize_u64(since.unwrap_or_default().as_secs())
+    }
+
+    /// Deserializes a time from a number.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the value is not an integer or is too large.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+        match u64::deserialize(from)? {
+            seconds if seconds < END => Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)),
+            seconds => Err(D::Error::custom(format!("{seconds} s is no time"))),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Accepts clients of a listener that authenticate in time. Any client can connect: those that do not
+//! belong to the cluster are disconnected, and however many there are, they take a bounded number of
+//! descriptors and do not delay a PE.
+//!
+//! When all places are taken, two properties decide which clients must leave, and neither is free for
+//! an attacker. One is the address: clients from the host with the most connections leave first, so a
+//! flood from another host removes no PE. But a flood may come from the same host, or from very many.
+//! So each client also has a lease, during which no other client can take its place. The lease is short
+//! at first, since a PE sends as soon as it is connected. It is longer after each message that only a
+//! client sends which implements the protocol, because the next message may take a round trip around
+//! the earth. It has no end once the client's certificate was verified. Among the clients that must leave,
+//! the one whose lease ended first leaves first. While all leases last, new clients wait in the
+//! kernel's queue, a second for each time that all places are taken by clients that began correctly.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::blocking::joined;
+use crate::limits::{BACKLOG, GRACE};
+use crate::system::sockets::tcp_socket;
+
+/// Pause after the system has refused to accept a connection, in which other connections may close.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Time for a client that must leave to be handled if it has already sent something. Once this has
+/// passed, the runtime has polled the sockets again, however late it is.
+const LAST_WORD: Duration = Duration::from_millis(5);
+
+/// Number of clients that leave at a time: each time takes [`LAST_WORD`], and 10,000 clients a second
+/// are to be accepted.
+const AT_A_TIME: usize = 64;
+
+/// Number of rejected clients that are logged as warnings; the others appear only in detailed logs.
+const TOLD: u64 = 8;
+
+/// Creates a listener for many simultaneous connections.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = tcp_socket(address)?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// A connected client that is not authenticated yet.
+#[derive(Debug)]
+pub struct PendingConnection {
+    /// The connection.
+    pub stream: TcpStream,
+    /// The client's lease.
+    pub lease: Lease,
+}
+
+/// The time until which a client keeps its place; `None` for the rest of its handshake.
+#[derive(Clone, Debug)]
+pub struct Lease(Arc<Mutex<Option<Instant>>>);
+
+impl Lease {
+    /// Creates a lease from now on.
+    pub fn new(time: Duration) -> Lease {
+        Lease(Arc::new(Mutex::new(Some(Instant::now() + time))))
+    }
+
+    /// Extends the lease from now on, because the client has sent a valid message.
+    pub fn renew(&self, time: Duration) {
+        self.set(Some(Instant::now() + time));
+    }
+
+    /// Makes the lease endless, because the client's certificate is valid.
+    pub fn settle(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, end: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    }
+
+    fn end(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A listener, and its clients that are not authenticated yet.
+#[derive(Debug)]
+pub struct HandshakeLimiter<'a, T> {
+    listener: &'a TcpListener,
+    /// Maximum number of such clients.
+    places: usize,
+    /// Time limit of a handshake.
+    handshake: Duration,
+    greetings: JoinSet<Result<T, (SocketAddr, String)>>,
+    /// The clients that were not told to leave; some may have left.
+    waiting: Vec<Waiting>,
+    /// No connection is accepted before this time.
+    closed_until: Instant,
+    turned_away: u64,
+}
+
+/// A client that is not authenticated yet.
+#[derive(Debug)]
+struct Waiting {
+    host: IpAddr,
+    lease: Lease,
+    notice: CancellationToken,
+    greeting: AbortHandle,
+}
+
+impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
+    /// Creates a door for a listener.
+    pub fn new(
+        listener: &'a TcpListener,
+        places: usize,
+        handshake: Duration,
+    ) -> HandshakeLimiter<'a, T> {
+        HandshakeLimiter {
+            listener,
+            places,
+            handshake,
+            greetings: JoinSet::new(),
+            waiting: Vec::new(),
+            closed_until: Instant::now(),
+            turned_away: 0,
+        }
+    }
+
+    /// Waits for the next client that `greet` authenticates. Cancel safe.
+    pub async fn next<F>(&mut self, greet: impl Fn(PendingConnection) -> F) -> T
+    where
+        F: Future<Output = Result<T, String>> + Send + 'static,
+    {
+        loop {
+            let now = Instant::now();
+            let opens = match self.greetings.len() < self.places {
+                true => self.closed_until,
+                false => self.make_way(now).max(self.closed_until),
+            };
+            tokio::select! {
+                biased;
+                Some(greeted) = self.greetings.join_next() => match greeted {
+                    Ok(Ok(known)) => return known,
+                    Ok(Err((address, why))) => self.turn_away(address, &why),
+                    panicked => drop(joined(panicked)),
+                },
+                () = sleep_until(opens), if opens > now => {}
+                accepted = self.listener.accept(), if opens <= now => match accepted {
+                    Ok((stream, address)) => self.ask(stream, address, &greet),
+                    // Out of descriptors, for example.
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        self.make_way(now);
+                        self.closed_until = now + PAUSE;
+                    }
+                },
+            }
+        }
+    }
+
+    fn ask<F>(
+        &mut self,
+        stream: TcpStream,
+        address: SocketAddr,
+        greet: impl Fn(PendingConnection) -> F,
+    ) where
+        F: Future<Output = Result<T, String>> + Send + 'static,
+    {
+        let lease = Lease::new(GRACE);
+        let caller = PendingConnection {
+            stream,
+            lease: lease.clone(),
+        };
+        let greeting = timeout(self.handshake, greet(caller));
+        let notice = CancellationToken::new();
+        let noticed = notice.clone();
+        let last_word = async move {
+            noticed.cancelled().await;
+            sleep(LAST_WORD).await;
+        };
+        let greeting = self.greetings.spawn(async move {
+            let said = tokio::select! {
+                biased;
+                said = greeting => said.unwrap_or_else(|_| Err("it said nothing".to_owned())),
+                () = last_word => Err("others came, and it had not said who it is".to_owned()),
+            };
+            said.map_err(|why| (address, why))
+        });
+        self.waiting.push(Waiting {
+            host: host(address),
+            lease,
+            notice,
+            greeting,
+        });
+        if self.waiting.len() > 2 * self.places {
+            self.waiting.retain(|one| !one.greeting.is_finished());
+        }
+    }
+
+    /// Tells clients with expired leases to leave, if there are any and no client is about to leave.
+    /// Returns the time of the next check, unless a client leaves before.
+    fn make_way(&mut self, now: Instant) -> Instant {
+        self.waiting.retain(|one| !one.greeting.is_finished());
+        if self.waiting.len() < self.greetings.len() {
+            return now + LAST_WORD;
+        }
+        let mut callers = HashMap::new();
+        for one in &self.waiting {
+            *callers.entry(one.host).or_insert(0_usize) += 1;
+        }
+        let most = callers.values().copied().max().unwrap_or(0);
+        let ends = self.waiting.iter().enumerate().filter_map(|(place, one)| {
+            let is_of_most = callers.get(&one.host) == Some(&most);
+            Some((is_of_most.then(|| one.lease.end())??, place))
+        });
+        let mut ends: Vec<(Instant, usize)> = ends.collect();
+        ends.sort_unstable();
+        let over = ends.iter().take_while(|(end, _)| *end <= now);
+        // Only as many of one host as leave it with no fewer than others.
+        let mut places: Vec<usize> = over.take(AT_A_TIME.min(most)).map(|it| it.1).collect();
+        if places.is_empty() {
+            let first = ends.first().map(|(end, _)| *end);
+            return first.unwrap_or(now + self.handshake);
+        }
+        places.sort_unstable();
+        for place in places.into_iter().rev() {
+            self.waiting.swap_remove(place).notice.cancel();
+        }
+        now + LAST_WORD
+    }
+
+    fn turn_away(&mut self, address: SocketAddr, why: &str) {
+        self.turned_away += 1;
+        match self.turned_away {
+            ..TOLD => tracing::warn!(%address, why, "turned a connection away"),
+            TOLD => tracing::warn!(%address, why, "turned a connection away, and not the first"),
+            _ => tracing::debug!(%address, why, "turned a connection away"),
+        }
+    }
+}
+
+/// Returns the host of an address: an IPv6 host has as many addresses as it likes below 64 bits.
+fn host(address: SocketAddr) -> IpAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() >> 64 << 64;
+            IpAddr::V6(network.into())
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests;

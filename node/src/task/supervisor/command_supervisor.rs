@@ -1,0 +1,247 @@
+//! The lower supervisor: it starts the command, forwards its stderr, and reports its end.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStderr, ChildStdout, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{End, Run};
+
+use super::super::folders::Folders;
+use super::super::lock::{locked, within};
+use super::{Events, NAME, Over, end_children, order, parse, tell};
+use crate::limits::{DYING, GRACE_OF_COMMANDS};
+use crate::system::children::{Ending, PROGRAM, Started};
+use crate::system::descriptors;
+use crate::system::processes::{FileId, MARK, Process, named};
+
+/// The reason why a command cannot be run, or ended.
+type Why = String;
+
+/// A supervisor with its order.
+pub struct CommandSupervisor {
+    folders: Folders,
+    pe: PeId,
+    run: Run,
+}
+
+struct Running {
+    leader: Started,
+    /// The output of the stage, with the reason if the command could not start.
+    stage: Option<ChildStdout>,
+    copying: Copying,
+}
+
+/// The thread that forwards the command's stderr.
+struct Copying {
+    /// The pipe to which the command writes.
+    pipe: Option<FileId>,
+    /// The result when all writers have ended: whether all of the output is in the file.
+    done: mpsc::Receiver<Result<(), Why>>,
+}
+
+impl CommandSupervisor {
+    /// Creates a supervisor with the order on standard input.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the launcher is gone, or sends an invalid order.
+    pub fn told(pe: PeId) -> io::Result<CommandSupervisor> {
+        let run = parse(&order()?)?;
+        let folders = Folders::of(&run.work, pe).map_err(io::Error::other)?;
+        Ok(CommandSupervisor { folders, pe, run })
+    }
+
+    /// Runs the command, and reports on standard output how it ended. When this returns, none of
+    /// its processes is left, or those that are left are named.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the operating system refuses a basic request.
+    pub async fn hold(&self) -> io::Result<()> {
+        let mut events = Events::listen()?;
+        let lock = match locked(&self.folders.task) {
+            Ok(lock) => lock,
+            Err(why) => return tell(&End::Failed(why)),
+        };
+        // All processes of the command have the file open, and so hold the lock.
+        descriptors::hand_down(&lock)?;
+        let running = match self.start() {
+            Ok(running) => running,
+            Err(why) => return tell(&End::Failed(why)),
+        };
+        let limit = self.time_limit();
+        let over = events.until_ended(running.leader, limit).await;
+        let status = match over {
+            Over::Ended => running.leader.reap()?,
+            Over::Told | Over::Late => None,
+        };
+        let left = end_all(running.leader);
+        let why_ended = match (over, limit) {
+            (Over::Late, Some(limit)) => format!("was killed: it ran longer than {limit:?}"),
+            _ => "was told to end".to_owned(),
+        };
+        let end = running.end(status, &why_ended, &left);
+        match over {
+            Over::Ended | Over::Late => tell(&end),
+            Over::Told => {
+                // A failure means that the PE is gone.
+                let _ = tell(&end);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns how long the command may run.
+    fn time_limit(&self) -> Option<Duration> {
+        let limit = self.run.time_limit_ns;
+        (limit > 0).then(|| Duration::from_nanos(limit))
+    }
+
+    /// Starts the command in a separate process group, and a thread that forwards its stderr.
+    fn start(&self) -> Result<Running, Why> {
+        let folders = &self.folders;
+        let is_file = !folders.shard.is_dir();
+        let directory = folders.directory(is_file);
+        let mut stage = Command::new(PROGRAM);
+        stage
+            .arg0(NAME)
+            .args(["stage", "--parent"])
+            .arg(std::process::id().to_string())
+            .arg("--stdout")
+            .arg(&folders.stdout);
+        if is_file {
+            stage.arg("--stdin").arg(&folders.shard);
+        }
+        let mut child = stage
+            .arg("--")
+            .args(&self.run.words)
+            .current_dir(&directory)
+            .env("PWD", &directory)
+            .env_remove("OLDPWD")
+            .env("FLITCAST_PE", self.pe.0.to_string())
+            .env("FLITCAST_PES", self.run.pes.to_string())
+            .env(MARK, &folders.task)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot start a process to run it: {error}"))?;
+        let copying = Copying::begin(child.stderr.take(), &folders.stderr);
+        Ok(Running {
+            leader: Started::of(&child),
+            stage: child.stdout.take(),
+            copying,
+        })
+    }
+}
+
+impl Running {
+    /// Returns how the command ended, as far as that is known, after all attempts to end it;
+    /// `why_ended` if it did not end by itself.
+    fn end(mut self, status: Option<Ending>, why_ended: &str, left: &[Process]) -> End {
+        let heard = self.copying.end();
+        // A remaining process may be the stage itself, whose output must not be waited for.
+        let unstarted = left.is_empty().then(|| self.why_not_started()).flatten();
+        let how = status.map(|status| (status.exit_status, status.signal));
+        let (end, told) = match (unstarted, how) {
+            (Some(why), _) => return End::Failed(why),
+            (None, Some((Some(code), _))) => {
+                (End::Exited(code), format!("ended with exit status {code}"))
+            }
+            (None, Some((_, Some(signal)))) => (
+                End::Signalled(signal),
+                format!("was killed by signal {signal}"),
+            ),
+            (None, _) => (End::Failed(format!("it {why_ended}")), why_ended.to_owned()),
+        };
+        match (left, heard) {
+            ([], Ok(())) => end,
+            // The command has failed already, for an earlier reason.
+            ([], Err(_)) if end != End::Exited(0) => end,
+            ([], Err(why)) => End::Failed(format!("it {told}, but {why}")),
+            (left, _) => End::Failed(format!(
+                "it {told}, but of what it started {} survives SIGKILL",
+                named(left)
+            )),
+        }
+    }
+
+    /// Returns the output of the stage, if that could not start the command.
+    fn why_not_started(&mut self) -> Option<String> {
+        let mut said = Vec::new();
+        // The stage has ended, and no other process has ever had the other end.
+        self.stage.take()?.read_to_end(&mut said).ok()?;
+        (!said.is_empty()).then(|| String::from_utf8_lossy(&said).into_owned())
+    }
+}
+
+impl Copying {
+    /// Forwards the output to the PE, as long as that reads it, and into a file.
+    fn begin(words: Option<ChildStderr>, file: &Path) -> Copying {
+        let (say, done) = mpsc::channel();
+        let pipe = words.as_ref().and_then(FileId::of);
+        let file = file.to_owned();
+        thread::spawn(move || {
+            let copied = words.map_or(Ok(()), |words| copy(words, file));
+            // The receiver is gone if it took too long.
+            let _ = say.send(copied);
+        });
+        Copying { pipe, done }
+    }
+
+    /// Waits for the end of the output, which comes when all processes that could write have ended.
+    fn end(&self) -> Result<(), Why> {
+        if let Ok(copied) = self.done.recv_timeout(DYING) {
+            return copied;
+        }
+        let pipe = self.pipe;
+        let holds = |other: &Process| pipe.is_some_and(|pipe| other.has_open(pipe));
+        let holders: Vec<Process> = Process::others().filter(holds).collect();
+        Err(match holders.is_empty() {
+            true => "what it said on stderr is not yet written".to_owned(),
+            false => format!("its stderr is still held by {}", named(&holders)),
+        })
+    }
+}
+
+fn copy(mut words: ChildStderr, path: PathBuf) -> Result<(), Why> {
+    let told = |error| {
+        format!(
+            "what it said on stderr cannot be written: `{}`: {error}",
+            path.display()
+        )
+    };
+    let mut file = File::create(&path).map_err(told);
+    let mut block = [0; 8192];
+    let mut listens = true;
+    while let Ok(length @ 1..) = words.read(&mut block) {
+        listens = listens && io::stderr().write_all(&block[..length]).is_ok();
+        // On a full disk the output still reaches the PE.
+        if let Ok(open) = &mut file
+            && let Err(error) = open.write_all(&block[..length])
+        {
+            file = Err(told(error));
+        }
+    }
+    file.map(drop)
+}
+
+/// Ends the process group of the command, and its descendants that have left the group. Returns
+/// those that are left.
+fn end_all(leader: Started) -> Vec<Process> {
+    if leader.has_group_left() {
+        leader.end_group();
+        if !within(GRACE_OF_COMMANDS, || !leader.has_group_left()) {
+            leader.kill_group();
+        }
+    }
+    // When one dies, its children become those of this process.
+    end_children()
+}

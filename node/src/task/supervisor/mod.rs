@@ -1,0 +1,214 @@
+//! The supervisors between a PE and the command that it runs, so that no process of the command
+//! outlives the PE, however that ends.
+//!
+//! There are two separate processes (`flitcast leash`), one below the other: the upper one starts the
+//! lower one, and that one starts the command (`stage.rs`). A supervisor whose parent ends, for any
+//! reason, reads the end of its standard input, and ends what is below it. A supervisor whose child
+//! ends adopts the remaining descendants, even those that have left the group, the session or their
+//! parents, and ends them. So either may be killed: the other one ends everything. Neither the name nor
+//! the command line of the two contains the program's name: `pkill flitcast` ends PEs, and these then
+//! their commands. If both are killed at once, the command's own process ends by its parent-death
+//! signal, and `lock.rs` finds the others.
+//!
+//! Their output is one line, which the lower one writes if it can: how the command ended.
+
+mod command_supervisor;
+mod stage;
+mod upper;
+
+use std::io::{self, Read as _, Write as _};
+use std::process::ExitStatus;
+use std::thread;
+use std::time::Duration;
+
+use flitcast_proto::PeId;
+use flitcast_proto::wire::control::{End, Run, ToPe};
+use flitcast_proto::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME, frame_length};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::lock::within;
+use crate::limits::{DYING, STOPPED_SUPERVISOR};
+use crate::system::children::{self, Started};
+use crate::system::processes::Process;
+
+pub use command_supervisor::CommandSupervisor;
+pub use stage::Stage;
+pub use upper::hold;
+
+/// The process name of supervisors, and the beginning of their command line.
+pub const NAME: &str = "leash";
+
+/// An event around a supervisor.
+enum Event {
+    /// The launcher is gone, or asks for the end of the command.
+    Told,
+    /// The child process has ended.
+    Ended,
+}
+
+/// The reason why a supervisor's wait is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Over {
+    /// The process has ended.
+    Ended,
+    /// The end of the process was requested.
+    Told,
+    /// The process reached its time limit.
+    Late,
+}
+
+/// The events around a supervisor, after the order on its standard input.
+struct Events {
+    say: mpsc::Sender<Event>,
+    heard: mpsc::Receiver<Event>,
+}
+
+impl Events {
+    /// Begins to receive events, and to adopt orphaned descendants.
+    fn listen() -> io::Result<Events> {
+        children::be_called(NAME);
+        children::adopt_orphans()?;
+        children::continue_when_parent_ends()?;
+        let (say, heard) = mpsc::channel(1);
+        for kind in [
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::hangup(),
+        ] {
+            let (mut signal, say) = (signal(kind)?, say.clone());
+            tokio::spawn(async move {
+                signal.recv().await;
+                let _ = say.send(Event::Told).await;
+            });
+        }
+        let told = say.clone();
+        thread::spawn(move || {
+            let mut ignored = [0; 64];
+            while matches!(io::stdin().read(&mut ignored), Ok(1..)) {}
+            let _ = told.blocking_send(Event::Told);
+        });
+        Ok(Events { say, heard })
+    }
+
+    /// Waits until a process has ended, its end was requested, or its time limit is reached. The
+    /// process is not reaped, so that no other one gets its number.
+    async fn until_ended(&mut self, process: Started, limit: Option<Duration>) -> Over {
+        let say = self.say.clone();
+        thread::spawn(move || {
+            process.wait();
+            let _ = say.blocking_send(Event::Ended);
+        });
+        let heard = match limit {
+            Some(limit) => timeout(limit, self.heard.recv()).await,
+            None => Ok(self.heard.recv().await),
+        };
+        match heard {
+            Ok(Some(Event::Ended)) => Over::Ended,
+            Ok(Some(Event::Told) | None) => Over::Told,
+            Err(_) => Over::Late,
+        }
+    }
+}
+
+/// The report about a supervisor that was stopped for too long.
+pub const STOOD_STILL: &str = "the supervisor of the command was stopped by a signal for 3 s, and was killed with the command";
+
+/// Waits until a supervisor has been stopped for [`STOPPED_SUPERVISOR`] while this process ran.
+pub async fn stands_still(supervisor: Option<Started>) {
+    const LOOKS: u32 = 6;
+    let Some(supervisor) = supervisor else {
+        return std::future::pending().await;
+    };
+    let mut stopped = 0;
+    while stopped < LOOKS {
+        sleep(STOPPED_SUPERVISOR / LOOKS).await;
+        stopped = match supervisor.is_stopped() {
+            true => stopped + 1,
+            false => 0,
+        };
+    }
+}
+
+/// Ends all child processes, and then those that were their children. Returns those that are left. All
+/// processes started from here have been waited for before.
+fn end_children() -> Vec<Process> {
+    let all_gone = within(DYING, || {
+        let is_left = children::are_left();
+        if is_left {
+            Process::children().iter().for_each(Process::kill);
+        }
+        !is_left
+    });
+    match all_gone {
+        true => Vec::new(),
+        false => Process::children(),
+    }
+}
+
+/// Reads the order of a supervisor: a frame on standard input. On a command line all users could read
+/// it, and `pkill` could match the command's name.
+///
+/// # Errors
+///
+/// Returns an error if the launcher is gone.
+pub fn order() -> io::Result<Vec<u8>> {
+    // No byte after the frame is read.
+    let mut input = io::stdin().lock();
+    let mut prefix = [0; LENGTH_BYTES];
+    input.read_exact(&mut prefix)?;
+    let length = frame_length(prefix, MAX_CONTROL_FRAME).map_err(io::Error::other)?;
+    let mut frame = vec![0; LENGTH_BYTES + length];
+    frame[..LENGTH_BYTES].copy_from_slice(&prefix);
+    input.read_exact(&mut frame[LENGTH_BYTES..])?;
+    Ok(frame)
+}
+
+/// Returns the frame with the order of a supervisor.
+pub fn put(run: &Run) -> Vec<u8> {
+    let mut frame = Vec::new();
+    ToPe::Run(run.clone()).put(&mut frame);
+    frame
+}
+
+fn parse(frame: &[u8]) -> io::Result<Run> {
+    let body = frame.get(LENGTH_BYTES..).unwrap_or_default();
+    match ToPe::parse(body).map_err(io::Error::other)? {
+        ToPe::Run(run) => Ok(run),
+        other => Err(io::Error::other(other.kind())),
+    }
+}
+
+/// Returns the arguments of a supervisor.
+pub fn arguments(pe: PeId) -> [String; 3] {
+    [NAME.to_owned(), "--pe".to_owned(), pe.0.to_string()]
+}
+
+/// Describes the end of a command whose supervisor has ended.
+pub fn ended_with(supervisor: ExitStatus) -> String {
+    format!("the supervisor of the command ended ({supervisor}), and the command with it")
+}
+
+fn tell(end: &End) -> io::Result<()> {
+    let line = match end {
+        End::Exited(code) => format!("exited {code}\n"),
+        End::Signalled(signal) => format!("signalled {signal}\n"),
+        End::Failed(why) => format!("failed {}\n", why.replace('\n', " ")),
+    };
+    // In one write, so that the line is complete or absent.
+    let mut out = io::stdout();
+    out.write_all(line.as_bytes())?;
+    out.flush()
+}
+
+/// Parses the line that a supervisor has written.
+pub fn told(said: &str) -> Option<End> {
+    let (how, rest) = said.strip_suffix('\n')?.split_once(' ')?;
+    match how {
+        "exited" => Some(End::Exited(rest.parse().ok()?)),
+        "signalled" => Some(End::Signalled(rest.parse().ok()?)),
+        "failed" => Some(End::Failed(rest.to_owned())),
+        _ => None,
+    }
+}

@@ -1,0 +1,527 @@
+//! Estimation of costs from rounds as they are run.
+//!
+//! The costs are a normal distribution of their logarithms. A round yields the arrival times of its
+//! messages, and the prediction yields the expected ones. The most likely costs given both are
+//! found by the Gauss-Newton method with Huber's weights, so that a disturbed round counts little
+//! (an iterated extended Kalman filter). Costs that do not influence a round keep their values and
+//! uncertainties, apart from what all costs have in common: a faster processor makes all of them
+//! lower.
+//!
+//! A sitting is a sequence of rounds with short pauses, in which the machine does the same other
+//! work. The next sitting begins with the median of the earlier ones, and with the uncertainty that
+//! machines have between sittings, so that its first rounds outweigh all earlier ones.
+//!
+//! This module is pure arithmetic. The coordinator defines the costs and the rounds, and stores the
+//! results.
+
+type Matrix<const N: usize> = [[f64; N]; N];
+
+/// Maximum factor between a learned cost and the assumed one.
+const FARTHEST: f64 = 30.0;
+/// Residual, in deviations, from which residuals count less (Huber's constant).
+const HUBER: f64 = 1.345;
+/// Step for numerical derivatives.
+const SLOPE: f64 = 0.1;
+/// Maximum factor by which one iteration changes a cost, as a logarithm.
+const LONGEST_STEP: f64 = std::f64::consts::LN_2;
+/// Length of a step that ends the iterations.
+const SHORT_STEP: f64 = 0.01;
+
+/// The assumed costs and the parameters of learning.
+#[derive(Clone, Copy, Debug)]
+pub struct Prior<const N: usize> {
+    /// Costs for unmeasured hosts; learned costs stay near them.
+    pub costs: [f64; N],
+    /// Uncertainties of `costs` apart from the common factor: standard deviations of their
+    /// logarithms.
+    pub log_deviations: [f64; N],
+    /// Uncertainty of the factor that all costs have in common.
+    pub common: f64,
+    /// Minimum standard deviation, because machines and rounds change.
+    pub min_deviation: f64,
+    /// Standard deviation of the drift of a cost between two lessons.
+    pub drift: f64,
+    /// Standard deviation of the drift of the common factor between two lessons.
+    pub common_drift: f64,
+    /// Standard deviation of the common factor's difference between two sittings.
+    pub sitting: f64,
+    /// Maximum number of iterations; each takes N + 1 predictions.
+    pub iterations: usize,
+}
+
+/// The estimate of the costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostEstimate<const N: usize> {
+    /// Most likely costs.
+    pub costs: [f64; N],
+    /// Covariances of their logarithms.
+    pub covariance: Matrix<N>,
+    /// Number of rounds that they were learned from.
+    pub rounds: u64,
+}
+
+/// The measurements of rounds of one kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observation {
+    /// Measured times in nanoseconds; as many as the lesson's prediction has.
+    pub times_ns: Vec<f64>,
+    /// Relative standard deviation of each time.
+    pub deviation: f64,
+    /// Number of rounds whose medians these are.
+    pub rounds: u64,
+}
+
+/// Predicts the times of a lesson, in nanoseconds, from costs and the lesson's index: as many times
+/// as the lesson has, or `None` if there is no prediction.
+pub type Predict<'a, const N: usize> = dyn Fn(&[f64; N], usize) -> Option<Vec<f64>> + 'a;
+
+impl<const N: usize> CostEstimate<N> {
+    /// Returns the assumed costs.
+    pub fn assumed(prior: &Prior<N>) -> CostEstimate<N> {
+        let own = |i: usize| prior.log_deviations[i] * prior.log_deviations[i];
+        let none = [[0.0; N]; N];
+        let covariance = drifted(&none, own, prior.common);
+        CostEstimate {
+            costs: prior.costs,
+            covariance,
+            rounds: 0,
+        }
+    }
+
+    /// Returns whether this can be an estimate: all values are finite, and positive where required.
+    pub fn is_sound(&self) -> bool {
+        let diagonal = (0..N).all(|i| self.covariance[i][i] > 0.0);
+        diagonal
+            && self
+                .costs
+                .iter()
+                .all(|cost| cost.is_finite() && *cost > 0.0)
+            && self.covariance.as_flattened().iter().all(|c| c.is_finite())
+            && inverse(&self.covariance).is_some()
+    }
+
+    /// Returns the estimate at the begin of a new sitting: the median of the costs now and at the
+    /// ends of `earlier` sittings, so that one that was odd does not count.
+    #[must_use]
+    pub fn in_new_sitting(&self, earlier: &[[f64; N]], prior: &Prior<N>) -> CostEstimate<N> {
+        let median = |i: usize| {
+            let all = earlier.iter().chain([&self.costs]);
+            let mut logs: Vec<f64> = all.map(|costs| costs[i].ln()).collect();
+            logs.sort_by(f64::total_cmp);
+            let middle = logs.len() / 2;
+            f64::midpoint(logs[middle], logs[(logs.len() - 1) / 2]).exp()
+        };
+        let own = |_: usize| prior.drift * prior.drift;
+        let covariance = drifted(&self.covariance, own, prior.sitting);
+        CostEstimate {
+            costs: std::array::from_fn(median),
+            covariance: unsure(covariance, prior),
+            rounds: self.rounds,
+        }
+    }
+
+    /// Returns the estimate after these lessons.
+    #[must_use]
+    pub fn after(
+        &self,
+        lessons: &[Observation],
+        prior: &Prior<N>,
+        predict: &Predict<'_, N>,
+    ) -> CostEstimate<N> {
+        let own = |_: usize| prior.drift * prior.drift;
+        let drifted = drifted(&self.covariance, own, prior.common_drift);
+        let Some(information) = inverse(&drifted) else {
+            return self.clone();
+        };
+        let start = self.costs.map(f64::ln);
+        let problem = Problem {
+            lessons,
+            predict,
+            start,
+            information,
+            bounds: prior.costs.map(f64::ln),
+        };
+        let mut at = start;
+        let Some(mut here) = problem.linearised(&at) else {
+            return self.clone();
+        };
+        for _ in 0..prior.iterations {
+            let Some(inverse) = inverse(&here.hessian) else {
+                break;
+            };
+            let step = times(&inverse, &here.gradient);
+            let longest = step.iter().fold(0.0_f64, |most, part| most.max(part.abs()));
+            if longest < SHORT_STEP {
+                break;
+            }
+            // The step is shortened until it helps, because the linearisation holds near `at` only.
+            let mut part = (LONGEST_STEP / longest).min(1.0);
+            let better = loop {
+                let there = problem.bounded(&at, &step, part);
+                match problem.linearised(&there) {
+                    Some(found) if found.badness < here.badness => break Some((there, found)),
+                    _ if part * longest < SHORT_STEP => break None,
+                    _ => part /= 2.0,
+                }
+            };
+            let Some(found) = better else {
+                break;
+            };
+            (at, here) = found;
+        }
+        let covariance = inverse(&here.hessian).unwrap_or(drifted);
+        CostEstimate {
+            costs: at.map(f64::exp),
+            covariance: unsure(covariance, prior),
+            rounds: self.rounds + lessons.iter().map(|lesson| lesson.rounds).sum::<u64>(),
+        }
+    }
+}
+
+/// Returns the covariances after a drift: of each cost by its `own` variance, and of all by a common
+/// factor with the deviation `common`.
+fn drifted<const N: usize>(
+    covariance: &Matrix<N>,
+    own: impl Fn(usize) -> f64,
+    common: f64,
+) -> Matrix<N> {
+    let entry = |i: usize, j: usize| {
+        let own = if i == j { own(i) } else { 0.0 };
+        covariance[i][j] + own + common * common
+    };
+    std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j)))
+}
+
+/// Limits the variances: at least the minimum of the prior, at most those of the start.
+fn unsure<const N: usize>(covariance: Matrix<N>, prior: &Prior<N>) -> Matrix<N> {
+    let scale: [f64; N] = std::array::from_fn(|i| {
+        let variance = covariance[i][i];
+        let least = prior.min_deviation * prior.min_deviation;
+        let most = prior.log_deviations[i] * prior.log_deviations[i] + prior.common * prior.common;
+        (variance.clamp(least, most) / variance).sqrt()
+    });
+    let row = |i: usize| std::array::from_fn(|j| scale[i] * covariance[i][j] * scale[j]);
+    std::array::from_fn(row)
+}
+
+struct Problem<'a, const N: usize> {
+    lessons: &'a [Observation],
+    predict: &'a Predict<'a, N>,
+    start: [f64; N],
+    information: Matrix<N>,
+    bounds: [f64; N],
+}
+
+/// The linearised problem at one point.
+struct Linearised<const N: usize> {
+    badness: f64,
+    gradient: [f64; N],
+    hessian: Matrix<N>,
+}
+
+impl<const N: usize> Problem<'_, N> {
+    fn bounded(&self, at: &[f64; N], step: &[f64; N], part: f64) -> [f64; N] {
+        std::array::from_fn(|i| {
+            let farthest = FARTHEST.ln();
+            let bound = self.bounds[i];
+            (at[i] + part * step[i]).clamp(bound - farthest, bound + farthest)
+        })
+    }
+
+    fn predicted(&self, at: &[f64; N], lesson: usize) -> Option<Vec<f64>> {
+        let times = (self.predict)(&at.map(f64::exp), lesson)?;
+        let matches = times.len() == self.lessons[lesson].times_ns.len();
+        matches.then(|| times.iter().map(|ns| ns.max(1.0).ln()).collect())
+    }
+
+    /// Linearises the problem; returns `None` if no lesson has a prediction.
+    fn linearised(&self, at: &[f64; N]) -> Option<Linearised<N>> {
+        let away: [f64; N] = std::array::from_fn(|i| at[i] - self.start[i]);
+        let pull = times(&self.information, &away);
+        let mut here = Linearised {
+            badness: (0..N).map(|i| away[i] * pull[i]).sum::<f64>() / 2.0,
+            gradient: pull.map(|part| -part),
+            hessian: self.information,
+        };
+        let mut told = false;
+        for (index, lesson) in self.lessons.iter().enumerate() {
+            let Some(predicted) = self.predicted(at, index) else {
+                continue;
+            };
+            told = true;
+            let slopes: [Option<Vec<f64>>; N] = std::array::from_fn(|i| {
+                let mut there = *at;
+                there[i] += SLOPE;
+                self.predicted(&there, index)
+            });
+            for (place, &expected) in predicted.iter().enumerate() {
+                let off = (lesson.times_ns[place].max(1.0).ln() - expected) / lesson.deviation;
+                // Beyond Huber's constant, the badness grows linearly with the residual.
+                let weight = (HUBER / off.abs()).min(1.0);
+                here.badness += match weight < 1.0 {
+                    true => HUBER * (off.abs() - HUBER / 2.0),
+                    false => off * off / 2.0,
+                };
+                let slope: [f64; N] = std::array::from_fn(|i| {
+                    let there = slopes[i].as_ref().map_or(expected, |there| there[place]);
+                    (there - expected) / SLOPE / lesson.deviation
+                });
+                for i in 0..N {
+                    here.gradient[i] += weight * slope[i] * off;
+                    for j in 0..N {
+                        here.hessian[i][j] += weight * slope[i] * slope[j];
+                    }
+                }
+            }
+        }
+        told.then_some(here)
+    }
+}
+
+fn times<const N: usize>(matrix: &Matrix<N>, vector: &[f64; N]) -> [f64; N] {
+    std::array::from_fn(|i| (0..N).map(|j| matrix[i][j] * vector[j]).sum())
+}
+
+/// Inverts a positive definite matrix by Cholesky decomposition; returns `None` for any other
+/// matrix.
+fn inverse<const N: usize>(matrix: &Matrix<N>) -> Option<Matrix<N>> {
+    let mut lower = [[0.0; N]; N];
+    for i in 0..N {
+        for j in 0..=i {
+            let dot: f64 = (0..j).map(|k| lower[i][k] * lower[j][k]).sum();
+            let left = matrix[i][j] - dot;
+            lower[i][j] = match i == j {
+                true if left > 0.0 => left.sqrt(),
+                true => return None,
+                false => left / lower[j][j],
+            };
+        }
+    }
+    let mut found = [[0.0; N]; N];
+    for column in 0..N {
+        let mut solved: [f64; N] = [0.0; N];
+        for i in 0..N {
+            let dot: f64 = (0..i).map(|k| lower[i][k] * solved[k]).sum();
+            let unit = if i == column { 1.0 } else { 0.0 };
+            solved[i] = (unit - dot) / lower[i][i];
+        }
+        for i in (0..N).rev() {
+            let dot: f64 = (i + 1..N).map(|k| lower[k][i] * solved[k]).sum();
+            solved[i] = (solved[i] - dot) / lower[i][i];
+        }
+        for (row, value) in found.iter_mut().zip(solved) {
+            row[column] = value;
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seeded::SplitMix64;
+
+    const COSTS: usize = 7;
+    const UNSURE: f64 = 1.1;
+
+    /// Costs of a wake-up, a control frame, a flit, a byte sent, a byte received, a byte at an end,
+    /// and a message.
+    const PRIOR: Prior<COSTS> = Prior {
+        costs: [15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3],
+        log_deviations: [UNSURE; COSTS],
+        common: 0.0,
+        min_deviation: 0.03,
+        drift: 0.02,
+        common_drift: 0.0,
+        sitting: 0.3,
+        iterations: 10,
+    };
+    const TRUTH: [f64; COSTS] = [60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3];
+
+    /// Hops, messages, bytes and control frames of rounds of one kind.
+    const ROUNDS: [[f64; 4]; 6] = [
+        [1.0, 7.0, 1e3, 0.0],
+        [3.0, 7.0, 1e3, 20.0],
+        [7.0, 1.0, 1e6, 0.0],
+        [1.0, 7.0, 2e6, 20.0],
+        [2.0, 3.0, 6e4, 8.0],
+        [7.0, 7.0, 3e5, 20.0],
+    ];
+
+    fn times_of(costs: &[f64; COSTS], round: usize) -> Option<Vec<f64>> {
+        let [hops, messages, bytes, words] = ROUNDS[round % ROUNDS.len()];
+        let [wake, control, flit, send, receive, end, message] = *costs;
+        let flits = bytes / 65_536.0;
+        let last = hops * (wake + flit)
+            + messages * message
+            + bytes * (send + receive + end)
+            + flits * flit
+            + words * control;
+        Some(vec![last, last / 2.0 + wake])
+    }
+
+    fn lessons(wild: &[usize], count: usize) -> Vec<Observation> {
+        let mut chance = SplitMix64::new(3);
+        let mut noise = || 0.97 + chance.below(60) as f64 / 1000.0;
+        let lesson = |round: usize| {
+            let factor = if wild.contains(&round) { 4.0 } else { 1.0 };
+            let times = times_of(&TRUTH, round).expect("each has a prediction");
+            Observation {
+                times_ns: times.iter().map(|ns| ns * factor * noise()).collect(),
+                deviation: 0.1,
+                rounds: 5,
+            }
+        };
+        (0..count).map(lesson).collect()
+    }
+
+    #[track_caller]
+    fn assert_predicts(learned: &CostEstimate<COSTS>, within: f64) {
+        for round in 0..ROUNDS.len() {
+            let (found, truth) = (times_of(&learned.costs, round), times_of(&TRUTH, round));
+            for (found, truth) in found.into_iter().flatten().zip(truth.into_iter().flatten()) {
+                let off = (found / truth - 1.0).abs();
+                assert!(off < within, "{off} in round {round}: {learned:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_lessons_at_once_tell_what_rounds_take() {
+        let learned = CostEstimate::assumed(&PRIOR).after(&lessons(&[], 6), &PRIOR, &times_of);
+        assert_predicts(&learned, 0.08);
+        assert_eq!(learned.rounds, 30);
+        assert!(learned.is_sound());
+    }
+
+    #[test]
+    fn a_lesson_at_a_time_comes_to_the_same() {
+        let mut learned = CostEstimate::assumed(&PRIOR);
+        for (round, lesson) in lessons(&[], 30).into_iter().enumerate() {
+            let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+            learned = learned.after(&[lesson], &PRIOR, &predict);
+            assert!(learned.is_sound(), "{learned:?}");
+        }
+        assert_predicts(&learned, 0.12);
+    }
+
+    #[test]
+    fn wild_rounds_count_little() {
+        let all = lessons(&[4, 7, 15], 24);
+        let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &times_of);
+        assert_predicts(&learned, 0.15);
+    }
+
+    #[test]
+    fn what_no_lesson_tells_of_stays_and_stays_unsure() {
+        let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6] * 3.0]);
+        let lesson = Observation {
+            times_ns: vec![90e3],
+            deviation: 0.05,
+            rounds: 1,
+        };
+        let before = CostEstimate::assumed(&PRIOR);
+        let learned = before.after(&[lesson], &PRIOR, &predict);
+        assert!((learned.costs[6] / 30e3 - 1.0).abs() < 0.02);
+        assert!(learned.covariance[6][6] < 0.01);
+        for i in 0..COSTS - 1 {
+            let (was, is) = (before.costs[i], learned.costs[i]);
+            assert!((is / was - 1.0).abs() < 1e-9, "cost {i}: {is} for {was}");
+            assert!((learned.covariance[i][i] / (UNSURE * UNSURE) - 1.0).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
+        let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6]]);
+        let lesson = Observation {
+            times_ns: vec![1e15],
+            deviation: 0.01,
+            rounds: 1,
+        };
+        let mut learned = CostEstimate::assumed(&PRIOR);
+        for _ in 0..50 {
+            learned = learned.after(std::slice::from_ref(&lesson), &PRIOR, &predict);
+        }
+        assert!(learned.costs[6] <= 20e3 * FARTHEST * 1.001);
+        assert!(learned.is_sound());
+    }
+
+    #[test]
+    fn without_a_prediction_nothing_is_learned() {
+        let learned = CostEstimate::assumed(&PRIOR);
+        let none = |_: &[f64; COSTS], _: usize| None;
+        assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &none), learned);
+        let short = |_: &[f64; COSTS], _: usize| Some(vec![1.0]);
+        assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &short), learned);
+        let mut broken = learned;
+        broken.covariance[2][2] = f64::NAN;
+        assert!(!broken.is_sound());
+    }
+
+    /// A machine whose costs are mostly alike, as processors differ.
+    const ALIKE: Prior<COSTS> = Prior {
+        log_deviations: [0.5; COSTS],
+        common: 0.9,
+        common_drift: 0.05,
+        ..PRIOR
+    };
+
+    /// Returns the estimate after single rounds that take `factors` of the true times.
+    fn after_rounds(mut learned: CostEstimate<COSTS>, factors: &[f64]) -> CostEstimate<COSTS> {
+        for (round, factor) in factors.iter().enumerate() {
+            let times = times_of(&TRUTH, round).expect("each has a prediction");
+            let lesson = Observation {
+                times_ns: times.iter().map(|ns| ns * factor).collect(),
+                deviation: 0.25,
+                rounds: 1,
+            };
+            let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+            learned = learned.after(&[lesson], &ALIKE, &predict);
+        }
+        learned
+    }
+
+    #[test]
+    fn one_kind_of_rounds_tells_of_a_faster_processor() {
+        let prior = CostEstimate::assumed(&ALIKE);
+        let faster = prior.costs.map(|cost| cost / 3.0);
+        let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, 1);
+        let lesson = Observation {
+            times_ns: times_of(&faster, 1).expect("each has a prediction"),
+            deviation: 0.1,
+            rounds: 9,
+        };
+        let learned = prior.after(&[lesson], &ALIKE, &predict);
+        for (i, (is, truth)) in learned.costs.iter().zip(faster).enumerate() {
+            let off = (is / truth).ln().abs();
+            assert!(off < 0.35, "cost {i}: {off}");
+        }
+    }
+
+    #[test]
+    fn a_loaded_sitting_does_not_outlast_quiet_ones() {
+        let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+        let mut earlier = vec![usual.costs];
+        let quiet = after_rounds(usual.in_new_sitting(&[], &ALIKE), &[1.0; 6]);
+        earlier.push(quiet.costs);
+        let loaded = quiet.in_new_sitting(&earlier, &ALIKE);
+        let loaded = after_rounds(loaded, &[2.2; 12]);
+        let next = loaded.in_new_sitting(&earlier, &ALIKE);
+        // At once, before any round.
+        assert_predicts(&next, 0.25);
+    }
+
+    #[test]
+    fn an_odd_first_sitting_is_forgotten_within_three_rounds() {
+        let odd = after_rounds(CostEstimate::assumed(&ALIKE), &[2.5; 30]);
+        let next = after_rounds(odd.in_new_sitting(&[], &ALIKE), &[1.0; 3]);
+        assert_predicts(&next, 0.25);
+    }
+
+    #[test]
+    fn a_disturbed_round_moves_a_known_machine_little() {
+        let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+        assert_predicts(&after_rounds(usual, &[1.0, 6.0]), 0.25);
+    }
+}

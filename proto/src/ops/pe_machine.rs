@@ -1,0 +1,269 @@
+//! The state machine of one PE, as far as all algorithms share it: the two ports and the receipts.
+//! The role of the PE decides the rest.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::operation::Operation;
+use super::pe_schedule::PeSchedule;
+use super::receipts::Receipts;
+use super::role::{PePosition, Role};
+use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::{MessageId, PeId, Time, Tree};
+
+/// The state machine of one PE in one round.
+#[derive(Debug)]
+pub struct PeMachine {
+    place: PePosition,
+    operation: Operation,
+    role: Box<dyn Role>,
+    receipts: Receipts,
+    /// Messages in transit through the receive port: the neighbour, the message, and whether it is
+    /// relayed at once. Only a static schedule has several.
+    incoming: SmallVec<[(PeId, Message, bool); 1]>,
+    /// Messages that have arrived or begun to arrive; each arrives once.
+    seen: BTreeSet<MessageId>,
+    /// The transmission from `poll_transmit` that occupies the send port.
+    sending: Option<Transmit>,
+    /// Transmissions in progress if each neighbour has its own port.
+    parts: SmallVec<[Transmit; 1]>,
+    all_ports: bool,
+    /// Whether messages of several neighbours may arrive at the same time.
+    is_duplex: bool,
+    /// Whether a relay occupies the send port.
+    relaying: bool,
+}
+
+impl PeMachine {
+    /// Creates the state machine of a PE at the start of a round.
+    pub fn new(tree: Arc<Tree>, id: PeId, brief: PeSchedule) -> PeMachine {
+        let place = PePosition { tree, id };
+        let receipts = Receipts::new(&place, &brief);
+        let (operation, all_ports) = (brief.operation, brief.all_ports);
+        let is_duplex = brief.is_duplex();
+        let role = (operation.entry().role)(&place, brief);
+        PeMachine {
+            place,
+            operation,
+            role,
+            receipts,
+            incoming: SmallVec::new(),
+            seen: BTreeSet::new(),
+            sending: None,
+            parts: SmallVec::new(),
+            all_ports,
+            is_duplex,
+            relaying: false,
+        }
+    }
+
+    /// Returns whether the PE has a port for each neighbour and uses all at the same time.
+    pub fn has_all_ports(&self) -> bool {
+        self.all_ports
+    }
+
+    /// Returns the id of this PE.
+    pub fn id(&self) -> PeId {
+        self.place.id
+    }
+
+    /// Returns the message of which `message` is a part.
+    pub fn whole(&self, message: MessageId) -> MessageId {
+        self.operation.whole(&self.place.tree, message).0
+    }
+
+    /// Handles the trigger of the round: at P0 it begins now, or, if all PEs are triggered, at the
+    /// given time.
+    pub fn handle_trigger(&mut self, at: Time) {
+        self.role.trigger(at);
+    }
+
+    /// Handles a control item from a neighbour.
+    pub fn handle_control(
+        &mut self,
+        now: Time,
+        from: PeId,
+        item: Control,
+    ) -> Result<(), Violation> {
+        match item {
+            Control::Receipt if self.receipts.take(from) => Ok(()),
+            _ => self.role.control(&self.place, now, from, item),
+        }
+    }
+
+    /// Handles the head of a message from a neighbour; the returned route applies to the whole
+    /// message.
+    pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
+        let is_between = !self.is_duplex && !self.incoming.is_empty();
+        if is_between || self.incoming.iter().any(|(of, ..)| *of == from) {
+            return Err(Violation::Interrupted { from, message });
+        }
+        if !self.listens_to(from) {
+            return Err(Violation::OutOfTurn { from, message });
+        }
+        let tree = &self.place.tree;
+        let is_known = self.operation.address(tree, message.id) == Some(message.address());
+        let is_there = |pe| tree.contains(pe);
+        let has_end = message.destination.one().is_none_or(is_there);
+        if !is_known || !is_there(message.source) || !has_end {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if self.seen.contains(&message.id) {
+            return Err(Violation::Repeated { from, message });
+        }
+        let route = self.role.route(&self.place, from, &message)?;
+        // A static schedule comes from another process, so it may be invalid.
+        if route.relay.contains(&from) {
+            return Err(Violation::NoRoute { from, message });
+        }
+        if message.bytes == 0 {
+            return Err(Violation::EmptyMessage { from, message });
+        }
+        self.seen.insert(message.id);
+        let relays = route.relays();
+        self.relaying |= relays;
+        self.incoming.push((from, message, relays));
+        Ok(route)
+    }
+
+    /// Handles the continuation of a message of which a part has arrived. Returns the message and
+    /// the end of the new part in bytes from the message's start, or `None` if no part from `from`
+    /// is due.
+    pub fn handle_next_part(&mut self, from: PeId) -> Option<(MessageId, u64)> {
+        let (message, until) = self.role.next_part(from)?;
+        self.incoming.push((from, message, false));
+        Some((message.id, until))
+    }
+
+    /// Handles the end of a message, or of a part of it, at the receive port.
+    pub fn handle_received(&mut self, from: PeId) {
+        let place = self.incoming.iter().position(|(of, ..)| *of == from);
+        if let Some((_, message, _)) = place.map(|place| self.incoming.remove(place)) {
+            self.role.received(from, &message);
+        }
+    }
+
+    /// Reports that `bytes` bytes from a neighbour have arrived, if PEs send and receive at the
+    /// same time.
+    pub fn handle_taken(&mut self, from: PeId, bytes: u64) {
+        self.role.taken(from, bytes);
+    }
+
+    /// Returns the number of bytes of incomplete flits at which the driver is to call
+    /// [`PeMachine::handle_arriving`], or `None` if it need not.
+    pub fn awaits_bytes(&self) -> Option<u64> {
+        self.role.awaits_bytes()
+    }
+
+    /// Reports that `bytes` bytes of incomplete flits have arrived.
+    pub fn handle_arriving(&mut self, bytes: u64) {
+        self.role.arriving(bytes);
+    }
+
+    /// Reports that a message for this PE is verified and visible.
+    pub fn handle_delivered(&mut self) {
+        self.receipts.delivered();
+    }
+
+    /// Reports that the send port has finished the last `Transmit`, or the relay.
+    pub fn handle_sent(&mut self) {
+        match self.sending.take() {
+            Some(Transmit::Control {
+                item: Control::Receipt,
+                ..
+            }) => self.receipts.sent(),
+            Some(transmit) => self.role.sent(&transmit),
+            // The next message may be arriving while the last flit of this one leaves; a relay then
+            // still occupies the port.
+            None => {
+                self.relaying = self.incoming.iter().any(|(_, _, relays)| *relays);
+            }
+        }
+    }
+
+    /// Reports that the port to a neighbour is free, or the only send port if there is one for all.
+    pub fn handle_sent_to(&mut self, to: PeId) {
+        let is_it = |part: &Transmit| matches!(part, Transmit::Part { to: one, .. } if *one == to);
+        match self.parts.iter().position(is_it) {
+            Some(place) => {
+                let part = self.parts.swap_remove(place);
+                self.role.sent(&part);
+            }
+            None => self.handle_sent(),
+        }
+    }
+
+    /// Returns what to send now. The port is busy with it until [`PeMachine::handle_sent`].
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
+        if self.sending.is_some() || self.relaying {
+            return None;
+        }
+        let next = self.role.next(&self.place, now);
+        if let (true, Some(part @ Transmit::Part { .. })) = (self.all_ports, &next) {
+            self.parts.push(part.clone());
+            return next;
+        }
+        self.sending = next;
+        if self.sending.is_none()
+            && self.role.is_over(&self.place)
+            && let Some(to) = self.receipts.next()
+        {
+            let item = Control::Receipt;
+            self.sending = Some(Transmit::Control { to, item });
+        }
+        self.sending.clone()
+    }
+
+    /// Reports that `bytes` more bytes of the message in progress were sent by this PE, or received
+    /// by P0.
+    pub fn handle_progress(&mut self, now: Time, bytes: u64) {
+        self.role.progress(now, bytes);
+    }
+
+    /// Returns a control item to send now, between two flits of the message in progress; it counts
+    /// as sent. Only for turns.
+    pub fn poll_interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
+        self.role.interjection(now)
+    }
+
+    /// Returns when [`PeMachine::poll_interjection`] will return an item, as far as that can be computed
+    /// now.
+    pub fn interjection_timeout(&self) -> Option<Time> {
+        self.role.interjection_timeout()
+    }
+
+    /// Returns when [`PeMachine::poll_transmit`] may return something without a further event.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.sending.is_some() || self.relaying {
+            return None;
+        }
+        self.role.timeout()
+    }
+
+    /// Returns the due time of this PE's own message, past or future, once an order or a wakeup
+    /// call has set it.
+    pub fn own_due(&self) -> Option<Time> {
+        self.role.was_due()
+    }
+
+    /// Returns whether the receive port accepts a control item or a head from this neighbour now.
+    /// Frames of other neighbours wait in the network.
+    pub fn listens_to(&self, from: PeId) -> bool {
+        let is_free = self.incoming.is_empty();
+        let is_receipt_due = || self.receipts.is_due_from(from) && !self.role.has_more_from(from);
+        is_free && is_receipt_due()
+            || (is_free || self.is_duplex) && self.role.listens_to(&self.place, from)
+    }
+
+    /// Returns whether this PE's part of the round is over.
+    pub fn is_finished(&self) -> bool {
+        self.sending.is_none()
+            && self.parts.is_empty()
+            && !self.relaying
+            && self.incoming.is_empty()
+            && self.role.is_over(&self.place)
+            && self.receipts.is_settled()
+    }
+}

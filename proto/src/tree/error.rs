@@ -1,0 +1,266 @@
+//! The faults of a list of parents, and the check that finds them all.
+
+use std::fmt;
+
+use crate::PeId;
+
+use super::{MAX_PES, pes};
+
+/// A fault that prevents a list of parents from being a tree rooted at P0.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TreeError {
+    /// The list is empty.
+    #[error("the tree has no PE: it needs at least P0")]
+    NoPes,
+    /// There are more PEs than [`MAX_PES`].
+    #[error("the tree has {len} PEs, more than the {MAX_PES} that are allowed")]
+    TooManyPes {
+        /// Number of PEs.
+        len: usize,
+    },
+    /// The root is not one of the PEs.
+    #[error("the root {root} is not one of the {len} PEs")]
+    UnknownRoot {
+        /// Root as given.
+        root: PeId,
+        /// Number of PEs.
+        len: usize,
+    },
+    /// Every PE has a parent, so there is no root.
+    #[error("no root: every PE has a parent; P0 must have none, and has {parent}")]
+    NoRoot {
+        /// Parent given for P0.
+        parent: PeId,
+    },
+    /// P0 has a parent, and some other PE has none.
+    #[error("P0 has a parent, {parent}: P0 is the root and must have none")]
+    RootHasParent {
+        /// Parent given for P0.
+        parent: PeId,
+    },
+    /// A PE other than P0 has no parent. Reported once for each.
+    #[error("several roots: {pe} has no parent, and only P0 may have none")]
+    SeveralRoots {
+        /// PE without a parent.
+        pe: PeId,
+    },
+    /// The parent's index is not in the tree.
+    #[error("{pe}: parent {parent} does not exist (the last PE is {last})")]
+    UnknownParent {
+        /// PE with the unknown parent.
+        pe: PeId,
+        /// Parent given for it.
+        parent: PeId,
+        /// PE with the largest index.
+        last: PeId,
+    },
+    /// The parent is absent from the tree.
+    #[error("{pe}: parent {parent} is absent")]
+    AbsentParent {
+        /// PE with the absent parent.
+        pe: PeId,
+        /// Parent given for it.
+        parent: PeId,
+    },
+    /// A PE is its own parent.
+    #[error("{pe} is its own parent")]
+    SelfParent {
+        /// The PE.
+        pe: PeId,
+    },
+    /// Several PEs are each other's ancestors.
+    #[error("cycle: {}{}", Chain(.pes), HangsBelow(.below))]
+    Cycle {
+        /// PEs of the cycle, each followed by its parent, the lowest index first.
+        pes: Vec<PeId>,
+        /// PEs that are not on the cycle and lead to it, in index order. They are not reported
+        /// separately.
+        below: Vec<PeId>,
+    },
+    /// A [`TreeSpec::File`](super::TreeSpec::File), which this crate cannot read.
+    #[error("the tree is in a file ({path}), which must be read first")]
+    InFile {
+        /// Path of the file.
+        path: String,
+    },
+}
+
+impl TreeError {
+    /// Returns the PE that the fault is about, if there is one; for a cycle, the lowest.
+    pub fn pe(&self) -> Option<PeId> {
+        match self {
+            TreeError::NoPes | TreeError::TooManyPes { .. } | TreeError::InFile { .. } => None,
+            TreeError::NoRoot { .. } | TreeError::RootHasParent { .. } => Some(PeId::ROOT),
+            TreeError::UnknownRoot { root, .. } => Some(*root),
+            TreeError::SeveralRoots { pe }
+            | TreeError::UnknownParent { pe, .. }
+            | TreeError::AbsentParent { pe, .. }
+            | TreeError::SelfParent { pe } => Some(*pe),
+            TreeError::Cycle { pes, .. } => pes.first().copied(),
+        }
+    }
+}
+
+/// All faults of a list of parents, at least one; displayed one per line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeErrors(pub Vec<TreeError>);
+
+impl fmt::Display for TreeErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, fault) in self.0.iter().enumerate() {
+            let break_before = if i == 0 { "" } else { "\n" };
+            write!(f, "{break_before}{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TreeErrors {}
+
+impl From<TreeError> for TreeErrors {
+    fn from(fault: TreeError) -> Self {
+        TreeErrors(vec![fault])
+    }
+}
+
+/// Maximum number of PEs that a message names; further ones are only counted, so that a line stays
+/// readable even for a very long cycle.
+const NAMED: usize = 8;
+
+/// Displays a cycle: `P1 -> P2 -> P1`.
+struct Chain<'a>(&'a [PeId]);
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for pe in self.0.iter().take(NAMED) {
+            write!(f, "{pe} -> ")?;
+        }
+        if self.0.len() > NAMED {
+            write!(f, "({} more) -> ", self.0.len() - NAMED)?;
+        }
+        match self.0.first() {
+            Some(first) => write!(f, "{first} (each names the next as its parent)"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Displays the PEs below a cycle: `; P5, P6 hang below it`, or nothing.
+struct HangsBelow<'a>(&'a [PeId]);
+
+impl fmt::Display for HangsBelow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, pe) in self.0.iter().take(NAMED).enumerate() {
+            write!(f, "{}{pe}", if i == 0 { "; " } else { ", " })?;
+        }
+        match self.0.len() {
+            0 => Ok(()),
+            1 => f.write_str(" hangs below it"),
+            n if n > NAMED => write!(f, " and {} more hang below it", n - NAMED),
+            _ => f.write_str(" hang below it"),
+        }
+    }
+}
+
+/// Finds all faults: first those of the whole list, then those of single PEs in index order, then
+/// the cycles.
+///
+/// One mistake gives one fault. P0 counts as the root even if it has a parent, so that a cycle
+/// through it is not reported as well; PEs below a faulty PE are not reported.
+///
+/// With `gaps`, a PE without a parent is absent and not a second root.
+pub(super) fn check(root: PeId, parents: &[Option<PeId>], gaps: bool) -> Result<(), TreeErrors> {
+    let len = parents.len();
+    if len == 0 {
+        return Err(TreeError::NoPes.into());
+    }
+    if len > MAX_PES {
+        return Err(TreeError::TooManyPes { len }.into());
+    }
+
+    let mut faults = Vec::new();
+    if root.index() >= len {
+        return Err(TreeError::UnknownRoot { root, len }.into());
+    }
+    if let Some(parent) = parents[root.index()] {
+        faults.push(match parents.iter().all(Option::is_some) {
+            true => TreeError::NoRoot { parent },
+            false => TreeError::RootHasParent { parent },
+        });
+    }
+    // The parent of each PE; `None` where the path upwards ends, rightly or not.
+    let mut up: Vec<Option<PeId>> = vec![None; len];
+    let is_absent = |pe: PeId| gaps && pe != root && parents[pe.index()].is_none();
+    for (pe, &parent) in pes(len).zip(parents).filter(|(pe, _)| *pe != root) {
+        match parent {
+            None if gaps => {}
+            None => faults.push(TreeError::SeveralRoots { pe }),
+            Some(parent) if parent == pe => faults.push(TreeError::SelfParent { pe }),
+            Some(parent) if parent.index() >= len => {
+                let last = PeId((len - 1) as u32);
+                faults.push(TreeError::UnknownParent { pe, parent, last });
+            }
+            Some(parent) if is_absent(parent) => {
+                faults.push(TreeError::AbsentParent { pe, parent });
+            }
+            Some(parent) => up[pe.index()] = Some(parent),
+        }
+    }
+    faults.extend(cycles(&up));
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(TreeErrors(faults))
+    }
+}
+
+/// Returns the cycles and the PEs below each. Every PE is visited once.
+fn cycles(up: &[Option<PeId>]) -> Vec<TreeError> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Seen {
+        Never,
+        OnThisWalk,
+        /// Leads to an end, or to the cycle with this number.
+        Before(Option<usize>),
+    }
+    let mut seen = vec![Seen::Never; up.len()];
+    let mut found: Vec<(Vec<PeId>, Vec<PeId>)> = Vec::new();
+    let mut walk: Vec<PeId> = Vec::new();
+    for start in pes(up.len()) {
+        walk.clear();
+        let mut next = Some(start);
+        let leads_to = loop {
+            let Some(pe) = next else { break None };
+            match seen[pe.index()] {
+                Seen::Before(cycle) => break cycle,
+                Seen::OnThisWalk => {
+                    let from = walk.iter().position(|&p| p == pe).unwrap_or(0);
+                    let mut on_it = walk.split_off(from);
+                    let lowest = (0..on_it.len()).min_by_key(|&i| on_it[i]).unwrap_or(0);
+                    on_it.rotate_left(lowest);
+                    for pe in &on_it {
+                        seen[pe.index()] = Seen::Before(Some(found.len()));
+                    }
+                    found.push((on_it, Vec::new()));
+                    break Some(found.len() - 1);
+                }
+                Seen::Never => {
+                    seen[pe.index()] = Seen::OnThisWalk;
+                    walk.push(pe);
+                    next = up[pe.index()];
+                }
+            }
+        };
+        for pe in &walk {
+            seen[pe.index()] = Seen::Before(leads_to);
+            if let Some(cycle) = leads_to {
+                found[cycle].1.push(*pe);
+            }
+        }
+    }
+    let faults = found.into_iter().map(|(pes, mut below)| {
+        below.sort_unstable();
+        TreeError::Cycle { pes, below }
+    });
+    faults.collect()
+}

@@ -1,0 +1,113 @@
+//! The schedule of a PE for the rounds, to and from protobuf.
+
+use super::pace::{parse_pace, put_pace};
+use crate::items::{Packing, ScheduledHop};
+use crate::ops::{Operation, PeSchedule};
+use crate::wire::message::{parse_message, put_message};
+use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, pb};
+use crate::{MessageId, PeId};
+
+pub(super) fn put_brief(brief: &PeSchedule) -> pb::Brief {
+    pb::Brief {
+        operation: brief.operation.code(),
+        window: brief.operation.window().unwrap_or(0),
+        flit_bytes: brief.flit_bytes,
+        pace: Some(put_pace(&brief.pace)),
+        sends: brief.sends.iter().map(put_message).collect(),
+        packet_bytes: brief.packet_bytes.clone(),
+        takes: brief.receives.iter().map(put_message).collect(),
+        subtree_messages: brief.subtree_messages,
+        child_messages: brief.child_messages.clone(),
+        child_ranks: brief.child_ranks.clone(),
+        legs: brief.hops.iter().map(put_leg).collect(),
+        all_ports: brief.all_ports,
+        in_any_order: brief.in_any_order,
+    }
+}
+
+pub(super) fn parse_brief(brief: pb::Brief) -> Result<PeSchedule, WireError> {
+    let flit_bytes = parse_flit_bytes(brief.flit_bytes)?;
+    Ok(PeSchedule {
+        operation: parse_operation(brief.operation, brief.window)?,
+        flit_bytes,
+        packet_bytes: parse_packet_bytes(brief.packet_bytes, brief.sends.len(), flit_bytes)?,
+        pace: parse_pace(brief.pace)?,
+        sends: brief.sends.iter().map(parse_message).collect(),
+        receives: brief.takes.iter().map(parse_message).collect(),
+        subtree_messages: brief.subtree_messages,
+        child_messages: brief.child_messages,
+        child_ranks: brief.child_ranks,
+        hops: brief.legs.into_iter().map(parse_leg).collect(),
+        all_ports: brief.all_ports,
+        in_any_order: brief.in_any_order,
+    })
+}
+
+pub(super) fn parse_operation(code: i32, window: u32) -> Result<Operation, WireError> {
+    Operation::from_code(code, window)
+        .ok_or_else(|| WireError::malformed(format!("{code} is no operation")))
+}
+
+pub(super) fn parse_flit_bytes(flit_bytes: u32) -> Result<u32, WireError> {
+    match (MIN_FLIT_BYTES..=MAX_FLIT_BYTES).contains(&flit_bytes) {
+        true => Ok(flit_bytes),
+        false => Err(WireError::malformed(format!(
+            "no flit can have {flit_bytes} bytes"
+        ))),
+    }
+}
+
+/// Checks that there is a size for each message, or none; no packet exceeds a flit.
+fn parse_packet_bytes(
+    packet_bytes: Vec<u32>,
+    sends: usize,
+    flit_bytes: u32,
+) -> Result<Vec<u32>, WireError> {
+    if !packet_bytes.is_empty() && packet_bytes.len() != sends {
+        return Err(WireError::malformed(format!(
+            "{} packet sizes for {sends} messages",
+            packet_bytes.len()
+        )));
+    }
+    let fits = |bytes: &u32| (MIN_FLIT_BYTES..=flit_bytes).contains(bytes);
+    match packet_bytes.iter().find(|bytes| !fits(bytes)) {
+        None => Ok(packet_bytes),
+        Some(bytes) => Err(WireError::malformed(format!(
+            "no packet can have {bytes} bytes where a flit has {flit_bytes}"
+        ))),
+    }
+}
+
+fn put_leg(leg: &ScheduledHop) -> pb::Leg {
+    pb::Leg {
+        message: leg.message.0,
+        flits: leg.flits,
+        from: leg.from.0,
+        to: leg.to.0,
+        first_step: leg.first_step,
+        offset: leg.offset,
+        every: leg.every,
+        packing: match leg.packing {
+            Packing::Flits => pb::Packing::Flits.into(),
+            Packing::Begins => pb::Packing::Begins.into(),
+            Packing::Joins => pb::Packing::Joins.into(),
+        },
+    }
+}
+
+fn parse_leg(leg: pb::Leg) -> ScheduledHop {
+    ScheduledHop {
+        packing: match leg.packing() {
+            pb::Packing::Flits => Packing::Flits,
+            pb::Packing::Begins => Packing::Begins,
+            pb::Packing::Joins => Packing::Joins,
+        },
+        message: MessageId(leg.message),
+        flits: leg.flits,
+        from: PeId(leg.from),
+        to: PeId(leg.to),
+        first_step: leg.first_step,
+        offset: leg.offset,
+        every: leg.every,
+    }
+}

@@ -216,8 +216,7 @@ pub async fn play<I: RoundIo>(
             }
             Action::Finished => return io.flush().await,
         }
-        let done = round.handle_done(now);
-        done.map_err(|fault| io.refused(fault))?;
+        round.handle_done(now).map_err(|fault| io.refused(fault))?;
     }
 }
 

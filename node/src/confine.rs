@@ -68,7 +68,7 @@ mod tests {
     use std::sync::Arc;
 
     use flitcast_proto::Tree;
-    use flitcast_proto::ops::{Broadcast, Operation};
+    use flitcast_proto::ops::{Algorithm, Broadcast};
 
     use super::*;
     use crate::security::Security;
@@ -83,7 +83,7 @@ mod tests {
             tree: Arc::new(tree),
             parent_listen: None,
             peers: Vec::new(),
-            operation: Operation::Broadcast(Broadcast::ChildByChild),
+            operation: Algorithm::Broadcast(Broadcast::ChildByChild),
             flit_bytes: 65_536,
             payload: Payload::Files {
                 input: PathBuf::from("/on/another/host"),

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::parts::{FlitInterleaver, flits_of_parts};
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 use tokio::sync::{self, watch};
@@ -22,7 +22,7 @@ use crate::payload::{PayloadError, Sink};
 
 /// The messages of a PE that are sent or received in parts, and their reassembly.
 pub struct Parts {
-    operation: Operation,
+    operation: Algorithm,
     tree: Arc<Tree>,
     /// The bytes and the flits of each part, by message.
     of: BTreeMap<MessageId, (Vec<u64>, Vec<u64>)>,
@@ -286,7 +286,7 @@ mod tests {
     fn parts(flits: &[u64], bytes: u64) -> (Parts, Vec<u64>) {
         let lengths = bytes_of_parts(flits, bytes, FLIT);
         let parts = Parts {
-            operation: Operation::Scatter,
+            operation: Algorithm::Scatter,
             tree: tree(),
             of: BTreeMap::from([(MESSAGE, (lengths.clone(), flits.to_vec()))]),
             assemblies: Mutex::default(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::{Gossip, Layout, Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, Gossip, Layout, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -185,7 +185,7 @@ fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static st
     let told: Vec<PeId> = assignment.peers.iter().map(|peer| peer.pe).collect();
     let is_some_of = told.is_sorted_by(|one, other| one < other)
         && told.iter().all(|pe| peers.binary_search(pe).is_ok());
-    let is_on_network = matches!(operation, Operation::Gossip(Gossip::OnNetwork(_)));
+    let is_on_network = matches!(operation, Algorithm::Gossip(Gossip::OnNetwork(_)));
     match told == peers || (is_on_network && is_some_of) {
         true => Ok(()),
         false => Err("with other peers than its operation has"),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::{Address, Message};
-use flitcast_proto::ops::{Layout, Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, Layout, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, Payload, Prefix, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -29,7 +29,7 @@ pub struct Store {
     contents: Option<BTreeMap<MessageId, Outgoing>>,
     /// The PE, its operation and its tree.
     pe: PeId,
-    operation: Operation,
+    operation: Algorithm,
     tree: Arc<Tree>,
     /// The path where messages for this PE become visible.
     output: PathBuf,
@@ -340,8 +340,8 @@ mod tests {
             store.holds_in()
         };
         let (copy, entries) = (
-            Operation::Broadcast(Broadcast::Hypercube),
-            Operation::Gossip(Gossip::Circulate),
+            Algorithm::Broadcast(Broadcast::Hypercube),
+            Algorithm::Gossip(Gossip::Circulate),
         );
         for (operation, output, apart, folder) in [
             (copy, "/out/copy", true, "/out"),

@@ -15,12 +15,12 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use flitcast_proto::ops::Operation;
+//! use flitcast_proto::ops::Algorithm;
 //! use flitcast_proto::sim;
 //! use flitcast_proto::tree::TreeSpec;
 //!
 //! let tree = Arc::new("path:4".parse::<TreeSpec>()?.build()?);
-//! let scattered = sim::run(&tree, Operation::Scatter, &[0, 1, 2, 1])?;
+//! let scattered = sim::run(&tree, Algorithm::Scatter, &[0, 1, 2, 1])?;
 //! assert_eq!(scattered.arrival_steps, [0, 4, 4, 3]);
 //! assert_eq!(scattered.time_steps(), 4);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

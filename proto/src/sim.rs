@@ -12,7 +12,7 @@ use smallvec::smallvec;
 use thiserror::Error;
 
 use crate::items::{Control, Hops, Message, Route, Transmit, Violation};
-use crate::ops::{Operation, PeMachine, PeSchedule, StartSignal};
+use crate::ops::{Algorithm, PeMachine, PeSchedule, StartSignal};
 use crate::schedule::pace::Timing;
 use crate::trace::{Crossing, Item};
 use crate::{MessageId, PeId, Time, Tree};
@@ -193,7 +193,7 @@ impl SimulatedPe {
 /// Runs one round, `flits[i]` being L_i, to its end.
 pub fn run(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     flits: &[u64],
 ) -> Result<Simulated, SimulationError> {
     run_briefs(
@@ -239,7 +239,7 @@ pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<PeSchedule>) -> Result<Simulated
 struct Simulation {
     pes: Vec<SimulatedPe>,
     tree: Arc<Tree>,
-    operation: Option<Operation>,
+    operation: Option<Algorithm>,
     step: u64,
     unfinished: usize,
     /// The PEs that may have something to send in each step; others are not examined.
@@ -250,13 +250,13 @@ struct Simulation {
 impl Simulation {
     /// Returns whether control items of any number may be sent and received in a step.
     fn is_multi_port(&self) -> bool {
-        self.operation.is_some_and(Operation::has_control_ports)
+        self.operation.is_some_and(Algorithm::has_control_ports)
     }
 
     /// Returns the event that permits a source to start sending.
     fn begins_on(&self) -> StartSignal {
         self.operation
-            .map_or(StartSignal::Trigger, Operation::begins_on)
+            .map_or(StartSignal::Trigger, Algorithm::begins_on)
     }
 
     /// Moves to the next step in which something can happen.
@@ -316,7 +316,7 @@ impl Simulation {
         let step = self.step;
         let multi_port = self.is_multi_port();
         // In lock step, static schedules contain all begins.
-        let is_duplex = self.operation.is_some_and(Operation::is_duplex);
+        let is_duplex = self.operation.is_some_and(Algorithm::is_duplex);
         let waits_for_word = self.begins_on() != StartSignal::Trigger && !is_duplex;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);

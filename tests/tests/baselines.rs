@@ -8,7 +8,7 @@ use flitcast_proto::Tree;
 use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
 use flitcast_proto::cost::Model;
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim;
@@ -20,7 +20,7 @@ use flitcast_tests::{parsed, refused, run, scratch};
 use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
-fn assert_arrives(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) {
+fn assert_arrives(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) {
     let briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
     let run = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
     for (arrival, flits) in run.arrivals_ns.iter().zip(flits) {
@@ -33,16 +33,16 @@ proptest! {
 
     #[test]
     fn combining_delivers_on_any_tree((tree, flits) in tree_and_flits(24)) {
-        assert_arrives(&tree, Operation::CombiningGather, &flits);
-        assert_arrives(&tree, Operation::CombiningScatter, &flits);
+        assert_arrives(&tree, Algorithm::CombiningGather, &flits);
+        assert_arrives(&tree, Algorithm::CombiningScatter, &flits);
     }
 
     #[test]
     fn the_adaptive_tree_spans_all_pes((_, flits) in tree_and_flits(40)) {
         let tree = Arc::new(adaptive_tree(&flits));
         prop_assert_eq!(tree.len(), flits.len());
-        assert_arrives(&tree, Operation::CombiningGather, &flits);
-        assert_arrives(&tree, Operation::CombiningScatter, &flits);
+        assert_arrives(&tree, Algorithm::CombiningGather, &flits);
+        assert_arrives(&tree, Algorithm::CombiningScatter, &flits);
     }
 
     #[test]
@@ -50,10 +50,10 @@ proptest! {
         let star = Arc::new(Tree::from_parents(
             (0..flits.len()).map(|i| (i > 0).then_some(flitcast_proto::PeId::ROOT)).collect(),
         ).unwrap());
-        let run = sim::run(&star, Operation::LinearGather { window: 1 }, &flits).unwrap();
+        let run = sim::run(&star, Algorithm::LinearGather { window: 1 }, &flits).unwrap();
         let planned = flow(&star, &Baseline::Linear.gather(&star, &flits));
         prop_assert_eq!(run.time_steps(), planned.time_steps);
-        assert_arrives(&star, Operation::LinearGather { window: 4 }, &flits);
+        assert_arrives(&star, Algorithm::LinearGather { window: 4 }, &flits);
     }
 }
 
@@ -67,7 +67,7 @@ fn a_binomial_gather_takes_what_is_compared() {
         "binomial:8".parse::<TreeSpec>().unwrap().build().unwrap()
     );
     let flits = [0, 3, 3, 3, 3, 3, 3, 3];
-    let run = sim::run(&tree, Operation::CombiningGather, &flits).unwrap();
+    let run = sim::run(&tree, Algorithm::CombiningGather, &flits).unwrap();
     let planned = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
     let tokens = run
         .crossings

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::{Edge, Link, Model};
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::plan::{plan, streams};
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -59,7 +59,7 @@ proptest! {
     fn certificates_are_received_as_planned((tree, flits) in tree_and_flits(20), seed in any::<u64>()) {
         let bytes: Vec<u64> = flits.iter().map(|flits| flits * 700).collect();
         for sync in [Sync::Serial, Sync::Pipelined] {
-            let operation = Operation::Certification(sync);
+            let operation = Algorithm::Certification(sync);
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
                 let model = model(tree.len(), seed);
                 let timing = Timing::of(&model, 1000, pacing);
@@ -89,7 +89,7 @@ proptest! {
 fn the_papers_figure_has_these_certificates() {
     let path = (0..6u32).map(|pe| pe.checked_sub(1).map(PeId)).collect();
     let tree = Arc::new(Tree::from_parents(path).expect("it is a path"));
-    let operation = Operation::Certification(Sync::Serial);
+    let operation = Algorithm::Certification(Sync::Serial);
     let briefs = PeSchedule::all(&tree, operation, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
     let planned = streams(&tree, &briefs).expect("a gather by certification");
     let each = planned[1..].iter();

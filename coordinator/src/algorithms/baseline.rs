@@ -2,7 +2,7 @@
 //! builds its own tree over PEs that form a complete network.
 
 use flitcast_proto::baseline::{adaptive_tree, binomial_tree};
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::{PeId, Tree};
 
 use crate::algorithms::unfit::NotApplicable;
@@ -51,15 +51,15 @@ impl Baseline {
 
     /// Returns the operation that the PEs run for the operation named `name`, if the baseline
     /// supports it.
-    pub fn operation(self, name: &str) -> Option<Operation> {
-        let operations: &[Operation] = match self {
+    pub fn operation(self, name: &str) -> Option<Algorithm> {
+        let operations: &[Algorithm] = match self {
             // On a star every order is farthest first, and this one is by index.
-            Baseline::Linear => &[Operation::Scatter, Operation::LinearGather { window: 1 }],
-            Baseline::Window => &[Operation::LinearGather {
+            Baseline::Linear => &[Algorithm::Scatter, Algorithm::LinearGather { window: 1 }],
+            Baseline::Window => &[Algorithm::LinearGather {
                 window: WINDOW as u32,
             }],
             Baseline::Binomial | Baseline::Adaptive => {
-                &[Operation::CombiningScatter, Operation::CombiningGather]
+                &[Algorithm::CombiningScatter, Algorithm::CombiningGather]
             }
         };
         let mut operations = operations.iter().copied();

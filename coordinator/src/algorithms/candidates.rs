@@ -1,7 +1,7 @@
 //! The algorithms of each operation for real runs: one list for commands that run all or choose
 //! among them, and a check of the trees that each supports.
 
-use flitcast_proto::ops::{Broadcast, Exchange, Gossip, OnNetwork, Operation, TreeRequirement};
+use flitcast_proto::ops::{Algorithm, Broadcast, Exchange, Gossip, OnNetwork, TreeRequirement};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
@@ -19,7 +19,7 @@ pub struct Candidate {
     /// Name in comparisons.
     pub name: &'static str,
     /// The operation that the PEs run.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
     pub pacing: Option<Pacing>,
     /// The baseline, if the entry is one.
@@ -39,7 +39,7 @@ fn check_path(tree: &Tree, name: &impl std::fmt::Display) -> Result<(), NotAppli
 
 /// Checks that an operation supports a tree.
 pub fn check_fits(
-    operation: Operation,
+    operation: Algorithm,
     tree: &Tree,
     name: &impl std::fmt::Display,
 ) -> Result<(), NotApplicable> {
@@ -61,10 +61,10 @@ pub fn check_fits(
 }
 
 /// Checks that an operation supports a tree and the links between its PEs beside the tree.
-pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), NotApplicable> {
+pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotApplicable> {
     let reaches_all = match operation {
         // Packets go directly from end to end, independent of the lines of the network.
-        Operation::Gossip(Gossip::OnNetwork(one)) => {
+        Algorithm::Gossip(Gossip::OnNetwork(one)) => {
             let placement = topology.placement.as_ref();
             let have_links = |placement: &Placement| {
                 let mut pes = topology.tree.pes();
@@ -92,7 +92,7 @@ pub fn check_reach(operation: Operation, topology: &Topology) -> Result<(), NotA
 }
 
 /// Returns the entries of an algorithm, one for each pacing.
-fn entries(operation: Operation) -> impl Iterator<Item = Candidate> {
+fn entries(operation: Algorithm) -> impl Iterator<Item = Candidate> {
     let ways = operation.ways().iter();
     ways.map(move |&(name, pacing)| Candidate {
         name,
@@ -104,15 +104,15 @@ fn entries(operation: Operation) -> impl Iterator<Item = Candidate> {
 
 /// Returns the algorithms of the operation of this name that use all links of a PE at once.
 pub fn of_all_ports(name: &str) -> Vec<Candidate> {
-    let have_all = Operation::named(name).filter(|one| one.has_all_ports());
+    let have_all = Algorithm::named(name).filter(|one| one.has_all_ports());
     have_all.flat_map(entries).collect()
 }
 
 /// Returns all algorithms of the operation of this name that need no separate links: baselines last,
 /// and before them the algorithms for any tree first.
 pub fn all(name: &str) -> Vec<Candidate> {
-    let needs_links = |one: &Operation| *one == Operation::Certification(Sync::MultiPort);
-    let ours = Operation::named(name).filter(|one| !needs_links(one));
+    let needs_links = |one: &Algorithm| *one == Algorithm::Certification(Sync::MultiPort);
+    let ours = Algorithm::named(name).filter(|one| !needs_links(one));
     let mut candidates: Vec<Candidate> = ours.flat_map(entries).collect();
     candidates.sort_by_key(|candidate| candidate.operation.fits() != TreeRequirement::Trees);
     candidates.extend(Baseline::ALL.into_iter().filter_map(|baseline| {
@@ -129,8 +129,8 @@ pub fn all(name: &str) -> Vec<Candidate> {
 /// Returns the algorithms that serve as baselines only: they are never the best choice.
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
     let all = [
-        Operation::Broadcast(Broadcast::ChildByChild),
-        Operation::Exchange(Exchange::AtOnce),
+        Algorithm::Broadcast(Broadcast::ChildByChild),
+        Algorithm::Exchange(Exchange::AtOnce),
     ];
     let named = all.into_iter().filter(move |one| one.name() == name);
     named.map(|operation| Candidate {

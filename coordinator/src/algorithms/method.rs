@@ -1,7 +1,7 @@
 //! One method to execute an operation: what the PEs run, and how. The algorithm's name follows from
 //! it.
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::algorithms::baseline::Baseline;
@@ -12,7 +12,7 @@ use crate::options::packets::Packets;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
     /// The operation that the PEs run.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// The baseline, if the method is one; it builds its own tree.
     pub baseline: Option<Baseline>,
     /// Pacing of TRANSMIT AFTER orders; `None` chooses the best.
@@ -41,11 +41,11 @@ impl Method {
 }
 
 /// Returns the operation named `name` by the algorithm named `algorithm`, as users type them.
-pub fn operation_by(name: &str, algorithm: &str) -> Option<Operation> {
+pub fn operation_by(name: &str, algorithm: &str) -> Option<Algorithm> {
     if let Some(baseline) = Baseline::named(algorithm) {
         return baseline.operation(name);
     }
-    Operation::named(name).find(|one| one.algorithm() == algorithm)
+    Algorithm::named(name).find(|one| one.algorithm() == algorithm)
 }
 
 #[cfg(test)]

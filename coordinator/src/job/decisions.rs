@@ -83,7 +83,7 @@ impl Decisions {
 #[cfg(test)]
 impl Decisions {
     /// Creates the decisions for rounds of an operation, without a request.
-    pub fn of(operation: flitcast_proto::ops::Operation, pacing: Pacing) -> Decisions {
+    pub fn of(operation: flitcast_proto::ops::Algorithm, pacing: Pacing) -> Decisions {
         let way = Method {
             operation,
             baseline: None,

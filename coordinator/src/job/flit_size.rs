@@ -11,7 +11,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model};
 use flitcast_proto::ops::blocks::MOST_CROSSINGS;
-use flitcast_proto::ops::{Broadcast, Direction, Operation, PeSchedule, TreeRequirement};
+use flitcast_proto::ops::{Algorithm, Broadcast, Direction, PeSchedule, TreeRequirement};
 use flitcast_proto::packets::count::best_count;
 use flitcast_proto::packets::model::Ticks;
 use flitcast_proto::predict::{self, most_pieces};
@@ -63,10 +63,10 @@ pub fn plan_with_best_flit_size_within(
         ordered(planner, &way.order.before_others(), one)
     };
     let (usual_bytes, worth) = match (operation, planner.decisions.pacing) {
-        (Operation::Broadcast(Broadcast::Hypercube), Pacing::Turns) => {
+        (Algorithm::Broadcast(Broadcast::Hypercube), Pacing::Turns) => {
             (SWITCHED_FLIT_BYTES, FLIT_SIZE_WORTH)
         }
-        (Operation::Broadcast(_), _) => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH_IN_A_STREAM),
+        (Algorithm::Broadcast(_), _) => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH_IN_A_STREAM),
         _ => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH),
     };
     let usual = of(asked.unwrap_or(usual_bytes))?;
@@ -141,7 +141,7 @@ pub(super) fn best_around(
 }
 
 /// Returns the largest number of edges that a message crosses.
-fn hops(tree: &Tree, operation: Operation) -> u64 {
+fn hops(tree: &Tree, operation: Algorithm) -> u64 {
     let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
     match (operation.direction(), operation.fits()) {
         // Around the ring, or from one PE to the other.
@@ -172,7 +172,7 @@ pub(super) fn looking_ns(tree: &Tree, briefs: &[PeSchedule], flit_bytes: u32) ->
 
 /// Returns the largest set-up time and the largest time per byte of all links that messages cross, in
 /// nanoseconds.
-pub(super) fn dearest(tree: &Tree, operation: Operation, model: &Model) -> Link {
+pub(super) fn dearest(tree: &Tree, operation: Algorithm, model: &Model) -> Link {
     let links = tree.below_root().flat_map(|pe| {
         let edge = &model.edges[pe.index()];
         match operation.direction() {
@@ -189,7 +189,7 @@ pub(super) fn dearest(tree: &Tree, operation: Operation, model: &Model) -> Link 
 }
 
 /// Returns a packet's beta and g: the costs of [`dearest`] and the software costs of a relay.
-pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> [f64; 2] {
+pub(super) fn packet_costs(tree: &Tree, operation: Algorithm, model: &Model) -> [f64; 2] {
     let link = dearest(tree, operation, model);
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let a_byte = link.ns_per_byte + host.send_ns_per_byte + host.receive_ns_per_byte;
@@ -198,7 +198,7 @@ pub(super) fn packet_costs(tree: &Tree, operation: Operation, model: &Model) -> 
 }
 
 /// Returns whether links are slower than the software at their ends by the factor [`SLOW_LINK_RATIO`].
-pub fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
+pub fn are_slow(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
     let host = model.hosts.slowest(MAX_FLIT_BYTES);
     let software = host.send_ns_per_byte + host.receive_ns_per_byte;
     dearest(tree, operation, model).ns_per_byte >= SLOW_LINK_RATIO * software
@@ -209,7 +209,7 @@ pub fn are_slow(tree: &Tree, operation: Operation, model: &Model) -> bool {
 /// 1)(a + g F)`. Returns `None` if there is nothing to send.
 pub(super) fn best_alone(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     briefs: &[PeSchedule],
     model: &Model,
 ) -> Option<u32> {

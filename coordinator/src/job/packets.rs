@@ -5,7 +5,7 @@
 //! which takes no longer than even ones whose largest is no larger (Lemma 12).
 
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::packets::certification::{self, ControlCost};
 use flitcast_proto::packets::model::{LinkCost, Run, Ticks, messages};
 use flitcast_proto::packets::path;
@@ -73,7 +73,7 @@ pub fn foresee_in_packets(
 /// Returns the largest packet of each message, by message id; `None` if it is to be chosen.
 fn sizes(
     tree: &Tree,
-    operation: Operation,
+    operation: Algorithm,
     bytes: &[u64],
     of: impl Fn(u64) -> Option<u32>,
 ) -> Option<Vec<u32>> {
@@ -182,7 +182,7 @@ fn planned(planner: &Planner<'_>) -> Option<Vec<u32>> {
         setup: picos(a_packet),
         flit: picos(a_byte * grain as f64),
     };
-    if let Operation::Certification(_) = operation {
+    if let Algorithm::Certification(_) = operation {
         let planned = certification::plan_best_cap(tree, &grains, cost, ControlCost::Free);
         let cap = planned.ok()?.cap.saturating_mul(grain);
         let cap = cap.clamp(MIN_FLIT_BYTES.into(), MAX_FLIT_BYTES.into());
@@ -190,7 +190,7 @@ fn planned(planner: &Planner<'_>) -> Option<Vec<u32>> {
             Packets::Size(cap as u32).of(bytes)
         });
     }
-    if operation != Operation::Scatter || !path::is_one_way(tree, &nonnull) {
+    if operation != Algorithm::Scatter || !path::is_one_way(tree, &nonnull) {
         return None;
     }
     let mut sizes = vec![MIN_FLIT_BYTES; tree.len()];
@@ -264,7 +264,7 @@ mod tests {
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
             let foreseen = |order: &MessageOrder, asked: Packets| {
-                let mut decisions = Decisions::of(Operation::Scatter, Pacing::Scheduled);
+                let mut decisions = Decisions::of(Algorithm::Scatter, Pacing::Scheduled);
                 decisions.way.order = order.clone();
                 let planner = Planner {
                     tree: &tree,

@@ -10,7 +10,7 @@ use flitcast_proto::cost::{Edge, Host, Hosts, Model};
 use flitcast_proto::network::cover::Cover;
 use flitcast_proto::ops::cover_plan::{SplitPolicy, deal};
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Broadcast, Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, Broadcast, PeSchedule};
 use flitcast_proto::predict::Prediction;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::flits_of;
@@ -172,25 +172,25 @@ impl ParallelTrees {
 
 /// Returns whether an operation's messages can each be cut differently and sent in parts. They must use
 /// only a tree, and either their sources alone need the lengths or there is one message.
-pub fn has_parts(operation: Operation) -> bool {
+pub fn has_parts(operation: Algorithm) -> bool {
     matches!(
         operation,
-        Operation::Scatter
-            | Operation::ShoulderTap
-            | Operation::Certification(_)
-            | Operation::Broadcast(Broadcast::Rounds | Broadcast::Urgent | Broadcast::ChildByChild)
+        Algorithm::Scatter
+            | Algorithm::ShoulderTap
+            | Algorithm::Certification(_)
+            | Algorithm::Broadcast(Broadcast::Rounds | Broadcast::Urgent | Broadcast::ChildByChild)
     )
 }
 
 /// Returns the flits on each tree, by delivery; `None` if this distribution is not possible.
 fn dealt(
-    operation: Operation,
+    operation: Algorithm,
     trees: &[&Arc<Tree>],
     flits: &[u64],
     how: SplitPolicy,
 ) -> Option<Vec<Vec<u64>>> {
     let count = trees.len() as u64;
-    if let Operation::Broadcast(_) = operation {
+    if let Algorithm::Broadcast(_) = operation {
         // One message for all PEs: flit x is sent down tree x mod k.
         let on_tree = |at: u64| {
             let share = flits

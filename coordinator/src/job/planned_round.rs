@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Model;
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::predict::{Prediction, predict_unless};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -51,7 +51,7 @@ pub struct Planner<'a> {
 
 impl Planner<'_> {
     /// Returns the operation.
-    pub fn operation(&self) -> Operation {
+    pub fn operation(&self) -> Algorithm {
         self.decisions.way.operation
     }
 
@@ -126,7 +126,7 @@ impl Planner<'_> {
 /// Returns the error of a state machine, which is a bug in the schedule.
 pub fn plan_and_predict(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     pacing: Pacing,
     bytes: &[u64],
     flit_bytes: u32,

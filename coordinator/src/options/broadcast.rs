@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use flitcast_proto::ops::{Broadcast, Operation};
+use flitcast_proto::ops::{Algorithm, Broadcast};
 
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,8 @@ impl BroadcastAlgorithm {
     }
 
     /// Returns the operation that PEs run, over the given tree or over one that the algorithm builds.
-    pub fn operation(self) -> Operation {
-        Operation::Broadcast(match self {
+    pub fn operation(self) -> Algorithm {
+        Algorithm::Broadcast(match self {
             BroadcastAlgorithm::Urgent => Broadcast::Urgent,
             BroadcastAlgorithm::ChildByChild => Broadcast::ChildByChild,
             BroadcastAlgorithm::Hypercube => Broadcast::Hypercube,

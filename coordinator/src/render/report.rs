@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flitcast_proto::ops::{Exchange, Operation};
+use flitcast_proto::ops::{Algorithm, Exchange};
 use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::CostSource;
@@ -73,7 +73,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
 pub fn uses_all_ports(request: &Request) -> bool {
     let operation = request.way.operation;
     operation.has_all_ports() && request.site.own_links
-        || operation == Operation::Exchange(Exchange::AtOnce)
+        || operation == Algorithm::Exchange(Exchange::AtOnce)
 }
 
 fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::flit::Digest;
@@ -19,7 +19,7 @@ pub struct DeliveryProgress {
     /// The whole tree, dead PEs included.
     tree: Arc<Tree>,
     /// The operation, which numbers the deliveries.
-    operation: Operation,
+    operation: Algorithm,
     /// The known lengths by delivery, in bytes; 0 for an unknown length.
     bytes: Vec<u64>,
     /// The excluded PEs, each with a reason.
@@ -36,7 +36,7 @@ pub struct NextRun {
     /// The repaired tree, and the PEs with a new parent.
     pub repair: Repair,
     /// The operation.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// The complete deliveries, whose messages are null in this run, in increasing order.
     pub left_out: Vec<DeliveryId>,
     /// The missing deliveries, also those of dead PEs, in increasing order.
@@ -48,7 +48,7 @@ pub struct NextRun {
 impl DeliveryProgress {
     /// Returns the state at the beginning. `bytes` has the lengths by delivery, 0 for an unknown
     /// length.
-    pub fn new(tree: Arc<Tree>, operation: Operation, bytes: Vec<u64>) -> DeliveryProgress {
+    pub fn new(tree: Arc<Tree>, operation: Algorithm, bytes: Vec<u64>) -> DeliveryProgress {
         DeliveryProgress {
             tree,
             operation,
@@ -188,7 +188,7 @@ impl DeliveryProgress {
     }
 
     /// Returns the next run of an operation.
-    pub fn next(&self, operation: Operation, can_reach: impl Fn(PeId, PeId) -> bool) -> NextRun {
+    pub fn next(&self, operation: Algorithm, can_reach: impl Fn(PeId, PeId) -> bool) -> NextRun {
         let repair = self.repair(can_reach);
         let tree = &repair.tree;
         let missing = self.missing();
@@ -257,7 +257,7 @@ mod tests {
         let tree = Arc::new(tree.build().unwrap());
         let mut lengths = vec![bytes; tree.len()];
         lengths[0] = 0;
-        DeliveryProgress::new(tree, Operation::Scatter, lengths)
+        DeliveryProgress::new(tree, Algorithm::Scatter, lengths)
     }
 
     fn deliveries<const N: usize>(ids: [u32; N]) -> [DeliveryId; N] {
@@ -276,13 +276,13 @@ mod tests {
         progress.learn_dead(PeId(2), "killed".to_owned());
         progress.learn_dead(PeId::ROOT, "never".to_owned());
         progress.learn_delivered(deliveries([4, 1]));
-        let next = progress.next(Operation::Scatter, ANYWHERE);
-        assert_eq!(next.operation, Operation::Scatter);
+        let next = progress.next(Algorithm::Scatter, ANYWHERE);
+        assert_eq!(next.operation, Algorithm::Scatter);
         assert_eq!(next.left_out, deliveries([1, 4]));
         assert_eq!(next.missing, deliveries([2, 3]));
         assert_eq!(next.sendable, deliveries([3]));
         assert_eq!(next.repair.tree.parent(PeId(3)), Some(PeId(1)));
-        let stranded = progress.next(Operation::Scatter, |_, _| false);
+        let stranded = progress.next(Algorithm::Scatter, |_, _| false);
         assert_eq!(stranded.repair.stranded, ids([3, 4]));
         assert!(stranded.sendable.is_empty());
     }
@@ -292,7 +292,7 @@ mod tests {
     fn what_has_a_dead_end_is_missing_for_good() {
         let tree: TreeSpec = "star:4".parse().unwrap();
         let tree = Arc::new(tree.build().unwrap());
-        let exchange = Operation::Exchange(Exchange::Tree);
+        let exchange = Algorithm::Exchange(Exchange::Tree);
         let bytes = exchange.by_delivery(&tree, &[1; 16]);
         let mut progress = DeliveryProgress::new(tree, exchange, bytes);
         progress.learn_dead(PeId(2), "killed".to_owned());
@@ -316,18 +316,18 @@ mod tests {
     fn what_needs_a_path_gives_way_where_there_is_none_any_more() {
         let mut path = progress("path:4", 7);
         path.learn_dead(PeId(2), "killed".to_owned());
-        let on_a_path = path.next(Operation::ShoulderTap, ANYWHERE);
-        assert_eq!(on_a_path.operation, Operation::ShoulderTap);
+        let on_a_path = path.next(Algorithm::ShoulderTap, ANYWHERE);
+        assert_eq!(on_a_path.operation, Algorithm::ShoulderTap);
         let mut tree = progress("path:4", 7);
         tree.learn_dead(PeId(3), "killed".to_owned());
-        let shorter = tree.next(Operation::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
-        assert_eq!(shorter.operation, Operation::ShoulderTap);
+        let shorter = tree.next(Algorithm::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
+        assert_eq!(shorter.operation, Algorithm::ShoulderTap);
         let mut split = progress("path:5", 7);
         for pe in [1, 3] {
             split.learn_dead(PeId(pe), "killed".to_owned());
         }
-        let star = split.next(Operation::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
-        let certification = Operation::Certification(Sync::Pipelined);
+        let star = split.next(Algorithm::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
+        let certification = Algorithm::Certification(Sync::Pipelined);
         assert_eq!(star.operation, certification);
     }
 

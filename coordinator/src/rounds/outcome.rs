@@ -5,7 +5,7 @@ mod failure;
 use std::time::Duration;
 
 use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::Report;
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
@@ -101,7 +101,7 @@ fn begun_within_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
 
 /// Returns for each PE index the latest time of the deliveries in the PE's row of a report.
 /// `times_ns` is by delivery.
-pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
+pub fn by_row(operation: Algorithm, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
     let mut latest = vec![None; tree.len()];
     for delivery in operation.all_deliveries(tree) {
         let row = &mut latest[operation.row(tree, delivery).index()];
@@ -112,7 +112,7 @@ pub fn by_row(operation: Operation, tree: &Tree, times_ns: &[Option<u64>]) -> Ve
 
 /// Returns for each PE index the bytes of the deliveries in the PE's row of a report. `bytes` is by
 /// delivery.
-pub fn bytes_by_row(operation: Operation, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
+pub fn bytes_by_row(operation: Algorithm, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
     let mut sums = vec![0u64; tree.len()];
     for delivery in operation.all_deliveries(tree) {
         let row = &mut sums[operation.row(tree, delivery).index()];
@@ -259,7 +259,7 @@ impl Outcome {
     pub fn new(
         launching: Duration,
         tree: &Tree,
-        operation: Operation,
+        operation: Algorithm,
         rounds: RoundsResult,
     ) -> Outcome {
         let started = |round: usize| started_ns(&rounds.reports[round]);

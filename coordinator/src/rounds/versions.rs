@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use flitcast_proto::items::{Address, Destination};
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::{Report, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
@@ -32,7 +32,7 @@ pub struct Conflict {
 
 impl SeenVersions {
     /// Stores the digests in reports.
-    pub fn learn(&mut self, operation: Operation, tree: &Tree, reports: &[Report]) {
+    pub fn learn(&mut self, operation: Algorithm, tree: &Tree, reports: &[Report]) {
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             let delivery = operation.delivery(tree, arrival.message, arrival.destination);
             let digest = arrival.digest.filter(|_| arrival.delivered);
@@ -44,7 +44,7 @@ impl SeenVersions {
     /// those that had it before, with the digest in `known`.
     pub fn conflict(
         &self,
-        operation: Operation,
+        operation: Algorithm,
         tree: &Tree,
         known: &[Version],
     ) -> Option<Conflict> {
@@ -67,7 +67,7 @@ impl SeenVersions {
 
 impl Conflict {
     /// Describes the message, and the PEs with each version.
-    pub fn text(&self, operation: Operation, tree: &Tree, input: &str) -> String {
+    pub fn text(&self, operation: Algorithm, tree: &Tree, input: &str) -> String {
         let name = match operation.address(tree, self.message) {
             Some(Address {
                 source,
@@ -135,8 +135,8 @@ mod tests {
             digest: Some([digest; 16]),
         };
         for operation in [
-            Operation::Broadcast(Broadcast::ChildByChild),
-            Operation::Gossip(Gossip::Flood),
+            Algorithm::Broadcast(Broadcast::ChildByChild),
+            Algorithm::Gossip(Gossip::Flood),
         ] {
             let conflict = |got: &[(u32, u8)], known: &[Version]| {
                 let mut seen = SeenVersions::default();

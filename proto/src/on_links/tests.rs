@@ -6,7 +6,7 @@ use super::*;
 use crate::baseline::{Baseline, after_token, binomial_tree};
 use crate::cost::{Edge, Link};
 use crate::gossip::{Gossip, GossipNetwork};
-use crate::ops::Operation;
+use crate::ops::Algorithm;
 use crate::ops::plan::plan;
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
@@ -50,7 +50,7 @@ fn tree(spec: &str) -> Arc<Tree> {
 }
 
 /// Returns the times of a plan of one flit from or to each PE with a latency, a rate and a set-up.
-fn times(operation: Operation, spec: &str) -> [f64; 3] {
+fn times(operation: Algorithm, spec: &str) -> [f64; 3] {
     let tree = tree(spec);
     let flits: Vec<u64> = tree.ids().map(|pe| u64::from(pe != PeId::ROOT)).collect();
     let plan = plan(&tree, operation, &flits);
@@ -63,9 +63,9 @@ fn times(operation: Operation, spec: &str) -> [f64; 3] {
 
 #[test]
 fn control_items_take_latencies_alone() {
-    let certification = Operation::Certification;
+    let certification = Algorithm::Certification;
     // Down the path, and data back up.
-    assert_eq!(times(Operation::ShoulderTap, "path:6"), [10.0, 5.0, 5.0]);
+    assert_eq!(times(Algorithm::ShoulderTap, "path:6"), [10.0, 5.0, 5.0]);
     // Token, certificates, orders and data, 5 edges each; serially the same on a path.
     for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
         assert_eq!(times(certification(sync), "path:6"), [20.0, 5.0, 5.0]);
@@ -74,7 +74,7 @@ fn control_items_take_latencies_alone() {
         times(certification(Sync::Pipelined), "kary:2:7"),
         [8.0, 6.0, 6.0]
     );
-    assert_eq!(times(Operation::Scatter, "kary:2:7"), [2.0, 6.0, 6.0]);
+    assert_eq!(times(Algorithm::Scatter, "kary:2:7"), [2.0, 6.0, 6.0]);
 }
 
 /// Returns the times of a gossip of blocks of `flits` flits in a complete network.

@@ -172,7 +172,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use super::super::{Broadcast, Operation};
+    use super::super::{Algorithm, Broadcast};
     use super::*;
     use crate::seeded::SplitMix64;
     use crate::sim;
@@ -211,7 +211,7 @@ mod tests {
                 });
                 let bytes = tree.ids().map(|pe| flits * u64::from(pe != root));
                 let bytes: Vec<u64> = bytes.collect();
-                let run = sim::run(&tree, Operation::Broadcast(broadcast), &bytes).unwrap();
+                let run = sim::run(&tree, Algorithm::Broadcast(broadcast), &bytes).unwrap();
                 let crossed = run.crossings.iter().filter_map(|it| match it.item {
                     Item::Flit { index, .. } => Some((it.step, it.from, it.to, index)),
                     Item::Control(_) => None,
@@ -231,7 +231,7 @@ mod tests {
         let parents = parents.map(|parent| parent.map(PeId));
         let tree = Arc::new(Tree::with_absent(PeId(0), parents.to_vec()).unwrap());
         for (broadcast, _) in LISTED {
-            let operation = Operation::Broadcast(broadcast);
+            let operation = Algorithm::Broadcast(broadcast);
             let run = sim::run(&tree, operation, &[0, 0, 0, 0, 5, 0]).unwrap();
             let ends: BTreeSet<_> = run
                 .crossings

@@ -75,12 +75,12 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use super::super::{Broadcast, Operation};
+    use super::super::{Algorithm, Broadcast};
     use super::*;
     use crate::sim;
     use crate::trace::Item;
 
-    const OPERATION: Operation = Operation::Broadcast(Broadcast::Hypercube);
+    const OPERATION: Algorithm = Algorithm::Broadcast(Broadcast::Hypercube);
 
     fn path(pes: u32) -> Tree {
         let parents = (0..pes).map(|pe| pe.checked_sub(1).map(PeId));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::operation::Operation;
+use super::operation::Algorithm;
 use super::pe_schedule::PeSchedule;
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::Control;
@@ -11,15 +11,15 @@ use crate::schedule::pace::{Pace, Pacing, Passage, Timing};
 use crate::{PeId, Tree};
 
 /// Returns the synchronisation of a certification.
-pub(super) fn sync_of(operation: Operation) -> Sync {
+pub(super) fn sync_of(operation: Algorithm) -> Sync {
     match operation {
-        Operation::Certification(sync) => sync,
+        Algorithm::Certification(sync) => sync,
         other => unreachable!("{other:?} is no certification"),
     }
 }
 
 /// Computes when all messages and control items cross.
-pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+pub(super) fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     plan_by_rank(tree, operation, flits, &[])
 }
 
@@ -28,7 +28,7 @@ pub(super) fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Pla
 /// early as it can.
 pub(super) fn plan_by_rank(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     flits: &[u64],
     ranks: &[Vec<u32>],
 ) -> Plan {
@@ -88,7 +88,7 @@ pub struct StreamPlan {
 /// gather by certification.
 pub fn streams(tree: &Tree, briefs: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
     let root = &briefs[tree.root().index()];
-    let Operation::Certification(sync) = root.operation else {
+    let Algorithm::Certification(sync) = root.operation else {
         return None;
     };
     let basis = Basis {
@@ -124,7 +124,7 @@ pub fn streams(tree: &Tree, briefs: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
 /// of these links instead of steps. `bytes` are the lengths.
 pub(super) fn order_on(
     tree: &Tree,
-    operation: Operation,
+    operation: Algorithm,
     bytes: &[u64],
     timing: &Timing,
 ) -> Vec<PeId> {

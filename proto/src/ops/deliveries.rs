@@ -1,12 +1,12 @@
 //! The messages of an operation on a tree: their addresses, parts, lengths and deliveries.
 
+use super::operation::Algorithm;
 use super::operation::Gossip;
-use super::operation::Operation;
 use super::parts::even_flits;
 use crate::items::Address;
 use crate::{DeliveryId, DeliveryName, MessageId, PeId, Tree};
 
-impl Operation {
+impl Algorithm {
     /// Returns the address of a message or a part on a tree, or `None` if it does not exist.
     pub fn address(self, tree: &Tree, id: MessageId) -> Option<Address> {
         let (whole, part) = self.whole(tree, id);
@@ -18,7 +18,7 @@ impl Operation {
     /// ([`super::parts`]).
     pub fn parts(self, tree: &Tree) -> usize {
         match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.parts(),
+            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.parts(),
             _ => (self.entry().messages.parts)(tree),
         }
     }
@@ -26,12 +26,12 @@ impl Operation {
     /// Returns the flits of each part of a message of this length.
     pub(super) fn part_flits(self, tree: &Tree, flits: u64) -> Vec<u64> {
         match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
                 let parts = one.part_flits(flits).into_iter();
                 parts.map(|flits| flits.end - flits.start).collect()
             }
             // A ring of all PEs.
-            Operation::Gossip(Gossip::OnNetwork(_)) => vec![flits],
+            Algorithm::Gossip(Gossip::OnNetwork(_)) => vec![flits],
             _ => even_flits(flits, self.parts(tree)),
         }
     }
@@ -40,7 +40,7 @@ impl Operation {
     /// from 0.
     pub fn flit_of_part(self, tree: &Tree, flits: u64, part: usize, flit: u64) -> u64 {
         match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
                 one.part_flits(flits)[part].start + flit
             }
             _ => flit * self.parts(tree) as u64 + part as u64,
@@ -54,7 +54,7 @@ impl Operation {
         (MessageId(id.0 % ids), (id.0 / ids) as usize)
     }
 
-    /// Returns the id of a part of a message: the inverse of [`Operation::whole`].
+    /// Returns the id of a part of a message: the inverse of [`Algorithm::whole`].
     pub(super) fn part(self, tree: &Tree, whole: MessageId, part: usize) -> MessageId {
         let ids = (self.entry().messages.ids)(tree);
         MessageId(whole.0 + part as u64 * ids)
@@ -157,7 +157,7 @@ impl Operation {
         }
     }
 
-    /// Returns the lengths of all deliveries; `lengths` has [`Operation::lengths_given`] elements.
+    /// Returns the lengths of all deliveries; `lengths` has [`Algorithm::lengths_given`] elements.
     pub fn by_delivery(self, tree: &Tree, lengths: &[u64]) -> Vec<u64> {
         if !self.is_of_pairs() {
             let mut bytes = lengths.to_vec();
@@ -174,7 +174,7 @@ impl Operation {
         bytes
     }
 
-    /// Returns the lengths that describe all deliveries: the inverse of [`Operation::by_delivery`].
+    /// Returns the lengths that describe all deliveries: the inverse of [`Algorithm::by_delivery`].
     pub fn by_message(self, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
         if !self.is_of_pairs() {
             let mut lengths = bytes.to_vec();

@@ -36,7 +36,7 @@ pub(super) const MOST_PARTS: usize = 64;
 
 impl OnNetwork {
     /// Creates a gossip on this network by this algorithm. Each pair is stored once until the
-    /// process ends, so that [`Operation`](super::Operation) is `Copy`.
+    /// process ends, so that [`Algorithm`](super::Algorithm) is `Copy`.
     ///
     /// # Errors
     ///

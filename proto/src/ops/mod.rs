@@ -1,7 +1,7 @@
 //! The operations and their algorithms, one file each, and the state machine of one PE in one
 //! round, without I/O.
 //!
-//! The table ([`Operation`]) contains the properties of each algorithm that other code uses: its
+//! The table ([`Algorithm`]) contains the properties of each algorithm that other code uses: its
 //! name, its messages, its bound in the paper's model, its state machine. A new algorithm needs a
 //! file with an entry and a role, and a line in the table.
 //!
@@ -62,7 +62,7 @@ mod upper_bound;
 pub use broadcast::MOST_BLOCKS;
 pub use gossip_on_network::OnNetwork;
 pub use operation::{
-    Broadcast, Direction, Exchange, Gossip, Layout, Operation, StartSignal, TreeRequirement,
+    Algorithm, Broadcast, Direction, Exchange, Gossip, Layout, StartSignal, TreeRequirement,
 };
 pub use pe_machine::PeMachine;
 pub use pe_schedule::{COALESCE_LIMIT_BYTES, PeSchedule, SPIN_ATTEMPTS};

@@ -6,7 +6,7 @@ use crate::schedule::certification::Sync;
 
 /// The operation of a round and the algorithm for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operation {
+pub enum Algorithm {
     /// Scatter, farthest destination first.
     Scatter,
     /// Gather by Shoulder-Tap; the tree must be a path.

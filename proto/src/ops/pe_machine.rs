@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::operation::Operation;
+use super::operation::Algorithm;
 use super::pe_schedule::PeSchedule;
 use super::receipts::Receipts;
 use super::role::{PePosition, Role};
@@ -17,7 +17,7 @@ use crate::{MessageId, PeId, Time, Tree};
 #[derive(Debug)]
 pub struct PeMachine {
     place: PePosition,
-    operation: Operation,
+    operation: Algorithm,
     role: Box<dyn Role>,
     receipts: Receipts,
     /// Messages in transit through the receive port: the neighbour, the message, and whether it is

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::operation::{Direction, Operation};
+use super::operation::{Algorithm, Direction};
 use super::parts::bytes_of_parts;
 use crate::items::{Message, ScheduledHop};
 use crate::schedule::flits_of;
@@ -27,7 +27,7 @@ const SPIN_MAX_MESSAGE_BYTES: u64 = 128 << 10;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeSchedule {
     /// Algorithm of the round.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// Unit of time, and how orders are obeyed.
@@ -97,7 +97,7 @@ impl PeSchedule {
     /// the message is left out there. An absent PE has no messages.
     pub fn all(
         tree: &Tree,
-        operation: Operation,
+        operation: Algorithm,
         bytes: &[u64],
         timing: &Timing,
     ) -> Vec<PeSchedule> {
@@ -154,7 +154,7 @@ impl PeSchedule {
 /// receives, by id; both lists are by PE index.
 fn messages_of_pes(
     tree: &Tree,
-    operation: Operation,
+    operation: Algorithm,
     bytes: &[u64],
     timing: &Timing,
 ) -> (Vec<Vec<Message>>, Vec<Vec<Message>>) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::certification_plan::{order_on, plan_by_rank};
 use super::gather_order::{GatherOrderError, child_ranks};
-use super::operation::Operation;
+use super::operation::Algorithm;
 use super::steps::gathered;
 use crate::on_links::{Sent, of_crossings};
 use crate::schedule::pace::Timing;
@@ -25,7 +25,7 @@ pub use super::steps::{ControlPlan, MessagePlan, Plan};
 ///
 /// Panics if the algorithm is Shoulder-Tap and the tree is not a path, or if it is a baseline,
 /// which [`crate::baseline`] plans.
-pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+pub fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     match operation.entry().plan {
         Some(plan) => plan(tree, operation, flits),
         None => panic!("{operation:?} has no schedule to plan"),
@@ -40,13 +40,13 @@ pub fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
 /// Returns an error if no gather can take the messages in this order.
 pub fn plan_gather(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     flits: &[u64],
     order: &[PeId],
 ) -> Result<Plan, GatherOrderError> {
     let ranks = child_ranks(tree, order)?;
     Ok(match operation {
-        Operation::Certification(_) => plan_by_rank(tree, operation, flits, &ranks),
+        Algorithm::Certification(_) => plan_by_rank(tree, operation, flits, &ranks),
         // On a path there is one order.
         _ => plan(tree, operation, flits),
     })
@@ -56,7 +56,7 @@ impl Plan {
     /// Returns the crossings of the plan on links with these times. In a gather by certification, the
     /// order in which P0 receives the messages depends on them.
     pub fn on_links(&self, timing: &Timing) -> Vec<Sent> {
-        let Operation::Certification(_) = self.operation else {
+        let Algorithm::Certification(_) = self.operation else {
             return of_crossings(&self.crossings());
         };
         let mut flits = vec![0; self.tree.len()];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::messages::FROM_ROOT;
-use super::operation::{AllPorts, Direction, Layout, Operation, StartSignal, TreeRequirement};
+use super::operation::{Algorithm, AllPorts, Direction, Layout, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
 use super::spec::{AlgorithmSpec, no_hops, no_peers};
@@ -48,7 +48,7 @@ pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageI
 }
 
 /// Computes when all messages cross.
-pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     let order = rules::farthest_first(tree, flits);
     finish(
         tree,
@@ -63,7 +63,7 @@ pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Operation, flits:
 /// once.
 pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
     let messages = one_by_one(tree, flits, order);
-    finish(tree, Operation::Scatter, flits, messages, Vec::new())
+    finish(tree, Algorithm::Scatter, flits, messages, Vec::new())
 }
 
 /// Plans a scatter in which P0 has a port for each child: the nonnull messages of each branch,

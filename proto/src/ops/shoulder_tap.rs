@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::messages::TO_ROOT;
-use super::operation::{AllPorts, Direction, Layout, Operation, StartSignal, TreeRequirement};
+use super::operation::{Algorithm, AllPorts, Direction, Layout, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
 use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
@@ -45,7 +45,7 @@ pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     role: |place, brief| Box::new(ShoulderTap::new(place, brief)),
 };
 
-fn plan(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> Plan {
+fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     assert!(tree.is_path(), "Shoulder-Tap works on paths");
     let mut messages = Vec::new();
     let mut control = Vec::new();

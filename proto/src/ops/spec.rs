@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::messages::Messages;
-use super::operation::{AllPorts, Direction, Layout, Operation, StartSignal, TreeRequirement};
+use super::operation::{Algorithm, AllPorts, Direction, Layout, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
 use super::steps::Plan;
@@ -12,9 +12,9 @@ use crate::schedule::pace::{Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
 
 /// Computes the lock-step schedule; message lengths are in flits.
-type Planner = fn(&Arc<Tree>, Operation, &[u64]) -> Plan;
+type Planner = fn(&Arc<Tree>, Algorithm, &[u64]) -> Plan;
 
-/// The properties of an algorithm; methods of [`Operation`] return most of them.
+/// The properties of an algorithm; methods of [`Algorithm`] return most of them.
 pub(super) struct AlgorithmSpec {
     pub name: &'static str,
     pub algorithm: &'static str,
@@ -31,7 +31,7 @@ pub(super) struct AlgorithmSpec {
     /// Whether PEs use the links to all neighbours at the same time.
     pub all_ports: AllPorts,
     /// The PEs to which a PE connects outside the tree. May contain the PE itself, tree neighbours
-    /// and absent PEs, which [`Operation::peers`] removes.
+    /// and absent PEs, which [`Algorithm::peers`] removes.
     pub peers: fn(&Tree, PeId) -> Vec<PeId>,
     pub direction: Direction,
     pub messages: Messages,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::operation::{Direction, Operation};
+use super::operation::{Algorithm, Direction};
 use crate::items::{Control, Destination, Message};
 use crate::on_links::{Load, Sent};
 use crate::trace::{Crossing, Item};
@@ -53,7 +53,7 @@ pub struct Plan {
     /// The tree.
     pub tree: Arc<Tree>,
     /// The algorithm.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// The nonnull messages, by PE.
     pub messages: Vec<MessagePlan>,
     /// All control items, by step, then by sender.
@@ -67,7 +67,7 @@ pub struct Plan {
 /// Creates a plan of these crossings in any order.
 pub(super) fn finish(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     flits: &[u64],
     mut messages: Vec<MessagePlan>,
     mut control: Vec<ControlPlan>,

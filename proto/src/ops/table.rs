@@ -2,7 +2,7 @@
 //! uses.
 
 use super::operation::{
-    AllPorts, Broadcast, Direction, Exchange, Gossip, Layout, Operation, StartSignal,
+    Algorithm, AllPorts, Broadcast, Direction, Exchange, Gossip, Layout, StartSignal,
     TreeRequirement,
 };
 use super::spec::AlgorithmSpec;
@@ -15,59 +15,59 @@ use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::{PeId, Tree};
 
-impl Operation {
+impl Algorithm {
     /// All algorithms, with the least value of their parameters.
-    pub const ALL: [Operation; 23] = [
-        Operation::Scatter,
-        Operation::ShoulderTap,
-        Operation::Certification(Sync::Serial),
-        Operation::Certification(Sync::Pipelined),
-        Operation::Certification(Sync::Parallel),
-        Operation::Certification(Sync::MultiPort),
-        Operation::LinearGather { window: 1 },
-        Operation::CombiningGather,
-        Operation::CombiningScatter,
-        Operation::ListedScatter,
-        Operation::Broadcast(Broadcast::Rounds),
-        Operation::Broadcast(Broadcast::Urgent),
-        Operation::Broadcast(Broadcast::ChildByChild),
-        Operation::Broadcast(Broadcast::Hypercube),
-        Operation::Gossip(Gossip::Flood),
-        Operation::Gossip(Gossip::Circulate),
-        Operation::Gossip(Gossip::Dissemination),
-        Operation::Gossip(Gossip::Direct),
-        Operation::Gossip(Gossip::OnNetwork(None)),
-        Operation::Exchange(Exchange::Rounds),
-        Operation::Exchange(Exchange::Shifts),
-        Operation::Exchange(Exchange::Tree),
-        Operation::Exchange(Exchange::AtOnce),
+    pub const ALL: [Algorithm; 23] = [
+        Algorithm::Scatter,
+        Algorithm::ShoulderTap,
+        Algorithm::Certification(Sync::Serial),
+        Algorithm::Certification(Sync::Pipelined),
+        Algorithm::Certification(Sync::Parallel),
+        Algorithm::Certification(Sync::MultiPort),
+        Algorithm::LinearGather { window: 1 },
+        Algorithm::CombiningGather,
+        Algorithm::CombiningScatter,
+        Algorithm::ListedScatter,
+        Algorithm::Broadcast(Broadcast::Rounds),
+        Algorithm::Broadcast(Broadcast::Urgent),
+        Algorithm::Broadcast(Broadcast::ChildByChild),
+        Algorithm::Broadcast(Broadcast::Hypercube),
+        Algorithm::Gossip(Gossip::Flood),
+        Algorithm::Gossip(Gossip::Circulate),
+        Algorithm::Gossip(Gossip::Dissemination),
+        Algorithm::Gossip(Gossip::Direct),
+        Algorithm::Gossip(Gossip::OnNetwork(None)),
+        Algorithm::Exchange(Exchange::Rounds),
+        Algorithm::Exchange(Exchange::Shifts),
+        Algorithm::Exchange(Exchange::Tree),
+        Algorithm::Exchange(Exchange::AtOnce),
     ];
 
     pub(super) fn entry(self) -> &'static AlgorithmSpec {
         match self {
-            Operation::Scatter => &scatter::ENTRY,
-            Operation::ShoulderTap => &shoulder_tap::ENTRY,
-            Operation::Certification(Sync::Serial) => &certification::SERIAL,
-            Operation::Certification(Sync::Pipelined) => &certification::PIPELINED,
-            Operation::Certification(Sync::Parallel) => &certification::PARALLEL,
-            Operation::Certification(Sync::MultiPort) => &certification::MULTI_PORT,
-            Operation::LinearGather { .. } => &linear::ENTRY,
-            Operation::CombiningGather => &combining::GATHER,
-            Operation::CombiningScatter => &combining::SCATTER,
-            Operation::ListedScatter => &static_schedule_role::SCATTER,
-            Operation::Broadcast(Broadcast::Rounds) => &broadcast::ROUNDS,
-            Operation::Broadcast(Broadcast::Urgent) => &broadcast::URGENT,
-            Operation::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
-            Operation::Broadcast(Broadcast::Hypercube) => &broadcast_hypercube::HYPERCUBE,
-            Operation::Gossip(Gossip::Flood) => &gossip::FLOOD,
-            Operation::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
-            Operation::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
-            Operation::Gossip(Gossip::Direct) => &gossip::DIRECT,
-            Operation::Gossip(Gossip::OnNetwork(_)) => &gossip::ON_NETWORK,
-            Operation::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
-            Operation::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
-            Operation::Exchange(Exchange::Tree) => &exchange::TREE,
-            Operation::Exchange(Exchange::AtOnce) => &exchange::AT_ONCE,
+            Algorithm::Scatter => &scatter::ENTRY,
+            Algorithm::ShoulderTap => &shoulder_tap::ENTRY,
+            Algorithm::Certification(Sync::Serial) => &certification::SERIAL,
+            Algorithm::Certification(Sync::Pipelined) => &certification::PIPELINED,
+            Algorithm::Certification(Sync::Parallel) => &certification::PARALLEL,
+            Algorithm::Certification(Sync::MultiPort) => &certification::MULTI_PORT,
+            Algorithm::LinearGather { .. } => &linear::ENTRY,
+            Algorithm::CombiningGather => &combining::GATHER,
+            Algorithm::CombiningScatter => &combining::SCATTER,
+            Algorithm::ListedScatter => &static_schedule_role::SCATTER,
+            Algorithm::Broadcast(Broadcast::Rounds) => &broadcast::ROUNDS,
+            Algorithm::Broadcast(Broadcast::Urgent) => &broadcast::URGENT,
+            Algorithm::Broadcast(Broadcast::ChildByChild) => &broadcast::CHILD_BY_CHILD,
+            Algorithm::Broadcast(Broadcast::Hypercube) => &broadcast_hypercube::HYPERCUBE,
+            Algorithm::Gossip(Gossip::Flood) => &gossip::FLOOD,
+            Algorithm::Gossip(Gossip::Circulate) => &gossip::CIRCULATE,
+            Algorithm::Gossip(Gossip::Dissemination) => &gossip::DISSEMINATION,
+            Algorithm::Gossip(Gossip::Direct) => &gossip::DIRECT,
+            Algorithm::Gossip(Gossip::OnNetwork(_)) => &gossip::ON_NETWORK,
+            Algorithm::Exchange(Exchange::Rounds) => &exchange::ROUNDS,
+            Algorithm::Exchange(Exchange::Shifts) => &exchange::SHIFTS,
+            Algorithm::Exchange(Exchange::Tree) => &exchange::TREE,
+            Algorithm::Exchange(Exchange::AtOnce) => &exchange::AT_ONCE,
         }
     }
 
@@ -76,7 +76,7 @@ impl Operation {
     pub fn least_steps(self, tree: &Tree, flits: &[u64]) -> u64 {
         match self {
             // A message has one length for all of its deliveries.
-            Operation::Gossip(_) => (self.entry().bound)(tree, &self.by_message(tree, flits)),
+            Algorithm::Gossip(_) => (self.entry().bound)(tree, &self.by_message(tree, flits)),
             _ => (self.entry().bound)(tree, flits),
         }
     }
@@ -89,7 +89,7 @@ impl Operation {
     /// Returns the name of the algorithm in input and output.
     pub fn algorithm(self) -> &'static str {
         match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) => one.algorithm(),
+            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) => one.algorithm(),
             _ => self.entry().algorithm,
         }
     }
@@ -105,10 +105,10 @@ impl Operation {
     }
 
     /// Returns the algorithm with a number in the wire protocol.
-    pub fn from_code(code: i32, window: u32) -> Option<Operation> {
-        let found = Operation::ALL.into_iter().find(|one| one.code() == code)?;
+    pub fn from_code(code: i32, window: u32) -> Option<Algorithm> {
+        let found = Algorithm::ALL.into_iter().find(|one| one.code() == code)?;
         Some(match found {
-            Operation::LinearGather { .. } => Operation::LinearGather { window },
+            Algorithm::LinearGather { .. } => Algorithm::LinearGather { window },
             found => found,
         })
     }
@@ -116,7 +116,7 @@ impl Operation {
     /// Returns the limit on pending requests, if there is one.
     pub fn window(self) -> Option<u32> {
         match self {
-            Operation::LinearGather { window } => Some(window),
+            Algorithm::LinearGather { window } => Some(window),
             _ => None,
         }
     }
@@ -157,7 +157,7 @@ impl Operation {
             return Vec::new();
         }
         let mut peers = match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.partners(pe),
+            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.partners(pe),
             _ => (self.entry().peers)(tree, pe),
         };
         let is_edge =
@@ -216,15 +216,15 @@ impl Operation {
     }
 
     /// Returns the algorithms for an operation with this name, such as "scatter".
-    pub fn named(name: &str) -> impl Iterator<Item = Operation> {
-        let all = Operation::ALL.into_iter();
+    pub fn named(name: &str) -> impl Iterator<Item = Algorithm> {
+        let all = Algorithm::ALL.into_iter();
         all.filter(move |one| one.name() == name)
     }
 
     /// Returns this algorithm if it works on `tree`, or else one for the same operation that works
     /// on all trees.
-    pub fn on(self, tree: &Tree) -> Operation {
-        if let Operation::Gossip(Gossip::OnNetwork(Some(one))) = self
+    pub fn on(self, tree: &Tree) -> Algorithm {
+        if let Algorithm::Gossip(Gossip::OnNetwork(Some(one))) = self
             && !one.holds(tree)
         {
             return self.on_any_network();
@@ -232,19 +232,19 @@ impl Operation {
         match self.direction() {
             _ if self.fits().holds(tree) => self,
             Direction::Down if self.layout() == Layout::Whole => {
-                Operation::Broadcast(Broadcast::Rounds)
+                Algorithm::Broadcast(Broadcast::Rounds)
             }
-            Direction::Down => Operation::Scatter,
-            Direction::Up => Operation::Certification(Sync::Pipelined),
+            Direction::Down => Algorithm::Scatter,
+            Direction::Up => Algorithm::Certification(Sync::Pipelined),
             Direction::Across => self,
         }
     }
 
     /// Returns this algorithm, or, if it is made for one network, an algorithm for the same
     /// operation on any complete network. Rounds with absent PEs and resumed runs use it.
-    pub fn on_any_network(self) -> Operation {
+    pub fn on_any_network(self) -> Algorithm {
         match self {
-            Operation::Gossip(Gossip::OnNetwork(_)) => Operation::Gossip(Gossip::Circulate),
+            Algorithm::Gossip(Gossip::OnNetwork(_)) => Algorithm::Gossip(Gossip::Circulate),
             other => other,
         }
     }
@@ -252,7 +252,7 @@ impl Operation {
     /// Returns all crossings of the static schedule by first step.
     pub(super) fn hops(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
         match self {
-            Operation::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
+            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
                 one.hops(tree, bytes, timing)
             }
             _ => (self.entry().hops)(tree, bytes, timing),

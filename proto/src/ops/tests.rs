@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::plan::{plan, plan_scatter};
 use super::static_schedule_role::hops_in_order;
-use super::{Broadcast, Direction, Exchange, Gossip, OnNetwork, Operation, PeMachine, PeSchedule};
+use super::{Algorithm, Broadcast, Direction, Exchange, Gossip, OnNetwork, PeMachine, PeSchedule};
 use crate::cost::{Model, Ports};
 use crate::gossip::GossipNetwork;
 use crate::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
@@ -37,7 +37,7 @@ fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
 #[test]
 fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
     for (seed, tree, flits) in cases() {
-        let [fdf, listed] = [Operation::Scatter, Operation::ListedScatter].map(|operation| {
+        let [fdf, listed] = [Algorithm::Scatter, Algorithm::ListedScatter].map(|operation| {
             let run = sim::run(&tree, operation, &flits).unwrap();
             (plan(&tree, operation, &flits), run)
         });
@@ -56,7 +56,7 @@ fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
     for (seed, tree, flits) in cases() {
         let model = Model::unit(tree.len());
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let [fdf, listed] = [Operation::Scatter, Operation::ListedScatter].map(|operation| {
+        let [fdf, listed] = [Algorithm::Scatter, Algorithm::ListedScatter].map(|operation| {
             let briefs = PeSchedule::all(&tree, operation, &flits, &timing);
             predict(&tree, &briefs, &model).unwrap()
         });
@@ -74,7 +74,7 @@ fn a_list_is_played_in_its_order() {
         order.sort_by_cached_key(|_| random.below(1000));
         let planned = plan_scatter(&tree, &flits, &order);
         let hops = hops_in_order(&tree, &flits, &order);
-        let operation = Operation::ListedScatter;
+        let operation = Algorithm::ListedScatter;
         let mut briefs = PeSchedule::all(&tree, operation, &flits, &Timing::LOCK_STEP);
         for (pe, brief) in tree.ids().zip(&mut briefs) {
             let own = hops.iter().filter(|hop| hop.from == pe || hop.to == pe);
@@ -91,7 +91,7 @@ fn listed(hops: Vec<ScheduledHop>) -> PeMachine {
     let tree = tree("path:3");
     let briefs = PeSchedule::all(
         &tree,
-        Operation::ListedScatter,
+        Algorithm::ListedScatter,
         &[0, 1, 1],
         &Timing::LOCK_STEP,
     );
@@ -147,7 +147,7 @@ fn a_list_may_have_a_message_held() {
 #[test]
 fn short_messages_to_one_neighbour_wait_for_each_other() {
     let tree = tree("star:4");
-    let mut all = Operation::ALL.into_iter();
+    let mut all = Algorithm::ALL.into_iter();
     let operation = all.find(|it| it.algorithm() == "dissemination").unwrap();
     let model = Model {
         ports: Ports::PerEdge,
@@ -191,8 +191,8 @@ fn what_the_list_does_not_have_next_is_refused() {
 /// Numbers in the wire protocol and names are unique and lead back to their algorithm.
 #[test]
 fn no_two_entries_are_alike() {
-    let all = Operation::ALL;
-    let codes: BTreeSet<i32> = all.into_iter().map(Operation::code).collect();
+    let all = Algorithm::ALL;
+    let codes: BTreeSet<i32> = all.into_iter().map(Algorithm::code).collect();
     assert_eq!(codes.len(), all.len());
     assert!(!codes.contains(&0), "0 is what nobody has said");
     let names: BTreeSet<_> = all
@@ -203,18 +203,18 @@ fn no_two_entries_are_alike() {
     for operation in all {
         let window = operation.window().unwrap_or(0);
         assert_eq!(
-            Operation::from_code(operation.code(), window),
+            Algorithm::from_code(operation.code(), window),
             Some(operation)
         );
     }
-    assert_eq!(Operation::from_code(0, 1), None);
+    assert_eq!(Algorithm::from_code(0, 1), None);
 }
 
 /// Returns all algorithms for gossip and exchange on trees that may lack PEs.
-fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
-    let all = Operation::ALL.into_iter();
+fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Algorithm, Vec<u64>)> {
+    let all = Algorithm::ALL.into_iter();
     let all = all.filter(|operation| operation.direction() == Direction::Across);
-    let all: Vec<Operation> = all.collect();
+    let all: Vec<Algorithm> = all.collect();
     let of_any_size = (0..60).map(move |seed| {
         let pes = 2 + SplitMix64::new(seed).below(9);
         case(seed, pes, all[seed as usize % all.len()], 5)
@@ -223,7 +223,7 @@ fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
 }
 
 /// Returns all algorithms for networks; with an absent PE they use a ring of the present PEs.
-fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> {
+fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Algorithm, Vec<u64>)> {
     let ways = [
         ("ring:3", "approach1"),
         ("ring:8", "approach1"),
@@ -255,19 +255,19 @@ fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Operation, Vec<u64>)> 
     })
 }
 
-fn on_network(network: &str, algorithm: &str) -> Operation {
+fn on_network(network: &str, algorithm: &str) -> Algorithm {
     let arena = GossipNetwork::of(&network.parse().unwrap()).unwrap();
     let one = OnNetwork::new(arena, algorithm.parse().unwrap()).unwrap();
-    Operation::Gossip(Gossip::OnNetwork(Some(one)))
+    Algorithm::Gossip(Gossip::OnNetwork(Some(one)))
 }
 
 /// Returns lengths below `longest`, some of them 0.
 fn case(
     seed: u64,
     pes: u64,
-    operation: Operation,
+    operation: Algorithm,
     longest: u64,
-) -> (u64, Arc<Tree>, Operation, Vec<u64>) {
+) -> (u64, Arc<Tree>, Algorithm, Vec<u64>) {
     let mut random = SplitMix64::new(seed);
     let mut tree = tree(&format!("random:{pes}:{seed}"));
     if seed.is_multiple_of(3) {
@@ -334,7 +334,7 @@ fn gossip_and_exchange_are_played_as_planned() {
 /// On unit links no PE is later than in lock step, where each port has its order.
 #[test]
 fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
-    let at_once = Operation::Exchange(Exchange::AtOnce);
+    let at_once = Algorithm::Exchange(Exchange::AtOnce);
     for (seed, tree, operation, flits) in across().filter(|(_, _, it, _)| *it != at_once) {
         let lock_step = sim::run(&tree, operation, &flits).unwrap();
         let model = Model {
@@ -417,7 +417,7 @@ fn lists_name_none_but_neighbours() {
 fn deliveries_have_numbers_and_names() {
     let parents = [Some(PeId(1)), Some(PeId(2)), None, None, Some(PeId(2))];
     let tree = Tree::with_absent(PeId(2), parents.to_vec()).unwrap();
-    for operation in Operation::ALL {
+    for operation in Algorithm::ALL {
         let mut met = BTreeSet::new();
         for message in operation.messages(&tree) {
             for at in message.ends(&tree) {
@@ -440,20 +440,20 @@ fn deliveries_have_numbers_and_names() {
 #[test]
 fn a_delivery_is_called_by_its_ends() {
     let tree = tree("star:8");
-    let name = |operation: Operation, delivery| {
+    let name = |operation: Algorithm, delivery| {
         let delivery = DeliveryId(delivery);
         let name = operation.delivery_name(&tree, delivery).to_string();
         (name, operation.row(&tree, delivery).0)
     };
-    assert_eq!(name(Operation::Scatter, 3), ("P3".to_owned(), 3));
-    assert_eq!(name(Operation::CombiningGather, 3), ("P3".to_owned(), 3));
+    assert_eq!(name(Algorithm::Scatter, 3), ("P3".to_owned(), 3));
+    assert_eq!(name(Algorithm::CombiningGather, 3), ("P3".to_owned(), 3));
     assert_eq!(
-        name(Operation::Broadcast(Broadcast::Urgent), 3),
+        name(Algorithm::Broadcast(Broadcast::Urgent), 3),
         ("P3".to_owned(), 3)
     );
     let pairs = [
-        Operation::Gossip(Gossip::Flood),
-        Operation::Exchange(Exchange::Tree),
+        Algorithm::Gossip(Gossip::Flood),
+        Algorithm::Exchange(Exchange::Tree),
     ];
     for operation in pairs {
         assert_eq!(name(operation, 2 * 8 + 5), ("P2's at P5".to_owned(), 5));
@@ -475,19 +475,19 @@ fn a_delivery_is_called_by_its_ends() {
 #[test]
 fn lengths_are_given_by_message_and_kept_by_delivery() {
     let tree = tree("star:3");
-    let gossip = Operation::Gossip(Gossip::Flood);
+    let gossip = Algorithm::Gossip(Gossip::Flood);
     let bytes = gossip.by_delivery(&tree, &[7, 0, 9]);
     assert_eq!(bytes, [0, 7, 7, 0, 0, 0, 9, 9, 0]);
     assert_eq!(gossip.by_message(&tree, &bytes), [7, 0, 9]);
     assert_eq!(gossip.total(&tree, &bytes), 16);
     assert_eq!(gossip.moved_by_pe(&tree, &bytes), [16, 16, 16]);
-    let exchange = Operation::Exchange(Exchange::Tree);
+    let exchange = Algorithm::Exchange(Exchange::Tree);
     let given = [0, 1, 2, 3, 0, 4, 5, 6, 0];
     let bytes = exchange.by_delivery(&tree, &given);
     assert_eq!(bytes, given);
     assert_eq!(exchange.by_message(&tree, &bytes), given);
     assert_eq!(exchange.moved_by_pe(&tree, &bytes), [11, 14, 17]);
-    let gather = Operation::CombiningGather;
+    let gather = Algorithm::CombiningGather;
     let bytes = gather.by_delivery(&tree, &[4, 5]);
     assert_eq!(bytes, [0, 4, 5]);
     assert_eq!(gather.by_message(&tree, &bytes), [4, 5]);
@@ -499,7 +499,7 @@ fn lengths_are_given_by_message_and_kept_by_delivery() {
 #[test]
 fn in_turns_a_list_is_played_by_calls() {
     let tree = tree("star:4");
-    let operation = Operation::Exchange(Exchange::Shifts);
+    let operation = Algorithm::Exchange(Exchange::Shifts);
     let model = Model::unit(tree.len());
     let timing = Timing::of(&model, 10, Pacing::Turns);
     let mut brief = PeSchedule::all(&tree, operation, &[100; 16], &timing).swap_remove(0);

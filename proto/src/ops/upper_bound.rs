@@ -13,7 +13,7 @@
 //! a longer wait, so P0 has the last one at most M - 1 steps later. This holds for any order of the
 //! streams.
 
-use super::operation::Operation;
+use super::operation::Algorithm;
 use super::steps::Plan;
 use crate::schedule::certification::Sync;
 use crate::{PeId, Tree};
@@ -50,27 +50,27 @@ impl Plan {
             printed: PRINTED,
         };
         let bound = match self.operation {
-            Operation::Scatter => UpperBound {
+            Algorithm::Scatter => UpperBound {
                 steps: (flits + deepest).saturating_sub(1),
                 theorem: "Proposition 1",
                 formula: "M + H - 1",
                 printed: None,
             },
-            Operation::ShoulderTap => UpperBound {
+            Algorithm::ShoulderTap => UpperBound {
                 steps: self.in_turn_on_a_path(),
                 theorem: "Theorem 2",
                 formula: "inequality (7) as an equality",
                 printed: None,
             },
-            Operation::Certification(Sync::Serial) => {
+            Algorithm::Certification(Sync::Serial) => {
                 let others = tree.count() as u64 - 1;
                 of_certification(2 * others + self.serial_orders(), "2n + S + H - 1 + M")
             }
-            Operation::Certification(Sync::Pipelined) => {
+            Algorithm::Certification(Sync::Pipelined) => {
                 let broadcast = tree.token_broadcast().steps();
                 of_certification(3 * broadcast, "3B + H - 1 + M")
             }
-            Operation::Certification(Sync::Parallel) => {
+            Algorithm::Certification(Sync::Parallel) => {
                 let height = tree.pes().map(depth).max().unwrap_or(0);
                 of_certification(2 * height + deepest, "2T + 2H - 1 + M")
             }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::cost::{FileCosts, Files, MadeOf};
 use crate::items::Message;
-use crate::ops::{Operation, PeSchedule};
+use crate::ops::{Algorithm, PeSchedule};
 use crate::{MessageId, PeId, Tree};
 
 /// Maximum number of steps in which the files of a block are created and synced; more steps would
@@ -132,7 +132,7 @@ impl<'a> FileThreads<'a> {
             unopened: brief.sends.iter().copied().collect(),
             ..PeFileQueues::default()
         };
-        let made_of = |message: &Message, operation: Operation| {
+        let made_of = |message: &Message, operation: Algorithm| {
             let (whole, _) = operation.whole(tree, message.id);
             let parts = operation.parts(tree) as u64;
             let MadeOf {

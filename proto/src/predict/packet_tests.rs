@@ -4,7 +4,7 @@
 use super::*;
 use crate::PeId;
 use crate::cost::{Edge, Host, Hosts, Link};
-use crate::ops::Operation;
+use crate::ops::Algorithm;
 use crate::packets::certification::{self, ControlCost};
 use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;
@@ -47,7 +47,7 @@ fn run(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, sizes: &[u32]) -> (Vec<u
     let largest = sizes.iter().copied().max().unwrap_or(1);
     let timing = Timing::of(&model, largest, Pacing::Scheduled);
     let timing = timing.in_packets(sizes.to_vec());
-    let briefs = PeSchedule::all(tree, Operation::Scatter, bytes, &timing);
+    let briefs = PeSchedule::all(tree, Algorithm::Scatter, bytes, &timing);
     let order = briefs[0].sends.iter().map(|message| message.pe());
     let predicted = predict(tree, &briefs, &model).expect("a schedule");
     let arrivals = predicted.arrivals_ns.iter();
@@ -140,7 +140,7 @@ fn a_set_up_on_the_wire_hides_that_of_a_process() {
             ..model(2, cost)
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let briefs = PeSchedule::all(&tree, Operation::Scatter, &bytes, &timing);
+        let briefs = PeSchedule::all(&tree, Algorithm::Scatter, &bytes, &timing);
         predict(&tree, &briefs, &model)
             .expect("a schedule")
             .round_ns()
@@ -163,7 +163,7 @@ fn gathered(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, cap: u64, pacing: P
     let sizes: Vec<u32> = sizes.collect();
     let largest = sizes.iter().copied().max().unwrap_or(1);
     let timing = Timing::of(&model, largest, pacing).in_packets(sizes);
-    let operation = Operation::Certification(Sync::Pipelined);
+    let operation = Algorithm::Certification(Sync::Pipelined);
     let briefs = PeSchedule::all(tree, operation, bytes, &timing);
     predict(tree, &briefs, &model)
         .expect("a schedule")

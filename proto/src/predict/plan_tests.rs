@@ -10,7 +10,7 @@ use super::*;
 use crate::cost::{Edge, Link, Ports};
 use crate::items::ScheduledHop;
 use crate::on_links::{Load, Sent, course, of_hops};
-use crate::ops::{Exchange, Operation};
+use crate::ops::{Algorithm, Exchange};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::shape::RUN_AHEAD_NS;
@@ -181,7 +181,7 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     let (mut sent, packets) = sent_of(case, &world, is_counted);
     let mut of_ports = planned_of(planned, case.multi);
     // The network orders what is sent at once.
-    let is_at_once = case.operation == Operation::Exchange(Exchange::AtOnce);
+    let is_at_once = case.operation == Algorithm::Exchange(Exchange::AtOnce);
     if is_at_once || is_out_of_order(planned) {
         sent.values_mut().for_each(|flits| flits.sort_unstable());
         of_ports
@@ -244,10 +244,10 @@ fn a_run_is_its_plan() {
         ),
     ];
     let mut all = Vec::new();
-    for operation in Operation::ALL {
+    for operation in Algorithm::ALL {
         let cases = cases(operation);
         // The plan of a gather over all links has steps, and no crossings: `tests` compares them.
-        let has_steps_alone = operation == Operation::Certification(Sync::MultiPort);
+        let has_steps_alone = operation == Algorithm::Certification(Sync::MultiPort);
         assert_eq!(cases.is_empty(), has_steps_alone, "{operation:?}");
         for (case, (kind, link)) in cases.iter().flat_map(|case| links.map(|it| (case, it))) {
             all.extend(differences(case, kind, link));

@@ -10,7 +10,7 @@ use super::predicted_pe::{CoalescedFrames, FlitsOut, Next, PredictedPe, Work};
 use super::prediction::Prediction;
 use super::resources::Wire;
 use crate::cost::Model;
-use crate::ops::{Operation, PeSchedule, StartSignal};
+use crate::ops::{Algorithm, PeSchedule, StartSignal};
 use crate::round::{Action, ProtocolError, Round, Sized};
 use crate::{MessageId, PeId, RoundId, Time, Tree};
 
@@ -30,7 +30,7 @@ pub(super) enum Event {
 pub(super) struct PredictionState<'a> {
     pub(super) stations: Vec<PredictedPe>,
     pub(super) tree: &'a Tree,
-    pub(super) operation: Operation,
+    pub(super) operation: Algorithm,
     pub(super) model: &'a Model,
     /// Payload bytes of a full flit of each message.
     pub(super) packets: BTreeMap<MessageId, u64>,
@@ -68,7 +68,7 @@ impl<'a> PredictionState<'a> {
         let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
         let piece = flits_a_piece.saturating_mul(flit.into());
         let operation = briefs.first().map(|brief| brief.operation);
-        let operation = operation.unwrap_or(Operation::Scatter);
+        let operation = operation.unwrap_or(Algorithm::Scatter);
         // P0 runs already if it alone is triggered.
         let sleeps = |id| id != tree.root() || operation.begins_on() == StartSignal::Clock;
         let stations = tree.ids().zip(briefs).map(|(id, brief)| {

@@ -3,7 +3,7 @@ use crate::PeId;
 use crate::cost::{Edge, Host, Hosts, Link, Ports};
 use crate::ops::cover_plan::steps_of_gather_on_a_tree;
 use crate::ops::plan::plan_scatter_by_branch;
-use crate::ops::{Broadcast, Exchange, Gossip, Operation};
+use crate::ops::{Algorithm, Broadcast, Exchange, Gossip};
 use crate::schedule::certification::Sync;
 use crate::schedule::pace::{Pacing, Timing};
 use crate::sim;
@@ -25,12 +25,12 @@ fn unit_links_give_the_steps_of_the_simulator() {
             .map(|i| if i == 0 { 0 } else { (i * 7 + seed * 13) % 9 })
             .collect();
         let mut operations = vec![
-            Operation::Scatter,
-            Operation::Certification(Sync::Serial),
-            Operation::Certification(Sync::Pipelined),
+            Algorithm::Scatter,
+            Algorithm::Certification(Sync::Serial),
+            Algorithm::Certification(Sync::Pipelined),
         ];
         if tree.is_path() {
-            operations.push(Operation::ShoulderTap);
+            operations.push(Algorithm::ShoulderTap);
         }
         for operation in operations {
             let briefs = PeSchedule::all(&tree, operation, &flits, &Timing::LOCK_STEP);
@@ -47,7 +47,7 @@ fn unit_links_give_the_steps_of_the_simulator() {
 }
 
 /// Returns the steps of a scatter or a gather over unit links if P0 has a port for each child.
-fn steps_by_all_ports(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> u64 {
+fn steps_by_all_ports(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> u64 {
     let mut timing = Timing::LOCK_STEP;
     timing.all_ports = true;
     let model = Model {
@@ -71,7 +71,7 @@ fn steps_by_all_ports(tree: &Arc<Tree>, operation: Operation, flits: &[u64]) -> 
 /// scatter the time of its slowest branch, of a gather that of spec-exchange, section 7.
 #[test]
 fn rounds_by_all_ports_take_the_steps_of_their_plans() {
-    let gather = Operation::Certification(Sync::MultiPort);
+    let gather = Algorithm::Certification(Sync::MultiPort);
     let golden: [(&str, &[u64], u64); 3] = [
         ("path:6", &[0, 2, 3, 0, 2, 1], 20),
         ("star:9", &[0, 4, 4, 4, 4, 4, 4, 4, 4], 7),
@@ -95,9 +95,9 @@ fn rounds_by_all_ports_take_the_steps_of_their_plans() {
         flits[0] = 0;
         let planned = plan_scatter_by_branch(&tree, &flits);
         let planned = planned.iter().map(|message| message.arrival_step).max();
-        let scatter = steps_by_all_ports(&tree, Operation::Scatter, &flits);
+        let scatter = steps_by_all_ports(&tree, Algorithm::Scatter, &flits);
         assert_eq!(scatter, planned.unwrap_or(0), "seed {seed}");
-        let one_port = sim::run(&tree, Operation::Scatter, &flits).unwrap();
+        let one_port = sim::run(&tree, Algorithm::Scatter, &flits).unwrap();
         sooner += usize::from(scatter < one_port.time_steps());
         let planned = steps_of_gather_on_a_tree(&tree, &flits);
         let took = steps_by_all_ports(&tree, gather, &flits);
@@ -181,7 +181,7 @@ fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 64, Pacing::Scheduled);
-        let briefs = PeSchedule::all(&tree, Operation::Scatter, &bytes, &timing);
+        let briefs = PeSchedule::all(&tree, Algorithm::Scatter, &bytes, &timing);
         let predicted = predict(&tree, &briefs, &model).unwrap();
         let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.pe()).collect();
         let simulated = scatter_flit_by_flit(&tree, &order, &bytes, &model.edges);
@@ -224,9 +224,9 @@ fn a_longer_tick_is_all_that_changes() {
             ],
             ..Model::unit(tree.len())
         };
-        let mut operations = vec![Operation::Scatter, Operation::Certification(Sync::Serial)];
+        let mut operations = vec![Algorithm::Scatter, Algorithm::Certification(Sync::Serial)];
         if tree.is_path() {
-            operations.push(Operation::ShoulderTap);
+            operations.push(Algorithm::ShoulderTap);
         }
         for operation in operations {
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
@@ -270,12 +270,12 @@ fn every_pacing_of_every_gather_brings_every_message() {
             ..Model::unit(tree.len())
         };
         let mut operations = vec![
-            Operation::Certification(Sync::Serial),
-            Operation::Certification(Sync::Pipelined),
-            Operation::Certification(Sync::MultiPort),
+            Algorithm::Certification(Sync::Serial),
+            Algorithm::Certification(Sync::Pipelined),
+            Algorithm::Certification(Sync::MultiPort),
         ];
         if tree.is_path() {
-            operations.push(Operation::ShoulderTap);
+            operations.push(Algorithm::ShoulderTap);
         }
         for operation in operations {
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
@@ -313,7 +313,7 @@ fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
         ..Model::unit(tree.len())
     };
     let timing = Timing::of(&model, 1_000, Pacing::Eager);
-    let operation = Operation::Certification(Sync::Pipelined);
+    let operation = Algorithm::Certification(Sync::Pipelined);
     let briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
     predict(&tree, &briefs, &model).unwrap().round_ns()
 }
@@ -384,7 +384,7 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 100, Pacing::Eager);
-        let operation = Operation::Broadcast(Broadcast::Rounds);
+        let operation = Algorithm::Broadcast(Broadcast::Rounds);
         let briefs = PeSchedule::all(&tree, operation, &[0, 10_000, 10_000], &timing);
         predict(&tree, &briefs, &model).unwrap().round_ns()
     };
@@ -423,7 +423,7 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
             ],
             ..Model::unit(tree.len())
         };
-        let operation = Operation::Gossip(Gossip::Flood);
+        let operation = Algorithm::Gossip(Gossip::Flood);
         let timing = Timing::of(&model, 1 << 20, Pacing::Eager);
         let briefs = PeSchedule::all(
             &tree,
@@ -459,12 +459,12 @@ fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
         let slowest = links.map(flit_ns).fold(0.0, f64::max);
         let timing = Timing::of(&model, 64, Pacing::Eager);
         for operation in [
-            Operation::Scatter,
-            Operation::Certification(Sync::Pipelined),
-            Operation::Broadcast(Broadcast::Rounds),
-            Operation::Broadcast(Broadcast::Urgent),
-            Operation::Gossip(Gossip::Flood),
-            Operation::Exchange(Exchange::Tree),
+            Algorithm::Scatter,
+            Algorithm::Certification(Sync::Pipelined),
+            Algorithm::Broadcast(Broadcast::Rounds),
+            Algorithm::Broadcast(Broadcast::Urgent),
+            Algorithm::Gossip(Gossip::Flood),
+            Algorithm::Exchange(Exchange::Tree),
         ] {
             let flits: Vec<u64> = (0..n).map(|_| 20 + random.below(30)).collect();
             let bytes = (0..operation.deliveries(&tree) as u64).map(|delivery| {

@@ -26,7 +26,7 @@
 //! # use flitcast_proto::{PeId, RoundId, Time, Tree};
 //! // P0 scatters 5 bytes to P1, in flits of at most 4.
 //! let tree = Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap());
-//! let operation = flitcast_proto::ops::Operation::Scatter;
+//! let operation = flitcast_proto::ops::Algorithm::Scatter;
 //! let mut briefs = PeSchedule::all(&tree, operation, &[0, 5], &Timing::LOCK_STEP);
 //! briefs[0].flit_bytes = 4;
 //! let mut round = Round::new(RoundId(1), tree, PeId(0), briefs.swap_remove(0));

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::cost::Model;
 use crate::items::Destination;
-use crate::ops::{Broadcast, Operation};
+use crate::ops::{Algorithm, Broadcast};
 use crate::schedule::pace::{Pacing, Timing};
 
 /// A relay with a static schedule frees a flit when the last receiver has it: it holds one flit of
@@ -22,7 +22,7 @@ fn what_has_gone_on_is_held_no_more() {
             .map(|pe| flits * u64::from(pe != PeId::ROOT && tree.contains(pe)))
             .collect();
         let timing = Timing::of(&Model::unit(tree.len()), 1, Pacing::Eager);
-        let operation = Operation::Broadcast(Broadcast::Urgent);
+        let operation = Algorithm::Broadcast(Broadcast::Urgent);
         let mut briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
         let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), briefs.swap_remove(1));
         let message = Message {

@@ -10,7 +10,7 @@ use flitcast_coordinator::machines::{NextRun, has_parts};
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
 use flitcast_proto::gossip::GossipNetwork;
 use flitcast_proto::ops::{
-    Broadcast, Exchange, Gossip, OnNetwork, Operation, PeSchedule, TreeRequirement,
+    Algorithm, Broadcast, Exchange, Gossip, OnNetwork, PeSchedule, TreeRequirement,
 };
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -49,7 +49,7 @@ pub struct Scenario {
     /// The tree.
     pub tree: Arc<Tree>,
     /// The algorithm of the rounds.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// How orders are obeyed.
     pub pacing: Pacing,
     /// Lengths by delivery.
@@ -96,8 +96,8 @@ impl Scenario {
         }
         let model = dice.model(tree.len(), flit_bytes);
         let operation = match (operation, model.own_links) {
-            (Operation::Certification(Sync::Parallel), true) => {
-                Operation::Certification(Sync::MultiPort)
+            (Algorithm::Certification(Sync::Parallel), true) => {
+                Algorithm::Certification(Sync::MultiPort)
             }
             (other, _) => other,
         };
@@ -228,33 +228,33 @@ impl Dice {
         (1 + self.below(2 << bits)).min(most)
     }
 
-    fn operation(&mut self) -> Operation {
+    fn operation(&mut self) -> Algorithm {
         match self.below(13) {
-            0 => Operation::Scatter,
-            1 => Operation::ShoulderTap,
-            2 => Operation::Certification(Sync::Serial),
-            3 => Operation::Certification(Sync::Pipelined),
-            4 => Operation::Certification(Sync::Parallel),
-            5 => Operation::LinearGather {
+            0 => Algorithm::Scatter,
+            1 => Algorithm::ShoulderTap,
+            2 => Algorithm::Certification(Sync::Serial),
+            3 => Algorithm::Certification(Sync::Pipelined),
+            4 => Algorithm::Certification(Sync::Parallel),
+            5 => Algorithm::LinearGather {
                 window: 1 + self.below(4) as u32,
             },
-            6 => Operation::CombiningGather,
-            7 => Operation::CombiningScatter,
-            8 => Operation::ListedScatter,
-            9 | 10 => Operation::Gossip(self.pick(&[
+            6 => Algorithm::CombiningGather,
+            7 => Algorithm::CombiningScatter,
+            8 => Algorithm::ListedScatter,
+            9 | 10 => Algorithm::Gossip(self.pick(&[
                 Gossip::Flood,
                 Gossip::Circulate,
                 Gossip::Dissemination,
                 Gossip::Direct,
                 Gossip::OnNetwork(None),
             ])),
-            11 => Operation::Exchange(self.pick(&[
+            11 => Algorithm::Exchange(self.pick(&[
                 Exchange::Rounds,
                 Exchange::Shifts,
                 Exchange::Tree,
                 Exchange::AtOnce,
             ])),
-            _ => Operation::Broadcast(self.pick(&[
+            _ => Algorithm::Broadcast(self.pick(&[
                 Broadcast::Rounds,
                 Broadcast::Urgent,
                 Broadcast::ChildByChild,
@@ -264,8 +264,8 @@ impl Dice {
     }
 
     /// Draws a network and an algorithm for it if the operation is a gossip on a network.
-    fn on_network(&mut self, operation: Operation, pes: usize) -> Operation {
-        if operation != Operation::Gossip(Gossip::OnNetwork(None)) {
+    fn on_network(&mut self, operation: Algorithm, pes: usize) -> Algorithm {
+        if operation != Algorithm::Gossip(Gossip::OnNetwork(None)) {
             return operation;
         }
         let ways = [
@@ -292,32 +292,32 @@ impl Dice {
         let one = arena.filter(|arena| arena.pes() == pes);
         // An algorithm for other numbers of PEs is replaced by a ring of all.
         let one = one.and_then(|arena| OnNetwork::new(arena, algorithm).ok());
-        Operation::Gossip(Gossip::OnNetwork(one))
+        Algorithm::Gossip(Gossip::OnNetwork(one))
     }
 
     /// Draws a tree on which the operation is possible.
-    fn tree(&mut self, operation: Operation) -> Arc<Tree> {
+    fn tree(&mut self, operation: Algorithm) -> Arc<Tree> {
         let pes = match operation.fits() {
             TreeRequirement::Cubes => 2 << self.below(3),
             _ => 2 + self.below(MOST_PES - 1),
         };
         let tree = self.grown(operation, pes);
         let root = match (operation, self.below(3)) {
-            (Operation::LinearGather { .. }, _) | (_, 1..) => PeId::ROOT,
+            (Algorithm::LinearGather { .. }, _) | (_, 1..) => PeId::ROOT,
             // A path is one only from its ends.
-            (Operation::ShoulderTap, _) => PeId(pes as u32 - 1),
+            (Algorithm::ShoulderTap, _) => PeId(pes as u32 - 1),
             _ => self.pe(&tree),
         };
         Arc::new(tree.rerooted(root))
     }
 
     /// Draws a tree from P0.
-    fn grown(&mut self, operation: Operation, pes: u64) -> Tree {
+    fn grown(&mut self, operation: Algorithm, pes: u64) -> Tree {
         let reach = 1 + self.below(pes);
         let parents = (1..pes).map(|pe| {
             let parent = match operation {
-                Operation::ShoulderTap => pe - 1,
-                Operation::LinearGather { .. } => 0,
+                Algorithm::ShoulderTap => pe - 1,
+                Algorithm::LinearGather { .. } => 0,
                 // A short reach makes deep trees, a long one flat trees.
                 _ => pe - 1 - self.below(reach.min(pe)),
             };
@@ -327,7 +327,7 @@ impl Dice {
         Tree::from_parents(parents).expect("parents stand before their children")
     }
 
-    fn lengths(&mut self, tree: &Tree, operation: Operation, flit_bytes: u32) -> Vec<u64> {
+    fn lengths(&mut self, tree: &Tree, operation: Algorithm, flit_bytes: u32) -> Vec<u64> {
         let most = u64::from(flit_bytes) * 30;
         let one = |dice: &mut Dice| match dice.below(4) {
             0 => 0,

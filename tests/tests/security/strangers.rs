@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Exchange, Operation};
+use flitcast_proto::ops::{Algorithm, Exchange};
 use flitcast_proto::wire::MAX_VERSION;
 use flitcast_proto::wire::control::{Assignment, End, FromPe, Payload, Run, ToPe};
 use flitcast_proto::{PeId, Tree};
@@ -60,7 +60,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     let note = at("written/.flitcast-0000000000000000-p1.receipt");
     std::fs::create_dir(at("written")).expect("it can be made");
     std::fs::write(&note, "another's").expect("it can be written");
-    for operation in [Operation::Scatter, Operation::ShoulderTap] {
+    for operation in [Algorithm::Scatter, Algorithm::ShoulderTap] {
         stranger.say(&ToPe::Assignment(Assignment {
             version: MAX_VERSION,
             tree: Arc::new(tree.clone()),
@@ -180,7 +180,7 @@ fn peers_are_those_that_the_operation_has() {
         tree: Arc::new(Tree::from_parents(tree).expect("it is one")),
         parent_listen: Some(at.to_string()),
         peers: Vec::new(),
-        operation: Operation::Exchange(Exchange::Rounds),
+        operation: Algorithm::Exchange(Exchange::Rounds),
         flit_bytes: 1 << 16,
         payload: Payload::Synthetic {
             lengths: vec![0; 9],

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
 use flitcast_proto::items::{Message, Packing, ScheduledHop};
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::schedule::certification::{Certificate, Sync};
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
@@ -266,7 +266,7 @@ fn edge(down: Link, up: Link) -> Edge {
     Edge { down, up }
 }
 
-fn assignment(operation: Operation, payload: Payload) -> ToPe {
+fn assignment(operation: Algorithm, payload: Payload) -> ToPe {
     let parents = [None, Some(0), Some(0), Some(1)];
     let parents = parents.map(|parent| parent.map(PeId)).to_vec();
     let path = [None, Some(0), Some(1), Some(2)];
@@ -351,21 +351,21 @@ pub const FILES: &str =
 fn to_pe() -> Vec<(ToPe, String)> {
     let lengths = vec![1, 0, 1 << 40];
     let mut all = vec![(
-        assignment(Operation::Scatter, Payload::Synthetic { lengths }),
+        assignment(Algorithm::Scatter, Payload::Synthetic { lengths }),
         format!(
             "assignment {{ {PLACE} operation: OPERATION_SCATTER_FDF
              synthetic {{ lengths: 1 lengths: 0 lengths: 1099511627776 }} }}"
         ),
     )];
     for (operation, name) in [
-        (Operation::Scatter, "SCATTER_FDF"),
-        (Operation::ShoulderTap, "GATHER_SHOULDER_TAP"),
+        (Algorithm::Scatter, "SCATTER_FDF"),
+        (Algorithm::ShoulderTap, "GATHER_SHOULDER_TAP"),
         (
-            Operation::Certification(Sync::Serial),
+            Algorithm::Certification(Sync::Serial),
             "GATHER_CERTIFICATION_SERIAL",
         ),
         (
-            Operation::Certification(Sync::Pipelined),
+            Algorithm::Certification(Sync::Pipelined),
             "GATHER_CERTIFICATION_PIPELINED",
         ),
     ] {
@@ -374,7 +374,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
     }
     let message = |destination, bytes| Message::between(PeId::ROOT, PeId(destination), bytes);
     let brief = PeSchedule {
-        operation: Operation::LinearGather { window: 2 },
+        operation: Algorithm::LinearGather { window: 2 },
         flit_bytes: 4096,
         pace: pace(),
         sends: vec![message(3, 9), message(1, 300)],
@@ -594,7 +594,7 @@ fn any_pe_may_be_the_root() {
     let payload = Payload::Synthetic {
         lengths: vec![1, 2, 3],
     };
-    let ToPe::Assignment(whole) = assignment(Operation::Scatter, payload) else {
+    let ToPe::Assignment(whole) = assignment(Algorithm::Scatter, payload) else {
         panic!("it is one");
     };
     for root in [1, 2, 3].map(PeId) {
@@ -619,7 +619,7 @@ fn a_tree_may_lack_pes() {
     let payload = Payload::Synthetic {
         lengths: vec![1, 2, 3],
     };
-    let whole = assignment(Operation::Scatter, payload);
+    let whole = assignment(Algorithm::Scatter, payload);
     let ToPe::Assignment(whole) = whole else {
         panic!("it is one");
     };

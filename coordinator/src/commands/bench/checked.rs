@@ -1,6 +1,6 @@
 //! The checks of `flitcast bench`, before anything is launched or written.
 
-use flitcast_proto::ops::{Broadcast, Exchange, Gossip, Operation};
+use flitcast_proto::ops::{Algorithm, Broadcast, Exchange, Gossip};
 use flitcast_proto::schedule::certification::Sync;
 use thiserror::Error;
 
@@ -104,11 +104,11 @@ impl Bench {
     /// Returns all faults.
     pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
         let (asked, args) = match args.operation {
-            BenchOperation::Scatter(args) => (Operation::Scatter, args),
-            BenchOperation::Gather(args) => (Operation::Certification(Sync::Pipelined), args),
-            BenchOperation::Broadcast(args) => (Operation::Broadcast(Broadcast::Rounds), args),
-            BenchOperation::Gossip(args) => (Operation::Gossip(Gossip::Flood), args),
-            BenchOperation::Exchange(args) => (Operation::Exchange(Exchange::Tree), args),
+            BenchOperation::Scatter(args) => (Algorithm::Scatter, args),
+            BenchOperation::Gather(args) => (Algorithm::Certification(Sync::Pipelined), args),
+            BenchOperation::Broadcast(args) => (Algorithm::Broadcast(Broadcast::Rounds), args),
+            BenchOperation::Gossip(args) => (Algorithm::Gossip(Gossip::Flood), args),
+            BenchOperation::Exchange(args) => (Algorithm::Exchange(Exchange::Tree), args),
         };
         let trees = Trees::of(asked, &args.transfer.tree);
         let (fitting, skipped, mut faults) = fitting(asked, &args, trees.as_ref().ok());
@@ -163,13 +163,13 @@ impl Bench {
 
 /// Returns the algorithms to time and those to skip, and all faults in `--algorithms` and `--raw`.
 fn fitting(
-    asked: Operation,
+    asked: Algorithm,
     args: &BenchRoundArgs,
     trees: Option<&Trees>,
 ) -> (Vec<Candidate>, Vec<Skipped>, Vec<BenchError>) {
     let operation = asked.name();
     let mut known = candidates::all(operation);
-    if let (Operation::Gossip(_), Some(trees)) = (asked, trees) {
+    if let (Algorithm::Gossip(_), Some(trees)) = (asked, trees) {
         known.extend(candidates_on(&trees.schedules, None));
     }
     known.extend(candidates::to_measure_against(operation));

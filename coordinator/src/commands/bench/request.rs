@@ -1,6 +1,6 @@
 //! A request that stands for all algorithms of a bench, and the trees on which they are checked.
 
-use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::ops::{Algorithm, Direction};
 
 use super::args::BenchRoundArgs;
 use crate::job::request::{Request, RequestError};
@@ -25,9 +25,9 @@ pub struct Trees {
 
 impl Trees {
     /// Builds the trees, or returns all errors in the arguments.
-    pub fn of(asked: Operation, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
+    pub fn of(asked: Algorithm, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
         let spanning = match asked {
-            Operation::Scatter => SpanningArg::Bfs,
+            Algorithm::Scatter => SpanningArg::Bfs,
             _ => SpanningArg::Broadcast,
         };
         let tree = |spanning| {
@@ -42,7 +42,7 @@ impl Trees {
 }
 
 /// Returns a request that every tree supports.
-pub fn request(asked: Operation, args: &BenchRoundArgs) -> Result<Request, Vec<RequestError>> {
+pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<RequestError>> {
     let round = RoundArgs {
         transfer: args.transfer.clone(),
         packets: None,
@@ -58,18 +58,18 @@ pub fn request(asked: Operation, args: &BenchRoundArgs) -> Result<Request, Vec<R
         format: Format::Table,
     };
     let request = match asked {
-        Operation::Broadcast(_) => Request::broadcast(BroadcastArgs {
+        Algorithm::Broadcast(_) => Request::broadcast(BroadcastArgs {
             round,
             algorithm: Some(BroadcastAlgorithm::Rounds),
             from: None,
         }),
-        Operation::Gossip(_) => Request::gossip(GossipArgs {
+        Algorithm::Gossip(_) => Request::gossip(GossipArgs {
             round,
             algorithm: Some("flood".to_owned()),
             pacing: None,
             ports: None,
         }),
-        Operation::Exchange(_) => Request::exchange(ExchangeArgs {
+        Algorithm::Exchange(_) => Request::exchange(ExchangeArgs {
             round,
             algorithm: Some(ExchangeAlgorithm::Tree),
             pacing: None,

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use flitcast_proto::Tree;
 use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::cost::Host;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 
@@ -79,7 +79,7 @@ pub struct Ran {
 
 impl Calibration {
     /// Returns the gather of this tree.
-    pub fn gather(&self, tree: &Tree) -> Operation {
+    pub fn gather(&self, tree: &Tree) -> Algorithm {
         gather_operation(tree, &self.topology.name, None, None)
             .expect("every tree has a gather of its own")
     }
@@ -87,7 +87,7 @@ impl Calibration {
     /// Returns a request for rounds with these lengths.
     pub fn request(
         &self,
-        operation: Operation,
+        operation: Algorithm,
         pacing: Pacing,
         lengths: Vec<u64>,
         profile: Option<Profile>,

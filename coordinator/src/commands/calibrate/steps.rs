@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use futures_util::FutureExt as _;
@@ -82,7 +82,7 @@ impl Calibration {
         let budget = announced.mul_f64(EDGES_SHARE) / edges as u32;
         let budget = budget.clamp(EDGE_LEAST, EDGE_MOST);
         let nothing = vec![0; edges];
-        let request = self.request(Operation::Scatter, Pacing::default(), nothing, None);
+        let request = self.request(Algorithm::Scatter, Pacing::default(), nothing, None);
         let measured = match run::measure(&request, logs, interrupts, budget).await? {
             RunResult::Done(measured) => measured,
             RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
@@ -174,10 +174,10 @@ impl Calibration {
 
 /// Returns the workloads: each is scattered and gathered. If PEs receive orders, some are gathered
 /// with every pacing.
-fn runs(gather: Operation) -> Vec<(&'static str, Operation, Pacing)> {
+fn runs(gather: Algorithm) -> Vec<(&'static str, Algorithm, Pacing)> {
     let mut all = Vec::new();
     for lengths in WORKLOADS {
-        all.push((lengths, Operation::Scatter, Pacing::default()));
+        all.push((lengths, Algorithm::Scatter, Pacing::default()));
         all.push((lengths, gather, Pacing::Scheduled));
         if PACED.contains(&lengths) {
             all.push((lengths, gather, Pacing::Turns));

@@ -9,7 +9,7 @@ use flitcast_proto::calibration::MeasuredEdge;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::calibration::cost_estimate::CostEstimate;
 use flitcast_proto::cost::COSTS;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -31,13 +31,13 @@ const TREE: &str = "kary:2:6";
 /// The runs until the time is over, the most informative first: orders with long messages; short
 /// messages, where wake-up time dominates; and two in between. The sizes are unusual, so that they
 /// differ from those of users.
-const RUNS: [(Operation, Pacing, u64, u64); 4] = [
+const RUNS: [(Algorithm, Pacing, u64, u64); 4] = [
     (GATHER, Pacing::Eager, 98_317, 5),
-    (Operation::Scatter, Pacing::Scheduled, 1_031, 9),
-    (Operation::Scatter, Pacing::Scheduled, 416_813, 5),
+    (Algorithm::Scatter, Pacing::Scheduled, 1_031, 9),
+    (Algorithm::Scatter, Pacing::Scheduled, 416_813, 5),
     (GATHER, Pacing::Scheduled, 16_411, 9),
 ];
-const GATHER: Operation = Operation::Certification(Sync::Pipelined);
+const GATHER: Algorithm = Algorithm::Certification(Sync::Pipelined);
 /// No further run begins if it would end after this time, assuming the longest duration so far: the
 /// first command on a machine waits for the measurement.
 const ENOUGH: Duration = Duration::from_millis(90);
@@ -101,7 +101,7 @@ pub async fn measure_host(
     let request = |operation, pacing, bytes, profile| {
         calibration.request(operation, pacing, vec![bytes; pes - 1], profile)
     };
-    let nothing = request(Operation::Scatter, Pacing::default(), 0, None);
+    let nothing = request(Algorithm::Scatter, Pacing::default(), 0, None);
     let profile = calibration.profile(no_wires, &nothing);
     let mut ran: Vec<Run> = Vec::new();
     let mut longest = Duration::ZERO;

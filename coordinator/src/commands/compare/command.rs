@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::certification::Sync;
 
 use super::args::{CompareArgs, CompareOperation};
@@ -12,9 +12,9 @@ use super::{broadcast, exchange, gossip, gossip_on_tree, scatter_gather};
 /// Prints the comparison, or returns all errors in the command line.
 pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CompareError>> {
     let printed = match args.operation {
-        CompareOperation::Scatter(args) => scatter_gather::compared(Operation::Scatter, &args),
+        CompareOperation::Scatter(args) => scatter_gather::compared(Algorithm::Scatter, &args),
         CompareOperation::Gather(args) => {
-            scatter_gather::compared(Operation::Certification(Sync::Pipelined), &args)
+            scatter_gather::compared(Algorithm::Certification(Sync::Pipelined), &args)
         }
         CompareOperation::Broadcast(args) => broadcast::compared(&args),
         CompareOperation::Gossip(args) => match &args.tree.network {

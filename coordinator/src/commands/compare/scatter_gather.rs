@@ -9,7 +9,7 @@ use flitcast_proto::baseline::{
 use flitcast_proto::cost::Ports::Single;
 use flitcast_proto::on_links::of_transfers;
 use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
-use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::ops::{Algorithm, Direction};
 use flitcast_proto::schedule::scatter;
 use serde_json::json;
 
@@ -27,7 +27,7 @@ use crate::options::format::Format;
 const MAX_WORK: u64 = 2_000_000_000;
 
 /// Returns the printed comparison, or all errors in the command line.
-pub fn compared(asked: Operation, args: &CompareRoundArgs) -> Result<String, Vec<CompareError>> {
+pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Vec<CompareError>> {
     let (trees, lengths) = match (spanning(&args.tree), lengths_in_flits(&args.lengths)) {
         (Ok(trees), Ok(lengths)) => (trees, lengths),
         (trees, lengths) => {
@@ -64,7 +64,7 @@ pub fn compared(asked: Operation, args: &CompareRoundArgs) -> Result<String, Vec
 
 /// The messages to scatter or gather.
 struct Transport<'a> {
-    operation: Operation,
+    operation: Algorithm,
     /// L_i by PE index; `[0]` is 0.
     flits: &'a [u64],
     links: &'a LinkArgs,
@@ -93,9 +93,9 @@ impl Transport<'_> {
     /// Returns the rows of the schedules on a tree.
     fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, PlanTooLarge> {
         let mut rows = Vec::new();
-        let offered = Operation::named(self.operation.name()).filter(|one| !one.ways().is_empty());
+        let offered = Algorithm::named(self.operation.name()).filter(|one| !one.ways().is_empty());
         for operation in offered.filter(|one| one.has_plan() && one.fits().holds(tree)) {
-            if operation == Operation::Scatter {
+            if operation == Algorithm::Scatter {
                 let farthest = scatter::farthest_first(tree, self.flits);
                 let mut nearest = farthest.clone();
                 nearest.sort_by_key(|&pe| (tree.depth(pe), pe));

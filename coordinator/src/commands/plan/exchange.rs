@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flitcast_proto::PeId;
 use flitcast_proto::network::NetworkSpec;
 use flitcast_proto::ops::{
-    Exchange, Operation, blocks, exchange_hosts as hosts, exchange_plan as exchange,
+    Algorithm, Exchange, blocks, exchange_hosts as hosts, exchange_plan as exchange,
 };
 
 use super::args::PlanExchangeArgs;
@@ -74,7 +74,7 @@ fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played 
         return Played::default();
     };
     let block = match operation {
-        Operation::Exchange(Exchange::Tree) => blocks::of_exchange(&topology.tree, flits),
+        Algorithm::Exchange(Exchange::Tree) => blocks::of_exchange(&topology.tree, flits),
         _ => 1,
     };
     Played::flit_by_flit(block, || Played::ByAll {

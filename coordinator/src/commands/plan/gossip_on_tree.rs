@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flitcast_proto::ops::gossip_plan as gossip;
 use flitcast_proto::ops::timetable::Timetable;
-use flitcast_proto::ops::{Gossip, Operation, blocks};
+use flitcast_proto::ops::{Algorithm, Gossip, blocks};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanGossipArgs;
@@ -76,7 +76,7 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
 
 /// Returns the state machines of a gossip over the edges of a tree.
 fn played(tree: &Tree, flits: &[u64]) -> Played {
-    let operation = Operation::Gossip(Gossip::Flood);
+    let operation = Algorithm::Gossip(Gossip::Flood);
     Played::flit_by_flit(blocks::of_gossip(tree, flits), || Played::ByAll {
         flits: operation.by_delivery(tree, flits),
         tree: Arc::new(tree.clone()),

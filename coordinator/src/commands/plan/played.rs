@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 
 use crate::options::ports::Ports;
 
@@ -15,7 +15,7 @@ pub enum Played {
         /// Rooted where the operation begins.
         tree: Arc<Tree>,
         /// The operation.
-        operation: Operation,
+        operation: Algorithm,
         /// The flits of each message, by delivery.
         flits: Vec<u64>,
     },

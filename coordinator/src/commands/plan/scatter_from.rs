@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::ops::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
 use flitcast_proto::schedule::scatter::farthest_first;
 
@@ -36,7 +36,7 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
     let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
     let played = Played::by_ports(args.ports, || Played::ByAll {
         tree: tree.clone(),
-        operation: Operation::Scatter,
+        operation: Algorithm::Scatter,
         flits,
     });
     let planned = StaticPlan {

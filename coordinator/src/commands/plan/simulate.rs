@@ -7,7 +7,7 @@ use std::sync::Arc;
 use flitcast_proto::gossip::{Gossip, GossipAlgorithm};
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::gather_order::set_order;
-use flitcast_proto::ops::{self, Direction, OnNetwork, Operation, PeSchedule};
+use flitcast_proto::ops::{self, Algorithm, Direction, OnNetwork, PeSchedule};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::trace::Item;
@@ -96,7 +96,7 @@ fn flits_of(scheduled: ScheduledHop) -> impl Iterator<Item = (Hop, u64)> {
 fn played(
     run: &Simulated,
     tree: &Tree,
-    operation: Operation,
+    operation: Algorithm,
     lengths: impl Fn(MessageId) -> u64,
 ) -> Vec<(Hop, u64)> {
     let flits = run.crossings.iter().filter_map(|crossing| {
@@ -127,7 +127,7 @@ pub fn against_packets(
     let Ok(one) = OnNetwork::new(gossip.arena.clone(), algorithm.clone()) else {
         return Err(PlanError::Differs);
     };
-    let operation = Operation::Gossip(ops::Gossip::OnNetwork(Some(one)));
+    let operation = Algorithm::Gossip(ops::Gossip::OnNetwork(Some(one)));
     let run = sim::run(tree, operation, &operation.by_delivery(tree, lengths))?;
     let mut planned: Vec<Hop> = Vec::new();
     for packet in gossip.steps().flat_map(|step| step.packets) {
@@ -201,7 +201,7 @@ mod tests {
             crossings: Crossings::Listed(hops),
             played: Played::ByAll {
                 tree: Arc::new(tree),
-                operation: Operation::Broadcast(Broadcast::Urgent),
+                operation: Algorithm::Broadcast(Broadcast::Urgent),
                 flits: vec![0, 4, 4, 4, 4, 4, 4],
             },
             ..StaticPlan::default()

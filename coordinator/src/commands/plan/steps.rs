@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
 use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::schedule::certification::Sync;
@@ -69,7 +69,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
         Ports::Single => gather_operation(&tree, &name, args.algorithm, args.sync)?,
         Ports::Multi => multi_port(args.algorithm, args.sync)?,
     };
-    let single_port = Operation::Certification(Sync::Pipelined);
+    let single_port = Algorithm::Certification(Sync::Pipelined);
     if let Some(algorithm) = args.algorithm.map(|algorithm| typed(&algorithm))
         && operation_by(single_port.name(), &algorithm).is_some_and(|one| !one.has_plan())
     {
@@ -105,7 +105,7 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
 /// Returns the plan of a gather in a given order.
 fn in_order(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     flits: &[u64],
     order: &GivenOrder,
 ) -> Result<Plan, PlanError> {
@@ -117,8 +117,8 @@ fn in_order(
 fn multi_port(
     algorithm: Option<GatherAlgorithm>,
     sync: Option<SyncArg>,
-) -> Result<Operation, PlanError> {
-    let parallel = Operation::Certification(Sync::Parallel);
+) -> Result<Algorithm, PlanError> {
+    let parallel = Algorithm::Certification(Sync::Parallel);
     let algorithm = algorithm.map(|algorithm| typed(&algorithm));
     let other = algorithm.filter(|algorithm| {
         let asked = operation_by(parallel.name(), algorithm).filter(|one| one.has_plan());

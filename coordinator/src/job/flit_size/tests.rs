@@ -36,7 +36,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
     }
 }
 
-fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> PlannedRound {
+fn best(spec: &str, operation: Algorithm, ns_per_byte: f64, lengths: &[u64]) -> PlannedRound {
     let tree = tree(spec);
     let bytes = operation.by_delivery(&tree, lengths);
     let model = model(&tree, ns_per_byte);
@@ -45,7 +45,7 @@ fn best(spec: &str, operation: Operation, ns_per_byte: f64, lengths: &[u64]) -> 
 
 fn foreseen(
     tree: &Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     flit_bytes: Option<u32>,
     bytes: &[u64],
     model: &Model,
@@ -65,7 +65,7 @@ fn foreseen(
 /// Plans one message from end to end of a path of eight.
 fn to_the_end(ns_per_byte: f64, bytes: u64) -> PlannedRound {
     let lengths = [0, 0, 0, 0, 0, 0, bytes];
-    best("path:8", Operation::Scatter, ns_per_byte, &lengths)
+    best("path:8", Algorithm::Scatter, ns_per_byte, &lengths)
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn what_is_chosen_is_what_was_predicted() {
         let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
         let asked = Some(USUAL_FLIT_BYTES);
         let model = model(&tree, MBIT_100);
-        foreseen(&tree, Operation::Scatter, asked, &bytes, &model)
+        foreseen(&tree, Algorithm::Scatter, asked, &bytes, &model)
     };
     assert_eq!(
         (usual.decisions.flit_bytes, usual.decisions.flit_size),
@@ -109,13 +109,13 @@ fn what_gains_little_stays_as_usual() {
     // Filling the pipe takes a thousandth of the time.
     assert_eq!(to_the_end(MBIT_100, 256 << 20).decisions.flit_size, None);
     // One hop: there is no pipe to fill.
-    let star = best("star:4", Operation::Scatter, MBIT_100, &[64 << 10; 3]);
+    let star = best("star:4", Algorithm::Scatter, MBIT_100, &[64 << 10; 3]);
     assert_eq!(
         (star.decisions.flit_bytes, star.decisions.flit_size),
         (USUAL_FLIT_BYTES, None)
     );
     assert_eq!(
-        best("path:8", Operation::Scatter, GBIT, &[0; 7])
+        best("path:8", Algorithm::Scatter, GBIT, &[0; 7])
             .decisions
             .flit_size,
         None
@@ -126,7 +126,7 @@ fn what_gains_little_stays_as_usual() {
 #[test]
 fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
     let path = |pes: usize, bytes: u64| {
-        let operation = Operation::Broadcast(Broadcast::Rounds);
+        let operation = Algorithm::Broadcast(Broadcast::Rounds);
         let lengths = vec![bytes; pes - 1];
         best(&format!("path:{pes}"), operation, MBIT_100, &lengths)
     };
@@ -151,13 +151,13 @@ fn where_software_takes_the_time_the_size_stays_as_usual() {
 #[test]
 fn all_operations_gain_by_what_is_chosen() {
     for (operation, pes) in [
-        (Operation::Certification(Sync::Pipelined), 6),
-        (Operation::ShoulderTap, 6),
+        (Algorithm::Certification(Sync::Pipelined), 6),
+        (Algorithm::ShoulderTap, 6),
         (
-            Operation::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
+            Algorithm::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
             6,
         ),
-        (Operation::Exchange(Exchange::Tree), 49),
+        (Algorithm::Exchange(Exchange::Tree), 49),
     ] {
         let found = best("path:7", operation, GBIT, &vec![64 << 10; pes]);
         let sizes = found.briefs.iter().map(|brief| brief.flit_bytes);
@@ -178,7 +178,7 @@ fn all_operations_gain_by_what_is_chosen() {
     assert!(
         best(
             "path:7",
-            Operation::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
+            Algorithm::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
             GBIT,
             &[64 << 10; 6]
         )
@@ -195,7 +195,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
     let model = model(&tree, GBIT);
     let (briefs, _) = plan_and_predict(
         &tree,
-        Operation::Scatter,
+        Algorithm::Scatter,
         Pacing::default(),
         &bytes,
         4096,
@@ -203,7 +203,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
         &AtomicBool::new(false),
     )
     .expect("a schedule");
-    let size = best_alone(&tree, Operation::Scatter, &briefs, &model).expect("a size");
+    let size = best_alone(&tree, Algorithm::Scatter, &briefs, &model).expect("a size");
     // The root of M a / (g (l - 1)): a = 12 us of software and 29 bytes, g = 8.24 ns, l = 7.
     let continuous = ((1u64 << 20) as f64 * (12_000.0 + 29.0 * 8.0) / (8.24 * 6.0)).sqrt();
     assert!(

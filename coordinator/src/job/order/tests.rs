@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use flitcast_proto::cost::{Edge, Host, Hosts, Link, Ports};
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::ops::plan::plan_scatter;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::scatter as rules;
@@ -41,7 +41,7 @@ fn random_model(random: &mut SplitMix64, pes: usize) -> Model {
 
 /// Plans a round of an operation, and then in another order.
 fn in_order(
-    (tree, operation): (&Arc<Tree>, Operation),
+    (tree, operation): (&Arc<Tree>, Algorithm),
     bytes: &[u64],
     model: &Model,
     order: &MessageOrder,
@@ -60,7 +60,7 @@ fn in_order(
 
 /// Plans a scatter, and then in the order that is searched for.
 fn searched(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> [PlannedRound; 2] {
-    let scatter = (tree, Operation::Scatter);
+    let scatter = (tree, Algorithm::Scatter);
     in_order(scatter, bytes, model, &MessageOrder::Search)
 }
 
@@ -227,7 +227,7 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
             ..random_model(&mut random, tree.len())
         };
         let bytes: Vec<u64> = flits.iter().map(|it| it * u64::from(FLIT_BYTES)).collect();
-        let scatter = (&tree, Operation::Scatter);
+        let scatter = (&tree, Algorithm::Scatter);
         let [_, found] = in_order(scatter, &bytes, &model, &typed(&order));
         let sent: Vec<PeId> = found.briefs[0].sends.iter().map(|m| m.id.pe()).collect();
         assert_eq!(sent, order);
@@ -250,7 +250,7 @@ fn a_gather_keeps_a_given_order_where_it_can() {
     let bytes = [0, 5_000, 5_000, 0, 5_000];
     let model = random_model(&mut SplitMix64::new(3), tree.len());
     let gathered = |order: &[u32]| {
-        let operation = Operation::Certification(Sync::Pipelined);
+        let operation = Algorithm::Certification(Sync::Pipelined);
         let order: Vec<PeId> = order.iter().copied().map(PeId).collect();
         let [_, found] = in_order((&tree, operation), &bytes, &model, &typed(&order));
         found

@@ -1,7 +1,7 @@
 //! A command line of any operation, before it is checked.
 
 use flitcast_proto::PeId;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 
 use super::open_choices::OpenChoices;
 use crate::algorithms::baseline::Baseline;
@@ -34,12 +34,12 @@ pub struct RequestSpec {
     pub order: Result<MessageOrder, RequestError>,
     /// An operation with messages of this kind, so that they can be checked without a valid
     /// operation.
-    pub like: Operation,
+    pub like: Algorithm,
 }
 
 impl RequestSpec {
     /// Creates a command line without any option, on a tree that is spanned in this way.
-    pub fn new(round: RoundArgs, spanning: SpanningArg, like: Operation) -> RequestSpec {
+    pub fn new(round: RoundArgs, spanning: SpanningArg, like: Algorithm) -> RequestSpec {
         RequestSpec {
             round,
             root: None,

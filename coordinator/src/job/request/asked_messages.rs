@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use flitcast_node::payload;
-use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::ops::{Algorithm, Layout};
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
@@ -145,7 +145,7 @@ impl AskedMessages {
     pub fn for_tree(
         self,
         tree: &Tree,
-        operation: Operation,
+        operation: Algorithm,
         files: FilesAt,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         let pes = tree.len();
@@ -264,8 +264,8 @@ mod tests {
 
     use super::*;
 
-    const GOSSIP: Operation = Operation::Gossip(Gossip::Flood);
-    const EXCHANGE: Operation = Operation::Exchange(Exchange::Tree);
+    const GOSSIP: Algorithm = Algorithm::Gossip(Gossip::Flood);
+    const EXCHANGE: Algorithm = Algorithm::Exchange(Exchange::Tree);
 
     fn star(pes: usize) -> Tree {
         let tree: TreeSpec = format!("star:{pes}").parse().unwrap();
@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    fn owed(asked: AskedMessages, operation: Operation) -> Result<Vec<u64>, String> {
+    fn owed(asked: AskedMessages, operation: Algorithm) -> Result<Vec<u64>, String> {
         let owed = asked.for_tree(&star(3), operation, FilesAt::default());
         let owed = owed.map(|(_, bytes)| bytes);
         owed.map_err(|faults| faults.iter().map(ToString::to_string).collect())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::Payload;
 
 use super::asked::RequestSpec;
@@ -46,7 +46,7 @@ use crate::site::topology::Topology;
 /// Returns all errors in the command line.
 pub fn check(
     mut asked: RequestSpec,
-    operation: impl Fn(&Topology) -> Result<Operation, RequestError>,
+    operation: impl Fn(&Topology) -> Result<Algorithm, RequestError>,
 ) -> Result<Request, Vec<RequestError>> {
     let ways = asked.ways.take();
     let order = std::mem::replace(&mut asked.order, Ok(MessageOrder::Tail));
@@ -125,7 +125,7 @@ struct Checks<'a> {
     /// The tree: the first of the possible ones, or the baseline's.
     topology: Option<Topology>,
     placement: Option<Placement>,
-    operation: Option<Operation>,
+    operation: Option<Algorithm>,
 }
 
 impl Checks<'_> {
@@ -141,7 +141,7 @@ impl Checks<'_> {
     }
 
     /// Returns the operation, or one with the same kind of messages if there is none.
-    fn operation_or_like(&self) -> Operation {
+    fn operation_or_like(&self) -> Algorithm {
         self.operation.unwrap_or(self.asked.like)
     }
 
@@ -197,7 +197,7 @@ impl Checks<'_> {
     }
 
     /// Checks that the algorithm supports the tree.
-    fn operation(&mut self, operation: impl Fn(&Topology) -> Result<Operation, RequestError>) {
+    fn operation(&mut self, operation: impl Fn(&Topology) -> Result<Algorithm, RequestError>) {
         let Some(topology) = &self.topology else {
             return;
         };

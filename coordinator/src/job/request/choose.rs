@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Operation, TreeRequirement};
+use flitcast_proto::ops::{Algorithm, TreeRequirement};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -61,7 +61,7 @@ pub fn choose_open(
 ) -> Result<Request, Vec<RequestError>> {
     let bytes = request.messages.bytes.clone();
     let order = request.way.order.clone();
-    if let Operation::Gossip(_) = asked.like {
+    if let Algorithm::Gossip(_) = asked.like {
         let pes = topologies[0].tree.len();
         let longest = |row: &[u64]| row.iter().copied().max().unwrap_or(0);
         let lengths: Vec<u64> = bytes.chunks(pes).map(longest).collect();

@@ -1,7 +1,7 @@
 //! The algorithm of a gather, by its options and the tree.
 
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::certification::Sync;
 
 use crate::algorithms::baseline::Baseline;
@@ -14,10 +14,10 @@ use crate::options::ports::Ports;
 use crate::site::topology::Topology;
 
 /// The gather that works on any tree.
-pub const GATHER: Operation = Operation::Certification(Sync::Pipelined);
+pub const GATHER: Algorithm = Algorithm::Certification(Sync::Pipelined);
 
 /// The gather that works on any tree if P0 receives from all its children at once.
-pub const GATHER_BY_PORTS: Operation = Operation::Certification(Sync::MultiPort);
+pub const GATHER_BY_PORTS: Algorithm = Algorithm::Certification(Sync::MultiPort);
 
 /// Returns the algorithm of a gather on a tree.
 pub fn gather_operation(
@@ -25,7 +25,7 @@ pub fn gather_operation(
     name: &impl std::fmt::Display,
     algorithm: Option<GatherAlgorithm>,
     sync: Option<SyncArg>,
-) -> Result<Operation, RequestError> {
+) -> Result<Algorithm, RequestError> {
     let by_tree = match tree.is_path() && sync.is_none() {
         true => GatherAlgorithm::ShoulderTap,
         false => GatherAlgorithm::Certification,
@@ -38,7 +38,7 @@ pub fn gather_operation(
     }
     let typed = typed(&algorithm);
     let operation = match sync {
-        Some(SyncArg::Serial) => Operation::Certification(Sync::Serial),
+        Some(SyncArg::Serial) => Algorithm::Certification(Sync::Serial),
         Some(SyncArg::Pipelined) => GATHER,
         None if algorithm == GatherAlgorithm::Certification => GATHER,
         None => operation_by(GATHER.name(), &typed).unwrap_or(GATHER),
@@ -57,7 +57,7 @@ pub fn gather_by_ports(
     ports: Option<Ports>,
     algorithm: Option<GatherAlgorithm>,
     sync: Option<SyncArg>,
-) -> Result<Operation, RequestError> {
+) -> Result<Algorithm, RequestError> {
     let by_certification = match algorithm {
         None | Some(GatherAlgorithm::Auto | GatherAlgorithm::Certification) => true,
         Some(_) => false,
@@ -85,10 +85,10 @@ pub fn gather_by_ports(
 
 /// Returns the operation if it supports the tree.
 pub fn fitting(
-    operation: Operation,
+    operation: Algorithm,
     tree: &Tree,
     name: &impl std::fmt::Display,
-) -> Result<Operation, RequestError> {
+) -> Result<Algorithm, RequestError> {
     let algorithm = operation.algorithm();
     let works = candidates::check_fits(operation, tree, name);
     works.map_err(|why| RequestError::Unfit { algorithm, why })?;

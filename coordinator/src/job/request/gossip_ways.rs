@@ -2,7 +2,7 @@
 
 use flitcast_proto::cost::Link;
 use flitcast_proto::gossip::{GossipAlgorithm, GossipNetwork, NameError, Prices, choose};
-use flitcast_proto::ops::{Gossip, OnNetwork, Operation};
+use flitcast_proto::ops::{Algorithm, Gossip, OnNetwork};
 
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::operation_by;
@@ -11,12 +11,12 @@ use crate::site::topology::Topology;
 use crate::tuning::BLOCK_UNIT_BYTES;
 
 /// Returns the operation of the algorithm of this name.
-pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError> {
+pub fn named(name: &str, topology: &Topology) -> Result<Algorithm, RequestError> {
     let unfit = |why: String| RequestError::UnfitWay {
         algorithm: name.to_owned(),
         why,
     };
-    let nowhere = Operation::Gossip(Gossip::OnNetwork(None));
+    let nowhere = Algorithm::Gossip(Gossip::OnNetwork(None));
     let known = operation_by(nowhere.name(), name).filter(|known| *known != nowhere);
     if let Some(known) = known {
         return Ok(known);
@@ -37,7 +37,7 @@ pub fn named(name: &str, topology: &Topology) -> Result<Operation, RequestError>
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         unfit(faults.join("; "))
     })?;
-    Ok(Operation::Gossip(Gossip::OnNetwork(Some(one))))
+    Ok(Algorithm::Gossip(Gossip::OnNetwork(Some(one))))
 }
 
 /// Returns the network whose nodes the PEs are.
@@ -74,7 +74,7 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
     }
     let suiting = suiting.into_iter().map(|one| Candidate {
         name: one.algorithm(),
-        operation: Operation::Gossip(Gossip::OnNetwork(Some(one))),
+        operation: Algorithm::Gossip(Gossip::OnNetwork(Some(one))),
         pacing: None,
         baseline: None,
     });

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flitcast_node::payload::{self, Others, PayloadError};
 use flitcast_proto::items::Address;
-use flitcast_proto::ops::{Layout, Operation};
+use flitcast_proto::ops::{Algorithm, Layout};
 use flitcast_proto::{DeliveryId, Tree};
 
 use crate::job::fault::RequestError;
@@ -15,7 +15,7 @@ use crate::text::units::MAX_TOTAL_BYTES;
 /// has changed, so all are checked.
 pub fn measure_input(
     input: &Path,
-    operation: Operation,
+    operation: Algorithm,
     spread: bool,
     tree: &Tree,
     left_out: impl Fn(DeliveryId) -> bool,
@@ -70,8 +70,8 @@ mod tests {
 
     use super::*;
 
-    const GOSSIP: Operation = Operation::Gossip(Gossip::Flood);
-    const EXCHANGE: Operation = Operation::Exchange(Exchange::Tree);
+    const GOSSIP: Algorithm = Algorithm::Gossip(Gossip::Flood);
+    const EXCHANGE: Algorithm = Algorithm::Exchange(Exchange::Tree);
 
     /// Lengths of entries are as in the input; deliveries that are left out have length 0, and their
     /// entries may be missing.

@@ -2,12 +2,12 @@
 
 use flitcast_proto::Tree;
 use flitcast_proto::cost::{Link, Model, Ports};
-use flitcast_proto::ops::{Operation, TreeRequirement};
+use flitcast_proto::ops::{Algorithm, TreeRequirement};
 
 /// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
 /// at the busiest port by the operation's bound (in steps of a byte), and the latency of the longest
 /// way down the tree. `bytes` has the length of each delivery.
-pub fn least_ns(tree: &Tree, operation: Operation, model: &Model, bytes: &[u64]) -> u64 {
+pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64]) -> u64 {
     let links = tree.below_root().flat_map(|pe| {
         let edge = &model.edges[pe.index()];
         [edge.down, edge.up]
@@ -37,7 +37,7 @@ pub fn least_ns(tree: &Tree, operation: Operation, model: &Model, bytes: &[u64])
 
 /// Returns the bytes of the busiest port by the operation's bound, without the steps that are added
 /// for hops and control frames.
-fn busiest(tree: &Tree, operation: Operation, bytes: &[u64]) -> u64 {
+fn busiest(tree: &Tree, operation: Algorithm, bytes: &[u64]) -> u64 {
     let hops = 3 * tree.count() as u64;
     operation.least_steps(tree, bytes).saturating_sub(hops)
 }
@@ -80,7 +80,7 @@ mod tests {
                 .build()
                 .expect("a tree");
             let tree = Arc::new(tree);
-            for operation in Operation::ALL
+            for operation in Algorithm::ALL
                 .into_iter()
                 .filter(|one| one.fits().holds(&tree))
             {

@@ -1,6 +1,6 @@
 //! The command line of each operation as a request.
 
-use flitcast_proto::ops::{Exchange, Gossip, Operation};
+use flitcast_proto::ops::{Algorithm, Exchange, Gossip};
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::asked::RequestSpec;
@@ -29,11 +29,11 @@ use crate::site::topology::Topology;
 impl Request {
     /// Checks the command line of `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
-        let name = Operation::Scatter.name();
+        let name = Algorithm::Scatter.name();
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
         let baseline = algorithm.as_deref().and_then(Baseline::named);
         let asked = algorithm.as_deref().and_then(|it| operation_by(name, it));
-        let asked = asked.unwrap_or(Operation::Scatter);
+        let asked = asked.unwrap_or(Algorithm::Scatter);
         let ports = args.ports;
         let operation = |topology: &Topology| {
             let is_ours = baseline.is_none() && asked.has_all_ports();
@@ -58,7 +58,7 @@ impl Request {
             baseline,
             ways,
             order,
-            ..RequestSpec::new(args.round, SpanningArg::Bfs, Operation::Scatter)
+            ..RequestSpec::new(args.round, SpanningArg::Bfs, Algorithm::Scatter)
         };
         check(asked, operation)
     }
@@ -106,7 +106,7 @@ impl Request {
             baseline,
             ways,
             order,
-            ..RequestSpec::new(round, spanning, Operation::CombiningGather)
+            ..RequestSpec::new(round, spanning, Algorithm::CombiningGather)
         };
         let mut request = check(asked, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
@@ -150,7 +150,7 @@ impl Request {
                 Some(name) => gossip_ways::named(name, topology).map(Some),
             },
             (args.pacing.map(Pacing::from), args.ports),
-            [Gossip::Circulate, Gossip::Flood].map(Operation::Gossip),
+            [Gossip::Circulate, Gossip::Flood].map(Algorithm::Gossip),
         )
     }
 
@@ -165,7 +165,7 @@ impl Request {
             args.round,
             |_| Ok(named),
             (args.pacing.map(Pacing::from), args.ports),
-            [Exchange::Rounds, Exchange::Tree].map(Operation::Exchange),
+            [Exchange::Rounds, Exchange::Tree].map(Algorithm::Exchange),
         )
     }
 }
@@ -176,9 +176,9 @@ impl Request {
 fn across(
     ways: Option<OpenChoices>,
     round: RoundArgs,
-    named: impl Fn(&Topology) -> Result<Option<Operation>, RequestError>,
+    named: impl Fn(&Topology) -> Result<Option<Algorithm>, RequestError>,
     (pacing, ports): (Option<Pacing>, Option<Ports>),
-    usual: [Operation; 2],
+    usual: [Algorithm; 2],
 ) -> Result<Request, Vec<RequestError>> {
     let [among_all, over_tree] = usual;
     let auto = ways.as_ref().is_some_and(|it| it.open == Open::Auto);

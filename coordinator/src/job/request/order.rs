@@ -1,7 +1,7 @@
 //! The order of a request's messages, and its errors.
 
 use flitcast_proto::Tree;
-use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::ops::{Algorithm, Direction};
 
 use crate::job::fault::RequestError;
 use crate::options::order::MessageOrder;
@@ -27,7 +27,7 @@ pub fn order_by(
 /// Returns all errors in an order of messages of these lengths, by PE index, as far as they are known.
 pub fn order_faults(
     order: &MessageOrder,
-    operation: Operation,
+    operation: Algorithm,
     tree: &Tree,
     lengths: Option<&[u64]>,
 ) -> Vec<RequestError> {

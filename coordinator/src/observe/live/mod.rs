@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::{Counts, Doing};
 use flitcast_proto::{PeId, RoundId, Tree};
 
@@ -63,7 +63,7 @@ struct LiveCluster {
     rounds: u64,
     phase: Phase,
     round: RoundId,
-    operation: Operation,
+    operation: Algorithm,
     /// Lengths by delivery, once they are known.
     bytes: Vec<u64>,
     under_way: Option<RunningRound>,

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use flitcast_node::payload::Others;
 use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
@@ -66,7 +66,7 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let covers = top.flag("cover");
     site.own_links = top.flag("own_links");
     // If the operation is unknown, the messages are read as those of a scatter.
-    let operation = way.as_ref().map_or(Operation::Scatter, |way| way.operation);
+    let operation = way.as_ref().map_or(Algorithm::Scatter, |way| way.operation);
     let timeouts = top.get("timeouts", |field| field.parse_keyed(timeouts::parse));
     let [input, output] =
         ["input", "output"].map(|key| top.get(key, |field| read_path(field, key)));
@@ -114,8 +114,8 @@ fn parse_job_id(text: &str) -> Result<u64, [String; 1]> {
 }
 
 fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
-    let known = Operation::named(text).next();
-    let known = known.map(Operation::name);
+    let known = Algorithm::named(text).next();
+    let known = known.map(Algorithm::name);
     let unknown = "none of \"scatter\", \"gather\", \"broadcast\", \"gossip\" and \"exchange\"";
     known.ok_or_else(|| [format!("`{text}` is {unknown}")])
 }
@@ -191,7 +191,7 @@ fn parse_order(text: &str, tree: &Tree) -> Result<MessageOrder, Vec<String>> {
 /// Reads the lengths of all deliveries.
 fn read_bytes(
     field: &Field<'_, '_>,
-    operation: Operation,
+    operation: Algorithm,
     tree: Option<&Tree>,
 ) -> Option<Vec<u64>> {
     let bytes = field.each(|one| one.count())?;
@@ -315,7 +315,7 @@ fn read_pe(field: &Field<'_, '_>, what: &'static str, others: Others) -> Option<
 
 fn read_delivered(
     field: &Field<'_, '_>,
-    operation: Operation,
+    operation: Algorithm,
     tree: &Tree,
     others: Others,
 ) -> Option<BTreeSet<DeliveryId>> {
@@ -349,7 +349,7 @@ fn read_delivered(
 }
 
 /// Reads the versions of messages, which must be in increasing order.
-fn read_versions(field: &Field<'_, '_>, operation: Operation, tree: &Tree) -> Option<Vec<Version>> {
+fn read_versions(field: &Field<'_, '_>, operation: Algorithm, tree: &Tree) -> Option<Vec<Version>> {
     let expected = "a list of texts like \"3 30 8f14e45fceea167a\"";
     let mut all: Vec<Version> = Vec::new();
     for one in field.list_of(expected)? {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::wire::control::{Prefix, Prepare};
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
@@ -36,7 +36,7 @@ impl Plan {
     pub fn deliveries(
         &self,
         tree: &Tree,
-        operation: Operation,
+        operation: Algorithm,
     ) -> BTreeMap<DeliveryId, (PeId, Message)> {
         let briefs = (0..).map(PeId).zip(&self.briefs);
         let takes = briefs.flat_map(|(pe, brief)| brief.receives.iter().map(move |it| (pe, *it)));
@@ -80,7 +80,7 @@ impl Plan {
 }
 
 /// Returns whether a PE sends or takes a message.
-pub fn has_part_in(operation: Operation, tree: &Tree, pe: PeId, message: MessageId) -> bool {
+pub fn has_part_in(operation: Algorithm, tree: &Tree, pe: PeId, message: MessageId) -> bool {
     let message = operation.address(tree, message);
     message.is_some_and(|message| message.source == pe || message.is_for(pe))
 }

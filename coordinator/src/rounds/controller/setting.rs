@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::{PeId, Tree};
 
 /// The properties of a cluster before the first round.
@@ -13,7 +13,7 @@ pub struct ClusterInfo {
     /// The tree of PEs.
     pub tree: Arc<Tree>,
     /// The algorithm of the rounds.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// Limits of all waits.
     pub timeouts: Timeouts,
     /// PEs that have joined. The end of such a process is only visible as the end of its channel.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::rounds::versions::SeenVersions;
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::Address;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::{Ready, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, PeId, Tree};
@@ -36,7 +36,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Inventory {
     tree: Arc<Tree>,
-    operation: Operation,
+    operation: Algorithm,
     /// Excluded deliveries, in increasing order.
     left_out: Vec<DeliveryId>,
     found: Found,
@@ -44,7 +44,7 @@ pub struct Inventory {
 
 impl Inventory {
     /// Creates an empty inventory; `left_out` are the excluded deliveries in increasing order.
-    pub fn new(tree: &Arc<Tree>, operation: Operation, left_out: &[DeliveryId]) -> Inventory {
+    pub fn new(tree: &Arc<Tree>, operation: Algorithm, left_out: &[DeliveryId]) -> Inventory {
         let ids = operation
             .messages(tree)
             .map(|message| message.id.index() + 1);
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    fn inventory(operation: Operation, left_out: &[u32]) -> Inventory {
+    fn inventory(operation: Algorithm, left_out: &[u32]) -> Inventory {
         let tree: TreeSpec = "star:4".parse().unwrap();
         let left_out: Vec<DeliveryId> = left_out.iter().copied().map(DeliveryId).collect();
         Inventory::new(&Arc::new(tree.build().unwrap()), operation, &left_out)
@@ -176,11 +176,11 @@ mod tests {
 
     #[test]
     fn lengths_come_from_where_the_messages_lie() {
-        let mut scatter = inventory(Operation::Scatter, &[]);
+        let mut scatter = inventory(Algorithm::Scatter, &[]);
         scatter.take(PeId(0), ready(&[5, 6, 7])).unwrap();
         scatter.take(PeId(2), ready(&[])).unwrap();
         assert_eq!(scatter.found().bytes, [0, 5, 6, 7]);
-        let mut gather = inventory(Operation::CombiningGather, &[]);
+        let mut gather = inventory(Algorithm::CombiningGather, &[]);
         for pe in [3, 1] {
             gather.take(PeId(pe), ready(&[u64::from(pe)])).unwrap();
         }
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn each_pe_may_have_messages_and_places_for_them() {
         let left_out = [3 * 4 + 1];
-        let mut gossip = inventory(Operation::Gossip(Gossip::Flood), &left_out);
+        let mut gossip = inventory(Algorithm::Gossip(Gossip::Flood), &left_out);
         for pe in 0..4 {
             gossip.take(PeId(pe), ready(&[u64::from(pe) + 5])).unwrap();
         }
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(found.standing, [(DeliveryId(4 + 3), PeId(3))]);
         assert_eq!(found.made_of.len(), 4);
 
-        let mut exchange = inventory(Operation::Exchange(Exchange::Tree), &left_out);
+        let mut exchange = inventory(Algorithm::Exchange(Exchange::Tree), &left_out);
         exchange.take(PeId(2), ready(&[5, 6, 7])).unwrap();
         exchange.take(PeId(3), ready(&[8, 0, 9])).unwrap();
         let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 0, 7, 8, 0, 9, 0];
@@ -223,13 +223,13 @@ mod tests {
             assert_eq!(inventory.take(PeId(pe), told.clone()), Err(Box::new(told)));
             assert_eq!(inventory.found().bytes, [0; 4]);
         };
-        cannot(Operation::Scatter, &[], 0, ready(&[5, 6]));
-        cannot(Operation::Scatter, &[], 0, ready(&[5, 6, 7, 8]));
-        cannot(Operation::Scatter, &[], 1, ready(&[5]));
-        cannot(Operation::CombiningGather, &[], 0, ready(&[5]));
-        cannot(Operation::CombiningGather, &[], 1, ready(&[5, 6]));
-        let gossip = Operation::Gossip(Gossip::Flood);
-        let exchange = Operation::Exchange(Exchange::Tree);
+        cannot(Algorithm::Scatter, &[], 0, ready(&[5, 6]));
+        cannot(Algorithm::Scatter, &[], 0, ready(&[5, 6, 7, 8]));
+        cannot(Algorithm::Scatter, &[], 1, ready(&[5]));
+        cannot(Algorithm::CombiningGather, &[], 0, ready(&[5]));
+        cannot(Algorithm::CombiningGather, &[], 1, ready(&[5, 6]));
+        let gossip = Algorithm::Gossip(Gossip::Flood);
+        let exchange = Algorithm::Exchange(Exchange::Tree);
         for operation in [gossip, exchange] {
             let mut inventory = inventory(operation, &[]);
             for none in [2 * 4 + 2, 16] {
@@ -241,20 +241,20 @@ mod tests {
             }
         }
         // These were delivered before.
-        cannot(Operation::Scatter, &[2], 0, ready(&[5, 6, 7]));
-        cannot(Operation::CombiningGather, &[1, 2], 2, ready(&[6]));
+        cannot(Algorithm::Scatter, &[2], 0, ready(&[5, 6, 7]));
+        cannot(Algorithm::CombiningGather, &[1, 2], 2, ready(&[6]));
         for of in [0, 4] {
             let told = Ready {
                 delivered: vec![DeliveryId(of)],
                 ..ready(&[])
             };
-            cannot(Operation::Scatter, &[], 1, told);
+            cannot(Algorithm::Scatter, &[], 1, told);
         }
     }
 
     #[test]
     fn what_was_delivered_is_not_sent_and_stands_in_nobodys_way() {
-        let mut scatter = inventory(Operation::Scatter, &[]);
+        let mut scatter = inventory(Algorithm::Scatter, &[]);
         let made_of = MadeOf {
             entries: 9,
             cold_bytes: 9,

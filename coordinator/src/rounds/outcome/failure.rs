@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Direction, Operation};
+use flitcast_proto::ops::{Algorithm, Direction};
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Tree};
 
@@ -97,7 +97,7 @@ pub struct Failure {
     /// The round; `None` before the first.
     pub round: Option<RoundId>,
     /// The algorithm.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// The tree, from which PEs may be absent.
     pub tree: Arc<Tree>,
     /// Whether delivered messages are kept as files.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::{Gossip as Gossips, Operation, PeSchedule};
+use super::super::{Algorithm, Gossip as Gossips, PeSchedule};
 use super::*;
 use crate::cost::{Edge, Link, Model, Ports};
 use crate::gossip::Grid;
@@ -25,7 +25,7 @@ fn planned_and_run(arena: &GossipNetwork, algorithm: &str, flits: u64) -> [[f64;
     let algorithm: GossipAlgorithm = algorithm.parse().unwrap();
     let gossip = Gossip::new(arena.clone(), &vec![flits; pes], &algorithm).unwrap();
     let one = OnNetwork::new(arena.clone(), algorithm).unwrap();
-    let operation = Operation::Gossip(Gossips::OnNetwork(Some(one)));
+    let operation = Algorithm::Gossip(Gossips::OnNetwork(Some(one)));
     let parents = (0..pes).map(|pe| (pe > 0).then_some(PeId(0)));
     let tree = Arc::new(Tree::from_parents(parents.collect()).unwrap());
     let each = flits * u64::from(FLIT_BYTES);

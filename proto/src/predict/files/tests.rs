@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::cost::{MadeOf, Model};
-use crate::ops::Operation;
+use crate::ops::Algorithm;
 use crate::predict::{Prediction, predict};
 use crate::schedule::pace::{Pacing, Timing};
 use crate::tree::TreeSpec;
@@ -48,7 +48,7 @@ fn predicted(tree: &Arc<crate::Tree>, lengths: &[u64], files: Files) -> Predicti
         ..Model::unit(tree.len())
     };
     let timing = Timing::of(&model, FLIT as u32, Pacing::Scheduled);
-    let briefs = PeSchedule::all(tree, Operation::Scatter, lengths, &timing);
+    let briefs = PeSchedule::all(tree, Algorithm::Scatter, lengths, &timing);
     predict(tree, &briefs, &model).unwrap()
 }
 
@@ -65,7 +65,7 @@ fn files_that_cost_nothing_change_nothing() {
     let tree = Arc::new(spec.build().unwrap());
     let lengths: Vec<u64> = tree.ids().map(|pe| u64::from(pe.0) * 250).collect();
     let timing = Timing::of(&Model::unit(tree.len()), FLIT as u32, Pacing::Scheduled);
-    let briefs = PeSchedule::all(&tree, Operation::Scatter, &lengths, &timing);
+    let briefs = PeSchedule::all(&tree, Algorithm::Scatter, &lengths, &timing);
     let without = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
     let files = Files {
         disks: vec![FREE],

@@ -12,7 +12,7 @@ use crate::ops::gossip_plan::{self, Order};
 use crate::ops::plan::{Plan, plan};
 use crate::ops::timetable::Timetable;
 use crate::ops::{
-    Broadcast, Exchange, Gossip, OnNetwork, Operation, broadcast_plan, exchange_hosts,
+    Algorithm, Broadcast, Exchange, Gossip, OnNetwork, broadcast_plan, exchange_hosts,
     exchange_plan,
 };
 use crate::schedule::certification::Sync;
@@ -22,7 +22,7 @@ use crate::tree::TreeSpec;
 pub struct Case {
     pub name: String,
     pub tree: Arc<Tree>,
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// Flits by delivery.
     pub flits: Vec<u64>,
     pub planned: Planned,
@@ -55,7 +55,7 @@ impl Case {
     fn new(
         name: impl Into<String>,
         tree: &Arc<Tree>,
-        operation: Operation,
+        operation: Algorithm,
         lengths: &[u64],
         planned: impl Into<Planned>,
     ) -> Case {
@@ -88,7 +88,7 @@ fn lengths(count: usize) -> [Vec<u64>; 2] {
 }
 
 /// Returns rounds of a scatter or a gather between P0 and all others with the plan of the table.
-fn to_or_from_root(operation: Operation, specs: &[&str]) -> Vec<Case> {
+fn to_or_from_root(operation: Algorithm, specs: &[&str]) -> Vec<Case> {
     let of_tree = |spec: &&str| {
         let tree = tree(spec);
         lengths(tree.len() - 1).map(|lengths| {
@@ -104,7 +104,7 @@ fn to_or_from_root(operation: Operation, specs: &[&str]) -> Vec<Case> {
 
 /// Returns rounds of a baseline on its own tree.
 fn baseline(
-    operation: Operation,
+    operation: Algorithm,
     baseline: Baseline,
     lay: impl Fn(&[u64]) -> Tree,
     transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
@@ -122,7 +122,7 @@ fn baseline(
 }
 
 fn combining(
-    operation: Operation,
+    operation: Algorithm,
     transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
 ) -> Vec<Case> {
     let binomial = |flits: &[u64]| binomial_tree(flits.len());
@@ -151,7 +151,7 @@ fn broadcast(
             Case::new(
                 name,
                 &tree,
-                Operation::Broadcast(one),
+                Algorithm::Broadcast(one),
                 &lengths,
                 of_hops(&hops, false),
             )
@@ -162,7 +162,7 @@ fn broadcast(
 
 /// Returns gossips over the edges of trees.
 fn flood() -> Vec<Case> {
-    let operation = Operation::Gossip(Gossip::Flood);
+    let operation = Algorithm::Gossip(Gossip::Flood);
     let one_port = |tree: &Tree, flits: &[u64]| {
         let orders = [Order::Hungry, Order::Needy];
         let plans = orders.map(|order| gossip_plan::one_port(tree, flits, order));
@@ -201,14 +201,14 @@ fn arena(spec: &str) -> GossipNetwork {
 }
 
 /// Returns gossips by an operation of the table that has the plan of this algorithm for networks.
-fn of_network(operation: Option<Operation>, network: &str, algorithm: &str) -> Vec<Case> {
+fn of_network(operation: Option<Algorithm>, network: &str, algorithm: &str) -> Vec<Case> {
     let arena = arena(network);
     let pes = arena.pes();
     let algorithm: GossipAlgorithm = algorithm.parse().expect("an algorithm");
     // The schedules of the table cut a packet through.
     let are_whole = operation.is_none();
     let one = || OnNetwork::new(arena.clone(), algorithm.clone()).expect("it suits");
-    let operation = operation.unwrap_or_else(|| Operation::Gossip(Gossip::OnNetwork(Some(one()))));
+    let operation = operation.unwrap_or_else(|| Algorithm::Gossip(Gossip::OnNetwork(Some(one()))));
     let tree = tree(&format!("star:{pes}"));
     let has_own_links = arena.grid().is_some();
     // Blocks are cut by the dimensions and in halves: 6 flits can be.
@@ -279,7 +279,7 @@ fn kind(algorithm: &GossipAlgorithm) -> usize {
 const KINDS: usize = 11;
 
 fn exchange(one: Exchange) -> Vec<Case> {
-    let operation = Operation::Exchange(one);
+    let operation = Algorithm::Exchange(one);
     let of_tree = |spec: &'static str| {
         let tree = tree(spec);
         let pes = tree.len();
@@ -323,33 +323,33 @@ fn exchange(one: Exchange) -> Vec<Case> {
 }
 
 /// Returns the rounds of an algorithm with the crossings of their plans.
-pub fn cases(operation: Operation) -> Vec<Case> {
+pub fn cases(operation: Algorithm) -> Vec<Case> {
     let trees = ["path:6", "kary:2:7", "star:6", "random:9:2"];
     let on_complete = |algorithm| {
         let one = |network| of_network(Some(operation), network, algorithm);
         all(["complete:8", "complete:9"].map(one))
     };
     match operation {
-        Operation::Scatter | Operation::ListedScatter => to_or_from_root(operation, &trees),
-        Operation::ShoulderTap => to_or_from_root(operation, &["path:2", "path:6", "path:9"]),
-        Operation::Certification(Sync::Serial | Sync::Pipelined | Sync::Parallel) => {
+        Algorithm::Scatter | Algorithm::ListedScatter => to_or_from_root(operation, &trees),
+        Algorithm::ShoulderTap => to_or_from_root(operation, &["path:2", "path:6", "path:9"]),
+        Algorithm::Certification(Sync::Serial | Sync::Pipelined | Sync::Parallel) => {
             to_or_from_root(operation, &trees)
         }
-        Operation::Certification(Sync::MultiPort) => Vec::new(),
-        Operation::LinearGather { .. } => {
+        Algorithm::Certification(Sync::MultiPort) => Vec::new(),
+        Algorithm::LinearGather { .. } => {
             let star = |flits: &[u64]| (*tree(&format!("star:{}", flits.len()))).clone();
             let window = |window| {
-                let operation = Operation::LinearGather { window };
+                let operation = Algorithm::LinearGather { window };
                 let of_window = Baseline::Window(window as usize);
                 baseline(operation, of_window, star, Baseline::gather)
             };
             all([1, 4].map(window))
         }
-        Operation::CombiningGather => combining(operation, |baseline, tree, flits| {
+        Algorithm::CombiningGather => combining(operation, |baseline, tree, flits| {
             after_token(tree, baseline.gather(tree, flits))
         }),
-        Operation::CombiningScatter => combining(operation, Baseline::scatter),
-        Operation::Broadcast(one) => match one {
+        Algorithm::CombiningScatter => combining(operation, Baseline::scatter),
+        Algorithm::Broadcast(one) => match one {
             Broadcast::Rounds => {
                 let specs = [&trees[..], &["path:8", "kary:2:8"]].concat();
                 broadcast(one, &specs, broadcast_plan::rounds)
@@ -360,7 +360,7 @@ pub fn cases(operation: Operation) -> Vec<Case> {
                 broadcast_plan::hypercube(tree.len().ilog2(), flits)
             }),
         },
-        Operation::Gossip(one) => match one {
+        Algorithm::Gossip(one) => match one {
             Gossip::Flood => flood(),
             Gossip::Circulate => on_complete("circulate"),
             Gossip::Dissemination => on_complete("dissemination"),
@@ -372,6 +372,6 @@ pub fn cases(operation: Operation) -> Vec<Case> {
                 all(ON_NETWORKS.map(case))
             }
         },
-        Operation::Exchange(one) => exchange(one),
+        Algorithm::Exchange(one) => exchange(one),
     }
 }

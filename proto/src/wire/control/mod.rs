@@ -26,7 +26,7 @@ use super::flit::Digest;
 use crate::calibration::Exchange;
 use crate::cost::{Edge, FileCosts, Link};
 use crate::items::Address;
-use crate::ops::{Operation, PeSchedule};
+use crate::ops::{Algorithm, PeSchedule};
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
@@ -199,7 +199,7 @@ pub struct Assignment {
     /// PEs that are connected to the PE but not neighbours in the tree, by index.
     pub peers: Vec<Peer>,
     /// The algorithm of the rounds.
-    pub operation: Operation,
+    pub operation: Algorithm,
     /// Payload bytes of a full flit while edges are measured; the brief has those of the rounds.
     pub flit_bytes: u32,
     /// The payload of the messages.

@@ -2,7 +2,7 @@
 
 use super::pace::{parse_pace, put_pace};
 use crate::items::{Packing, ScheduledHop};
-use crate::ops::{Operation, PeSchedule};
+use crate::ops::{Algorithm, PeSchedule};
 use crate::wire::message::{parse_message, put_message};
 use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, pb};
 use crate::{MessageId, PeId};
@@ -43,8 +43,8 @@ pub(super) fn parse_brief(brief: pb::Brief) -> Result<PeSchedule, WireError> {
     })
 }
 
-pub(super) fn parse_operation(code: i32, window: u32) -> Result<Operation, WireError> {
-    Operation::from_code(code, window)
+pub(super) fn parse_operation(code: i32, window: u32) -> Result<Algorithm, WireError> {
+    Algorithm::from_code(code, window)
         .ok_or_else(|| WireError::malformed(format!("{code} is no operation")))
 }
 

@@ -9,7 +9,7 @@ use flitcast_node::parts::{PartSink, Parts};
 use flitcast_node::payload::PayloadError;
 use flitcast_node::round::Committed;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 
@@ -33,7 +33,7 @@ struct Came {
 
 impl Wholes {
     pub(super) fn new(
-        operation: Operation,
+        operation: Algorithm,
         tree: &std::sync::Arc<Tree>,
         briefs: &[PeSchedule],
     ) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flitcast_coordinator::machines::has_parts;
 use flitcast_proto::cost::Model;
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::schedule::pace::{Pacing, Timing};
@@ -30,7 +30,7 @@ pub struct Lane {
 ///
 /// Panics if a state machine refuses the schedule.
 pub(super) fn planned(
-    (operation, flit_bytes, pacing): (Operation, u32, Pacing),
+    (operation, flit_bytes, pacing): (Algorithm, u32, Pacing),
     trees: Vec<(Arc<Tree>, Model)>,
     parts: &[Vec<u64>],
 ) -> (Vec<Lane>, u64) {
@@ -75,7 +75,7 @@ impl Scenario {
 
 impl Dice {
     /// Draws the additional trees.
-    pub(super) fn further(&mut self, tree: &Arc<Tree>, operation: Operation) -> Vec<Arc<Tree>> {
+    pub(super) fn further(&mut self, tree: &Arc<Tree>, operation: Algorithm) -> Vec<Arc<Tree>> {
         if !has_parts(operation) || self.below(2) == 0 {
             return Vec::new();
         }
@@ -93,7 +93,7 @@ impl Dice {
     /// Deals the flits of each message to `lanes` trees. Returns the bytes by tree and delivery.
     pub(super) fn dealt(
         &mut self,
-        (tree, operation): (&Tree, Operation),
+        (tree, operation): (&Tree, Algorithm),
         bytes: &[u64],
         lanes: usize,
         flit_bytes: u32,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use flitcast_node::limits::Timeouts;
 use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::ops::{Operation, PeSchedule};
+use flitcast_proto::ops::{Algorithm, PeSchedule};
 use flitcast_proto::schedule::pace::Timing;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::wire::control::{Arrival, Counts, Doing, FromPe, Pong, Report, ToPe};
@@ -101,13 +101,13 @@ impl Scatter {
         let tree = Arc::new(tree.build().unwrap());
         let setting = ClusterInfo {
             tree: tree.clone(),
-            operation: Operation::Scatter,
+            operation: Algorithm::Scatter,
             timeouts: Timeouts::default(),
             joined: joined.iter().copied().collect(),
             addresses: vec![None, Some("10.0.0.1:7".to_owned())],
         };
         let bytes = vec![0, BYTES, BYTES, BYTES];
-        let scatter = Operation::Scatter;
+        let scatter = Algorithm::Scatter;
         let mut controller = RoundController::new(at(0.0), setting);
         let mut briefs = PeSchedule::all(&tree, scatter, &bytes, &Timing::LOCK_STEP);
         change(&mut briefs);

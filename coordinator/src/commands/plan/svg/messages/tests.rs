@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Operation;
+use flitcast_proto::ops::Algorithm;
 use flitcast_proto::ops::plan::plan;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::seeded::SplitMix64;
@@ -11,9 +11,9 @@ use roxmltree::{Document, Node};
 use super::super::scene::{Drawing, Scene};
 use super::*;
 
-const SERIAL: Operation = Operation::Certification(Sync::Serial);
-const PIPELINED: Operation = Operation::Certification(Sync::Pipelined);
-const PARALLEL: Operation = Operation::Certification(Sync::Parallel);
+const SERIAL: Algorithm = Algorithm::Certification(Sync::Serial);
+const PIPELINED: Algorithm = Algorithm::Certification(Sync::Pipelined);
+const PARALLEL: Algorithm = Algorithm::Certification(Sync::Parallel);
 
 fn svg(plan: &Plan, title: &str) -> String {
     let scene = Scene {
@@ -23,7 +23,7 @@ fn svg(plan: &Plan, title: &str) -> String {
     scene.svg()
 }
 
-fn drawn(tree: &str, operation: Operation, flits: &[u64]) -> Plan {
+fn drawn(tree: &str, operation: Algorithm, flits: &[u64]) -> Plan {
     let tree = tree.parse::<TreeSpec>().unwrap().build().unwrap();
     plan(&Arc::new(tree), operation, flits)
 }
@@ -61,13 +61,13 @@ fn comb() -> Plan {
 /// Returns the papers' figures, and other cases that were inspected.
 fn cases() -> Vec<(&'static str, Plan)> {
     let figure = [0, 2, 3, 0, 2, 1];
-    let scatter = Operation::Scatter;
+    let scatter = Algorithm::Scatter;
     vec![
         ("fig1a", drawn("path:6", scatter, &[0, 0, 0, 0, 4, 3])),
-        ("fig2", drawn("path:6", Operation::ShoulderTap, &figure)),
+        ("fig2", drawn("path:6", Algorithm::ShoulderTap, &figure)),
         (
             "fig3",
-            drawn("path:6", Operation::ShoulderTap, &[0, 9, 0, 1, 0, 1]),
+            drawn("path:6", Algorithm::ShoulderTap, &[0, 9, 0, 1, 0, 1]),
         ),
         ("fig4", drawn("path:6", SERIAL, &figure)),
         ("kary15", drawn("kary:2:15", PIPELINED, &but_p0(15, 4))),
@@ -91,7 +91,7 @@ fn large_cases() -> Vec<(&'static str, Plan)> {
         ("star1000", drawn("star:1000", PIPELINED, &flits)),
         (
             "scatter1000",
-            drawn("kary:2:1000", Operation::Scatter, &flits),
+            drawn("kary:2:1000", Algorithm::Scatter, &flits),
         ),
         ("comb", comb()),
     ]

@@ -5,10 +5,10 @@
 use super::blocks;
 use super::broadcast_plan::{self, least_steps};
 use super::messages::TO_OTHERS;
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, DUPLEX, ONE_AT_A_TIME, no_hops, no_peers};
 use super::static_schedule_role::StaticScheduleRole;
 use crate::items::{Message, Route, ScheduledHop, Transmit, Violation};
 use crate::schedule::flits_of;
@@ -17,7 +17,6 @@ use crate::{MessageId, PeId, Time, Tree};
 
 /// Flit after flit, each first to the children with the most PEs below them.
 pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
-    name: "broadcast",
     algorithm: "rounds",
     sync: None,
     ways: &[("rounds", None)],
@@ -25,13 +24,9 @@ pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: false,
     begins_on: StartSignal::Trigger,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
+    ports: ONE_AT_A_TIME,
     peers: no_peers,
-    direction: Direction::Down,
     messages: TO_OTHERS,
-    layout: Layout::Whole,
     order,
     hops: no_hops,
     plan: None,
@@ -44,7 +39,7 @@ pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     algorithm: "urgent",
     ways: &[("urgent", None)],
     code: 18,
-    is_duplex: true,
+    ports: DUPLEX,
     hops: |tree, bytes, timing| hops(tree, bytes, timing, broadcast_plan::urgent),
     role: |place, brief| Box::new(StaticScheduleRole::new(place, brief)),
     ..ROUNDS

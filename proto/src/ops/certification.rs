@@ -7,11 +7,11 @@ use smallvec::smallvec;
 
 use super::certification_plan::{plan, sync_of};
 use super::messages::TO_ROOT;
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{AllPorts, StartSignal, TreeRequirement};
 use super::orders::Orders;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, PortUse, by_id, no_hops, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::{gather_steps, gather_steps_beside_control};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
@@ -20,7 +20,6 @@ use crate::{PeId, Time};
 
 /// One child after the other.
 pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
-    name: "gather",
     algorithm: "certification",
     sync: Some("serial"),
     ways: &[
@@ -32,13 +31,9 @@ pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: true,
     begins_on: StartSignal::Order,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
+    ports: ONE_AT_A_TIME,
     peers: no_peers,
-    direction: Direction::Up,
     messages: TO_ROOT,
-    layout: Layout::BySource,
     order: by_id,
     hops: no_hops,
     plan: Some(plan),
@@ -62,7 +57,10 @@ pub(super) const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     sync: Some("parallel"),
     ways: &[],
     code: 5,
-    has_control_ports: true,
+    ports: PortUse {
+        for_control: true,
+        ..ONE_AT_A_TIME
+    },
     bound: gather_steps_beside_control,
     ..SERIAL
 };
@@ -77,7 +75,10 @@ pub(super) const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
         ("certification-multi-port-eager", Some(Pacing::Eager)),
     ],
     code: 24,
-    all_ports: AllPorts::WithOwnLinks,
+    ports: PortUse {
+        all: AllPorts::WithOwnLinks,
+        ..PARALLEL.ports
+    },
     plan: None,
     ..PARALLEL
 };

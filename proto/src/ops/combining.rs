@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use smallvec::smallvec;
 
 use super::messages::{FROM_ROOT, TO_ROOT};
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, by_id, no_hops, no_peers};
 use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::schedule::pace::Timing;
@@ -17,7 +17,6 @@ use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
 
 pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
-    name: "gather",
     algorithm: "combining",
     sync: None,
     ways: &[],
@@ -25,13 +24,9 @@ pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: false,
     begins_on: StartSignal::Token,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
+    ports: ONE_AT_A_TIME,
     peers: no_peers,
-    direction: Direction::Up,
     messages: TO_ROOT,
-    layout: Layout::BySource,
     order: by_id,
     hops: no_hops,
     plan: None,
@@ -40,7 +35,6 @@ pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
 };
 
 pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
-    name: "scatter",
     algorithm: "combining",
     sync: None,
     ways: &[],
@@ -48,13 +42,9 @@ pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: false,
     begins_on: StartSignal::Trigger,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
+    ports: ONE_AT_A_TIME,
     peers: no_peers,
-    direction: Direction::Down,
     messages: FROM_ROOT,
-    layout: Layout::ByDestination,
     order: block_order,
     hops: no_hops,
     plan: None,

@@ -2,9 +2,11 @@
 
 use super::blocks;
 use super::messages::EACH_TO_EACH;
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{AllPorts, StartSignal, TreeRequirement};
 use super::present::Present;
-use super::spec::{AlgorithmSpec, by_id, everybody, no_peers};
+use super::spec::{
+    AlgorithmSpec, DUPLEX, DUPLEX_ON_OWN_LINKS, PortUse, by_id, everybody, no_peers,
+};
 use super::static_schedule_role::StaticScheduleRole;
 use super::timetable::Timetable;
 use super::{exchange_hosts, exchange_plan};
@@ -15,7 +17,6 @@ use crate::{MessageId, PeId, Tree};
 
 /// Rounds of pairs in a complete network.
 pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
-    name: "exchange",
     algorithm: "rounds",
     sync: None,
     ways: &[("rounds", None)],
@@ -23,13 +24,9 @@ pub(super) const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Complete,
     gives_orders: true,
     begins_on: StartSignal::Clock,
-    has_control_ports: false,
-    is_duplex: true,
-    all_ports: AllPorts::Never,
+    ports: DUPLEX,
     peers: everybody,
-    direction: Direction::Across,
     messages: EACH_TO_EACH,
-    layout: Layout::Pieces,
     order: by_id,
     hops: |tree, bytes, timing| {
         hops(tree, bytes, timing, |_, flits| {
@@ -60,7 +57,10 @@ pub(super) const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     ways: &[],
     code: 21,
     gives_orders: false,
-    all_ports: AllPorts::Always,
+    ports: PortUse {
+        all: AllPorts::Always,
+        ..DUPLEX
+    },
     ..SHIFTS
 };
 
@@ -79,7 +79,7 @@ pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
             in_blocks(tree, flits, exchange_plan::one_port)
         }),
     },
-    all_ports: AllPorts::WithOwnLinks,
+    ports: DUPLEX_ON_OWN_LINKS,
     bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree, flits)),
     ..ROUNDS
 };

@@ -4,9 +4,9 @@ use super::blocks;
 use super::gossip_on_network::MOST_PARTS;
 use super::gossip_plan::{self, Order};
 use super::messages::{EACH_TO_OTHERS, Messages};
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{StartSignal, TreeRequirement};
 use super::present::Present;
-use super::spec::{AlgorithmSpec, everybody, no_peers};
+use super::spec::{AlgorithmSpec, DUPLEX, DUPLEX_ON_OWN_LINKS, everybody, no_peers};
 use super::static_schedule_role::StaticScheduleRole;
 use super::timetable::Timetable;
 use crate::items::{Packing, ScheduledHop};
@@ -16,7 +16,6 @@ use crate::{MessageId, PeId, Tree};
 
 /// Over the edges of the tree, by the better of two orders.
 pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
-    name: "gossip",
     algorithm: "flood",
     sync: None,
     ways: &[("flood", None)],
@@ -24,13 +23,9 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: true,
     begins_on: StartSignal::Clock,
-    has_control_ports: false,
-    is_duplex: true,
-    all_ports: AllPorts::WithOwnLinks,
+    ports: DUPLEX_ON_OWN_LINKS,
     peers: no_peers,
-    direction: Direction::Across,
     messages: EACH_TO_OTHERS,
-    layout: Layout::Shards,
     order,
     hops: |tree, bytes, timing| match timing.all_ports {
         true => hops(tree, bytes, timing, gossip_plan::all_ports),
@@ -45,7 +40,7 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
 pub(super) const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     algorithm: "circulate",
     fits: TreeRequirement::Complete,
-    all_ports: AllPorts::Never,
+    ports: DUPLEX,
     ways: &[("circulate", None)],
     code: 11,
     // Each PE has one sender.
@@ -61,7 +56,7 @@ pub(super) const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     algorithm: "on-network",
     ways: &[],
     code: 20,
-    all_ports: AllPorts::WithOwnLinks,
+    ports: DUPLEX_ON_OWN_LINKS,
     messages: Messages {
         // Only the coordinator has the algorithm.
         parts: |_| MOST_PARTS,

@@ -6,17 +6,16 @@ use std::collections::VecDeque;
 use smallvec::smallvec;
 
 use super::messages::TO_ROOT;
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, by_id, no_hops, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
 use crate::{PeId, Time};
 
 /// One PE after the other.
 pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
-    name: "gather",
     algorithm: "linear",
     sync: None,
     ways: &[],
@@ -24,13 +23,9 @@ pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Stars,
     gives_orders: false,
     begins_on: StartSignal::Order,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
+    ports: ONE_AT_A_TIME,
     peers: no_peers,
-    direction: Direction::Up,
     messages: TO_ROOT,
-    layout: Layout::BySource,
     order: by_id,
     hops: no_hops,
     plan: None,

@@ -5,11 +5,16 @@
 //! message, a delivery has the number of the PE at the other end; if any two PEs may be the ends,
 //! it has the number of the pair, `source * n + destination`, in a tree of n PEs.
 
+use super::operation::{Direction, Layout};
 use crate::items::{Address, Destination};
 use crate::{DeliveryId, MessageId, PeId, Tree};
 
 /// The messages of an operation on a tree, including those of absent PEs.
 pub(super) struct Messages {
+    /// Name of the operation, such as "scatter".
+    pub operation: &'static str,
+    pub direction: Direction,
+    pub layout: Layout,
     /// Returns the message with an id, or `None` if it does not exist.
     pub address: fn(&Tree, MessageId) -> Option<Address>,
     /// Returns an upper bound on the number of ids.
@@ -27,6 +32,9 @@ pub(super) struct Messages {
 
 /// One message from the root for each other PE.
 pub(super) const FROM_ROOT: Messages = Messages {
+    operation: "scatter",
+    direction: Direction::Down,
+    layout: Layout::ByDestination,
     address: |tree, id| {
         other_end(tree, id).map(|pe| Address {
             id,
@@ -43,6 +51,9 @@ pub(super) const FROM_ROOT: Messages = Messages {
 
 /// One message for the root from each other PE.
 pub(super) const TO_ROOT: Messages = Messages {
+    operation: "gather",
+    direction: Direction::Up,
+    layout: Layout::BySource,
     address: |tree, id| {
         other_end(tree, id).map(|pe| Address {
             id,
@@ -56,6 +67,9 @@ pub(super) const TO_ROOT: Messages = Messages {
 
 /// One message from the root for all other PEs.
 pub(super) const TO_OTHERS: Messages = Messages {
+    operation: "broadcast",
+    direction: Direction::Down,
+    layout: Layout::Whole,
     address: |tree, id| {
         (id == MessageId(0)).then_some(Address {
             id,
@@ -72,6 +86,9 @@ pub(super) const TO_OTHERS: Messages = Messages {
 
 /// One message from each PE for all other PEs.
 pub(super) const EACH_TO_OTHERS: Messages = Messages {
+    operation: "gossip",
+    direction: Direction::Across,
+    layout: Layout::Shards,
     address: |tree, id| {
         (id.0 < tree.len() as u64).then(|| Address {
             id,
@@ -93,6 +110,9 @@ pub(super) const EACH_TO_OTHERS: Messages = Messages {
 
 /// One message from each PE for each other PE.
 pub(super) const EACH_TO_EACH: Messages = Messages {
+    operation: "exchange",
+    direction: Direction::Across,
+    layout: Layout::Pieces,
     address: |tree, id| {
         pair(tree, id.0).map(|[source, destination]| Address {
             id,

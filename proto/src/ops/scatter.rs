@@ -7,10 +7,10 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::messages::FROM_ROOT;
-use super::operation::{Algorithm, AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{Algorithm, AllPorts, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, PortUse, no_hops, no_peers};
 use super::steps::{MessagePlan, Plan, finish};
 use crate::items::{Message, Packing, Route, Transmit, Violation};
 use crate::schedule::pace::Timing;
@@ -19,7 +19,6 @@ use crate::{MessageId, PeId, Time, Tree};
 
 /// Farthest destination first.
 pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
-    name: "scatter",
     algorithm: "fdf",
     sync: None,
     ways: &[("fdf", None)],
@@ -27,13 +26,12 @@ pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: false,
     begins_on: StartSignal::Trigger,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::WithOwnLinks,
+    ports: PortUse {
+        all: AllPorts::WithOwnLinks,
+        ..ONE_AT_A_TIME
+    },
     peers: no_peers,
-    direction: Direction::Down,
     messages: FROM_ROOT,
-    layout: Layout::ByDestination,
     order,
     hops: no_hops,
     plan: Some(plan_farthest_first),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::messages::TO_ROOT;
-use super::operation::{Algorithm, AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{Algorithm, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, by_id, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, by_id, no_hops, no_peers};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::{Control, Message, Route, Transmit, Violation};
 use crate::schedule::bounds::gather_steps;
@@ -19,7 +19,6 @@ use crate::{PeId, Time, Tree};
 
 /// Gather by Shoulder-Tap.
 pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
-    name: "gather",
     algorithm: "shoulder-tap",
     sync: None,
     ways: &[
@@ -31,13 +30,9 @@ pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Paths,
     gives_orders: true,
     begins_on: StartSignal::Order,
-    has_control_ports: false,
-    is_duplex: false,
-    all_ports: AllPorts::Never,
+    ports: ONE_AT_A_TIME,
     peers: no_peers,
-    direction: Direction::Up,
     messages: TO_ROOT,
-    layout: Layout::BySource,
     order: by_id,
     hops: no_hops,
     plan: Some(plan),

@@ -23,13 +23,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::messages::FROM_ROOT;
-use super::operation::{AllPorts, Direction, Layout, StartSignal, TreeRequirement};
+use super::operation::{StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::pull_requests::{PullRequests, take_one};
 use super::receive_queue::{PendingReceive, ReceiveQueue, ReceiveRule};
 use super::role::{PePosition, Role};
 use super::scatter::{one_by_one, order, plan_farthest_first};
-use super::spec::{AlgorithmSpec, no_peers};
+use super::spec::{AlgorithmSpec, DUPLEX, no_peers};
 use super::steps::MessagePlan;
 use crate::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
 use crate::schedule::flits_of;
@@ -42,7 +42,6 @@ const SHORT_BYTES: u64 = 4 << 10;
 
 /// Scatter by a static schedule.
 pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
-    name: "scatter",
     algorithm: "listed",
     sync: None,
     ways: &[],
@@ -50,13 +49,9 @@ pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
     fits: TreeRequirement::Trees,
     gives_orders: false,
     begins_on: StartSignal::Trigger,
-    has_control_ports: false,
-    is_duplex: true,
-    all_ports: AllPorts::Never,
+    ports: DUPLEX,
     peers: no_peers,
-    direction: Direction::Down,
     messages: FROM_ROOT,
-    layout: Layout::ByDestination,
     order,
     hops: scatter_hops,
     plan: Some(plan_farthest_first),

@@ -83,7 +83,7 @@ impl Algorithm {
 
     /// Returns the name of the operation: "scatter" or "gather".
     pub fn name(self) -> &'static str {
-        self.entry().name
+        self.entry().messages.operation
     }
 
     /// Returns the name of the algorithm in input and output.
@@ -133,12 +133,12 @@ impl Algorithm {
 
     /// Returns whether a PE has a separate port for the control items of each neighbour.
     pub fn has_control_ports(self) -> bool {
-        self.entry().has_control_ports
+        self.entry().ports.for_control
     }
 
     /// Returns whether a PE sends and receives at the same time.
     pub fn is_duplex(self) -> bool {
-        self.entry().is_duplex
+        self.entry().ports.is_duplex
     }
 
     /// Returns the PEs to which a PE connects: the parent, the children and the peers, each group
@@ -171,7 +171,7 @@ impl Algorithm {
     /// Returns whether a PE uses a port for each neighbour at the same time. In lock step no PE
     /// does.
     pub fn uses_all_ports(self, timing: &Timing) -> bool {
-        match self.entry().all_ports {
+        match self.entry().ports.all {
             AllPorts::Never => false,
             AllPorts::WithOwnLinks => timing.all_ports,
             AllPorts::Always => !timing.is_lock_step(),
@@ -180,7 +180,7 @@ impl Algorithm {
 
     /// Returns whether the algorithm can use a port for each neighbour if all links are separate.
     pub fn has_all_ports(self) -> bool {
-        self.entry().all_ports == AllPorts::WithOwnLinks
+        self.entry().ports.all == AllPorts::WithOwnLinks
     }
 
     /// Returns the event that permits a source to start sending.
@@ -196,12 +196,12 @@ impl Algorithm {
 
     /// Returns the direction of messages.
     pub fn direction(self) -> Direction {
-        self.entry().direction
+        self.entry().messages.direction
     }
 
     /// Returns the layout of the messages in an input.
     pub fn layout(self) -> Layout {
-        self.entry().layout
+        self.entry().messages.layout
     }
 
     /// Returns the names of the methods that users may choose or compare, each with its pacing if

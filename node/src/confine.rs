@@ -47,7 +47,7 @@ pub fn confined(
             folder.display()
         ));
     }
-    if let Some(later) = &mut assignment.later_output {
+    if let Some(later) = &mut assignment.job.later_output {
         *later = reached(pe, &folders, later, true)?;
     }
     Ok(assignment)
@@ -95,9 +95,7 @@ mod tests {
             links: Vec::new(),
             record_spans: false,
             left_out: Vec::new(),
-            job_id: 0,
-            recorded: false,
-            later_output: None,
+            job: flitcast_proto::wire::control::Job::default(),
             lanes: Vec::new(),
             own_links: false,
             versions: Vec::new(),

@@ -78,7 +78,7 @@ impl Inbox {
             let delivery = operation.delivery(tree, message, at);
             let name = operation.delivery_name(tree, delivery);
             let destination = delivered_at(output, name, *apart);
-            let receipt = Receipt::of(&destination, assignment.job_id);
+            let receipt = Receipt::of(&destination, assignment.job.id);
             (delivery, receipt)
         };
         let taken = operation.taken_by(tree, pe).into_iter();
@@ -99,7 +99,7 @@ impl Inbox {
             })
             .collect();
         // Messages sent from here return in the gather that follows.
-        if let Some(later) = &assignment.later_output {
+        if let Some(later) = &assignment.job.later_output {
             let sent = operation.messages(tree);
             for message in sent.filter(|message| message.source == pe) {
                 let comes_back = message.ends(tree).map(|at| receipt(later, message.id, at));
@@ -116,7 +116,7 @@ impl Inbox {
         let sweep = Sweep {
             run,
             run_has_ended: false,
-            job: assignment.job_id,
+            job: assignment.job.id,
             is_exclusive: false,
         };
         Inbox {
@@ -125,7 +125,7 @@ impl Inbox {
             awaited,
             is_dealt: *spread,
             replace: *replace,
-            job: assignment.job_id,
+            job: assignment.job.id,
         }
     }
 

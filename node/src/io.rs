@@ -10,7 +10,7 @@ use flitcast_proto::items::{Message, Packing};
 use flitcast_proto::ops::parts::FlitInterleaver;
 use flitcast_proto::ops::{PeSchedule, StartSignal};
 use flitcast_proto::round::{Observer, ProtocolError, Round};
-use flitcast_proto::wire::control::{Doing, Report};
+use flitcast_proto::wire::control::{Begin, Doing, Report};
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::{MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
@@ -180,8 +180,10 @@ impl<'a> RoundsIo for NodeIo<'a> {
         Report {
             round: round.id(),
             complete,
-            started_ns: self.state.started_ns,
-            began_ns: round.began_at().map_or(0, |at| at.0),
+            begin: Begin {
+                started_ns: self.state.started_ns,
+                began_ns: round.began_at().map_or(0, |at| at.0),
+            },
             arrivals: round.arrivals(),
             collisions: self.state.collisions,
             peak_buffered_flits: round.peak_buffered_flits(),

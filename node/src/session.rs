@@ -100,7 +100,7 @@ pub(crate) async fn serve(
         }
     };
     let inbox = Inbox::of(config.pe, config.cluster, &assignment);
-    let recorded = assignment.recorded;
+    let recorded = assignment.job.recorded;
     let mut round = RoundId(0);
     let worked = work(config, listener, channel, assignment, &inbox, &mut round).await;
     let done = match worked {

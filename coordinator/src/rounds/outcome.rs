@@ -73,7 +73,7 @@ impl MedianMinMax {
 
 /// Returns when a round began, which only the root's report contains.
 pub fn started_ns(reports: &[Report]) -> u64 {
-    let told = reports.iter().map(|report| report.started_ns);
+    let told = reports.iter().map(|report| report.begin.started_ns);
     told.max().unwrap_or(0)
 }
 
@@ -93,8 +93,8 @@ pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
 fn begun_within_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
     let started_ns = started_ns(reports);
     let began = reports.iter().zip(clocks);
-    let began = began.filter(|(report, _)| report.began_ns > 0);
-    let within = began.map(|(report, clock)| since(started_ns, report.began_ns, *clock));
+    let began = began.filter(|(report, _)| report.begin.began_ns > 0);
+    let within = began.map(|(report, clock)| since(started_ns, report.begin.began_ns, *clock));
     within.clone().nth(1)?;
     within.max()
 }
@@ -399,7 +399,7 @@ mod tests {
         assert_eq!(since(started, 10_999_999_000, ahead), 0);
 
         let mut reports = vec![Report::blank(RoundId(1), Vec::new()); 2];
-        reports[0].started_ns = started;
+        reports[0].begin.started_ns = started;
         let clocks = [ClockOffset::SHARED, behind];
         assert_eq!(round_ns(&reports, &clocks), None);
         reports[1].arrivals = vec![Arrival {

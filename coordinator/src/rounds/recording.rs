@@ -75,7 +75,7 @@ impl MeasuredRound {
 #[cfg(test)]
 mod tests {
     use flitcast_proto::spans::{Port, Span, SpanItem};
-    use flitcast_proto::wire::control::{Arrival, Report};
+    use flitcast_proto::wire::control::{Arrival, Begin, Report};
     use flitcast_proto::{MessageId, PeId, RoundId};
 
     use super::*;
@@ -102,7 +102,10 @@ mod tests {
         };
         let report = |started_ns, arrivals| Report {
             complete: true,
-            started_ns,
+            begin: Begin {
+                started_ns,
+                began_ns: 0,
+            },
             spans: vec![span; 10],
             ..Report::blank(RoundId(round), arrivals)
         };

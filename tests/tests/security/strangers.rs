@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use flitcast_proto::ops::{Algorithm, Exchange};
 use flitcast_proto::wire::MAX_VERSION;
-use flitcast_proto::wire::control::{Assignment, End, FromPe, Payload, Run, ToPe};
+use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Run, ToPe};
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::joining::{Joining, dismiss};
@@ -78,9 +78,11 @@ fn tempt(listener: &TcpListener, dir: &Path) {
             links: Vec::new(),
             record_spans: false,
             left_out: Vec::new(),
-            job_id: 0,
-            recorded: false,
-            later_output: None,
+            job: Job {
+                id: 0,
+                recorded: false,
+                later_output: None,
+            },
             lanes: Vec::new(),
             own_links: false,
             versions: Vec::new(),
@@ -188,9 +190,11 @@ fn peers_are_those_that_the_operation_has() {
         links: Vec::new(),
         record_spans: false,
         left_out: Vec::new(),
-        job_id: 0,
-        recorded: false,
-        later_output: None,
+        job: Job {
+            id: 0,
+            recorded: false,
+            later_output: None,
+        },
         lanes: Vec::new(),
         own_links: false,
         versions: Vec::new(),

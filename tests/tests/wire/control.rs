@@ -13,8 +13,8 @@ use flitcast_proto::schedule::certification::{Certificate, Sync};
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
-    Arrival, Assignment, Counts, Doing, FromPe, Join, Lane, OwnStart, Payload, Peer, Pong, Prefix,
-    Prepare, Ready, Report, TimeoutsNs, ToPe, Version, Welcome,
+    Arrival, Assignment, Begin, Counts, Doing, FromPe, Job, Join, Lane, OwnStart, Payload, Peer,
+    Pong, Prefix, Prepare, Ready, Report, TimeoutsNs, ToPe, Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -124,8 +124,10 @@ fn from_pe() -> Vec<(FromPe, &'static str)> {
             FromPe::Report(Report {
                 round: RoundId(3),
                 complete: true,
-                started_ns: 12,
-                began_ns: 13,
+                begin: Begin {
+                    started_ns: 12,
+                    began_ns: 13,
+                },
                 arrivals: vec![arrival(1, true), arrival(2, false)],
                 collisions: 4,
                 peak_buffered_flits: 1,
@@ -296,9 +298,11 @@ fn assignment(operation: Algorithm, payload: Payload) -> ToPe {
         ],
         record_spans: true,
         left_out: vec![DeliveryId(2), DeliveryId(3)],
-        job_id: 77,
-        recorded: true,
-        later_output: Some("/out".into()),
+        job: Job {
+            id: 77,
+            recorded: true,
+            later_output: Some("/out".into()),
+        },
         lanes: vec![Lane {
             tree: Arc::new(Tree::from_parents(path).expect("it is a tree")),
             parent_listen: Some("127.0.0.1:3".to_owned()),

@@ -267,11 +267,11 @@ impl Traced {
         let (began, ended) = (step.began, step.ended.unwrap_or(now));
         let mut round = step.begin(&self.export, run);
         // Only the root's report contains the start of the round.
-        let root = reports.iter().max_by_key(|report| report.started_ns);
-        let started_ns = root.map_or(0, |report| report.started_ns);
+        let root = reports.iter().max_by_key(|report| report.begin.started_ns);
+        let started_ns = root.map_or(0, |report| report.begin.started_ns);
         let is_root = |pe: PeId| {
             let report = reports.get(pe.index());
-            report.is_some_and(|report| report.started_ns > 0)
+            report.is_some_and(|report| report.begin.started_ns > 0)
         };
         for (arrival, clock) in arrivals {
             let after = |at_ns, clock| Duration::from_nanos(since(started_ns, at_ns, clock));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use flitcast_proto::wire::control::{Assignment, FromPe, Lane, Peer, Version};
+use flitcast_proto::wire::control::{Assignment, FromPe, Job, Lane, Peer, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::wire::negotiate;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
@@ -41,9 +41,11 @@ impl Driver<'_> {
                 links: request.site.links_of(pe),
                 record_spans: request.pictures.wanted(),
                 left_out: left_out.clone(),
-                job_id: request.messages.job_id,
-                recorded: request.messages.recorded,
-                later_output: request.messages.later_output.clone(),
+                job: Job {
+                    id: request.messages.job_id,
+                    recorded: request.messages.recorded,
+                    later_output: request.messages.later_output.clone(),
+                },
                 own_links: request.site.own_links,
                 versions: self.versions_for(pe),
                 dry_run: request.is_dry_run(),

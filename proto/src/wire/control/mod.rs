@@ -34,7 +34,7 @@ pub use join::{Join, TimeoutsNs, Welcome};
 pub use pong::{Doing, Pong};
 pub use prefix::Prefix;
 pub use register::{Ready, Register};
-pub use report::{Arrival, OwnStart, Report};
+pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, Ran, Run};
 pub use version::Version;
 
@@ -211,12 +211,8 @@ pub struct Assignment {
     /// Deliveries that are null whatever the payload is, since they were made before; in increasing
     /// order.
     pub left_out: Vec<DeliveryId>,
-    /// Id of the job that the cluster is a part of, used in the names of its receipts.
-    pub job_id: u64,
-    /// Whether a record of the job is on a disk, so that it can be resumed if the coordinator dies.
-    pub recorded: bool,
-    /// For P0 in a scatter, the output of a gather that follows.
-    pub later_output: Option<PathBuf>,
+    /// The job that the cluster is a part of.
+    pub job: Job,
     /// The other trees, if messages use several at once.
     pub lanes: Vec<Lane>,
     /// Whether the PE has a separate link to each neighbour: shaped links share no rate.
@@ -226,6 +222,17 @@ pub struct Assignment {
     pub versions: Vec<Version>,
     /// Whether no round follows, so that nothing in an output may change.
     pub dry_run: bool,
+}
+
+/// A job, which may run several clusters one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Its id, used in the names of its receipts.
+    pub id: u64,
+    /// Whether a record of it is on a disk, so that it can be resumed if the coordinator dies.
+    pub recorded: bool,
+    /// For P0 in a scatter, the output of a gather that follows.
+    pub later_output: Option<PathBuf>,
 }
 
 /// Another tree of the same PEs from the same root, which carries a part of each message over

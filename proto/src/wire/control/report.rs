@@ -22,11 +22,8 @@ pub struct Report {
     pub round: RoundId,
     /// Whether the round was completed; false if it was given up.
     pub complete: bool,
-    /// Time at which the round began, on the monotonic clock of P0's host; 0 at other PEs.
-    pub started_ns: u64,
-    /// Time at which a triggered PE began, which may be a little later, on this host's monotonic
-    /// clock; 0 at other PEs.
-    pub began_ns: u64,
+    /// The beginning of the round.
+    pub begin: Begin,
     /// The messages with this PE as destination.
     pub arrivals: Vec<Arrival>,
     /// Number of flits that had to wait for a busy port.
@@ -81,8 +78,8 @@ impl Report {
             streams,
             round: self.round.0,
             complete: self.complete,
-            started_ns: self.started_ns,
-            began_ns: self.began_ns,
+            started_ns: self.begin.started_ns,
+            began_ns: self.begin.began_ns,
             arrivals: self.arrivals.iter().map(put_arrival).collect(),
             collisions: self.collisions,
             peak_buffered_flits: self.peak_buffered_flits,
@@ -106,8 +103,10 @@ impl Report {
         Ok(Report {
             round: RoundId(report.round),
             complete: report.complete,
-            started_ns: report.started_ns,
-            began_ns: report.began_ns,
+            begin: Begin {
+                started_ns: report.started_ns,
+                began_ns: report.began_ns,
+            },
             arrivals: parse_arrivals(&report)?,
             collisions: report.collisions,
             peak_buffered_flits: report.peak_buffered_flits,
@@ -131,8 +130,7 @@ impl Report {
         Report {
             round,
             complete: false,
-            started_ns: 0,
-            began_ns: 0,
+            begin: Begin::default(),
             arrivals,
             collisions: 0,
             peak_buffered_flits: 0,
@@ -147,6 +145,15 @@ impl Report {
             streams: Streams::default(),
         }
     }
+}
+
+/// The beginning of a round, on this host's monotonic clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Begin {
+    /// Time at which the round began at P0; 0 at other PEs.
+    pub started_ns: u64,
+    /// Time at which a triggered PE began, which may be a little later; 0 at other PEs.
+    pub began_ns: u64,
 }
 
 /// The start of a PE's own message in a gather, on its host's monotonic clock.

@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::RoundId;
-    use crate::wire::control::{FromPe, Report};
+    use crate::wire::control::{Begin, FromPe, Report};
     use crate::wire::{LENGTH_BYTES, MAX_CONTROL_FRAME};
 
     /// Returns spans with the longest encoding: large numbers, and times far apart.
@@ -100,8 +100,10 @@ mod tests {
         let report = Report {
             round: RoundId(1),
             complete: true,
-            started_ns: 1,
-            began_ns: 2,
+            begin: Begin {
+                started_ns: 1,
+                began_ns: 2,
+            },
             arrivals: Vec::new(),
             collisions: 0,
             peak_buffered_flits: 0,

@@ -8,7 +8,7 @@ use super::codec::{decode, missing, parse_link, parse_path, path_bytes, put_link
 use super::pe_schedule::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
 use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
-use super::{Assignment, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
+use super::{Assignment, Job, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
 use crate::cost::{Edge, Link};
 use crate::shape;
 use crate::tree::{MAX_PES, TreeError};
@@ -150,10 +150,11 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
-        undertaking: assignment.job_id,
-        recorded: assignment.recorded,
+        undertaking: assignment.job.id,
+        recorded: assignment.job.recorded,
         dry_run: assignment.dry_run,
         later_output: assignment
+            .job
             .later_output
             .map(|path| path_bytes(&path))
             .unwrap_or_default(),
@@ -238,12 +239,14 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         payload,
         record_spans: assignment.record_spans,
         left_out,
-        job_id: assignment.undertaking,
-        recorded: assignment.recorded,
+        job: Job {
+            id: assignment.undertaking,
+            recorded: assignment.recorded,
+            later_output: Some(assignment.later_output)
+                .filter(|path| !path.is_empty())
+                .map(parse_path),
+        },
         dry_run: assignment.dry_run,
-        later_output: Some(assignment.later_output)
-            .filter(|path| !path.is_empty())
-            .map(parse_path),
     })
 }
 

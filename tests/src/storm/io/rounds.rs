@@ -6,7 +6,7 @@ use std::rc::Rc;
 use flitcast_node::round::RoundIo as _;
 use flitcast_node::rounds::RoundsIo;
 use flitcast_proto::round::{Observer, Round};
-use flitcast_proto::wire::control::{Doing, Report};
+use flitcast_proto::wire::control::{Begin, Doing, Report};
 use flitcast_proto::{RoundId, Time};
 
 use super::super::Plant;
@@ -77,7 +77,10 @@ impl RoundsIo for StormIo {
         }
         Report {
             complete,
-            started_ns: self.started.0,
+            begin: Begin {
+                started_ns: self.started.0,
+                began_ns: 0,
+            },
             late_frames: round.late_frames(),
             ..Report::blank(self.round, arrivals)
         }

@@ -58,10 +58,10 @@ pub enum NodeError {
     #[error("the coordinator closed the channel")]
     Abandoned,
     /// A message of the coordinator that is not expected now.
-    #[error("unexpected message of the coordinator, {when}: {said}")]
+    #[error("unexpected message of the coordinator, {when}: {kind}")]
     Unexpected {
         /// The message.
-        said: String,
+        kind: String,
         /// The PE's state at that time.
         when: &'static str,
     },

@@ -1,5 +1,9 @@
 //! The I/O of a node's rounds: its connections, its files, the monotonic clock.
 
+mod counter_observer;
+mod reader;
+mod rounds_io;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -7,34 +11,32 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_proto::items::{Message, Packing};
-use flitcast_proto::ops::parts::FlitInterleaver;
 use flitcast_proto::ops::{PeSchedule, StartSignal};
 use flitcast_proto::round::{Observer, ProtocolError, Round};
-use flitcast_proto::wire::control::{Begin, Doing, Report};
+use flitcast_proto::wire::MAX_FLIT_PREFIX;
+use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
-use flitcast_proto::wire::{MAX_FLIT_PREFIX, MAX_REPORT_SPANS};
-use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
+use flitcast_proto::{MessageId, PeId, Time, Tree};
 use smallvec::SmallVec;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::timeout;
 
-use crate::activity_monitor::{ActivityGuard, ActivityMonitor};
+use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
-use crate::counters::Counters;
 use crate::held::HeldMessages;
-use crate::limits::{COMMITS_UNDER_WAY, OPENING};
+use crate::limits::COMMITS_UNDER_WAY;
 use crate::link::{Link, LinkError};
 use crate::listen::{PollCursor, next_event, spin_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
 use crate::payload::{PayloadError, Sink, Source};
 use crate::round::{Committed, RoundError, RoundEvent, RoundIo, SendProgress, doing};
-use crate::rounds::RoundsIo;
 use crate::store::{Outbox, Store};
 use crate::system::clock::{self, Alarm};
-use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
+
+pub use counter_observer::CounterObserver;
+use reader::{Reader, begun_at};
 
 /// The I/O of all rounds of one PE.
 pub struct NodeIo<'a> {
@@ -60,16 +62,6 @@ pub struct NodeIo<'a> {
     pub parts: Option<(usize, &'a Parts)>,
     /// The state of the current round.
     pub state: RoundBuffers<'a>,
-}
-
-/// The bytes of a message that this PE sends, from an offset on.
-struct Reader {
-    at: u64,
-    /// Payload of a full flit.
-    flit_bytes: u32,
-    source: Source,
-    /// For a part: the flits of the message that belong to each tree, and the index of this tree.
-    turns: Option<(FlitInterleaver, usize)>,
 }
 
 /// The destination of an incoming message.
@@ -105,99 +97,6 @@ pub struct RoundBuffers<'a> {
     collisions: u64,
     files_ns: u64,
     started_ns: u64,
-}
-
-impl<'a> RoundsIo for NodeIo<'a> {
-    type Observer = CounterObserver<'a>;
-    type Working = ActivityGuard<'a>;
-
-    async fn prepare(&mut self) {
-        if let Some((_, parts)) = self.parts {
-            parts.forget();
-        }
-        let mut outbox = Outbox::new(self.store, &self.brief, self.parts.map(|(_, parts)| parts));
-        // A slower disk delays the round after its begin.
-        let _ = timeout(OPENING, outbox.opened()).await;
-        let mut held = std::mem::take(&mut self.state.held);
-        held.forget_all();
-        self.state = RoundBuffers {
-            outbox: Some(outbox),
-            held,
-            spins_before_sleep: self.brief.spins_before_sleep(),
-            ..RoundBuffers::default()
-        };
-    }
-
-    fn is_triggered(&self) -> bool {
-        let operation = self.brief.operation;
-        operation.is_triggered(&self.tree, self.pe)
-    }
-
-    fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {
-        let brief = self.brief.clone();
-        let counters = self.pulse.counters();
-        let tree = self.tree.clone();
-        let told = CounterObserver {
-            counters,
-            // The round begins and ends once.
-            is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
-        };
-        let round = Round::observed(id, tree, self.pe, brief, told);
-        let spans = match self.records_spans {
-            true => MAX_REPORT_SPANS,
-            false => 0,
-        };
-        let mut round = round.record_spans(spans);
-        if self.is_triggered() {
-            // Arrivals of a round are compared with its begin at P0.
-            self.state.started_ns = match self.pe == self.tree.root() {
-                true => at.0,
-                false => 0,
-            };
-            round.handle_trigger(at);
-        }
-        round
-    }
-
-    fn working(&self) -> ActivityGuard<'a> {
-        self.pulse.doing(Doing::Working)
-    }
-
-    async fn settle(&mut self, round: &mut Round<CounterObserver<'a>>) {
-        if let Some((_, parts)) = self.parts {
-            parts.give_up().await;
-        }
-        while let Some(commit) = self.state.commits.join_next().await {
-            // The round already has its error.
-            if let Ok(Committed { message, digest }) = committed(commit) {
-                round.handle_committed(clock::now(), message, digest);
-            }
-        }
-    }
-
-    fn report(&mut self, mut round: Round<CounterObserver<'a>>, complete: bool) -> Report {
-        let links = self.neighbours.all_mut();
-        Report {
-            round: round.id(),
-            complete,
-            begin: Begin {
-                started_ns: self.state.started_ns,
-                began_ns: round.began_at().map_or(0, |at| at.0),
-            },
-            arrivals: round.arrivals(),
-            collisions: self.state.collisions,
-            peak_buffered_flits: round.peak_buffered_flits(),
-            peak_resident_bytes: process::peak_resident_bytes(),
-            own_start: round.own_start(),
-            late_frames: round.late_frames(),
-            repeated_frames: links.map(Link::take_repeated).sum(),
-            files_ns: self.state.files_ns,
-            retransmitted_packets: self.retransmissions.take(),
-            spans: round.take_spans(),
-            counts: Box::new(self.pulse.counters().counts()),
-            streams: round.take_streams(),
-        }
-    }
 }
 
 impl RoundIo for NodeIo<'_> {
@@ -533,48 +432,6 @@ fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
     RoundError::Held { folder, source }
 }
 
-impl Reader {
-    /// Reads these bytes of a flit.
-    async fn read(
-        &mut self,
-        range: Range<u64>,
-        waited_ns: &mut u64,
-    ) -> Result<&[u8], PayloadError> {
-        while self.at < range.start {
-            let skipped = (range.start - self.at).min(self.flit_bytes.into());
-            self.next(skipped, waited_ns).await?;
-        }
-        self.next(range.end - range.start, waited_ns).await
-    }
-
-    /// Reads the next flit of this length; for a part, skips the flits of other trees.
-    async fn next(&mut self, len: u64, waited_ns: &mut u64) -> Result<&[u8], PayloadError> {
-        let flit_bytes = self.flit_bytes;
-        if let Some((turns, lane)) = &mut self.turns {
-            while turns.next().is_some_and(|turn| turn != *lane) {
-                self.source.next(flit_bytes as usize, waited_ns).await?;
-            }
-        }
-        self.at += len;
-        self.source.next(len as usize, waited_ns).await
-    }
-}
-
-/// Removes the reader of a message that has sent to this neighbour, or else to another, up to this
-/// offset, or to an earlier one.
-fn begun_at(
-    sources: &mut BTreeMap<(MessageId, PeId), Reader>,
-    message: MessageId,
-    to: PeId,
-    at: u64,
-) -> Option<Reader> {
-    let all = sources.range((message, PeId(0))..=(message, PeId(u32::MAX)));
-    let fitting = all.filter(|(_, reader)| reader.at <= at);
-    let nearest = fitting.max_by_key(|((_, last), reader)| (reader.at, *last == to));
-    let key = nearest.map(|(key, _)| *key)?;
-    sources.remove(&key)
-}
-
 impl RoundBuffers<'_> {
     /// Records a send in progress.
     fn begun(&mut self, to: PeId, is_sent: bool) -> SendProgress {
@@ -583,41 +440,5 @@ impl RoundBuffers<'_> {
         }
         self.sending.push(to);
         SendProgress::Begun
-    }
-}
-
-/// Counts the events of a round.
-pub struct CounterObserver<'a> {
-    counters: &'a Counters,
-    is_first: bool,
-}
-
-impl Observer for CounterObserver<'_> {
-    fn begun(&self) {
-        if self.is_first {
-            self.counters.round_begins();
-        }
-    }
-
-    fn finished(&self) {
-        if self.is_first {
-            self.counters.round_done();
-        }
-    }
-
-    fn moved(&self, bytes: u64) {
-        self.counters.moved(bytes);
-    }
-
-    fn late(&self) {
-        self.counters.late();
-    }
-
-    fn holds(&self, flits: u64) {
-        self.counters.holds(flits);
-    }
-
-    fn started(&self, due: Time, began: Time) {
-        self.counters.started(due, began);
     }
 }

@@ -235,7 +235,7 @@ async fn play(
         Some(own) => own,
         None => {
             let address: IpAddr = welcome.listen.parse().map_err(|_| NodeError::Unexpected {
-                said: crate::text::clipped(&welcome.listen),
+                kind: crate::text::clipped(&welcome.listen),
                 when: "for the address to listen on",
             })?;
             listener = bind((address, 0).into())?;
@@ -264,7 +264,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         Ok(Ok(ToPe::Refusal { reason })) => return Err(NodeError::Refused { addr, reason }),
         Ok(Ok(other)) => {
             return Err(NodeError::Unexpected {
-                said: other.kind().to_owned(),
+                kind: other.kind().to_owned(),
                 when: "to one who wants to join",
             });
         }

@@ -248,7 +248,7 @@ mod tests {
 
         fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
             let said = word.kind().to_owned();
-            NodeError::Unexpected { said, when }
+            NodeError::Unexpected { kind: said, when }
         }
 
         fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {

@@ -165,7 +165,7 @@ async fn register(
 
 fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
     NodeError::Unexpected {
-        said: word.kind().to_owned(),
+        kind: word.kind().to_owned(),
         when,
     }
 }
@@ -246,7 +246,7 @@ async fn work(
     // A static schedule can be long, and is in memory once.
     let briefs = briefing::for_all(config.pe, &assignment, prepare);
     let briefs = briefs.ok_or_else(|| NodeError::Unexpected {
-        said: "Prepare".to_owned(),
+        kind: "Prepare".to_owned(),
         when: "for another tree",
     })?;
     play_rounds(
@@ -284,7 +284,7 @@ async fn play_rounds(
     let pulse = channel.pulse().clone();
     // A PE with schedules for several trees was assigned as many.
     let parts = Parts::of(&assignment.tree, &briefs).ok_or_else(|| NodeError::Unexpected {
-        said: "Prepare".to_owned(),
+        kind: "Prepare".to_owned(),
         when: "with parts of messages that are none",
     })?;
     let in_parts = briefs.len() > 1 || parts.are_any();

@@ -1,5 +1,8 @@
 //! Links over real sockets.
 
+use flitcast_proto::wire::LENGTH_BYTES;
+use tokio::io::AsyncWriteExt as _;
+
 use super::*;
 
 /// A real connection: control frames and flits, each once, twice or three times.

@@ -8,6 +8,7 @@
 //! message to its destination.
 
 mod replay;
+mod staged_file;
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -33,6 +34,8 @@ use crate::activity_monitor::ActivityMonitor;
 use replay::Existing;
 
 pub use replay::prefix_bytes;
+
+use staged_file::StagedFile;
 
 /// Maximum length of the encoding of a length up to [`ENTRY_BYTES_MAX`], in bytes.
 const PREFIX_BYTES_MAX: usize = 3;
@@ -77,32 +80,6 @@ struct Unfinished {
 struct Attributes {
     mode: u32,
     mtime: Option<Mtime>,
-}
-
-struct StagedFile {
-    file: NewFile,
-    entry: Entry,
-    /// End of the current part of data, and the parts behind it.
-    end: u64,
-    rest: Box<dyn Iterator<Item = (u64, u64)> + Send>,
-}
-
-impl StagedFile {
-    /// Advances to the next part of data if the current one is complete; returns whether there is
-    /// none.
-    fn is_done(&mut self) -> bool {
-        if self.file.bytes() < self.end {
-            return false;
-        }
-        match self.rest.next() {
-            Some((at, bytes)) => {
-                self.file.skip_to(at);
-                self.end = at + bytes;
-                false
-            }
-            None => true,
-        }
-    }
 }
 
 impl Unpacker {

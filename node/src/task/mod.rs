@@ -144,7 +144,7 @@ pub(crate) async fn run(
                 return match word? {
                     ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
                     other => Err(NodeError::Unexpected {
-                        said: other.kind().to_owned(),
+                        kind: other.kind().to_owned(),
                         when: "while a command ran",
                     }),
                 };

@@ -1,125 +1,12 @@
 //! Incoming messages: delivered, forwarded, held or dropped, frame by frame.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
-use super::hash::Hash;
+use super::receiving::Incoming;
 use super::{Action, Observer, ProtocolError, Round, Sized};
 use crate::items::{Message, Route, Violation};
 use crate::spans::Port;
 use crate::wire::edge::EdgeFrame;
-use crate::wire::flit::{self, Digest, Flit};
-use crate::{MessageId, PeId, RoundId, Time};
-
-#[derive(Debug)]
-pub(super) struct Incoming {
-    pub(super) from: PeId,
-    message: Message,
-    /// The route, or `None` for a message of an earlier round, which is dropped.
-    route: Option<Route>,
-    /// Bytes that are yet to come, and how many of them come later, in another part.
-    left: u64,
-    later: u64,
-    /// Whether its payload is hashed: it ends here, and there is payload.
-    is_hashed: bool,
-    /// The digest in the last flit.
-    digest: Option<Digest>,
-    /// Whether the commit of the verified message was requested.
-    is_committed: bool,
-    /// When its first flit was here, and when the first flit was forwarded.
-    since: Time,
-    relayed: Option<Time>,
-}
-
-impl Incoming {
-    /// Returns whether the message belongs to this round.
-    pub(super) fn counts(&self) -> bool {
-        self.route.is_some()
-    }
-
-    pub(super) fn is(&self, message: MessageId) -> bool {
-        self.message.id == message
-    }
-
-    pub(super) fn taken(&self) -> u64 {
-        self.message.bytes - self.left
-    }
-}
-
-/// The last received frame.
-#[derive(Debug)]
-pub(super) struct InHand {
-    from: PeId,
-    /// The range of its payload; empty if it is not a flit of this round.
-    payload: Range<usize>,
-    /// Number of actions done with it.
-    done: usize,
-}
-
-/// The incoming messages.
-#[derive(Debug, Default)]
-pub(super) struct Receiving {
-    pub(super) incoming: Option<Incoming>,
-    /// Hash of the payload of `incoming` so far.
-    hash: Hash,
-    /// Incomplete messages of other neighbours, with their hashes.
-    pub(super) aside: BTreeMap<PeId, (Incoming, Hash)>,
-    /// Messages of which a part has arrived, with the hash of that part.
-    paused: BTreeMap<MessageId, (Incoming, Hash)>,
-    /// The last received frame, while actions on it are left.
-    pub(super) in_hand: Option<InHand>,
-}
-
-impl Receiving {
-    /// Makes the message from this neighbour the current one and sets the previous one aside.
-    fn turn_to(&mut self, from: PeId) {
-        if self.incoming.as_ref().is_some_and(|it| it.from != from)
-            && let Some(incoming) = self.incoming.take()
-        {
-            let hash = std::mem::take(&mut self.hash);
-            self.aside.insert(incoming.from, (incoming, hash));
-        }
-        if self.incoming.is_none()
-            && let Some((incoming, hash)) = self.aside.remove(&from)
-        {
-            self.incoming = Some(incoming);
-            self.hash = hash;
-        }
-    }
-
-    /// Returns the bytes that are left of the current message, or else of a paused one.
-    fn bytes_left(&self, message: MessageId) -> Option<u64> {
-        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
-        let incoming = self.incoming.as_ref().or(paused);
-        incoming.map(|incoming| incoming.left)
-    }
-
-    /// Returns the number of bytes that have arrived of a message.
-    pub(super) fn bytes_taken(&self, message: MessageId) -> u64 {
-        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
-        let aside = self.aside.values().map(|(incoming, _)| incoming);
-        let mut under_way = self.incoming.iter().chain(aside);
-        let under_way = under_way.find(|it| it.is(message));
-        under_way.or(paused).map_or(0, Incoming::taken)
-    }
-
-    /// Pauses the current message, of which another part comes later.
-    fn pause(&mut self) {
-        let hash = std::mem::take(&mut self.hash);
-        let paused = self.incoming.take();
-        let paused = paused.map(|incoming| (incoming.message.id, (incoming, hash)));
-        self.paused.extend(paused);
-    }
-
-    /// Puts a frame in hand, with the range of its payload.
-    fn take(&mut self, from: PeId, payload: Range<usize>) {
-        self.in_hand = Some(InHand {
-            from,
-            payload,
-            done: 0,
-        });
-    }
-}
+use crate::wire::flit::{self, Flit};
+use crate::{PeId, RoundId, Time};
 
 impl<O: Observer> Round<O> {
     /// Handles a frame of a neighbour that the round listens to: its body, without length and seal.

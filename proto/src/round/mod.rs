@@ -50,6 +50,7 @@ mod hash;
 mod held;
 mod incoming;
 mod outgoing;
+mod receiving;
 mod spans;
 
 use std::sync::Arc;
@@ -66,8 +67,8 @@ use crate::{MessageId, PeId, RoundId, Time, Tree};
 use arrivals::Arrivals;
 use hash::OwnHashes;
 use held::Buffers;
-use incoming::{Incoming, Receiving};
 use outgoing::Sending;
+use receiving::{Incoming, Receiving};
 use spans::Recorder;
 
 pub use action::{Action, Observer, Sized};

@@ -227,7 +227,7 @@ pub struct Assignment {
 /// A job, which may run several clusters one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
-    /// Its id, used in the names of its receipts.
+    /// The id, used in the names of receipts.
     pub id: u64,
     /// Whether a record of it is on a disk, so that it can be resumed if the coordinator dies.
     pub recorded: bool,

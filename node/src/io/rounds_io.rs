@@ -1,0 +1,109 @@
+//! The beginning and the end of each round of a node.
+
+use flitcast_proto::round::Round;
+use flitcast_proto::wire::MAX_REPORT_SPANS;
+use flitcast_proto::wire::control::{Begin, Doing, Report};
+use flitcast_proto::{RoundId, Time};
+use tokio::time::timeout;
+
+use super::{CounterObserver, NodeIo, RoundBuffers, committed};
+use crate::activity_monitor::ActivityGuard;
+use crate::limits::OPENING;
+use crate::link::Link;
+use crate::round::Committed;
+use crate::rounds::RoundsIo;
+use crate::store::Outbox;
+use crate::system::{clock, process};
+
+impl<'a> RoundsIo for NodeIo<'a> {
+    type Observer = CounterObserver<'a>;
+    type Working = ActivityGuard<'a>;
+
+    async fn prepare(&mut self) {
+        if let Some((_, parts)) = self.parts {
+            parts.forget();
+        }
+        let mut outbox = Outbox::new(self.store, &self.brief, self.parts.map(|(_, parts)| parts));
+        // A slower disk delays the round after its begin.
+        let _ = timeout(OPENING, outbox.opened()).await;
+        let mut held = std::mem::take(&mut self.state.held);
+        held.forget_all();
+        self.state = RoundBuffers {
+            outbox: Some(outbox),
+            held,
+            spins_before_sleep: self.brief.spins_before_sleep(),
+            ..RoundBuffers::default()
+        };
+    }
+
+    fn is_triggered(&self) -> bool {
+        let operation = self.brief.operation;
+        operation.is_triggered(&self.tree, self.pe)
+    }
+
+    fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {
+        let brief = self.brief.clone();
+        let counters = self.pulse.counters();
+        let tree = self.tree.clone();
+        let told = CounterObserver {
+            counters,
+            // The round begins and ends once.
+            is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
+        };
+        let round = Round::observed(id, tree, self.pe, brief, told);
+        let spans = match self.records_spans {
+            true => MAX_REPORT_SPANS,
+            false => 0,
+        };
+        let mut round = round.record_spans(spans);
+        if self.is_triggered() {
+            // Arrivals of a round are compared with its begin at P0.
+            self.state.started_ns = match self.pe == self.tree.root() {
+                true => at.0,
+                false => 0,
+            };
+            round.handle_trigger(at);
+        }
+        round
+    }
+
+    fn working(&self) -> ActivityGuard<'a> {
+        self.pulse.doing(Doing::Working)
+    }
+
+    async fn settle(&mut self, round: &mut Round<CounterObserver<'a>>) {
+        if let Some((_, parts)) = self.parts {
+            parts.give_up().await;
+        }
+        while let Some(commit) = self.state.commits.join_next().await {
+            // The round already has its error.
+            if let Ok(Committed { message, digest }) = committed(commit) {
+                round.handle_committed(clock::now(), message, digest);
+            }
+        }
+    }
+
+    fn report(&mut self, mut round: Round<CounterObserver<'a>>, complete: bool) -> Report {
+        let links = self.neighbours.all_mut();
+        Report {
+            round: round.id(),
+            complete,
+            begin: Begin {
+                started_ns: self.state.started_ns,
+                began_ns: round.began_at().map_or(0, |at| at.0),
+            },
+            arrivals: round.arrivals(),
+            collisions: self.state.collisions,
+            peak_buffered_flits: round.peak_buffered_flits(),
+            peak_resident_bytes: process::peak_resident_bytes(),
+            own_start: round.own_start(),
+            late_frames: round.late_frames(),
+            repeated_frames: links.map(Link::take_repeated).sum(),
+            files_ns: self.state.files_ns,
+            retransmitted_packets: self.retransmissions.take(),
+            spans: round.take_spans(),
+            counts: Box::new(self.pulse.counters().counts()),
+            streams: round.take_streams(),
+        }
+    }
+}

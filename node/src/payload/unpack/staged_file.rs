@@ -1,0 +1,31 @@
+//! A regular file while its content arrives.
+
+use super::super::entry::Entry;
+use super::super::holes::NewFile;
+
+/// The regular file whose content comes next.
+pub(super) struct StagedFile {
+    pub(super) file: NewFile,
+    pub(super) entry: Entry,
+    /// End of the current part of data, and the parts behind it.
+    pub(super) end: u64,
+    pub(super) rest: Box<dyn Iterator<Item = (u64, u64)> + Send>,
+}
+
+impl StagedFile {
+    /// Advances to the next part of data if the current one is complete; returns whether there is
+    /// none.
+    pub(super) fn is_done(&mut self) -> bool {
+        if self.file.bytes() < self.end {
+            return false;
+        }
+        match self.rest.next() {
+            Some((at, bytes)) => {
+                self.file.skip_to(at);
+                self.end = at + bytes;
+                false
+            }
+            None => true,
+        }
+    }
+}

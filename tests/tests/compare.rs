@@ -216,7 +216,7 @@ fn all_that_is_wrong_is_told_at_once() {
         "compare gossip --tree kary:0:1 --ts 3",
         &[
             "--tree kary:0:1",
-            "--lengths: say what",
+            "--lengths: missing",
             "--ts is for a gossip on a --network",
         ],
     );
@@ -226,7 +226,7 @@ fn all_that_is_wrong_is_told_at_once() {
             "--root is for trees",
             "--lengths is for trees",
             "--ports is for trees",
-            "take at least 3",
+            "use at least 3",
             "more than 0",
         ],
     );

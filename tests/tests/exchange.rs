@@ -267,7 +267,7 @@ fn algorithms_that_do_not_fit_are_told() {
             "rounds, shifts, tree, at-once, auto",
         ],
     );
-    refused("exchange --tree path:4", &["say what to send"]);
+    refused("exchange --tree path:4", &["there is nothing to send"]);
 }
 
 /// The survivors have each other's messages.

@@ -278,7 +278,7 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
             "over all links at once go fdf, certification, flood and tree",
         ],
     );
-    refused("gossip --tree path:4", &["say what to send"]);
+    refused("gossip --tree path:4", &["there is nothing to send"]);
     refused("gossip --tree path:4 --size 5 --from P2", &["'--from'"]);
 }
 

@@ -432,13 +432,13 @@ fn what_does_not_fit_is_refused_with_what_would() {
         }
     };
     for (line, told) in [
-        ("ring:2 --lengths equal:1", "take at least 3, or array:2"),
+        ("ring:2 --lengths equal:1", "use at least 3, or array:2"),
         (
             "torus:2x4 --lengths equal:1",
-            "sides of at least 3; take a mesh",
+            "whose sides have at least 3 PEs; use a mesh",
         ),
-        ("mesh:1x4 --lengths equal:1", "sides are at least 2"),
-        ("complete:1 --lengths equal:1", "take at least 2"),
+        ("mesh:1x4 --lengths equal:1", "use sides of at least 2"),
+        ("complete:1 --lengths equal:1", "use at least 2"),
         (
             "hypercube:3 --lengths equal:1",
             "ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N",
@@ -534,7 +534,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
     ];
     faults(line, &all);
     let line = "compare gossip --network ring:2 --tl 0";
-    faults(line, &["take at least 3", "more than 0"]);
+    faults(line, &["use at least 3", "more than 0"]);
     faults("compare gossip --network ring:99999", &["at most 65536"]);
     faults(
         "plan gossip --tree path:3 --lengths equal:1 --ts 3",

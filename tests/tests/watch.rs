@@ -188,7 +188,7 @@ fn a_command_runs_where_nobody_can_watch_it() {
     let refused = place.run("watch");
     assert_eq!(refused.code, Some(2));
     assert!(
-        refused.stderr.contains("is no directory"),
+        refused.stderr.contains("is not a directory"),
         "{}",
         refused.stderr
     );

@@ -1,6 +1,6 @@
 //! Output that must not change while code is moved: that of several hundred command lines that run no
-//! round (plans of all operations and algorithms, predictions over given links, tables, pictures,
-//! help, errors) and the traces of simulated rounds.
+//! round: plans of all operations and algorithms, in steps and over given links, tables, pictures,
+//! help, errors. `storm.rs` has a hash of the traces of simulated rounds.
 //!
 //! `pins.txt` has a line for each command line, with a hash of its exit status and output. After an
 //! intended change, `FLITCAST_PINS=write cargo test pins::` updates the file.

@@ -289,7 +289,7 @@ fn what_is_wrong_is_told_before_anything_is_written() {
         ],
     );
     let refused = place.run(&["--force", "--retry", "x"], &["true"]);
-    super::says(&refused, &["`x` is no whole number"]);
+    super::says(&refused, &["`x` is not an integer"]);
     place.assert_results(&["p1"], &[]);
     assert_eq!(place.result("p1"), "mine");
     place.run(&["--force"], &["cat"]).ok();

@@ -216,7 +216,10 @@ fn long_messages_and_many_pes_are_planned() {
 fn what_does_not_fit_is_refused_with_what_would() {
     let path = "--tree path:4 --lengths 0,0,9";
     for (line, told) in [
-        (format!("scatter {path} --setup 1.5"), &["for example 20 or 3/2"][..]),
+        (
+            format!("scatter {path} --setup 1.5"),
+            &["for example 20 or 3/2"][..],
+        ),
         (
             format!("scatter {path} --setup=-1"),
             &["`-1` is no set-up cost"],

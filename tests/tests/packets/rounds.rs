@@ -110,7 +110,10 @@ fn what_cannot_go_in_such_packets_is_refused() {
         ("--packets few", "neither auto, nor a COUNT"),
         ("--packets 2", "at least 3 packets"),
         ("--packets 1000000", "at most 49152"),
-        ("--packets 4 --flit-size 1KiB", "both define the size of flits"),
+        (
+            "--packets 4 --flit-size 1KiB",
+            "both define the size of flits",
+        ),
         (
             "--packets 4 --algorithm auto",
             "--packets is for one algorithm",

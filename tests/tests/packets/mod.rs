@@ -222,7 +222,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             format!("scatter {path} --setup=-1"),
-            &["`-1` is no set-up cost"],
+            &["`-1` is not a set-up cost"],
         ),
         (format!("scatter {path} --setup 1/0"), &["divides by 0"]),
         (

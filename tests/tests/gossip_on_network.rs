@@ -443,7 +443,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
             "hypercube:3 --lengths equal:1",
             "ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N",
         ),
-        ("ring:99999 --lengths equal:1", "at most 2048 are"),
+        ("ring:99999 --lengths equal:1", "the limit is 2048"),
         ("ring:x --lengths equal:1", "N must be a whole number"),
         (
             "ring:9 --lengths 1,2",

@@ -303,7 +303,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "scatter --tree path:4 --lengths 0,0,999999999999999999 --setup 1".to_owned(),
-            &["at most 281474976710656"],
+            &["the limit is 281474976710656"],
         ),
         (
             "scatter --tree path:3 --lengths 0,9999999 --setup 0 --format json".to_owned(),

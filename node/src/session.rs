@@ -177,7 +177,7 @@ fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
 /// Returns a description of the mismatch.
 fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static str> {
     if !assignment.tree.contains(pe) {
-        return Err("to one whom its tree lacks");
+        return Err("for a tree without this PE");
     }
     // A static schedule may name any of these and no others. On a network they are a subset of all.
     let operation = assignment.operation;

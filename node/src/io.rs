@@ -25,7 +25,7 @@ use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::held::HeldMessages;
 use crate::limits::COMMITS_UNDER_WAY;
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, Outgoing};
 use crate::listen::{PollCursor, next_event, spin_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
@@ -173,12 +173,13 @@ impl RoundIo for NodeIo<'_> {
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
+        let flit = Outgoing::flit(prefix, payload);
         if round.is_duplex() {
             let link = gathered(self.neighbours, gathering, to)?;
-            let is_sent = link.begin_flit(packing == Packing::Joins, prefix, payload)?;
+            let is_sent = link.begin(flit.joining(packing == Packing::Joins))?;
             return Ok(self.state.begun(to, is_sent));
         }
-        self.neighbours.get(to).send_flit(prefix, payload).await?;
+        self.neighbours.get(to).send(flit).await?;
         Ok(SendProgress::Whole)
     }
 
@@ -186,7 +187,8 @@ impl RoundIo for NodeIo<'_> {
         let RoundBuffers { source, prefix, .. } = &mut self.state;
         if let Some((_, _, reader)) = source {
             let link = self.neighbours.get(to);
-            link.send_flit(prefix, reader.source.last()).await?;
+            let flit = Outgoing::flit(prefix, reader.source.last());
+            link.send(flit).await?;
         }
         Ok(())
     }
@@ -211,13 +213,14 @@ impl RoundIo for NodeIo<'_> {
         let Some(body) = next else {
             return Ok(SendProgress::Whole);
         };
+        let flit = Outgoing::forwarded(&body);
         let is_sent = match round.is_duplex() {
             true => {
                 let link = gathered(self.neighbours, &mut self.state.gathering, to)?;
-                link.begin_body(packing == Packing::Joins, &body)?
+                link.begin(flit.joining(packing == Packing::Joins))?
             }
             false => {
-                self.neighbours.get(to).send_body(&body).await?;
+                self.neighbours.get(to).send(flit).await?;
                 true
             }
         };
@@ -228,7 +231,7 @@ impl RoundIo for NodeIo<'_> {
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), RoundError> {
         let (source, sink) = self.neighbours.pair(from, to);
-        Ok(sink.send_body(source.body()).await?)
+        Ok(sink.send(Outgoing::forwarded(source.body())).await?)
     }
 
     async fn store(

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
+use flitcast_proto::PeId;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::is_flit;
 use flitcast_proto::wire::reader::{FrameReader, Look};
 use flitcast_proto::wire::seal::FrameSealer;
 use flitcast_proto::wire::{MAX_FLIT_PREFIX, WireError};
-use flitcast_proto::{PeId, Time};
 use tokio::io::{AsyncRead as _, ReadBuf};
 
 use crate::activity_monitor::ActivityMonitor;
@@ -33,6 +33,8 @@ use crate::shape::Shape;
 use crate::system::retransmissions::Ends;
 use crate::system::sockets;
 pub use error::LinkError;
+pub use sending::Outgoing;
+use sending::PendingWrite;
 
 /// A connection to one neighbour.
 #[derive(Debug)]
@@ -47,35 +49,13 @@ pub struct Link {
     repeated: u64,
     /// Buffer for control frames, kept to reuse its memory.
     scratch: Vec<u8>,
-    /// The unwritten part of a frame.
+    /// The unwritten part of begun frames.
     rest: PendingWrite,
     /// Boxed: few links have one, and all links are moved.
     shape: Option<Box<Shape>>,
     pacer: Option<Pacer>,
     pulse: Arc<ActivityMonitor>,
     counter: Arc<EdgeCounter>,
-}
-
-/// The departure of a frame on a shaped link, and whether it joins the packet of the last flit.
-#[derive(Clone, Copy, Debug)]
-struct Stamp {
-    at: Time,
-    joins: bool,
-}
-
-/// The part of a frame that the connection has not accepted yet.
-#[derive(Debug, Default)]
-struct PendingWrite {
-    /// Prefix and payload of a flit's frame that waits for its departure, on a shaped link, and
-    /// whether it joins the packet of the last one.
-    waits: Option<(bool, [Vec<u8>; 2])>,
-    /// Bytes, and the number of those that are written.
-    bytes: Vec<u8>,
-    gone: usize,
-    /// Whether nothing is left in the TLS buffer.
-    is_flushed: bool,
-    /// Whether the frame waits to be coalesced with others.
-    gathers: bool,
 }
 
 impl Link {

@@ -17,7 +17,7 @@ use flitcast_proto::wire::edge::{EdgeFrame, Probe};
 use flitcast_proto::wire::flit;
 use flitcast_proto::wire::seal::SEAL_BYTES;
 
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, Outgoing};
 use crate::system::clock::{self, Alarm};
 
 /// Length of the shortest burst.
@@ -308,7 +308,7 @@ async fn send_flits(
     prefix.clear();
     flit::put_prefix(None, None, payload.len(), prefix);
     for _ in 0..flits {
-        link.send_flit(prefix, payload).await?;
+        link.send(Outgoing::flit(prefix, payload)).await?;
     }
     Ok(u64::from(flits) * (SEAL_BYTES + prefix.len() + payload.len()) as u64)
 }

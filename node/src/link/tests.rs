@@ -17,7 +17,7 @@ async fn what_comes_again_is_dropped_and_counted() {
         let mut frame = Vec::new();
         match place % 2 {
             0 => EdgeFrame::Departed {
-                at: Time(place.into()),
+                at: flitcast_proto::Time(place.into()),
                 joins: false,
             }
             .put(&mut frame),
@@ -72,7 +72,7 @@ async fn short_frames_go_together() {
         let payload = vec![bytes as u8; bytes];
         let mut prefix = Vec::new();
         flitcast_proto::wire::flit::put_prefix(None, None, bytes, &mut prefix);
-        assert!(sender.begin_flit(false, &prefix, &payload).unwrap());
+        assert!(sender.begin(Outgoing::flit(&prefix, &payload)).unwrap());
         waits.push(sender.rest.bytes.len() / 100);
         sent.push([&prefix[LENGTH_BYTES..], &payload].concat());
     }

@@ -9,7 +9,7 @@ use flitcast_proto::{PeId, RoundId, Time};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::link::{Link, LinkError};
+use crate::link::{Link, LinkError, Outgoing};
 use crate::security::Transport;
 
 const FLIT_BYTES: u32 = 65_536;
@@ -83,7 +83,7 @@ async fn frames_come_whole_and_in_order_and_not_before_their_time() {
         for round in 0..10 {
             above.send_control(&token(round)).await.unwrap();
             above
-                .send_flit(&flit_prefix(), &payload(round as usize))
+                .send(Outgoing::flit(&flit_prefix(), &payload(round as usize)))
                 .await
                 .unwrap();
         }
@@ -124,7 +124,7 @@ async fn both_ports_take_one_frame_at_a_time() {
     let start = clock::now().0;
     for _ in 0..4 {
         for link in &mut above {
-            link.send_flit(&frame, &[]).await.unwrap();
+            link.send(Outgoing::flit(&frame, &[])).await.unwrap();
         }
     }
     for link in &mut below {
@@ -140,7 +140,7 @@ async fn both_ports_take_one_frame_at_a_time() {
     };
     let send = async |link: &mut Link| {
         for _ in 0..4 {
-            link.send_flit(&frame, &[]).await.unwrap();
+            link.send(Outgoing::flit(&frame, &[])).await.unwrap();
         }
     };
     let receive = async {
@@ -160,7 +160,10 @@ async fn frames_that_were_held_are_stamped_one_by_one() {
     for round in 0..5 {
         let mut frame = Vec::new();
         token(round).put(&mut frame);
-        above.send_body(&frame[LENGTH_BYTES..]).await.unwrap();
+        above
+            .send(Outgoing::forwarded(&frame[LENGTH_BYTES..]))
+            .await
+            .unwrap();
     }
     for round in 0..5 {
         assert_eq!(below.next_control().await.unwrap(), token(round));
@@ -175,7 +178,7 @@ async fn what_is_still_on_the_wire_does_not_wait() {
     let mut frame = Vec::new();
     token(1).put(&mut frame);
     let before = clock::now().0;
-    above.send_flit(&frame, &[]).await.unwrap();
+    above.send(Outgoing::flit(&frame, &[])).await.unwrap();
     let waiting = below.waiting_bytes();
     assert!(waiting == 0 || clock::now().0 >= before + LATENCY_NS);
     // The frame is there, even without a poll.

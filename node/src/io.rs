@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use flitcast_proto::items::{Message, Packing};
 use flitcast_proto::ops::{PeSchedule, StartSignal};
-use flitcast_proto::round::{Observer, ProtocolError, Round};
+use flitcast_proto::round::{Observer, Piece, ProtocolError, Round};
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -120,10 +120,10 @@ impl RoundIo for NodeIo<'_> {
         &mut self,
         round: &mut Round<impl Observer>,
         to: PeId,
-        message: Message,
-        payload: Range<u64>,
+        piece: Piece,
         packing: Packing,
     ) -> Result<SendProgress, RoundError> {
+        let message = piece.message;
         let RoundBuffers {
             outbox,
             source,
@@ -145,7 +145,7 @@ impl RoundIo for NodeIo<'_> {
                 sources.extend(put_by.map(|(of, whom, reader)| ((of.id, whom), reader)));
                 let begun = match self.brief.all_ports {
                     true => sources.remove(&(message.id, to)),
-                    false => begun_at(sources, message.id, to, payload.start),
+                    false => begun_at(sources, message.id, to, piece.offset),
                 };
                 let begun = begun.unwrap_or_else(|| {
                     let outbox = outbox.as_mut().expect("it was prepared");
@@ -169,7 +169,7 @@ impl RoundIo for NodeIo<'_> {
         {
             self.neighbours.get(other).flush_gathered()?;
         }
-        let payload = reader.read(payload, files_ns).await;
+        let payload = reader.read(piece.offset..piece.end(), files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
@@ -197,8 +197,7 @@ impl RoundIo for NodeIo<'_> {
         &mut self,
         round: &Round<impl Observer>,
         to: PeId,
-        message: Message,
-        offset: u64,
+        piece: Piece,
         later_from: u64,
         packing: Packing,
     ) -> Result<SendProgress, RoundError> {
@@ -207,8 +206,8 @@ impl RoundIo for NodeIo<'_> {
             self.flush_gathered()?;
         }
         // All flits but the last are full.
-        let place = offset / u64::from(self.brief.flit_bytes);
-        let next = self.state.held.frame(message.id, place).await;
+        let place = piece.offset / u64::from(self.brief.flit_bytes);
+        let next = self.state.held.frame(piece.message.id, place).await;
         let next = next.map_err(|source| not_held(folder(), source))?;
         let Some(body) = next else {
             return Ok(SendProgress::Whole);
@@ -225,7 +224,7 @@ impl RoundIo for NodeIo<'_> {
             }
         };
         let needed = later_from / u64::from(self.brief.flit_bytes);
-        self.state.held.forget_to(message.id, needed);
+        self.state.held.forget_to(piece.message.id, needed);
         Ok(self.state.begun(to, is_sent))
     }
 

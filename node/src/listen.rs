@@ -39,7 +39,7 @@ pub async fn next_event(
     sending: &mut SmallVec<[PeId; 1]>,
     last: &mut PollCursor,
 ) -> Result<RoundEvent, LinkError> {
-    let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
+    let only = round.listens_only_to();
     if let Some(from) = only {
         neighbours.get(from).next_frame().await?;
         return Ok(RoundEvent::Frame(from));

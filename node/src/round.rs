@@ -6,7 +6,7 @@ mod error;
 use std::ops::Range;
 
 use flitcast_proto::items::{Message, Packing};
-use flitcast_proto::round::{Action, Observer, ProtocolError, Round};
+use flitcast_proto::round::{Action, Observer, Piece, ProtocolError, Round};
 use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
@@ -27,30 +27,26 @@ pub trait RoundIo {
     /// soon as possible, and this does not wait, because a transmission may be in progress.
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), Self::Error>;
 
-    /// Sends the bytes `payload` of a message that starts here, after the prefix that the round
-    /// creates for them. If the round sends and receives at the same time, the transmission may be
+    /// Sends a piece of a message that starts here, after the prefix that the round creates for it. If the round sends and receives at the same time, the transmission may be
     /// in progress afterwards, and [`RoundIo::listen`] reports its end.
     async fn send_flit(
         &mut self,
         round: &mut Round<impl Observer>,
         to: PeId,
-        message: Message,
-        payload: Range<u64>,
+        piece: Piece,
         packing: Packing,
     ) -> Result<SendProgress, Self::Error>;
 
     /// Sends the last flit again, to one more neighbour.
     async fn send_again(&mut self, to: PeId) -> Result<(), Self::Error>;
 
-    /// Sends the frame of a held message whose payload begins at `offset`, as
-    /// [`RoundIo::send_flit`] does. Frames whose payload ends at `later_from` or before are not
+    /// Sends the frame of a held message with this piece, as [`RoundIo::send_flit`] does. Frames whose payload ends at `later_from` or before are not
     /// needed any more.
     async fn send_held(
         &mut self,
         round: &Round<impl Observer>,
         to: PeId,
-        message: Message,
-        offset: u64,
+        piece: Piece,
         later_from: u64,
         packing: Packing,
     ) -> Result<SendProgress, Self::Error>;
@@ -154,15 +150,8 @@ pub async fn play<I: RoundIo>(
                 io.send_control(to, &frame).await?;
                 now = io.now();
             }
-            Action::SendFlit {
-                to,
-                message,
-                offset,
-                bytes,
-                packing,
-            } => {
-                let payload = offset..offset + bytes;
-                let sent = io.send_flit(round, to, message, payload, packing).await?;
+            Action::SendFlit { to, piece, packing } => {
+                let sent = io.send_flit(round, to, piece, packing).await?;
                 now = moved(io)?;
                 if leaves(round, sent) {
                     continue;
@@ -174,15 +163,11 @@ pub async fn play<I: RoundIo>(
             }
             Action::SendHeld {
                 to,
-                message,
-                offset,
+                piece,
                 packing,
                 later_from,
-                ..
             } => {
-                let sent = io
-                    .send_held(round, to, message, offset, later_from, packing)
-                    .await?;
+                let sent = io.send_held(round, to, piece, later_from, packing).await?;
                 now = io.now();
                 if leaves(round, sent) {
                     continue;
@@ -286,26 +271,15 @@ pub fn doing(round: &Round<impl Observer>, depends: bool) -> Option<Doing> {
 fn log(action: &Action) {
     tracing::trace!(?action);
     match action {
-        Action::SendFlit {
-            to,
-            message,
-            offset: 0,
-            ..
+        Action::SendFlit { to, piece, .. } | Action::SendAgain { to, piece }
+            if piece.offset == 0 =>
+        {
+            let message = piece.message;
+            tracing::debug!(%to, of = %message.pe(), bytes = message.bytes, "send message");
         }
-        | Action::SendAgain {
-            to,
-            message,
-            offset: 0,
-            ..
-        } => tracing::debug!(%to, of = %message.pe(), bytes = message.bytes, "send message"),
-        Action::Forward {
-            from,
-            to,
-            message,
-            offset: 0,
-            ..
-        } => {
-            tracing::debug!(%from, %to, of = %message.pe(), bytes = message.bytes, "relay message")
+        Action::Forward { from, to, piece } if piece.offset == 0 => {
+            let message = piece.message;
+            tracing::debug!(%from, %to, of = %message.pe(), bytes = message.bytes, "relay message");
         }
         Action::Store {
             from,

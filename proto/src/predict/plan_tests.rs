@@ -81,10 +81,10 @@ fn sent_of(case: &Case, world: &PredictionState, is_counted: bool) -> (OfPorts<F
     let (mut sent, mut all): (OfPorts<Flit>, u64) = (BTreeMap::new(), 0);
     for (from, out, packets) in &world.sent {
         all += packets;
-        let (whole, part) = operation.whole(tree, out.message.id);
+        let (whole, part) = operation.whole(tree, out.piece.message.id);
         let address = operation.address(tree, whole).expect("a message");
         let length = operation.length(tree, address, flits);
-        let first = out.offset / u64::from(FLIT_BYTES);
+        let first = out.piece.offset / u64::from(FLIT_BYTES);
         let flit = |at| match is_counted {
             true => (out.to, 0, 0),
             false => (
@@ -94,7 +94,7 @@ fn sent_of(case: &Case, world: &PredictionState, is_counted: bool) -> (OfPorts<F
             ),
         };
         let port = (*from, case.multi.then_some(out.to));
-        let flits = out.bytes.div_ceil(FLIT_BYTES.into());
+        let flits = out.piece.bytes.div_ceil(FLIT_BYTES.into());
         sent.entry(port)
             .or_default()
             .extend((first..first + flits).map(flit));

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::resources::PortQueue;
-use crate::items::{Message, Packing};
+use crate::items::Packing;
 use crate::ops::{COALESCE_LIMIT_BYTES, PeSchedule};
-use crate::round::{Action, Round, Sized};
+use crate::round::{Action, Piece, Round, Sized};
 use crate::{MessageId, PeId};
 
 /// A PE of a predicted round.
@@ -106,54 +106,24 @@ pub enum Work {
 #[derive(Clone, Copy)]
 pub struct FlitsOut {
     pub to: PeId,
-    pub message: Message,
-    pub offset: u64,
-    pub bytes: u64,
+    pub piece: Piece,
     pub packing: Packing,
 }
 
 impl FlitsOut {
     /// Returns the flits that an action sends, if it sends any.
     pub fn of(action: &Action) -> Option<FlitsOut> {
-        let (&to, &message, &offset, &bytes, packing) = match action {
-            Action::SendFlit {
-                to,
-                message,
-                offset,
-                bytes,
-                packing,
-            }
+        let (to, piece, packing) = match *action {
+            Action::SendFlit { to, piece, packing }
             | Action::SendHeld {
-                to,
-                message,
-                offset,
-                bytes,
-                packing,
-                ..
-            } => (to, message, offset, bytes, *packing),
-            Action::SendAgain {
-                to,
-                message,
-                offset,
-                bytes,
-                ..
+                to, piece, packing, ..
+            } => (to, piece, packing),
+            Action::SendAgain { to, piece } | Action::Forward { to, piece, .. } => {
+                (to, piece, Packing::Flits)
             }
-            | Action::Forward {
-                to,
-                message,
-                offset,
-                bytes,
-                ..
-            } => (to, message, offset, bytes, Packing::Flits),
             _ => return None,
         };
-        Some(FlitsOut {
-            to,
-            message,
-            offset,
-            bytes,
-            packing,
-        })
+        Some(FlitsOut { to, piece, packing })
     }
 }
 

@@ -246,22 +246,16 @@ impl<'a> PredictionState<'a> {
             match action {
                 // A few bytes that queue for the port without a wait.
                 Action::SendControl { .. } => return Ok(Next::Act(Work::Out(action))),
-                Action::SendFlit {
-                    message, offset, ..
-                } if !self.is_read(now, at, message, offset) => return Ok(Next::Sleep(None)),
-                Action::SendFlit {
-                    to, message, bytes, ..
+                Action::SendFlit { piece, .. }
+                    if !self.is_read(now, at, piece.message, piece.offset) =>
+                {
+                    return Ok(Next::Sleep(None));
                 }
-                | Action::SendAgain {
-                    to, message, bytes, ..
-                }
-                | Action::SendHeld {
-                    to, message, bytes, ..
-                }
-                | Action::Forward {
-                    to, message, bytes, ..
-                } => {
-                    let on_the_wire = self.flit_frames_bytes(message, bytes);
+                Action::SendFlit { to, piece, .. }
+                | Action::SendAgain { to, piece }
+                | Action::SendHeld { to, piece, .. }
+                | Action::Forward { to, piece, .. } => {
+                    let on_the_wire = self.flit_frames_bytes(piece.message, piece.bytes);
                     let next = self.hand_over(now, at, to, on_the_wire, action.clone());
                     let Some(free) = self.left_in_progress(at, &next, looked_at, action) else {
                         return Ok(next);
@@ -338,24 +332,19 @@ impl<'a> PredictionState<'a> {
         let began = station.began;
         match station.work.take() {
             Some(Work::Out(action)) => {
-                if let Action::SendFlit { message, .. } = &action
-                    && message.destination.one().is_none()
+                if let Action::SendFlit { piece, .. } = &action
+                    && piece.message.destination.one().is_none()
                 {
-                    station.set_up.insert(message.id);
+                    station.set_up.insert(piece.message.id);
                 }
                 let (to, bytes, content, packets) = match (FlitsOut::of(&action), action) {
                     (Some(out), _) => {
-                        let (message, bytes) = (out.message, out.bytes);
+                        let (message, bytes) = (out.piece.message, out.piece.bytes);
                         let on_the_wire = self.flit_frames_bytes(message, bytes);
                         let packets = out.packing.packets(self.flits(message, bytes));
                         #[cfg(test)]
                         self.sent.push((at, out, packets));
-                        (
-                            out.to,
-                            on_the_wire,
-                            Sized::Flits { message, bytes },
-                            packets,
-                        )
+                        (out.to, on_the_wire, Sized::Flits(out.piece), packets)
                     }
                     (None, Action::SendControl { to, item }) => {
                         (to, self.control_bytes(item), Sized::Control(item), 0)
@@ -363,7 +352,7 @@ impl<'a> PredictionState<'a> {
                     _ => return Ok(()),
                 };
                 self.push(now, at, to, bytes, (content, packets));
-                let is_flit = matches!(content, Sized::Flits { .. });
+                let is_flit = matches!(content, Sized::Flits(_));
                 let round = &mut self.stations[at.index()].round;
                 match is_flit && round.is_under_way_to(to) {
                     true => round.handle_through(Time(now), to)?,

@@ -50,7 +50,7 @@ impl PredictionState<'_> {
         let until = until.map(|Time(due)| due);
         let mut soonest = until.filter(|&due| due > now);
         let round = &self.stations[at.index()].round;
-        let only = round.awaits_rest_from().filter(|_| !round.is_duplex());
+        let only = round.listens_only_to();
         let mut among = 0..self.neighbours[at.index()].len();
         if only.is_some() {
             among.end = 0;
@@ -87,7 +87,7 @@ impl PredictionState<'_> {
         let port = if shared { port } else { wire.receive };
         let frame = wire.frames.front()?;
         let arrived = match frame.content {
-            Sized::Flits { .. } => port.arrival(frame.departed, frame.takes, &link),
+            Sized::Flits(_) => port.arrival(frame.departed, frame.takes, &link),
             // A few bytes that go between two packets of a flit.
             Sized::Control(_) => frame.departed + link.latency_ns,
         };
@@ -102,7 +102,7 @@ impl PredictionState<'_> {
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
         let receive = if shared { &mut port } else { &mut wire.receive };
-        if let Sized::Flits { .. } = frame.content {
+        if let Sized::Flits(_) = frame.content {
             receive.take(frame.departed, frame.takes, &link);
         }
         self.stations[at.index()].receive = port;
@@ -202,7 +202,7 @@ impl PredictionState<'_> {
         };
         let takes = link.occupied_ns(packets, bytes);
         let departed = match content {
-            Sized::Flits { .. } => port.depart(now as f64, takes, &link),
+            Sized::Flits(_) => port.depart(now as f64, takes, &link),
             Sized::Control(_) => port.slip_in(now as f64, bytes, &link),
         };
         wire.unread += bytes;

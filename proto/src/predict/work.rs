@@ -27,22 +27,18 @@ impl PredictionState<'_> {
     pub(super) fn core_ns(&self, at: PeId, work: &Work) -> u64 {
         let host = self.model.hosts.of(at);
         let station = &self.stations[at.index()];
-        let (message, offset, bytes, per_byte, along) = match work {
+        let (piece, per_byte, along) = match work {
             Work::Out(action) => match FlitsOut::of(action) {
                 Some(out) => {
                     let along = station.gathered.is_for(out.to);
-                    let per_byte = host.send_ns_per_byte;
-                    (out.message, out.offset, out.bytes, per_byte, along)
+                    (out.piece, host.send_ns_per_byte, along)
                 }
                 None => return host.control_ns.round() as u64,
             },
-            Work::In(_, Sized::Flits { message, bytes }, along) => {
-                let offset = station.round.bytes_taken(message.id);
-                let per_byte = host.receive_ns_per_byte;
-                (*message, offset, *bytes, per_byte, *along)
-            }
+            Work::In(_, Sized::Flits(piece), along) => (*piece, host.receive_ns_per_byte, *along),
             Work::In(..) => return host.control_ns.round() as u64,
         };
+        let (message, bytes) = (piece.message, piece.bytes);
         let flits = self.flits(message, bytes) as f64;
         let calls = if along { COALESCED_FRAME_COST } else { 1.0 };
         let mut core_ns = host.flit_ns * flits * calls + per_byte * bytes as f64;
@@ -51,9 +47,9 @@ impl PredictionState<'_> {
             Work::Out(Action::SendAgain { .. }) => (false, false),
             Work::Out(_) => (
                 message.source == at,
-                offset == 0 && !station.set_up.contains(&message.id),
+                piece.offset == 0 && !station.set_up.contains(&message.id),
             ),
-            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
+            Work::In(..) => (message.is_for(at), piece.is_last()),
         };
         if ends {
             core_ns += host.end_ns_per_byte * bytes as f64;

@@ -5,6 +5,29 @@ use std::ops::Range;
 use crate::items::{Control, Message, Packing};
 use crate::{PeId, Time};
 
+/// Consecutive bytes of a message: the payload of a flit, or of several in a prediction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The message.
+    pub message: Message,
+    /// The offset of the first byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
+impl Piece {
+    /// Returns the offset behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.offset + self.bytes
+    }
+
+    /// Returns whether the message ends here.
+    pub fn is_last(&self) -> bool {
+        self.end() == self.message.bytes
+    }
+}
+
 /// The next action of a driver. It has to be done and reported before the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -20,12 +43,8 @@ pub enum Action {
     SendFlit {
         /// The receiving neighbour.
         to: PeId,
-        /// The message.
-        message: Message,
-        /// The payload's offset in the message.
-        offset: u64,
-        /// Bytes of the payload.
-        bytes: u64,
+        /// The payload.
+        piece: Piece,
         /// The packets of the flit, or of the flits if several are sent at a time.
         packing: Packing,
     },
@@ -33,23 +52,15 @@ pub enum Action {
     SendAgain {
         /// The receiving neighbour.
         to: PeId,
-        /// The message.
-        message: Message,
-        /// The payload's offset in the message.
-        offset: u64,
-        /// Bytes of the payload.
-        bytes: u64,
+        /// The payload.
+        piece: Piece,
     },
     /// Send the next frame of a held message without changes.
     SendHeld {
         /// The receiving neighbour.
         to: PeId,
-        /// The message.
-        message: Message,
-        /// The payload's offset in the message.
-        offset: u64,
-        /// Bytes of the payload.
-        bytes: u64,
+        /// The payload.
+        piece: Piece,
         /// The packets of the flit, or of the flits if several are sent at a time.
         packing: Packing,
         /// Offset before which no byte of the message is needed after this action; [`u64::MAX`] if
@@ -62,12 +73,8 @@ pub enum Action {
         from: PeId,
         /// The receiving neighbour.
         to: PeId,
-        /// The message.
-        message: Message,
-        /// The payload's offset in the message.
-        offset: u64,
-        /// Bytes of the payload.
-        bytes: u64,
+        /// The payload.
+        piece: Piece,
     },
     /// Store the payload of the frame in hand, the next one of a message for this PE.
     Store {
@@ -135,12 +142,7 @@ pub enum Sized {
     /// A control item.
     Control(Control),
     /// The next flits of a message.
-    Flits {
-        /// The message.
-        message: Message,
-        /// Bytes of their payload.
-        bytes: u64,
-    },
+    Flits(Piece),
 }
 
 /// An observer of the events of a round, such as a node's counters.

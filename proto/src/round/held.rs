@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Observer, Round};
+use super::Observer;
+use super::shared::Shared;
 use crate::MessageId;
 
 /// The messages that a PE holds, and how many flits of them are in memory.
@@ -75,7 +76,13 @@ impl Buffers {
     }
 }
 
-impl<O: Observer> Round<O> {
+impl<O: Observer> Shared<O> {
+    /// Forgets the bytes of a held message before `later_from`, after a flit of it was sent.
+    pub(super) fn sent_held(&mut self, message: MessageId, later_from: u64) {
+        self.buffers.held.give_up_to(message, later_from);
+        self.count_buffers(0);
+    }
+
     /// Counts the flits of others' messages in memory: those held, and `passing` ones.
     pub(super) fn count_buffers(&mut self, passing: u64) {
         let flits = self.buffers.held.flits + passing;

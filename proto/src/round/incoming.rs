@@ -1,108 +1,58 @@
 //! Incoming messages: delivered, forwarded, held or dropped, frame by frame.
 
 use super::receiving::Incoming;
-use super::{Action, Observer, ProtocolError, Round, Sized};
-use crate::items::{Message, Route, Violation};
+use super::shared::Shared;
+use super::{Action, Observer, Piece, ProtocolError};
+use crate::items::{Control, Message, Route, Violation};
 use crate::spans::Port;
 use crate::wire::edge::EdgeFrame;
-use crate::wire::flit::{self, Flit};
+use crate::wire::flit::Flit;
 use crate::{PeId, RoundId, Time};
 
-impl<O: Observer> Round<O> {
-    /// Handles a frame of a neighbour that the round listens to: its body, without length and seal.
-    /// The frame is in hand until [`Action::Drop`].
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the frame breaks the protocol; the round cannot continue.
-    pub fn handle_frame(
+impl<O: Observer> Shared<O> {
+    /// Handles a frame that is not a flit.
+    pub(super) fn handle_other(
         &mut self,
         now: Time,
         from: PeId,
-        body: &[u8],
+        frame: &EdgeFrame,
     ) -> Result<(), ProtocolError> {
-        let wire = |error| ProtocolError::Wire { from, error };
-        let is_between = self.receiving.incoming.is_some() && !self.is_duplex;
-        if is_between || flit::is_flit(body) {
-            let flit = flit::parse(body).map_err(wire)?;
-            let payload = &body[flit.payload.clone()];
-            return self.handle_flit(now, from, &flit, Some(payload));
-        }
-        let what = EdgeFrame::parse(body).map_err(wire)?;
-        self.receiving.take(from, 0..0);
-        match what {
+        match *frame {
             EdgeFrame::Control { round, item } if round == self.id => {
-                self.begin();
-                let span = [now, now];
-                self.recorder.keep(Port::Receive, from, item, span);
-                self.streams.handle_control(now.0, from, item);
-                Ok(self.pe.handle_control(now, from, item)?)
+                self.handle_control([now, now], from, item)
             }
             EdgeFrame::Control { round, .. } if self.is_late(round) => {
+                self.receiving.take(from, 0..0);
                 self.drop_late();
                 Ok(())
             }
-            other => Err(ProtocolError::out_of_place(from, &other, self.id)),
+            _ => Err(ProtocolError::out_of_place(from, frame, self.id)),
         }
     }
 
-    /// Handles a frame that has a size and no bytes, received from `since` to `now`, without
-    /// verification.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error as [`Round::handle_frame`] does.
-    pub fn handle_sized(
+    /// Handles a control item that was received in this time.
+    pub(super) fn handle_control(
         &mut self,
-        [since, now]: [Time; 2],
+        span: [Time; 2],
         from: PeId,
-        frame: Sized,
+        item: Control,
     ) -> Result<(), ProtocolError> {
-        match frame {
-            Sized::Control(item) => {
-                self.receiving.take(from, 0..0);
-                self.begin();
-                let span = [since, now];
-                self.recorder.keep(Port::Receive, from, item, span);
-                self.streams.handle_control(now.0, from, item);
-                Ok(self.pe.handle_control(now, from, item)?)
-            }
-            Sized::Flits { message, bytes } => {
-                self.receiving.turn_to(from);
-                let left = self.receiving.bytes_left(message.id);
-                let flit = Flit {
-                    head: left.is_none().then_some((self.id, message)),
-                    digest: (left.unwrap_or(message.bytes) == bytes).then_some([0; 16]),
-                    payload: 0..bytes as usize,
-                };
-                self.handle_flit(now, from, &flit, None)?;
-                if let Some(incoming) = &mut self.receiving.incoming
-                    && left.is_none()
-                {
-                    incoming.since = since;
-                }
-                Ok(())
-            }
-        }
+        let [_, now] = span;
+        self.receiving.take(from, 0..0);
+        self.begin();
+        self.recorder.keep(Port::Receive, from, item, span);
+        self.streams.handle_control(now.0, from, item);
+        Ok(self.pe.handle_control(now, from, item)?)
     }
 
-    /// Handles a flit, with its payload unless it is a predicted one.
-    fn handle_flit(
+    /// Handles a flit of the incoming message, with its payload unless it is a predicted one.
+    pub(super) fn handle_payload(
         &mut self,
         now: Time,
         from: PeId,
         flit: &Flit,
         payload: Option<&[u8]>,
     ) -> Result<(), ProtocolError> {
-        self.receiving.turn_to(from);
-        if let (Some(_), Some((_, message))) = (&self.receiving.incoming, flit.head) {
-            return Err(Violation::Interrupted { from, message }.into());
-        }
-        match (&self.receiving.incoming, flit.head) {
-            (Some(_), _) => {}
-            (None, None) if self.is_duplex => self.handle_next_part(now, from)?,
-            (None, _) => self.handle_head(now, from, flit, payload.is_some())?,
-        }
         let Some(incoming) = &mut self.receiving.incoming else {
             return Ok(());
         };
@@ -112,39 +62,39 @@ impl<O: Observer> Round<O> {
             return Err(Violation::Overrun { from, message }.into());
         }
         incoming.digest = flit.digest;
+        incoming.is_hashed &= payload.is_some();
         if let (true, Some(payload)) = (incoming.is_hashed, payload) {
             self.receiving.hash.update(payload);
         }
-        let since = incoming.since;
-        let (is_last, counts) = (incoming.left == 0, incoming.counts());
-        let ends_here = incoming.route.as_ref().is_some_and(|it| it.deliver);
-        let bytes = flit.payload.len() as u64;
-        let passes = incoming.route.as_ref().is_some_and(Route::relays);
+        let (since, leaves) = (incoming.since, incoming.left == 0 && !incoming.ends_here());
+        let relays = incoming.route.as_ref().map(Route::relays);
         self.receiving.take(from, flit.payload.clone());
-        if counts {
-            self.streams.handle_flit(now.0, from, bytes);
-        }
-        match counts {
-            false => self.drop_late(),
-            true if passes => {
-                self.count_buffers(bytes.div_ceil(self.sending.flit_bytes.into()));
-                if is_last && !ends_here {
-                    let span = [since, now];
-                    self.recorder.keep(Port::Receive, from, message, span);
-                }
+        let Some(relays) = relays else {
+            self.drop_late();
+            return Ok(());
+        };
+        let bytes = flit.payload.len() as u64;
+        self.streams.handle_flit(now.0, from, bytes);
+        if relays {
+            self.count_buffers(bytes.div_ceil(self.sizes.flit_bytes.into()));
+            if leaves {
+                let span = [since, now];
+                self.recorder.keep(Port::Receive, from, message, span);
             }
-            true => {}
         }
         Ok(())
     }
 
-    fn handle_head(
+    /// Handles the first flit of a message.
+    pub(super) fn handle_head(
         &mut self,
         now: Time,
         from: PeId,
         flit: &Flit,
-        has_payload: bool,
     ) -> Result<(), ProtocolError> {
+        if let (Some(_), Some((_, message))) = (&self.receiving.incoming, flit.head) {
+            return Err(Violation::Interrupted { from, message }.into());
+        }
         let (message, route) = match flit.head {
             Some((round, message)) if round == self.id => {
                 self.begin();
@@ -155,10 +105,7 @@ impl<O: Observer> Round<O> {
                 let what = format_args!("a message of round {round}");
                 return Err(ProtocolError::out_of_place(from, &what, self.id));
             }
-            None => {
-                let what = "a body flit without a head";
-                return Err(ProtocolError::out_of_place(from, &what, self.id));
-            }
+            None => return Err(self.lacks_head(from)),
         };
         let ends_here = route.as_ref().is_some_and(|route| route.deliver);
         let expected = self
@@ -168,8 +115,7 @@ impl<O: Observer> Round<O> {
         if ends_here && expected != Some(message.bytes) {
             return Err(ProtocolError::out_of_place(from, &message, self.id));
         }
-        let is_hashed = ends_here && has_payload;
-        if is_hashed {
+        if ends_here {
             self.receiving.hash.reset();
         }
         if route.as_ref().is_some_and(|route| route.hold) {
@@ -182,7 +128,7 @@ impl<O: Observer> Round<O> {
             route,
             left: message.bytes,
             later: until.map_or(0, |until| message.bytes - until),
-            is_hashed,
+            is_hashed: ends_here,
             digest: None,
             is_committed: false,
             since: now,
@@ -191,20 +137,10 @@ impl<O: Observer> Round<O> {
         Ok(())
     }
 
-    /// Handles the first flit of a further part of a message.
-    fn handle_next_part(&mut self, now: Time, from: PeId) -> Result<(), ProtocolError> {
-        let next = self.pe.handle_next_part(from);
-        let begun = next.and_then(|(id, until)| Some((self.receiving.paused.remove(&id)?, until)));
-        let Some(((mut incoming, hash), until)) = begun else {
-            let what = "a body flit without a head";
-            return Err(ProtocolError::out_of_place(from, &what, self.id));
-        };
-        incoming.from = from;
-        incoming.later = incoming.message.bytes - until;
-        incoming.since = now;
-        self.receiving.hash = hash;
-        self.receiving.incoming = Some(incoming);
-        Ok(())
+    /// Returns the error for a flit in the middle of no message.
+    pub(super) fn lacks_head(&self, from: PeId) -> ProtocolError {
+        let what = "a body flit without a head";
+        ProtocolError::out_of_place(from, &what, self.id)
     }
 
     fn drop_late(&mut self) {
@@ -247,13 +183,12 @@ impl<O: Observer> Round<O> {
             },
             Some(&to) => {
                 relayed.get_or_insert(now);
-                Action::Forward {
-                    from,
-                    to,
+                let piece = Piece {
                     message,
                     offset,
                     bytes,
-                }
+                };
+                Action::Forward { from, to, piece }
             }
             None if route.hold && done == stores + route.relay.len() => {
                 Action::Hold { from, message }
@@ -262,24 +197,10 @@ impl<O: Observer> Round<O> {
         })
     }
 
-    /// Returns the next action for the current message if no frame of it is in hand; `None` if
-    /// there is no message or no action.
-    pub(super) fn poll_incoming(&mut self) -> Option<Action> {
+    /// Returns the commit of the complete incoming message, or ends the message and returns `None`.
+    pub(super) fn poll_end(&mut self) -> Option<Action> {
         let incoming = self.receiving.incoming.as_ref()?;
-        if incoming.left > incoming.later {
-            if self.is_duplex {
-                return None;
-            }
-            let until = self.pe.interjection_timeout();
-            let until = until.filter(|_| incoming.counts());
-            return Some(Action::Wait { until });
-        }
         let (from, message) = (incoming.from, incoming.message);
-        if incoming.later > 0 {
-            self.pe.handle_received(from);
-            self.receiving.pause();
-            return None;
-        }
         if let Some(route) = &incoming.route {
             if route.deliver && !incoming.is_committed {
                 return Some(Action::Commit { message });
@@ -291,54 +212,34 @@ impl<O: Observer> Round<O> {
             }
         }
         self.receiving.incoming = None;
-        // If PEs send and receive at the same time, no other frame had to wait.
-        (!self.is_duplex).then_some(Action::Turn { from: Some(from) })
+        None
     }
 
     /// Handles the end of an action on the frame in hand or on the message that it completes.
     pub(super) fn done_in_hand(&mut self, now: Time, done: &Action) -> Result<(), ProtocolError> {
-        let bytes = self.receiving.in_hand.as_mut().map_or(0, |in_hand| {
-            in_hand.done += 1;
-            in_hand.payload.len() as u64
-        });
+        let bytes = self.receiving.has_done();
         match *done {
             Action::Store { message, .. } => self.stored(now, message, bytes)?,
-            Action::Forward { to, message, .. } => {
+            Action::Forward { to, piece, .. } => {
                 if let Some(Incoming {
                     left: 0,
                     relayed: Some(since),
                     ..
                 }) = self.receiving.incoming
                 {
-                    self.recorder.keep(Port::Send, to, message, [since, now]);
+                    let span = [since, now];
+                    self.recorder.keep(Port::Send, to, piece.message, span);
                     self.count_buffers(0);
                 }
             }
             Action::Hold { message, .. } => {
                 self.buffers.held.add(message.id, bytes);
                 self.count_buffers(0);
-                let ended = self
-                    .receiving
-                    .incoming
-                    .as_ref()
-                    .filter(|it| it.left == it.later);
-                let ended = ended.filter(|it| it.route.as_ref().is_some_and(|it| !it.deliver));
+                let ended = self.receiving.incoming.as_ref();
+                let ended = ended.filter(|it| !it.has_part_left() && !it.ends_here());
                 if let Some(Incoming { from, since, .. }) = ended {
                     let span = [*since, now];
                     self.recorder.keep(Port::Receive, *from, message, span);
-                }
-            }
-            Action::Drop { from } => {
-                self.receiving.in_hand = None;
-                if self.is_duplex {
-                    self.pe.handle_taken(from, bytes);
-                } else if self
-                    .receiving
-                    .incoming
-                    .as_ref()
-                    .is_some_and(Incoming::counts)
-                {
-                    self.pe.handle_progress(now, bytes);
                 }
             }
             Action::Commit { .. } => {
@@ -357,7 +258,7 @@ impl<O: Observer> Round<O> {
         self.observer.moved(bytes);
         let incoming = self.receiving.incoming.as_ref();
         let is_last = incoming.is_some_and(|it| it.left == 0);
-        let ends_part = incoming.is_some_and(|it| it.left == it.later);
+        let ends_part = incoming.is_some_and(|it| !it.has_part_left());
         if let Some(arrival) = self.arrivals.of(&message) {
             arrival.bytes_received += bytes;
             if is_last {
@@ -380,12 +281,5 @@ impl<O: Observer> Round<O> {
         let theirs = theirs.map_or("none".to_owned(), shown);
         let what = format!("its digest is {}, its source's {theirs}", shown(ours));
         Err(ProtocolError::Damaged { message, what })
-    }
-
-    /// Returns the error for stored bytes that differ from the expected ones.
-    pub fn unexpected_bytes(&mut self, message: Message) -> ProtocolError {
-        let at = self.arrivals.of(&message).map_or(0, |it| it.bytes_received);
-        let what = format!("not the expected bytes in the flit at byte {at}");
-        ProtocolError::Damaged { message, what }
     }
 }

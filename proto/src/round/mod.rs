@@ -8,15 +8,18 @@
 //! state machine [`PeMachine`] decides the schedule.
 //!
 //! The round does not copy payload: a frame stays where its driver has read it and is the frame in
-//! hand until [`Action::Drop`]. Actions do not overlap: an item is sent completely, and a message
-//! is received completely, before the next one. Only the buffers of the network overlap them.
+//! hand until [`Action::Drop`].
 //!
-//! If all PEs send to each other, two PEs that only send would wait for each other forever. In such
-//! an operation a PE sends and receives at the same time, one message in each direction: a flit
-//! that a connection does not accept yet is in progress ([`Round::handle_under_way`]) while the
-//! round continues to receive, and messages are sent and received in parts. If receivers call their
-//! senders, messages of several neighbours arrive at once, flit by flit; if each neighbour has its
-//! own port, messages also go to several neighbours at once.
+//! There are two kinds of rounds, which share their parts (`shared.rs`). In a relay round
+//! (`relay_round.rs`) actions do not overlap: an item is sent completely, and a message is received
+//! completely, before the next one. Only the buffers of the network overlap them.
+//!
+//! If all PEs send to each other, two PEs that only send would wait for each other forever. In a list
+//! round (`list_round.rs`) a PE sends and receives at the same time: a flit that a connection does not
+//! accept yet is in progress ([`Round::handle_under_way`]) while the round continues to receive, and
+//! messages are sent and received in parts. If receivers call their senders, messages of several
+//! neighbours arrive at once, flit by flit; if each neighbour has its own port, messages also go to
+//! several neighbours at once.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -32,8 +35,8 @@
 //! let mut round = Round::new(RoundId(1), tree, PeId(0), briefs.swap_remove(0));
 //! round.handle_trigger(Time(0));
 //! for expected in [4, 1] {
-//!     let Action::SendFlit { to, bytes, .. } = round.poll(Time(0)) else { panic!() };
-//!     assert_eq!((to, bytes), (PeId(1), expected));
+//!     let Action::SendFlit { to, piece, .. } = round.poll(Time(0)) else { panic!() };
+//!     assert_eq!((to, piece.bytes), (PeId(1), expected));
 //!     round.handle_done(Time(0)).unwrap();
 //! }
 //! assert_eq!(round.poll(Time(0)), Action::Turn { from: None });
@@ -49,70 +52,38 @@ mod error;
 mod hash;
 mod held;
 mod incoming;
+mod list_round;
 mod outgoing;
 mod receiving;
+mod relay_round;
+mod shared;
 mod spans;
 
 use std::sync::Arc;
 
-use smallvec::smallvec;
-
-use crate::items::{Message, Packing, Transmit};
-use crate::ops::{PeMachine, PeSchedule};
+use crate::items::Message;
+use crate::ops::PeSchedule;
 use crate::spans::{Port, Span};
 use crate::streams::Streams;
 use crate::wire::control::{Arrival, OwnStart};
-use crate::wire::flit::Digest;
+use crate::wire::edge::EdgeFrame;
+use crate::wire::flit::{self, Digest, Flit};
 use crate::{MessageId, PeId, RoundId, Time, Tree};
-use arrivals::Arrivals;
-use hash::OwnHashes;
-use held::Buffers;
-use outgoing::Sending;
-use receiving::{Incoming, Receiving};
+use shared::{PendingAction, Shared};
 use spans::Recorder;
 
-pub use action::{Action, Observer, Sized};
+pub use action::{Action, Observer, Piece, Sized};
 pub use error::ProtocolError;
+pub use list_round::ListRound;
+pub use relay_round::RelayRound;
 
 /// One PE's part of one round.
 #[derive(Debug)]
-pub struct Round<O = ()> {
-    id: RoundId,
-    pe: PeMachine,
-    observer: O,
-    /// Whether the PE sends and receives at the same time.
-    is_duplex: bool,
-    start: Start,
-    is_over: bool,
-    /// The last action that [`Round::poll`] returned.
-    given: Option<PendingAction>,
-    sending: Sending,
-    receiving: Receiving,
-    own_hashes: OwnHashes,
-    arrivals: Arrivals,
-    buffers: Buffers,
-    late_frames: u64,
-    recorder: Recorder,
-    streams: Streams,
-}
-
-/// The beginning of the round at this PE.
-#[derive(Debug, Default)]
-struct Start {
-    has_begun: bool,
-    /// The time of the trigger, and when the first action after that was polled.
-    begins_at: Option<Time>,
-    began_at: Option<Time>,
-    own_start: Option<OwnStart>,
-}
-
-/// An action, and the time when [`Round::poll`] first returned it.
-#[derive(Debug)]
-struct PendingAction {
-    action: Action,
-    since: Time,
-    /// Whether it goes between two flits and leaves the port to their message.
-    interjected: bool,
+pub enum Round<O = ()> {
+    /// One message at a time passes through the PE.
+    Relay(RelayRound<O>),
+    /// The PE sends and receives at the same time, in parts.
+    List(ListRound<O>),
 }
 
 impl Round {
@@ -131,92 +102,90 @@ impl<O: Observer> Round<O> {
         brief: PeSchedule,
         observer: O,
     ) -> Round<O> {
-        Round {
-            id,
-            observer,
-            is_duplex: brief.is_duplex(),
-            start: Start::default(),
-            is_over: false,
-            given: None,
-            sending: Sending::new(&brief),
-            receiving: Receiving::default(),
-            own_hashes: OwnHashes::default(),
-            arrivals: Arrivals::new(&brief, pe),
-            buffers: Buffers::new(brief.flit_bytes),
-            pe: PeMachine::new(tree, pe, brief),
-            late_frames: 0,
-            recorder: Recorder::new(0),
-            streams: Streams::default(),
+        let (is_duplex, all_ports) = (brief.is_duplex(), brief.all_ports);
+        let shared = Shared::new(id, tree, pe, brief, observer);
+        match is_duplex {
+            true => Round::List(ListRound::new(shared, all_ports)),
+            false => Round::Relay(RelayRound::new(shared)),
+        }
+    }
+
+    fn shared(&self) -> &Shared<O> {
+        match self {
+            Round::Relay(round) => &round.shared,
+            Round::List(round) => &round.shared,
+        }
+    }
+
+    fn shared_mut(&mut self) -> &mut Shared<O> {
+        match self {
+            Round::Relay(round) => &mut round.shared,
+            Round::List(round) => &mut round.shared,
         }
     }
 
     /// Records the first `most` spans of the ports.
     pub fn record_spans(mut self, most: usize) -> Round<O> {
-        self.recorder = Recorder::new(most);
+        self.shared_mut().recorder = Recorder::new(most);
         self
     }
 
     /// Sends `flits` flits at a time, for a prediction, to which all flits of a message are equal.
     pub fn in_pieces(mut self, flits: u64) -> Round<O> {
-        self.sending.piece_flits = flits;
+        self.shared_mut().sizes.piece_flits = flits;
         self
     }
 
     /// Returns the number of the round.
     pub fn id(&self) -> RoundId {
-        self.id
+        self.shared().id
     }
 
     /// Returns the id of the PE.
     pub fn pe(&self) -> PeId {
-        self.pe.id()
+        self.shared().pe.id()
     }
 
     /// Starts the round: at P0 now, or, if all PEs are triggered, at the given time.
     pub fn handle_trigger(&mut self, at: Time) {
-        self.begin();
-        self.start.begins_at = Some(at);
-        self.pe.handle_trigger(at);
+        let shared = self.shared_mut();
+        shared.begin();
+        shared.start.begins_at = Some(at);
+        shared.pe.handle_trigger(at);
     }
 
     /// Returns when this PE began after its trigger.
     pub fn began_at(&self) -> Option<Time> {
-        self.start.began_at
-    }
-
-    fn begin(&mut self) {
-        if !std::mem::replace(&mut self.start.has_begun, true) {
-            self.observer.begun();
-        }
+        self.shared().start.began_at
     }
 
     /// Returns the next action. Before [`Round::handle_done`] it returns the same action again, or
     /// a control item that has become due between two flits.
     pub fn poll(&mut self, now: Time) -> Action {
-        let start = &mut self.start;
+        let can_interject = match self {
+            Round::Relay(round) => round.is_in_message(),
+            Round::List(_) => true,
+        };
+        let shared = self.shared_mut();
+        let start = &mut shared.start;
         if start.began_at.is_none() && start.begins_at.is_some_and(|at| at <= now) {
             start.began_at = Some(now);
         }
         // The state machine returns these only once.
-        if let Some(PendingAction { action, .. }) = &self.given
+        if let Some(PendingAction { action, .. }) = &shared.given
             && matches!(action, Action::SendControl { .. } | Action::Turn { .. })
         {
             return action.clone();
         }
-        let counts = || {
-            self.receiving
-                .incoming
-                .as_ref()
-                .is_some_and(Incoming::counts)
-        };
-        let moves = self.is_duplex || !self.sending.outgoing.is_empty() || counts();
-        let interjection = moves.then(|| self.pe.poll_interjection(now)).flatten();
-        let action = match interjection {
-            Some((to, item)) => Action::SendControl { to, item },
-            None => self.next(now),
+        let interjection = can_interject.then(|| shared.pe.poll_interjection(now));
+        let interjection = interjection.flatten();
+        let action = match (interjection, &mut *self) {
+            (Some((to, item)), _) => Action::SendControl { to, item },
+            (None, Round::Relay(round)) => round.next(now),
+            (None, Round::List(round)) => round.next(now),
         };
         if !matches!(action, Action::Wait { .. } | Action::Finished) {
-            self.given = Some(PendingAction {
+            self.shared_mut().given = Some(PendingAction {
                 action: action.clone(),
                 since: now,
                 interjected: interjection.is_some(),
@@ -225,63 +194,13 @@ impl<O: Observer> Round<O> {
         action
     }
 
-    fn next(&mut self, now: Time) -> Action {
-        loop {
-            if let Some(action) = self.poll_in_hand(now) {
-                return action;
-            }
-            if let Some(action) = self.poll_incoming() {
-                return action;
-            }
-            if !self.sending.under_way.is_empty() && !self.pe.has_all_ports() {
-                return Action::Wait { until: None };
-            }
-            // Checks for incoming frames after each full flit, or after as many bytes of short
-            // ones.
-            if self.is_duplex && self.sending.unlooked_bytes >= self.sending.piece_bytes(None) {
-                self.sending.unlooked_bytes = 0;
-                return Action::Wait { until: Some(now) };
-            }
-            if let Some(action) = self.poll_outgoing() {
-                return action;
-            }
-            match self.pe.poll_transmit(now) {
-                Some(Transmit::Control { to, item }) => return Action::SendControl { to, item },
-                Some(Transmit::Message { to, message }) => {
-                    let bytes = [0, message.bytes];
-                    self.sending
-                        .add(now, to, message, bytes, u64::MAX, Packing::Flits);
-                }
-                Some(Transmit::Part {
-                    to,
-                    message,
-                    bytes,
-                    later_from,
-                    packing,
-                }) => self
-                    .sending
-                    .add(now, smallvec![to], message, bytes, later_from, packing),
-                None if self.pe.is_finished() => {
-                    if !std::mem::replace(&mut self.is_over, true) {
-                        self.observer.finished();
-                    }
-                    return Action::Finished;
-                }
-                None => {
-                    let until = self.pe.poll_timeout();
-                    return Action::Wait { until };
-                }
-            }
-        }
-    }
-
     /// Reports that the last action is done.
     ///
     /// # Errors
     ///
     /// Returns an error if a complete message differs from what its source sent.
     pub fn handle_done(&mut self, now: Time) -> Result<(), ProtocolError> {
-        match self.given.take() {
+        match self.shared_mut().given.take() {
             Some(given) => self.done(now, given),
             None => Ok(()),
         }
@@ -291,7 +210,9 @@ impl<O: Observer> Round<O> {
     /// of it; [`Round::handle_through`] reports the end. Only if PEs send and receive at the same
     /// time.
     pub fn handle_under_way(&mut self) {
-        self.sending.under_way.extend(self.given.take());
+        if let Round::List(round) = self {
+            round.leave();
+        }
     }
 
     /// Reports that the transmission in progress to this neighbour is complete.
@@ -300,110 +221,208 @@ impl<O: Observer> Round<O> {
     ///
     /// Returns an error as [`Round::handle_done`] does.
     pub fn handle_through(&mut self, now: Time, to: PeId) -> Result<(), ProtocolError> {
-        let mut all = self.sending.under_way.iter();
-        match all.position(|given| given.action.sends_to() == Some(to)) {
-            Some(place) => {
-                let given = self.sending.under_way.swap_remove(place);
-                self.done(now, given)
-            }
-            None => Ok(()),
-        }
+        let given = match self {
+            Round::Relay(_) => None,
+            Round::List(round) => round.take_under_way_to(to),
+        };
+        given.map_or(Ok(()), |given| self.done(now, given))
     }
 
     /// Returns whether a flit to this neighbour is in progress.
     pub fn is_under_way_to(&self, to: PeId) -> bool {
-        self.sending.is_under_way_to(to)
+        matches!(self, Round::List(round) if round.is_under_way_to(to))
     }
 
     /// Returns whether the PE sends and receives at the same time.
     pub fn is_duplex(&self) -> bool {
-        self.is_duplex
+        matches!(self, Round::List(_))
     }
 
     fn done(&mut self, now: Time, given: PendingAction) -> Result<(), ProtocolError> {
+        let shared = self.shared_mut();
         match given.action {
             Action::SendControl { to, item } => {
                 let span = [given.since, now];
-                self.recorder.keep(Port::Send, to, item, span);
+                shared.recorder.keep(Port::Send, to, item, span);
                 if !given.interjected {
-                    self.pe.handle_sent();
+                    shared.pe.handle_sent();
                 }
             }
-            Action::SendFlit {
-                to,
-                message,
-                offset,
-                bytes,
-                ..
-            } => {
-                if self.pe.has_all_ports() {
-                    self.sending.went(message.id, offset + bytes);
-                }
-                self.observer.moved(bytes);
-                self.sent(now, to, bytes);
+            Action::SendFlit { to, piece, .. } => {
+                shared.observer.moved(piece.bytes);
+                self.sent(now, to, piece.bytes);
             }
-            Action::SendAgain { to, bytes, .. } => self.sent(now, to, bytes),
+            Action::SendAgain { to, piece } => self.sent(now, to, piece.bytes),
             Action::SendHeld {
                 to,
-                message,
-                bytes,
+                piece,
                 later_from,
                 ..
             } => {
-                self.sent(now, to, bytes);
-                self.buffers.held.give_up_to(message.id, later_from);
-                self.count_buffers(0);
+                self.sent(now, to, piece.bytes);
+                self.shared_mut().sent_held(piece.message.id, later_from);
             }
-            done => self.done_in_hand(now, &done)?,
+            Action::Drop { from } => {
+                let bytes = shared.receiving.drop_frame();
+                match self {
+                    Round::Relay(round) => round.dropped(now, bytes),
+                    Round::List(round) => round.shared.pe.handle_taken(from, bytes),
+                }
+            }
+            done => shared.done_in_hand(now, &done)?,
         }
         Ok(())
+    }
+
+    fn sent(&mut self, now: Time, to: PeId, bytes: u64) {
+        match self {
+            Round::Relay(round) => round.sent(now, bytes),
+            Round::List(round) => round.sent(now, to, bytes),
+        }
     }
 
     /// Returns whether a frame of this neighbour is accepted now. Frames of other neighbours wait
     /// in the network.
     pub fn listens_to(&self, from: PeId) -> bool {
-        match &self.receiving.incoming {
-            _ if self.receiving.in_hand.is_some() => false,
-            _ if !self.sending.outgoing.is_empty() && !self.is_duplex => false,
-            Some(incoming) if incoming.from == from => true,
-            Some(_) if !self.is_duplex => false,
-            _ if self.receiving.aside.contains_key(&from) => true,
-            _ => self.pe.listens_to(from),
+        let has_frame = self.shared().receiving.in_hand.is_some();
+        !has_frame
+            && match self {
+                Round::Relay(round) => round.listens_to(from),
+                Round::List(round) => round.listens_to(from),
+            }
+    }
+
+    /// Handles a frame of a neighbour that the round listens to: its body, without length and seal.
+    /// The frame is in hand until [`Action::Drop`].
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the frame breaks the protocol; the round cannot continue.
+    pub fn handle_frame(
+        &mut self,
+        now: Time,
+        from: PeId,
+        body: &[u8],
+    ) -> Result<(), ProtocolError> {
+        let wire = |error| ProtocolError::Wire { from, error };
+        if flit::is_flit(body) || self.listens_only_to().is_some() {
+            let flit = flit::parse(body).map_err(wire)?;
+            let payload = &body[flit.payload.clone()];
+            return self.handle_flit(now, from, &flit, Some(payload));
         }
+        let frame = EdgeFrame::parse(body).map_err(wire)?;
+        self.shared_mut().handle_other(now, from, &frame)
+    }
+
+    /// Handles a frame that has a size and no bytes, received from `since` to `now`, without
+    /// verification.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as [`Round::handle_frame`] does.
+    pub fn handle_sized(
+        &mut self,
+        [since, now]: [Time; 2],
+        from: PeId,
+        frame: Sized,
+    ) -> Result<(), ProtocolError> {
+        let piece = match frame {
+            Sized::Control(item) => {
+                return self.shared_mut().handle_control([since, now], from, item);
+            }
+            Sized::Flits(piece) => piece,
+        };
+        let flit = Flit {
+            head: (piece.offset == 0).then_some((self.shared().id, piece.message)),
+            digest: piece.is_last().then_some([0; 16]),
+            payload: 0..piece.bytes as usize,
+        };
+        self.handle_flit(now, from, &flit, None)?;
+        if let (0, Some(incoming)) = (piece.offset, &mut self.shared_mut().receiving.incoming) {
+            incoming.since = since;
+        }
+        Ok(())
+    }
+
+    /// Handles a flit, with its payload unless it is a predicted one.
+    fn handle_flit(
+        &mut self,
+        now: Time,
+        from: PeId,
+        flit: &Flit,
+        payload: Option<&[u8]>,
+    ) -> Result<(), ProtocolError> {
+        match self {
+            Round::Relay(round) => round.turn_to(now, from, flit)?,
+            Round::List(round) => round.turn_to(now, from, flit)?,
+        }
+        self.shared_mut().handle_payload(now, from, flit, payload)
     }
 
     /// Returns the number of bytes of incomplete flits at which the driver is to call
     /// [`Round::handle_arriving`], or `None` if it need not.
     pub fn awaits_bytes(&self) -> Option<u64> {
-        self.pe.awaits_bytes()
+        self.shared().pe.awaits_bytes()
     }
 
     /// Reports that `bytes` bytes of incomplete flits have arrived.
     pub fn handle_arriving(&mut self, bytes: u64) {
-        self.pe.handle_arriving(bytes);
+        self.shared_mut().pe.handle_arriving(bytes);
     }
 
     /// Returns the neighbour whose message is incomplete.
     pub fn awaits_rest_from(&self) -> Option<PeId> {
-        let incoming = self.receiving.incoming.as_ref();
+        let incoming = self.shared().receiving.incoming.as_ref();
         incoming.map(|incoming| incoming.from)
     }
 
-    /// Returns the number of bytes that have arrived of a message for this PE, or of one that it
-    /// holds.
-    pub fn bytes_taken(&self, message: MessageId) -> u64 {
-        self.receiving.bytes_taken(message)
+    /// Returns the neighbour whose message has to end before any other frame is accepted.
+    pub fn listens_only_to(&self) -> Option<PeId> {
+        match self {
+            Round::Relay(_) => self.awaits_rest_from(),
+            Round::List(_) => None,
+        }
+    }
+
+    /// Appends the bytes before the payload of the flit to be sent, including the length of its
+    /// frame, and hashes the payload.
+    pub fn put_prefix(&mut self, now: Time, payload: &[u8], out: &mut Vec<u8>) {
+        let shared = self.shared_mut();
+        let Some(PendingAction {
+            action: Action::SendFlit { piece, .. },
+            ..
+        }) = shared.given
+        else {
+            return;
+        };
+        let (message, is_first) = (piece.message, piece.offset == 0);
+        shared.own_hashes.cover(message.id, piece.offset, payload);
+        let digest = piece.is_last().then(|| shared.own_hashes.digest());
+        let head = is_first.then_some((shared.id, message));
+        flit::put_prefix(head, digest.as_ref(), payload.len(), out);
+        if let Some(due) = shared.pe.own_due().filter(|_| is_first) {
+            shared.observer.started(due, now);
+            shared.start.own_start = Some(OwnStart {
+                due_ns: due.0,
+                began_ns: now.0,
+            });
+        }
+    }
+
+    /// Returns whether a part of a message of this PE was sent and more of it follows.
+    pub fn goes_on_with(&self, message: MessageId) -> bool {
+        self.shared().own_hashes.has_begun(message)
     }
 
     /// Reports that a message for this PE is durable and visible. This may end the round, or come
     /// after the round was given up.
     pub fn handle_delivered(&mut self, now: Time, message: Message) {
-        let Some(arrival) = self.arrivals.of(&message) else {
-            return;
-        };
-        arrival.delivered = true;
-        arrival.delivered_ns = now.0;
-        self.pe.handle_delivered();
+        let shared = self.shared_mut();
+        if let Some(arrival) = shared.arrivals.of(&message) {
+            arrival.delivered = true;
+            arrival.delivered_ns = now.0;
+            shared.pe.handle_delivered();
+        }
     }
 
     /// Reports that a message made of files is durable and visible, some time after its last byte.
@@ -411,55 +430,64 @@ impl<O: Observer> Round<O> {
     /// of the written files; only one of the parts has it.
     pub fn handle_committed(&mut self, now: Time, message: Message, digest: Option<Digest>) {
         self.handle_delivered(now, message);
-        if let Some(arrival) = self.arrivals.of(&message) {
+        let shared = self.shared_mut();
+        if let Some(arrival) = shared.arrivals.of(&message) {
             arrival.digest = digest;
         }
-        let whole = self.pe.whole(message.id);
-        let is_part = |it: &&Arrival| self.pe.whole(it.message) == whole;
-        let parts = || self.arrivals.all.iter().filter(is_part);
+        let whole = shared.pe.whole(message.id);
+        let is_part = |it: &&Arrival| shared.pe.whole(it.message) == whole;
+        let parts = || shared.arrivals.all.iter().filter(is_part);
         if let (Some(came), true) = (
             parts().map(|it| it.at_ns).max(),
             parts().all(|it| it.delivered),
         ) {
             let span = [Time(came), now];
-            self.recorder
-                .keep(Port::Files, message.source, message, span);
+            let recorder = &mut shared.recorder;
+            recorder.keep(Port::Files, message.source, message, span);
         }
+    }
+
+    /// Returns the error for stored bytes that differ from the expected ones.
+    pub fn unexpected_bytes(&mut self, message: Message) -> ProtocolError {
+        let arrival = self.shared_mut().arrivals.of(&message);
+        let at = arrival.map_or(0, |it| it.bytes_received);
+        let what = format!("not the expected bytes in the flit at byte {at}");
+        ProtocolError::Damaged { message, what }
     }
 
     /// Returns the messages for this PE with their progress over all parts.
     pub fn arrivals(&self) -> Vec<Arrival> {
         let whole = |part: &Arrival| Arrival {
-            message: self.pe.whole(part.message),
+            message: self.shared().pe.whole(part.message),
             ..*part
         };
-        Arrival::joined(self.arrivals.all.iter().map(whole))
+        Arrival::joined(self.shared().arrivals.all.iter().map(whole))
     }
 
     /// Returns when the PE's own message was due and when it began; `None` if no due time is known,
     /// or before the begin.
     pub fn own_start(&self) -> Option<OwnStart> {
-        self.start.own_start
+        self.shared().start.own_start
     }
 
     /// Returns the number of frames of earlier rounds that have arrived.
     pub fn late_frames(&self) -> u64 {
-        self.late_frames
+        self.shared().late_frames
     }
 
     /// Returns the maximum number of flits of other PEs' messages that were in memory at once.
     pub fn peak_buffered_flits(&self) -> u64 {
-        self.buffers.peak_flits
+        self.shared().buffers.peak_flits
     }
 
     /// Returns the recorded spans of the ports.
     pub fn take_spans(&mut self) -> Vec<Span> {
-        self.recorder.take()
+        self.shared_mut().recorder.take()
     }
 
     /// Returns the received certificates, order and streams of a gather by certification.
     pub fn take_streams(&mut self) -> Streams {
-        std::mem::take(&mut self.streams)
+        std::mem::take(&mut self.shared_mut().streams)
     }
 }
 

@@ -1,12 +1,11 @@
-//! The incoming messages of a round, and the frame in hand.
+//! The incoming message of a round, and the frame in hand.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::hash::Hash;
 use crate::items::{Message, Route};
 use crate::wire::flit::Digest;
-use crate::{MessageId, PeId, Time};
+use crate::{PeId, Time};
 
 /// A message that arrives.
 #[derive(Debug)]
@@ -35,12 +34,14 @@ impl Incoming {
         self.route.is_some()
     }
 
-    pub(super) fn is(&self, message: MessageId) -> bool {
-        self.message.id == message
+    /// Returns whether more of the present part is yet to come.
+    pub(super) fn has_part_left(&self) -> bool {
+        self.left > self.later
     }
 
-    pub(super) fn taken(&self) -> u64 {
-        self.message.bytes - self.left
+    /// Returns whether the message ends here.
+    pub(super) fn ends_here(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| route.deliver)
     }
 }
 
@@ -54,59 +55,20 @@ pub(super) struct InHand {
     pub(super) done: usize,
 }
 
-/// The incoming messages.
+/// The message and the frame that the PE receives.
 #[derive(Debug, Default)]
 pub(super) struct Receiving {
     pub(super) incoming: Option<Incoming>,
     /// Hash of the payload of `incoming` so far.
     pub(super) hash: Hash,
-    /// Incomplete messages of other neighbours, with their hashes.
-    pub(super) aside: BTreeMap<PeId, (Incoming, Hash)>,
-    /// Messages of which a part has arrived, with the hash of that part.
-    pub(super) paused: BTreeMap<MessageId, (Incoming, Hash)>,
     /// The last received frame, while actions on it are left.
     pub(super) in_hand: Option<InHand>,
 }
 
 impl Receiving {
-    /// Makes the message from this neighbour the current one and sets the previous one aside.
-    pub(super) fn turn_to(&mut self, from: PeId) {
-        if self.incoming.as_ref().is_some_and(|it| it.from != from)
-            && let Some(incoming) = self.incoming.take()
-        {
-            let hash = std::mem::take(&mut self.hash);
-            self.aside.insert(incoming.from, (incoming, hash));
-        }
-        if self.incoming.is_none()
-            && let Some((incoming, hash)) = self.aside.remove(&from)
-        {
-            self.incoming = Some(incoming);
-            self.hash = hash;
-        }
-    }
-
-    /// Returns the bytes that are left of the current message, or else of a paused one.
-    pub(super) fn bytes_left(&self, message: MessageId) -> Option<u64> {
-        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
-        let incoming = self.incoming.as_ref().or(paused);
-        incoming.map(|incoming| incoming.left)
-    }
-
-    /// Returns the number of bytes that have arrived of a message.
-    pub(super) fn bytes_taken(&self, message: MessageId) -> u64 {
-        let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
-        let aside = self.aside.values().map(|(incoming, _)| incoming);
-        let mut under_way = self.incoming.iter().chain(aside);
-        let under_way = under_way.find(|it| it.is(message));
-        under_way.or(paused).map_or(0, Incoming::taken)
-    }
-
-    /// Pauses the current message, of which another part comes later.
-    pub(super) fn pause(&mut self) {
-        let hash = std::mem::take(&mut self.hash);
-        let paused = self.incoming.take();
-        let paused = paused.map(|incoming| (incoming.message.id, (incoming, hash)));
-        self.paused.extend(paused);
+    /// Returns whether a message of this round is incomplete.
+    pub(super) fn is_in_message(&self) -> bool {
+        self.incoming.as_ref().is_some_and(Incoming::counts)
     }
 
     /// Puts a frame in hand, with the range of its payload.
@@ -116,5 +78,19 @@ impl Receiving {
             payload,
             done: 0,
         });
+    }
+
+    /// Removes the frame in hand; returns the bytes of its payload.
+    pub(super) fn drop_frame(&mut self) -> u64 {
+        let in_hand = self.in_hand.take();
+        in_hand.map_or(0, |in_hand| in_hand.payload.len() as u64)
+    }
+
+    /// Counts an action on the frame in hand; returns the bytes of its payload.
+    pub(super) fn has_done(&mut self) -> u64 {
+        self.in_hand.as_mut().map_or(0, |in_hand| {
+            in_hand.done += 1;
+            in_hand.payload.len() as u64
+        })
     }
 }

@@ -44,7 +44,11 @@ fn what_has_gone_on_is_held_no_more() {
                         "{came} came, {gone} went on"
                     );
                     assert!(round.listens_to(PeId::ROOT));
-                    let flit = Sized::Flits { message, bytes: 1 };
+                    let flit = Sized::Flits(Piece {
+                        message,
+                        offset: came,
+                        bytes: 1,
+                    });
                     round
                         .handle_sized([Time(now); 2], PeId::ROOT, flit)
                         .unwrap();
@@ -52,13 +56,13 @@ fn what_has_gone_on_is_held_no_more() {
                     continue;
                 }
                 Action::SendHeld {
-                    offset, later_from, ..
+                    piece, later_from, ..
                 } => {
                     gone += 1;
                     // A flit that all receivers have is not needed any more.
                     let is_last = gone == to * flits;
                     let needed = if is_last { u64::MAX } else { gone / to };
-                    assert_eq!(later_from, needed, "at {offset}");
+                    assert_eq!(later_from, needed, "at {}", piece.offset);
                 }
                 Action::Commit { message } => round.handle_delivered(Time(now), message),
                 _ => {}

@@ -19,7 +19,7 @@ use flitcast_node::round::{Committed, RoundEvent, RoundIo, SendProgress, doing};
 use flitcast_node::rounds::{Channel as _, play_rounds};
 use flitcast_proto::items::{Control, Message, Packing};
 use flitcast_proto::ops::PeSchedule;
-use flitcast_proto::round::{Observer, ProtocolError, Round};
+use flitcast_proto::round::{Observer, Piece, ProtocolError, Round};
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::{Doing, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -251,21 +251,21 @@ impl RoundIo for StormIo {
         &mut self,
         round: &mut Round<impl Observer>,
         to: PeId,
-        message: Message,
-        range: Range<u64>,
+        piece: Piece,
         _packing: Packing,
     ) -> Result<SendProgress, Cause> {
-        if range.start == 0 && !round.is_duplex() {
+        let message = piece.message;
+        if piece.offset == 0 && !round.is_duplex() {
             self.send_late_frames(to).await?;
         }
         let payload = self.payload(&message);
-        let payload = &payload[range.start as usize..range.end as usize];
+        let payload = &payload[piece.offset as usize..piece.end() as usize];
         let mut frame = Vec::new();
         round.put_prefix(self.now(), payload, &mut frame);
         frame.extend_from_slice(payload);
-        match range.end < message.bytes {
-            true => self.sends.insert((message.id, to)),
-            false => self.sends.remove(&(message.id, to)),
+        match piece.is_last() {
+            false => self.sends.insert((message.id, to)),
+            true => self.sends.remove(&(message.id, to)),
         };
         if round.is_duplex() {
             return self.begin(to, &frame);
@@ -284,18 +284,21 @@ impl RoundIo for StormIo {
         &mut self,
         round: &Round<impl Observer>,
         to: PeId,
-        message: Message,
-        offset: u64,
+        piece: Piece,
         later_from: u64,
         _packing: Packing,
     ) -> Result<SendProgress, Cause> {
         let flit_bytes = u64::from(self.brief.flit_bytes);
-        let held = self.held.frame(message.id, offset / flit_bytes).await;
+        let held = self
+            .held
+            .frame(piece.message.id, piece.offset / flit_bytes)
+            .await;
         let held = held.map_err(|error| Cause::Unexpected(error.to_string()))?;
         let Some(frame) = held.map(|body| framed(&body)) else {
             return Ok(SendProgress::Whole);
         };
-        self.held.forget_to(message.id, later_from / flit_bytes);
+        self.held
+            .forget_to(piece.message.id, later_from / flit_bytes);
         if round.is_duplex() {
             return self.begin(to, &frame);
         }

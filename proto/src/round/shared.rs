@@ -1,0 +1,134 @@
+//! The parts of a round that do not depend on its kind: the state machine, the incoming message and the
+//! frame in hand, digests, held messages, arrivals, spans.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
+use super::arrivals::Arrivals;
+use super::hash::OwnHashes;
+use super::held::Buffers;
+use super::outgoing::{FlitSizes, Outgoing};
+use super::receiving::Receiving;
+use super::spans::Recorder;
+use super::{Action, Observer};
+use crate::items::{Packing, Transmit};
+use crate::ops::{PeMachine, PeSchedule};
+use crate::streams::Streams;
+use crate::wire::control::OwnStart;
+use crate::{PeId, RoundId, Time, Tree};
+
+/// The state of a round, whatever its kind.
+#[derive(Debug)]
+pub(super) struct Shared<O> {
+    pub(super) id: RoundId,
+    pub(super) pe: PeMachine,
+    pub(super) observer: O,
+    pub(super) start: Start,
+    is_over: bool,
+    /// The last action that [`Round::poll`](super::Round::poll) returned.
+    pub(super) given: Option<PendingAction>,
+    pub(super) sizes: FlitSizes,
+    pub(super) receiving: Receiving,
+    pub(super) own_hashes: OwnHashes,
+    pub(super) arrivals: Arrivals,
+    pub(super) buffers: Buffers,
+    pub(super) late_frames: u64,
+    pub(super) recorder: Recorder,
+    pub(super) streams: Streams,
+}
+
+/// The beginning of the round at this PE.
+#[derive(Debug, Default)]
+pub(super) struct Start {
+    has_begun: bool,
+    /// The time of the trigger, and when the first action after that was polled.
+    pub(super) begins_at: Option<Time>,
+    pub(super) began_at: Option<Time>,
+    pub(super) own_start: Option<OwnStart>,
+}
+
+/// An action, and the time when [`Round::poll`](super::Round::poll) first returned it.
+#[derive(Debug)]
+pub(super) struct PendingAction {
+    pub(super) action: Action,
+    pub(super) since: Time,
+    /// Whether it goes between two flits and leaves the port to their message.
+    pub(super) interjected: bool,
+}
+
+impl<O: Observer> Shared<O> {
+    /// Creates the state before the round.
+    pub(super) fn new(
+        id: RoundId,
+        tree: Arc<Tree>,
+        pe: PeId,
+        brief: PeSchedule,
+        observer: O,
+    ) -> Shared<O> {
+        Shared {
+            id,
+            observer,
+            start: Start::default(),
+            is_over: false,
+            given: None,
+            sizes: FlitSizes::new(&brief),
+            receiving: Receiving::default(),
+            own_hashes: OwnHashes::default(),
+            arrivals: Arrivals::new(&brief, pe),
+            buffers: Buffers::new(brief.flit_bytes),
+            pe: PeMachine::new(tree, pe, brief),
+            late_frames: 0,
+            recorder: Recorder::new(0),
+            streams: Streams::default(),
+        }
+    }
+
+    /// Reports the first event of the round.
+    pub(super) fn begin(&mut self) {
+        if !std::mem::replace(&mut self.start.has_begun, true) {
+            self.observer.begun();
+        }
+    }
+
+    /// Returns the message, or the part of one, that the state machine sends next, or another action.
+    pub(super) fn poll_transmit(&mut self, now: Time) -> ControlFlow<Action, Outgoing> {
+        let (to, message, [offset, end], later_from, packing) = match self.pe.poll_transmit(now) {
+            Some(Transmit::Control { to, item }) => {
+                return ControlFlow::Break(Action::SendControl { to, item });
+            }
+            Some(Transmit::Message { to, message }) => {
+                let bytes = [0, message.bytes];
+                (to, message, bytes, u64::MAX, Packing::Flits)
+            }
+            Some(Transmit::Part {
+                to,
+                message,
+                bytes,
+                later_from,
+                packing,
+            }) => (smallvec![to], message, bytes, later_from, packing),
+            None if self.pe.is_finished() => {
+                if !std::mem::replace(&mut self.is_over, true) {
+                    self.observer.finished();
+                }
+                return ControlFlow::Break(Action::Finished);
+            }
+            None => {
+                let until = self.pe.poll_timeout();
+                return ControlFlow::Break(Action::Wait { until });
+            }
+        };
+        ControlFlow::Continue(Outgoing {
+            to,
+            turn: 0,
+            message,
+            offset,
+            end,
+            later_from,
+            packing,
+            since: now,
+        })
+    }
+}

@@ -64,9 +64,9 @@ mistake "round: no digest is verified" proto/src/round/incoming.rs \
     'ours.filter(|_| false)'
 mistake "round: a frame of an earlier round is none" proto/src/round/incoming.rs \
     'RoundId(0) < round && round < self.id' 'round < RoundId(0)'
-mistake "round: a message is whole one flit too early" proto/src/round/outgoing.rs \
-    'let is_last = offset + payload.len() as u64 == message.bytes;' \
-    'let is_last = offset == 0;'
+mistake "round: a message is whole one flit too early" proto/src/round/mod.rs \
+    'let digest = piece.is_last().then(' \
+    'let digest = is_first.then('
 mistake "controller: what came is taken for delivered" coordinator/src/rounds/controller/end.rs \
     'Some(Arrival {
                     delivered: true,' 'Some(Arrival {'

@@ -8,6 +8,7 @@ use flitcast_proto::{MessageId, PeId};
 use thiserror::Error;
 
 use crate::channel::ChannelError;
+use crate::limits::REPORTED_INPUT_ERRORS;
 use crate::link::LinkError;
 use crate::payload::PayloadError;
 use crate::round::RoundError;
@@ -119,13 +120,12 @@ fn list(pes: &[PeId]) -> String {
         .join(", ")
 }
 
-/// Maximum number of reported errors of an input: a user corrects no more at a time, and with their
-/// paths, of 16 KiB each when fully escaped, they fit into a frame many times.
-const TOLD: usize = 100;
-
 fn lines(errors: &[PayloadError]) -> String {
-    let told = errors.iter().take(TOLD).map(PayloadError::to_string);
-    let more = errors.len().saturating_sub(TOLD);
+    let told = errors
+        .iter()
+        .take(REPORTED_INPUT_ERRORS)
+        .map(PayloadError::to_string);
+    let more = errors.len().saturating_sub(REPORTED_INPUT_ERRORS);
     let more = (more > 0).then(|| format!("and {more} more faults of this kind or another"));
     told.chain(more).collect::<Vec<_>>().join("\n")
 }

@@ -24,22 +24,10 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::joined;
-use crate::limits::{BACKLOG, GRACE};
+use crate::limits::{
+    ACCEPT_PAUSE, BACKLOG, DISCONNECTED_AT_ONCE, GRACE, LAST_MESSAGE, WARNED_REJECTIONS,
+};
 use crate::system::sockets::tcp_socket;
-
-/// Pause after the system has refused to accept a connection, in which other connections may close.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Time for a client that must leave to be handled if it has already sent something. Once this has
-/// passed, the runtime has polled the sockets again, however late it is.
-const LAST_WORD: Duration = Duration::from_millis(5);
-
-/// Number of clients that leave at a time: each time takes [`LAST_WORD`], and 10,000 clients a second
-/// are to be accepted.
-const AT_A_TIME: usize = 64;
-
-/// Number of rejected clients that are logged as warnings; the others appear only in detailed logs.
-const TOLD: u64 = 8;
 
 /// Creates a listener for many simultaneous connections.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -155,7 +143,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
                         self.make_way(now);
-                        self.closed_until = now + PAUSE;
+                        self.closed_until = now + ACCEPT_PAUSE;
                     }
                 },
             }
@@ -180,7 +168,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         let noticed = notice.clone();
         let last_word = async move {
             noticed.cancelled().await;
-            sleep(LAST_WORD).await;
+            sleep(LAST_MESSAGE).await;
         };
         let greeting = self.greetings.spawn(async move {
             let said = tokio::select! {
@@ -206,7 +194,7 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
     fn make_way(&mut self, now: Instant) -> Instant {
         self.waiting.retain(|one| !one.greeting.is_finished());
         if self.waiting.len() < self.greetings.len() {
-            return now + LAST_WORD;
+            return now + LAST_MESSAGE;
         }
         let mut callers = HashMap::new();
         for one in &self.waiting {
@@ -221,7 +209,10 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         ends.sort_unstable();
         let over = ends.iter().take_while(|(end, _)| *end <= now);
         // Only as many of one host as leave it with no fewer than others.
-        let mut places: Vec<usize> = over.take(AT_A_TIME.min(most)).map(|it| it.1).collect();
+        let mut places: Vec<usize> = over
+            .take(DISCONNECTED_AT_ONCE.min(most))
+            .map(|it| it.1)
+            .collect();
         if places.is_empty() {
             let first = ends.first().map(|(end, _)| *end);
             return first.unwrap_or(now + self.handshake);
@@ -230,14 +221,16 @@ impl<'a, T: Send + 'static> HandshakeLimiter<'a, T> {
         for place in places.into_iter().rev() {
             self.waiting.swap_remove(place).notice.cancel();
         }
-        now + LAST_WORD
+        now + LAST_MESSAGE
     }
 
     fn turn_away(&mut self, address: SocketAddr, why: &str) {
         self.turned_away += 1;
         match self.turned_away {
-            ..TOLD => tracing::warn!(%address, why, "turned a connection away"),
-            TOLD => tracing::warn!(%address, why, "turned a connection away, and not the first"),
+            ..WARNED_REJECTIONS => tracing::warn!(%address, why, "turned a connection away"),
+            WARNED_REJECTIONS => {
+                tracing::warn!(%address, why, "turned a connection away, and not the first")
+            }
             _ => tracing::debug!(%address, why, "turned a connection away"),
         }
     }

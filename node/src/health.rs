@@ -11,14 +11,8 @@ use std::time::{Duration, SystemTime};
 use thiserror::Error;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::limits::HEALTH;
+use crate::limits::{ABANDONED_HEALTH_FILE, HEALTH, HEALTH_FILE_BYTES};
 use crate::system::regular;
-
-/// Age from which on a file counts as abandoned: several times as long as a busy machine delays a
-/// PE.
-const OLD: Duration = Duration::from_secs(5);
-/// Maximum length of a file: one line.
-const LONGEST: u64 = 1000;
 
 /// The current activity of a PE in a few words; all tasks on its thread share it.
 #[derive(Clone, Debug, Default)]
@@ -100,10 +94,10 @@ pub fn check(path: &Path) -> Result<String, HealthError> {
     let age = SystemTime::now().duration_since(written.map_err(unreadable)?);
     let age = age.unwrap_or_default();
     let mut text = String::new();
-    let read = file.take(LONGEST).read_to_string(&mut text);
+    let read = file.take(HEALTH_FILE_BYTES).read_to_string(&mut text);
     read.map_err(unreadable)?;
     let last = text.trim_end().to_owned();
-    match age > OLD {
+    match age > ABANDONED_HEALTH_FILE {
         true => Err(HealthError::Old {
             path: path.to_owned(),
             age,

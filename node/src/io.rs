@@ -1,6 +1,7 @@
 //! The I/O of a node's rounds: its connections, its files, the monotonic clock.
 
 mod counter_observer;
+mod outlet;
 mod reader;
 mod rounds_io;
 
@@ -18,14 +19,13 @@ use flitcast_proto::wire::control::Doing;
 use flitcast_proto::wire::edge::EdgeFrame;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId, Time, Tree};
-use smallvec::SmallVec;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::blocking::joined;
 use crate::held::HeldMessages;
 use crate::limits::COMMITS_UNDER_WAY;
-use crate::link::{Link, LinkError, Outgoing};
+use crate::link::Outgoing;
 use crate::listen::{PollCursor, next_event, spin_for_event};
 use crate::neighbours::Neighbours;
 use crate::parts::{PartSink, Parts};
@@ -36,7 +36,8 @@ use crate::system::clock::{self, Alarm};
 use crate::system::retransmissions::Retransmissions;
 
 pub use counter_observer::CounterObserver;
-use reader::{Reader, begun_at};
+use outlet::Outlet;
+use reader::{Reader, Readers};
 
 /// The I/O of all rounds of one PE.
 pub struct NodeIo<'a> {
@@ -77,21 +78,17 @@ type Commit = (Message, Result<Option<Digest>, PayloadError>);
 #[derive(Default)]
 pub struct RoundBuffers<'a> {
     outbox: Option<Outbox<'a>>,
-    /// The outgoing message, its first receiver and its bytes; and the incoming message.
-    source: Option<(Message, PeId, Reader)>,
+    readers: Readers,
+    /// The incoming message, and those whose next part has yet to be received.
     sink: Option<(Message, Place)>,
-    /// Messages whose next part has yet to be sent or received.
-    sources: BTreeMap<(MessageId, PeId), Reader>,
     sinks: BTreeMap<MessageId, Place>,
     prefix: Vec<u8>,
     held: HeldMessages,
-    /// The receivers of sends in progress, and the order of polling.
-    sending: SmallVec<[PeId; 1]>,
+    outlet: Outlet,
+    /// The order of polling.
     last: PollCursor,
     /// Whether the PE polls for frames a few more times before it sleeps.
     spins_before_sleep: bool,
-    /// The neighbour whose short frames are coalesced into one system call.
-    gathering: Option<PeId>,
     /// Messages that are becoming visible.
     commits: JoinSet<Commit>,
     collisions: u64,
@@ -107,13 +104,8 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn send_control(&mut self, to: PeId, frame: &EdgeFrame) -> Result<(), RoundError> {
-        match self.brief.is_duplex() {
-            true => {
-                gathered(self.neighbours, &mut self.state.gathering, to)?.begin_control(frame)?
-            }
-            false => self.neighbours.get(to).send_control(frame).await?,
-        }
-        Ok(())
+        let outlet = &mut self.state.outlet;
+        Ok(outlet.control(self.neighbours, to, frame).await?)
     }
 
     async fn send_flit(
@@ -126,111 +118,77 @@ impl RoundIo for NodeIo<'_> {
         let message = piece.message;
         let RoundBuffers {
             outbox,
-            source,
-            sources,
+            readers,
             prefix,
             files_ns,
-            gathering,
+            outlet,
             ..
         } = &mut self.state;
-        let goes_on = |(of, whom, _): &&mut (Message, PeId, Reader)| {
-            // With several receivers at once, each has its own reader.
-            *of == message && (*whom == to || !self.brief.all_ports)
-        };
-        let (_, _, reader) = match source.as_mut().filter(goes_on) {
-            Some(_) => source.as_mut().expect("just looked at"),
-            None => {
-                // A message that has more to send to another receiver continues later.
-                let put_by = source.take().filter(|_| self.brief.all_ports);
-                sources.extend(put_by.map(|(of, whom, reader)| ((of.id, whom), reader)));
-                let begun = match self.brief.all_ports {
-                    true => sources.remove(&(message.id, to)),
-                    false => begun_at(sources, message.id, to, piece.offset),
-                };
-                let begun = begun.unwrap_or_else(|| {
-                    let outbox = outbox.as_mut().expect("it was prepared");
-                    let flit_bytes = self.brief.flit_bytes_of(message.id);
-                    Reader {
-                        at: 0,
-                        flit_bytes,
-                        source: outbox.take(message, flit_bytes),
-                        turns: self.parts.and_then(|(lane, parts)| {
-                            let (_, turns, place) = parts.whole(lane, message)?;
-                            Some((turns, place))
-                        }),
-                    }
-                });
-                source.insert((message, to, begun))
+        let reader = readers.turn_to(piece, to, || {
+            let outbox = outbox.as_mut().expect("it was prepared");
+            let flit_bytes = self.brief.flit_bytes_of(message.id);
+            Reader {
+                at: 0,
+                flit_bytes,
+                source: outbox.take(message, flit_bytes),
+                turns: self.parts.and_then(|(lane, parts)| {
+                    let (_, turns, place) = parts.whole(lane, message)?;
+                    Some((turns, place))
+                }),
             }
-        };
+        });
         // Coalesced frames do not wait for the disk.
-        if matches!(reader.source, Source::Files(_))
-            && let Some(other) = gathering.take()
-        {
-            self.neighbours.get(other).flush_gathered()?;
+        if matches!(reader.source, Source::Files(_)) {
+            outlet.flush(self.neighbours)?;
         }
         let payload = reader.read(piece.offset..piece.end(), files_ns).await;
         let payload = payload.map_err(|source| RoundError::Payload { message, source })?;
         prefix.clear();
         round.put_prefix(clock::now(), payload, prefix);
-        let flit = Outgoing::flit(prefix, payload);
-        if round.is_duplex() {
-            let link = gathered(self.neighbours, gathering, to)?;
-            let is_sent = link.begin(flit.joining(packing == Packing::Joins))?;
-            return Ok(self.state.begun(to, is_sent));
-        }
-        self.neighbours.get(to).send(flit).await?;
-        Ok(SendProgress::Whole)
+        let flit = Outgoing::flit(prefix, payload).joining(packing == Packing::Joins);
+        Ok(outlet.flit(self.neighbours, to, flit).await?)
     }
 
     async fn send_again(&mut self, to: PeId) -> Result<(), RoundError> {
-        let RoundBuffers { source, prefix, .. } = &mut self.state;
-        if let Some((_, _, reader)) = source {
-            let link = self.neighbours.get(to);
-            let flit = Outgoing::flit(prefix, reader.source.last());
-            link.send(flit).await?;
+        let RoundBuffers {
+            readers, prefix, ..
+        } = &self.state;
+        if let Some(payload) = readers.last() {
+            let flit = Outgoing::flit(prefix, payload);
+            self.neighbours.get(to).send_frame(flit).await?;
         }
         Ok(())
     }
 
     async fn send_held(
         &mut self,
-        round: &Round<impl Observer>,
         to: PeId,
         piece: Piece,
         later_from: u64,
         packing: Packing,
     ) -> Result<SendProgress, RoundError> {
-        let folder = || self.store.holds_in();
-        if !self.state.held.is_in_memory() {
-            self.flush_gathered()?;
+        let RoundBuffers { held, outlet, .. } = &mut self.state;
+        if !held.is_in_memory() {
+            outlet.flush(self.neighbours)?;
         }
         // All flits but the last are full.
-        let place = piece.offset / u64::from(self.brief.flit_bytes);
-        let next = self.state.held.frame(piece.message.id, place).await;
-        let next = next.map_err(|source| not_held(folder(), source))?;
+        let flit_bytes = u64::from(self.brief.flit_bytes);
+        let next = held
+            .frame(piece.message.id, piece.offset / flit_bytes)
+            .await;
+        let next = next.map_err(|source| not_held(self.store.holds_in(), source))?;
         let Some(body) = next else {
             return Ok(SendProgress::Whole);
         };
-        let flit = Outgoing::forwarded(&body);
-        let is_sent = match round.is_duplex() {
-            true => {
-                let link = gathered(self.neighbours, &mut self.state.gathering, to)?;
-                link.begin(flit.joining(packing == Packing::Joins))?
-            }
-            false => {
-                self.neighbours.get(to).send(flit).await?;
-                true
-            }
-        };
-        let needed = later_from / u64::from(self.brief.flit_bytes);
-        self.state.held.forget_to(piece.message.id, needed);
-        Ok(self.state.begun(to, is_sent))
+        let flit = Outgoing::forwarded(&body).joining(packing == Packing::Joins);
+        let sent = outlet.flit(self.neighbours, to, flit).await?;
+        held.forget_to(piece.message.id, later_from / flit_bytes);
+        Ok(sent)
     }
 
     async fn forward(&mut self, from: PeId, to: PeId) -> Result<(), RoundError> {
         let (source, sink) = self.neighbours.pair(from, to);
-        Ok(sink.send(Outgoing::forwarded(source.body())).await?)
+        Ok(sink.send_frame(Outgoing::forwarded(source.body())).await?)
     }
 
     async fn store(
@@ -315,14 +273,15 @@ impl RoundIo for NodeIo<'_> {
         round: &Round<impl Observer>,
         until: Option<Time>,
     ) -> Result<RoundEvent, RoundError> {
-        self.flush_gathered()?;
         let RoundBuffers {
             commits,
-            sending,
+            outlet,
             last,
             spins_before_sleep,
             ..
         } = &mut self.state;
+        outlet.flush(self.neighbours)?;
+        let sending = &mut outlet.in_progress;
         if round.is_duplex() && until.is_some() {
             // Other events are known after all other tasks have run.
             tokio::task::yield_now().await;
@@ -355,15 +314,8 @@ impl RoundIo for NodeIo<'_> {
 
     fn stream_changed(&mut self, round: &Round<impl Observer>, last: Option<PeId>) {
         if last.is_none() {
-            let RoundBuffers {
-                source, sources, ..
-            } = &mut self.state;
-            if let Some((message, to, reader)) = source.take()
-                && reader.at < message.bytes
-            {
-                sources.insert((message.id, to), reader);
-            }
-            sources.retain(|(id, _), _| round.goes_on_with(*id));
+            let readers = &mut self.state.readers;
+            readers.put_by(|message| round.goes_on_with(message));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
         if self.brief.operation.begins_on() == StartSignal::Trigger || round.is_duplex() {
@@ -380,7 +332,7 @@ impl RoundIo for NodeIo<'_> {
     }
 
     async fn flush(&mut self) -> Result<(), RoundError> {
-        self.flush_gathered()?;
+        self.state.outlet.flush(self.neighbours)?;
         for link in self.neighbours.all_mut() {
             std::future::poll_fn(|cx| link.poll_sent(cx)).await?;
         }
@@ -400,30 +352,6 @@ impl RoundIo for NodeIo<'_> {
     }
 }
 
-impl NodeIo<'_> {
-    /// Writes the coalesced frames of a neighbour.
-    fn flush_gathered(&mut self) -> Result<(), LinkError> {
-        let to = self.state.gathering.take();
-        to.map_or(Ok(()), |to| self.neighbours.get(to).flush_gathered())
-    }
-}
-
-/// Returns the connection to a neighbour, where consecutive short frames are coalesced. Writes those
-/// that were coalesced for another neighbour.
-fn gathered<'a>(
-    neighbours: &'a mut Neighbours,
-    gathering: &mut Option<PeId>,
-    to: PeId,
-) -> Result<&'a mut Link, LinkError> {
-    if *gathering != Some(to) {
-        if let Some(other) = gathering.replace(to) {
-            neighbours.get(other).flush_gathered()?;
-        }
-        neighbours.get(to).gather();
-    }
-    Ok(neighbours.get(to))
-}
-
 fn committed(commit: Result<Commit, JoinError>) -> Result<Committed, RoundError> {
     let (message, result) = joined(commit);
     let digest = result.map_err(|source| RoundError::Payload { message, source })?;
@@ -432,15 +360,4 @@ fn committed(commit: Result<Commit, JoinError>) -> Result<Committed, RoundError>
 
 fn not_held(folder: PathBuf, source: io::Error) -> RoundError {
     RoundError::Held { folder, source }
-}
-
-impl RoundBuffers<'_> {
-    /// Records a send in progress.
-    fn begun(&mut self, to: PeId, is_sent: bool) -> SendProgress {
-        if is_sent {
-            return SendProgress::Whole;
-        }
-        self.sending.push(to);
-        SendProgress::Begun
-    }
 }

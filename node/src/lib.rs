@@ -77,6 +77,7 @@ pub mod system;
 pub mod task;
 mod text;
 pub mod timeout_stream;
+mod tuning;
 
 pub use config::NodeConfig;
 pub use counters::Tally;

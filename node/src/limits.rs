@@ -223,3 +223,52 @@ pub const POLL: Duration = Duration::from_millis(5);
 /// Time for a PE whose parent process has died to leave in the way that the end of its channel causes.
 /// Its last writes take a disk a moment; a disk that hangs is not waited for.
 pub const ORPHANED: Duration = Duration::from_secs(5);
+
+/// Time between two checks of all connections.
+pub const CONNECTION_CHECK: Duration = Duration::from_secs(1);
+
+/// Age from which on a health file counts as abandoned: several times as long as a busy machine delays a
+/// PE.
+pub const ABANDONED_HEALTH_FILE: Duration = Duration::from_secs(5);
+
+/// Maximum length of a health file in bytes: one line.
+pub const HEALTH_FILE_BYTES: u64 = 1000;
+
+/// Maximum length of a file of credentials in bytes: a chain of certificates has a few KiB.
+pub const CREDENTIALS_FILE_BYTES: u64 = 1 << 20;
+
+/// Maximum length of the reason why a command cannot be started: it is only read after the end of this
+/// process, so it has to fit into a pipe.
+pub const COMMAND_REASON_BYTES: usize = 4000;
+
+/// Maximum length of the supervisors' report of a command's end, in bytes: a reason with a path or two.
+pub const COMMAND_END_BYTES: u64 = 64 * 1024;
+
+/// Maximum number of entries of a result that are removed since they cannot be sent: each one takes
+/// a walk over the result. Above it, the result is not taken at all.
+pub const UNSENDABLE_ENTRIES: usize = 256;
+
+/// Pause after the system has refused to accept a connection, in which other connections may close.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Time for a client that must leave to be handled if it has already sent something. Once this has
+/// passed, the runtime has polled the sockets again, however late it is.
+pub const LAST_MESSAGE: Duration = Duration::from_millis(5);
+
+/// Number of clients that leave at a time: each time takes [`LAST_MESSAGE`], and 10,000 clients a second
+/// are to be accepted.
+pub const DISCONNECTED_AT_ONCE: usize = 64;
+
+/// Number of rejected clients that are logged as warnings; the others appear only in detailed logs.
+pub const WARNED_REJECTIONS: u64 = 8;
+
+/// Number of equal parts in which a limit is waited for. If the process itself is stopped or gets no
+/// processor, only one part passes, however long that takes: the other end is not the cause.
+pub const PARTS_OF_A_WAIT: u32 = 8;
+
+/// Maximum number of reported errors of an input: a user corrects no more at a time, and with their
+/// paths, of 16 KiB each when fully escaped, they fit into a frame many times.
+pub const REPORTED_INPUT_ERRORS: usize = 100;
+
+/// Maximum length of a receipt in bytes; a longer file is not a receipt.
+pub const RECEIPT_BYTES: u64 = 200;

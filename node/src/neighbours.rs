@@ -14,6 +14,7 @@ use flitcast_proto::{PeId, Time};
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::counters::Counters;
+use crate::limits::CONNECTION_CHECK;
 use crate::link::{Link, LinkError};
 use crate::pacer::Pacer;
 use crate::shape::{Ports, Shape};
@@ -26,9 +27,6 @@ pub struct Neighbours {
     children: Range<usize>,
     next_look: Time,
 }
-
-/// Time between two checks of all connections.
-const LOOK: Duration = Duration::from_secs(1);
 
 impl Neighbours {
     /// Takes the connections; children and peers in any order.
@@ -54,7 +52,7 @@ impl Neighbours {
         if now.0 < self.next_look.0 {
             return Ok(());
         }
-        self.next_look = Time(now.0 + LOOK.as_nanos() as u64);
+        self.next_look = Time(now.0 + CONNECTION_CHECK.as_nanos() as u64);
         self.all_mut().try_for_each(|link| link.look())
     }
 

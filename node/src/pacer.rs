@@ -9,17 +9,7 @@ use std::task::{Context, Poll, ready};
 use flitcast_proto::Time;
 
 use crate::system::clock::{self, Alarm};
-
-/// Minimum number of bytes that are sent at once: two segments of TCP in frames of the usual 1500
-/// bytes, since receivers acknowledge every second one.
-const LEAST_BYTES: f64 = 2.0 * 1448.0;
-
-/// Time for which the link carries the bytes that are otherwise sent at once; a machine easily handles
-/// the resulting number of wake-ups.
-const AT_ONCE_NS: f64 = 1_000_000.0;
-
-/// Delay of a busy machine's alarms that may be compensated.
-const LATE_NS: f64 = 250_000.0;
+use crate::tuning::pacer::{AT_ONCE_NS, LATE_NS, LEAST_BYTES};
 
 /// The bucket of tokens that all paced connections of a PE share, each token for a byte.
 #[derive(Clone, Debug)]

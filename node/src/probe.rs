@@ -11,7 +11,7 @@
 //! no pauses: the rate of its link is found, and its depth is not.
 
 use flitcast_proto::Time;
-use flitcast_proto::calibration::{BURST_FLITS, Exchange};
+use flitcast_proto::calibration::Exchange;
 use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::edge::{EdgeFrame, Probe};
 use flitcast_proto::wire::flit;
@@ -19,39 +19,11 @@ use flitcast_proto::wire::seal::SEAL_BYTES;
 
 use crate::link::{Link, LinkError, Outgoing};
 use crate::system::clock::{self, Alarm};
-
-/// Length of the shortest burst.
-const SHORTEST_BYTES: u32 = 1024;
-/// Ratio of consecutive sizes: a bend in the curve is found between two sizes, but that takes a
-/// budget of this factor.
-const GROWTH: u32 = 2;
-const QUICK_GROWTH: u32 = 4;
-const QUICK_NS: u64 = 50_000_000;
-/// Length of the longest burst.
-const LONGEST_BYTES: u32 = 1024 * 1024;
-/// Flits of a burst, where they are small.
-const MAX_FLITS: u32 = BURST_FLITS;
-/// Length of the shortest burst that is cut into as many flits, of 64 bytes then: a multiple of
-/// them, so that all are equal.
-const SHORT_FROM: u32 = 64 * MAX_FLITS;
-/// Duration of a burst that can be timed to a few percent, together with one several times longer,
-/// by clocks and wake-ups with errors of 50 us.
-const LONG_ENOUGH_NS: u64 = 1_000_000;
-/// The fraction of a larger budget that replaces it.
-const BUDGET_SHARE: u64 = 128;
-/// A burst that is expected to take longer than this is not sent.
-const TOO_LONG_NS: u64 = 300_000_000;
-/// Minimum number of turns through all sizes, so that the densest of several times is meaningful.
-const LEAST_TURNS: u32 = 2;
-/// Maximum number of turns: more give no new information.
-const MOST_TURNS: u32 = 40;
-/// Factor by which a slow link may exceed the budget for the minimum number of turns.
-const OVERTIME: u64 = 40;
-/// Limit of that excess.
-const OVERTIME_NS: u64 = 1_500_000_000;
-/// Small exchanges in each turn, and the only ones if just the clocks are measured.
-const SMALL: u32 = 2;
-const SMALL_FOR_CLOCKS: u32 = 10;
+use crate::tuning::probe::{
+    BUDGET_SHARE, GROWTH, LEAST_TURNS, LONG_ENOUGH_NS, LONGEST_BYTES, MAX_FLITS, MOST_TURNS,
+    OVERTIME, OVERTIME_NS, QUICK_GROWTH, QUICK_NS, SHORT_FROM, SHORTEST_BYTES, SMALL,
+    SMALL_FOR_CLOCKS, TOO_LONG_NS,
+};
 
 /// Measures the edge at whose upper end this PE is, in at most some 1000 exchanges. With a budget
 /// of 0 they are small and measure only the clocks.
@@ -308,7 +280,7 @@ async fn send_flits(
     prefix.clear();
     flit::put_prefix(None, None, payload.len(), prefix);
     for _ in 0..flits {
-        link.send(Outgoing::flit(prefix, payload)).await?;
+        link.send_frame(Outgoing::flit(prefix, payload)).await?;
     }
     Ok(u64::from(flits) * (SEAL_BYTES + prefix.len() + payload.len()) as u64)
 }

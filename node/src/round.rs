@@ -44,7 +44,6 @@ pub trait RoundIo {
     /// needed any more.
     async fn send_held(
         &mut self,
-        round: &Round<impl Observer>,
         to: PeId,
         piece: Piece,
         later_from: u64,
@@ -167,7 +166,7 @@ pub async fn play<I: RoundIo>(
                 packing,
                 later_from,
             } => {
-                let sent = io.send_held(round, to, piece, later_from, packing).await?;
+                let sent = io.send_held(to, piece, later_from, packing).await?;
                 now = io.now();
                 if leaves(round, sent) {
                     continue;

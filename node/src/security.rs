@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{LazyConfigAcceptor, TlsConnector};
 
 use crate::handshake_limiter::Lease;
-use crate::limits::ROUND_TRIP;
+use crate::limits::{CREDENTIALS_FILE_BYTES, ROUND_TRIP};
 use crate::system::{process, regular};
 use explain::{explained, explained_of, told, told_of};
 pub use name::Name;
@@ -36,8 +36,6 @@ pub use transport::{PeerCertificate, Transport};
 
 /// The file of the authority's certificate, in a folder of credentials.
 pub const AUTHORITY_FILE: &str = "ca.pem";
-/// The longest file of credentials: a chain of certificates has a few KiB.
-const LONGEST_FILE: u64 = 1 << 20;
 
 /// An error in credentials.
 #[derive(Debug, Error)]
@@ -311,7 +309,7 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError>
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SecurityError> {
-    regular::read_file(path, LONGEST_FILE).map_err(|source| SecurityError::Unreadable {
+    regular::read_file(path, CREDENTIALS_FILE_BYTES).map_err(|source| SecurityError::Unreadable {
         path: path.to_owned(),
         source,
     })

@@ -10,6 +10,8 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::limits::PARTS_OF_A_WAIT;
+
 /// An inactive other end. It is the source of an [`io::Error`] of the kind `TimedOut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum IdleTimeout {
@@ -60,10 +62,6 @@ impl<S> TimeoutStream<S> {
     }
 }
 
-/// Number of equal parts in which a limit is waited for. If the process itself is stopped or gets no
-/// processor, only one part passes, however long that takes: the other end is not the cause.
-const PARTS: u32 = 8;
-
 /// A wait for activity.
 #[derive(Debug)]
 struct Wait {
@@ -92,7 +90,7 @@ impl Wait {
             self.passed = 0;
             self.set_alarm();
         }
-        while self.passed < PARTS {
+        while self.passed < PARTS_OF_A_WAIT {
             ready!(self.alarm.as_mut().poll(cx));
             self.passed += 1;
             self.set_alarm();
@@ -101,7 +99,7 @@ impl Wait {
     }
 
     fn set_alarm(&mut self) {
-        let next = Instant::now() + self.limit / PARTS;
+        let next = Instant::now() + self.limit / PARTS_OF_A_WAIT;
         self.alarm.as_mut().reset(next);
     }
 

@@ -1,4 +1,4 @@
-//! Limits of frames, which are checked before memory is reserved.
+//! Limits, most of which are checked before memory is reserved, and values found by measurements.
 
 /// The big-endian length in front of every frame.
 pub const LENGTH_BYTES: usize = 4;
@@ -73,3 +73,48 @@ pub const MAX_NOT_TAKEN: usize = 20;
 /// Maximum length of the credentials on a process's standard input: a secret, two certificates of some
 /// 500 bytes each and a key, with room for longer ones.
 pub const MAX_ADMISSION: usize = 64 * 1024;
+
+/// Minimum number of bytes to read at once; bytes behind a short frame are moved once.
+pub const READ_AHEAD_BYTES: usize = 16 << 10;
+
+/// Number of bytes to read before a frame's length is known, if nothing may be read ahead. It is
+/// enough for most control frames, and less than the shortest message in one flit (50 bytes: a
+/// seal, a head, a digest and a byte), so that the buffer never contains two. (A stamp has 30
+/// bytes, and the first bytes of its frame come with it.)
+pub const FIRST_READ_BYTES: usize = 39;
+
+/// Time by which a sender may run ahead of the wire, like the queue of a network card. It is longer
+/// than the wake-up of a process, so that the wire is never idle meanwhile, and short enough that
+/// few frames are committed early. If one frame takes longer, it is one frame.
+pub const RUN_AHEAD_NS: u64 = 500_000;
+
+/// Maximum latency. An edge is measured before it is used, which takes some round trips; a path
+/// over two satellites has half of this.
+pub const MAX_LATENCY_NS: f64 = 1e9;
+
+/// Minimum rate, 1 kbit/s, as time per byte: a flit of 64 KiB takes nine minutes.
+pub const MAX_NS_PER_BYTE: f64 = 8e6;
+
+/// Maximum number of bytes in transit on a link: latency times rate. They are in the buffers of a
+/// socket, and an unprivileged process can have 4 MiB.
+pub const MAX_UNDER_WAY_BYTES: f64 = (2 * 1024 * 1024) as f64;
+
+/// Maximum time from the write of a frame to its departure: that of the longest frame on the
+/// slowest link, with another before it. A later time is from another clock.
+pub const MAX_AHEAD_NS: u64 = 2 * (MAX_FLIT_BYTES as u64 + MAX_FLIT_PREFIX as u64) * 8_000_000;
+
+/// Maximum number of bytes of consecutive short frames to one neighbour that one system call
+/// writes, and that one reads: copying them costs a fraction of a call.
+pub const COALESCE_LIMIT_BYTES: usize = 16 << 10;
+
+/// Number of times that a PE polls for the next short message before it sleeps; in between, it
+/// yields its core. On one machine the message arrives sooner than a sleeping thread wakes up. On
+/// an idle core this takes about 30 us, plus the time to poll the connections.
+pub const SPIN_ATTEMPTS: usize = 40;
+
+/// Maximum length of the messages for which a PE polls before it sleeps. Longer messages arrive
+/// later, and copying them needs the core.
+pub const SPIN_MAX_MESSAGE_BYTES: u64 = 128 << 10;
+
+/// Maximum length of messages that wait for others.
+pub const SHORT_MESSAGE_BYTES: u64 = 4 << 10;

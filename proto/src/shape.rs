@@ -10,27 +10,9 @@ use thiserror::Error;
 
 use crate::Time;
 use crate::cost::Link;
-use crate::limits::{MAX_FLIT_BYTES, MAX_FLIT_PREFIX};
-
-/// Time by which a sender may run ahead of the wire, like the queue of a network card. It is longer
-/// than the wake-up of a process, so that the wire is never idle meanwhile, and short enough that
-/// few frames are committed early. If one frame takes longer, it is one frame.
-pub const RUN_AHEAD_NS: u64 = 500_000;
-
-/// Maximum latency. An edge is measured before it is used, which takes some round trips; a path
-/// over two satellites has half of this.
-pub const MAX_LATENCY_NS: f64 = 1e9;
-
-/// Minimum rate, 1 kbit/s, as time per byte: a flit of 64 KiB takes nine minutes.
-pub const MAX_NS_PER_BYTE: f64 = 8e6;
-
-/// Maximum number of bytes in transit on a link: latency times rate. They are in the buffers of a
-/// socket, and an unprivileged process can have 4 MiB.
-pub const MAX_UNDER_WAY_BYTES: f64 = (2 * 1024 * 1024) as f64;
-
-/// Maximum time from the write of a frame to its departure: that of the longest frame on the
-/// slowest link, with another before it. A later time is from another clock.
-pub const MAX_AHEAD_NS: u64 = 2 * (MAX_FLIT_BYTES as u64 + MAX_FLIT_PREFIX as u64) * 8_000_000;
+pub use crate::limits::{
+    MAX_AHEAD_NS, MAX_LATENCY_NS, MAX_NS_PER_BYTE, MAX_UNDER_WAY_BYTES, RUN_AHEAD_NS,
+};
 
 /// A link that shaping does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use flitcast_proto::items::Message;
 use flitcast_proto::ops::parts::FlitInterleaver;
+use flitcast_proto::round::Piece;
 use flitcast_proto::{MessageId, PeId};
 
 use crate::payload::{PayloadError, Source};
@@ -45,9 +47,73 @@ impl Reader {
     }
 }
 
+/// The readers of the messages that this PE sends.
+#[derive(Default)]
+pub(super) struct Readers {
+    /// Whether each receiver has its own reader, because several receive at once.
+    by_receiver: bool,
+    /// The outgoing message, its first receiver and its bytes.
+    current: Option<(Message, PeId, Reader)>,
+    /// Messages whose next part has yet to be sent.
+    waiting: BTreeMap<(MessageId, PeId), Reader>,
+}
+
+impl Readers {
+    pub(super) fn new(by_receiver: bool) -> Readers {
+        Readers {
+            by_receiver,
+            ..Readers::default()
+        }
+    }
+
+    /// Returns the reader of a piece for a receiver; `open` creates one for a message that begins.
+    pub(super) fn turn_to(
+        &mut self,
+        piece: Piece,
+        to: PeId,
+        open: impl FnOnce() -> Reader,
+    ) -> &mut Reader {
+        let message = piece.message;
+        let goes_on = |(of, whom, _): &mut (Message, PeId, Reader)| {
+            *of == message && (*whom == to || !self.by_receiver)
+        };
+        let current = self.current.take_if(|it| goes_on(it));
+        let current = current.unwrap_or_else(|| {
+            let begun = match self.by_receiver {
+                true => {
+                    // A message that has more to send to another receiver continues later.
+                    let put_by = self.current.take();
+                    let put_by = put_by.map(|(of, whom, reader)| ((of.id, whom), reader));
+                    self.waiting.extend(put_by);
+                    self.waiting.remove(&(message.id, to))
+                }
+                false => begun_at(&mut self.waiting, message.id, to, piece.offset),
+            };
+            (message, to, begun.unwrap_or_else(open))
+        });
+        &mut self.current.insert(current).2
+    }
+
+    /// Returns the payload that was read last.
+    pub(super) fn last(&self) -> Option<&[u8]> {
+        let (_, _, reader) = self.current.as_ref()?;
+        Some(reader.source.last())
+    }
+
+    /// Puts the outgoing message by if it is incomplete, and forgets those that do not continue.
+    pub(super) fn put_by(&mut self, goes_on: impl Fn(MessageId) -> bool) {
+        if let Some((message, to, reader)) = self.current.take()
+            && reader.at < message.bytes
+        {
+            self.waiting.insert((message.id, to), reader);
+        }
+        self.waiting.retain(|(id, _), _| goes_on(*id));
+    }
+}
+
 /// Removes the reader of a message that has sent to this neighbour, or else to another, up to this
 /// offset, or to an earlier one.
-pub(super) fn begun_at(
+fn begun_at(
     sources: &mut BTreeMap<(MessageId, PeId), Reader>,
     message: MessageId,
     to: PeId,

@@ -6,6 +6,8 @@ use flitcast_proto::wire::control::{Begin, Doing, Report};
 use flitcast_proto::{RoundId, Time};
 use tokio::time::timeout;
 
+use super::outlet::Outlet;
+use super::reader::Readers;
 use super::{CounterObserver, NodeIo, RoundBuffers, committed};
 use crate::activity_monitor::ActivityGuard;
 use crate::limits::OPENING;
@@ -30,6 +32,8 @@ impl<'a> RoundsIo for NodeIo<'a> {
         held.forget_all();
         self.state = RoundBuffers {
             outbox: Some(outbox),
+            outlet: Outlet::new(self.brief.is_duplex()),
+            readers: Readers::new(self.brief.all_ports),
             held,
             spins_before_sleep: self.brief.spins_before_sleep(),
             ..RoundBuffers::default()

@@ -125,7 +125,7 @@ impl Link {
     /// Sends a control frame.
     pub async fn send_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let scratch = self.encoded(frame);
-        let sent = self.send(control(&scratch)).await;
+        let sent = self.send_frame(control(&scratch)).await;
         self.scratch = scratch;
         sent
     }
@@ -134,7 +134,7 @@ impl Link {
     /// frame.
     pub fn begin_control(&mut self, frame: &EdgeFrame) -> Result<(), LinkError> {
         let scratch = self.encoded(frame);
-        let begun = self.begin(control(&scratch));
+        let begun = self.begin_frame(control(&scratch));
         self.scratch = scratch;
         begun.map(|_| ())
     }
@@ -147,7 +147,7 @@ impl Link {
     }
 
     /// Sends a flit, and waits until all of it is written.
-    pub async fn send(&mut self, message: Outgoing<'_>) -> Result<(), LinkError> {
+    pub async fn send_frame(&mut self, message: Outgoing<'_>) -> Result<(), LinkError> {
         let stamp = poll_fn(|cx| self.poll_stamp(cx, message)).await;
         let mut frame = self.sealed(stamp.map_err(|e| self.failed(e))?, message.pieces);
         let pulse = self.pulse.clone();
@@ -158,7 +158,7 @@ impl Link {
 
     /// Starts to send a flit, and returns whether all of it is written. The rest is stored here until
     /// [`Link::poll_sent`] has written it; no other flit may be sent before.
-    pub fn begin(&mut self, message: Outgoing<'_>) -> Result<bool, LinkError> {
+    pub fn begin_frame(&mut self, message: Outgoing<'_>) -> Result<bool, LinkError> {
         let begun = self.try_begin(message);
         begun.map_err(|e| self.failed(e))
     }

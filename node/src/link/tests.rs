@@ -72,7 +72,11 @@ async fn short_frames_go_together() {
         let payload = vec![bytes as u8; bytes];
         let mut prefix = Vec::new();
         flitcast_proto::wire::flit::put_prefix(None, None, bytes, &mut prefix);
-        assert!(sender.begin(Outgoing::flit(&prefix, &payload)).unwrap());
+        assert!(
+            sender
+                .begin_frame(Outgoing::flit(&prefix, &payload))
+                .unwrap()
+        );
         waits.push(sender.rest.bytes.len() / 100);
         sent.push([&prefix[LENGTH_BYTES..], &payload].concat());
     }

@@ -5,10 +5,7 @@ use std::io::IoSliceMut;
 
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-/// Maximum number of evenly spaced positions at which a file is probed.
-const PLACES: u64 = 8;
-/// Minimum distance of two positions in bytes: the kernel reads this much at once.
-const APART: u64 = 128 << 10;
+use crate::tuning::cold::{APART, PLACES};
 
 /// Estimates how many of `size` bytes of a file from `begin` on are not in memory. Reads single
 /// bytes without waiting for the disk; if the kernel does not support that, all bytes count as

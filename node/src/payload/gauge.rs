@@ -19,17 +19,7 @@ use super::{Packer, PayloadError, Target, Unpacker};
 use crate::activity_monitor::ActivityMonitor;
 use crate::limits::DISK_BLOCK_BYTES;
 use crate::system::{clock, memory, process};
-
-/// Bytes of the long message, two copies of which are in memory at once, and of a short file.
-const LONG_BYTES: usize = 1 << 20;
-const SHORT_BYTES: usize = 2048;
-/// Time for the syncs of the message of many files; it determines their number, within `FILES`.
-const SYNCING_NS: f64 = 40e6;
-const FILES: std::ops::RangeInclusive<usize> = 4..=32;
-/// Number of messages that are written at once, to measure how much their syncs overlap.
-const AT_ONCE: usize = 6;
-/// Number of tasks that are passed to a thread: a millisecond's work.
-const HAND_OVERS: usize = 64;
+use crate::tuning::gauge::{AT_ONCE, FILES, HAND_OVERS, LONG_BYTES, SHORT_BYTES, SYNCING_NS};
 
 /// Returns the path itself if it is a directory, or else the nearest directory above it.
 fn standing(place: &Path) -> PathBuf {

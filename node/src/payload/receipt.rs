@@ -23,8 +23,7 @@ use super::error::PayloadError;
 use super::hidden::receipt_name;
 use super::scan::open_regular;
 
-/// Maximum length of a receipt in bytes; a longer file is not a receipt.
-const LONGEST: u64 = 200;
+use crate::limits::RECEIPT_BYTES;
 
 /// State of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +92,7 @@ impl Receipt {
             opened => opened?,
         };
         let mut text = Vec::new();
-        let read = file.take(LONGEST).read_to_end(&mut text);
+        let read = file.take(RECEIPT_BYTES).read_to_end(&mut text);
         read.map_err(PayloadError::io("read", &self.path))?;
         let version = text.strip_prefix(standing.as_bytes());
         let digest = version.and_then(parse_version);

@@ -10,9 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use crate::limits::UNKNOWN_BYTES;
-
-/// rustls asks a socket for 4 KiB at a time; a flit of 64 KiB would take 16 reads.
-const READ_AHEAD: usize = 64 * 1024;
+use crate::tuning::read_ahead::READ_AHEAD;
 
 /// A socket with a read-ahead buffer.
 #[derive(Debug)]

@@ -83,7 +83,7 @@ async fn frames_come_whole_and_in_order_and_not_before_their_time() {
         for round in 0..10 {
             above.send_control(&token(round)).await.unwrap();
             above
-                .send(Outgoing::flit(&flit_prefix(), &payload(round as usize)))
+                .send_frame(Outgoing::flit(&flit_prefix(), &payload(round as usize)))
                 .await
                 .unwrap();
         }
@@ -124,7 +124,7 @@ async fn both_ports_take_one_frame_at_a_time() {
     let start = clock::now().0;
     for _ in 0..4 {
         for link in &mut above {
-            link.send(Outgoing::flit(&frame, &[])).await.unwrap();
+            link.send_frame(Outgoing::flit(&frame, &[])).await.unwrap();
         }
     }
     for link in &mut below {
@@ -140,7 +140,7 @@ async fn both_ports_take_one_frame_at_a_time() {
     };
     let send = async |link: &mut Link| {
         for _ in 0..4 {
-            link.send(Outgoing::flit(&frame, &[])).await.unwrap();
+            link.send_frame(Outgoing::flit(&frame, &[])).await.unwrap();
         }
     };
     let receive = async {
@@ -161,7 +161,7 @@ async fn frames_that_were_held_are_stamped_one_by_one() {
         let mut frame = Vec::new();
         token(round).put(&mut frame);
         above
-            .send(Outgoing::forwarded(&frame[LENGTH_BYTES..]))
+            .send_frame(Outgoing::forwarded(&frame[LENGTH_BYTES..]))
             .await
             .unwrap();
     }
@@ -178,7 +178,7 @@ async fn what_is_still_on_the_wire_does_not_wait() {
     let mut frame = Vec::new();
     token(1).put(&mut frame);
     let before = clock::now().0;
-    above.send(Outgoing::flit(&frame, &[])).await.unwrap();
+    above.send_frame(Outgoing::flit(&frame, &[])).await.unwrap();
     let waiting = below.waiting_bytes();
     assert!(waiting == 0 || clock::now().0 >= before + LATENCY_NS);
     // The frame is there, even without a poll.

@@ -11,11 +11,8 @@ use walkdir::WalkDir;
 use super::listing::Listing;
 use super::lock::locked;
 use super::{TaskError, WORK_PREFIX, remove};
+use crate::limits::UNSENDABLE_ENTRIES;
 use crate::payload::{Content, HiddenName, destination};
-
-/// Maximum number of entries of a result that are removed since they cannot be sent: each one takes
-/// a walk over the result. Above it, the result is not taken at all.
-const MOST_UNSENDABLE: usize = 256;
 
 /// The folders of a task: its shard, its result and its working files.
 #[derive(Clone, Debug)]
@@ -75,7 +72,7 @@ impl Refused {
 
     /// Removes from a result what cannot be sent: at the gather it would fail all PEs.
     fn remove_unsendable(&mut self, result: &Path) -> Result<(), TaskError> {
-        for _ in 0..MOST_UNSENDABLE {
+        for _ in 0..UNSENDABLE_ENTRIES {
             let Err(fault) = Content::Entry(result.to_owned()).measure() else {
                 return Ok(());
             };

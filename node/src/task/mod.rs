@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::NodeConfig;
 use crate::coordinator::Coordinator;
 use crate::error::NodeError;
-use crate::limits::{DYING, ENDING_OF_COMMANDS, WORDS};
+use crate::limits::{COMMAND_END_BYTES, DYING, ENDING_OF_COMMANDS, WORDS};
 use crate::payload::{self, PayloadError};
 use crate::system::children::{PROGRAM, Started};
 use crate::system::lock::{Lock, try_lock};
@@ -40,9 +40,6 @@ use folders::{Collected, Folders};
 use lines::Lines;
 
 pub use crate::payload::{KEPT_WORK_PREFIX, WORK_PREFIX};
-
-/// Maximum length of the supervisors' report of a command's end, in bytes: a reason with a path or two.
-const LONGEST_END: u64 = 64 * 1024;
 
 /// A reason why a command was not run, or its result cannot be sent.
 #[derive(Debug, Error)]
@@ -342,7 +339,7 @@ impl Task {
         let telling = async {
             let mut said = Vec::new();
             if let Some(out) = out {
-                let mut out = BufReader::new(out.take(LONGEST_END));
+                let mut out = BufReader::new(out.take(COMMAND_END_BYTES));
                 out.read_until(b'\n', &mut said).await?;
             }
             ended.cancel();

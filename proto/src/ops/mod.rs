@@ -59,13 +59,14 @@ mod table;
 pub mod timetable;
 mod upper_bound;
 
+pub use crate::limits::{COALESCE_LIMIT_BYTES, SPIN_ATTEMPTS};
 pub use broadcast::MOST_BLOCKS;
 pub use gossip_on_network::OnNetwork;
 pub use operation::{
     Algorithm, Broadcast, Direction, Exchange, Gossip, Layout, StartSignal, TreeRequirement,
 };
 pub use pe_machine::PeMachine;
-pub use pe_schedule::{COALESCE_LIMIT_BYTES, PeSchedule, SPIN_ATTEMPTS};
+pub use pe_schedule::PeSchedule;
 
 pub use upper_bound::UpperBound;
 

@@ -5,22 +5,10 @@ use std::collections::BTreeMap;
 use super::operation::{Algorithm, Direction};
 use super::parts::bytes_of_parts;
 use crate::items::{Message, ScheduledHop};
+use crate::limits::SPIN_MAX_MESSAGE_BYTES;
 use crate::schedule::flits_of;
 use crate::schedule::pace::{Pace, Pacing, Timing};
 use crate::{MessageId, PeId, Tree};
-
-/// Maximum number of bytes of consecutive short frames to one neighbour that one system call
-/// writes, and that one reads: copying them costs a fraction of a call.
-pub const COALESCE_LIMIT_BYTES: usize = 16 << 10;
-
-/// Number of times that a PE polls for the next short message before it sleeps; in between, it
-/// yields its core. On one machine the message arrives sooner than a sleeping thread wakes up. On
-/// an idle core this takes about 30 us, plus the time to poll the connections.
-pub const SPIN_ATTEMPTS: usize = 40;
-
-/// Maximum length of the messages for which a PE polls before it sleeps. Longer messages arrive
-/// later, and copying them needs the core.
-const SPIN_MAX_MESSAGE_BYTES: u64 = 128 << 10;
 
 /// The schedule of one PE for one round: algorithm, flit size, pacing, and the messages that it
 /// sends and receives.
@@ -73,7 +61,7 @@ impl PeSchedule {
         has_turns && self.pace.pacing == Pacing::Turns && one_port
     }
 
-    /// Returns whether the PE polls up to [`SPIN_ATTEMPTS`] times before it sleeps.
+    /// Returns whether the PE polls up to [`SPIN_ATTEMPTS`](crate::limits::SPIN_ATTEMPTS) times before it sleeps.
     pub fn spins_before_sleep(&self) -> bool {
         let mut all = self.sends.iter().chain(&self.receives);
         self.in_any_order && all.all(|message| message.bytes <= SPIN_MAX_MESSAGE_BYTES)

@@ -32,13 +32,11 @@ use super::scatter::{one_by_one, order, plan_farthest_first};
 use super::spec::{AlgorithmSpec, DUPLEX, no_peers};
 use super::steps::MessagePlan;
 use crate::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
+use crate::limits::SHORT_MESSAGE_BYTES;
 use crate::schedule::flits_of;
 use crate::schedule::pace::Timing;
 use crate::schedule::scatter as rules;
 use crate::{MessageId, PeId, Time, Tree};
-
-/// Maximum length of messages that wait for others.
-const SHORT_BYTES: u64 = 4 << 10;
 
 /// Scatter by a static schedule.
 pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
@@ -197,7 +195,7 @@ impl StaticScheduleRole {
         }
         let is_short = |hop: &ScheduledHop| {
             let bytes = lengths.get(&hop.message);
-            hop.flits == 1 && bytes.is_some_and(|bytes| *bytes <= SHORT_BYTES)
+            hop.flits == 1 && bytes.is_some_and(|bytes| *bytes <= SHORT_MESSAGE_BYTES)
         };
         let short = receives
             .iter()

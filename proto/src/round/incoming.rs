@@ -45,14 +45,18 @@ impl<O: Observer> Shared<O> {
         Ok(self.pe.handle_control(now, from, item)?)
     }
 
-    /// Handles a flit of the incoming message, with its payload unless it is a predicted one.
-    pub(super) fn handle_payload(
+    /// Handles a flit, which begins a message or continues the incoming one, with its payload unless it
+    /// is a predicted one.
+    pub(super) fn handle_flit(
         &mut self,
         now: Time,
         from: PeId,
         flit: &Flit,
         payload: Option<&[u8]>,
     ) -> Result<(), ProtocolError> {
+        if flit.head.is_some() || self.receiving.incoming.is_none() {
+            self.handle_head(now, from, flit)?;
+        }
         let Some(incoming) = &mut self.receiving.incoming else {
             return Ok(());
         };
@@ -86,12 +90,7 @@ impl<O: Observer> Shared<O> {
     }
 
     /// Handles the first flit of a message.
-    pub(super) fn handle_head(
-        &mut self,
-        now: Time,
-        from: PeId,
-        flit: &Flit,
-    ) -> Result<(), ProtocolError> {
+    fn handle_head(&mut self, now: Time, from: PeId, flit: &Flit) -> Result<(), ProtocolError> {
         if let (Some(_), Some((_, message))) = (&self.receiving.incoming, flit.head) {
             return Err(Violation::Interrupted { from, message }.into());
         }
@@ -105,7 +104,10 @@ impl<O: Observer> Shared<O> {
                 let what = format_args!("a message of round {round}");
                 return Err(ProtocolError::out_of_place(from, &what, self.id));
             }
-            None => return Err(self.lacks_head(from)),
+            None => {
+                let what = "a body flit without a head";
+                return Err(ProtocolError::out_of_place(from, &what, self.id));
+            }
         };
         let ends_here = route.as_ref().is_some_and(|route| route.deliver);
         let expected = self
@@ -135,12 +137,6 @@ impl<O: Observer> Shared<O> {
             relayed: None,
         });
         Ok(())
-    }
-
-    /// Returns the error for a flit in the middle of no message.
-    pub(super) fn lacks_head(&self, from: PeId) -> ProtocolError {
-        let what = "a body flit without a head";
-        ProtocolError::out_of_place(from, &what, self.id)
     }
 
     fn drop_late(&mut self) {
@@ -240,6 +236,13 @@ impl<O: Observer> Shared<O> {
                 if let Some(Incoming { from, since, .. }) = ended {
                     let span = [*since, now];
                     self.recorder.keep(Port::Receive, *from, message, span);
+                }
+            }
+            Action::Drop { from } => {
+                self.receiving.in_hand = None;
+                self.pe.handle_taken(from, bytes);
+                if self.receiving.is_in_message() {
+                    self.pe.handle_progress(now, bytes);
                 }
             }
             Action::Commit { .. } => {

@@ -14,8 +14,7 @@ use super::hash::Hash;
 use super::outgoing::Outgoing;
 use super::receiving::Incoming;
 use super::shared::{PendingAction, Shared};
-use super::{Action, Observer, ProtocolError};
-use crate::wire::flit::Flit;
+use super::{Action, Observer};
 use crate::{MessageId, PeId, Time};
 
 /// One PE's part of a round in which it sends and receives at the same time.
@@ -169,51 +168,34 @@ impl<O: Observer> ListRound<O> {
             || self.shared.pe.listens_to(from)
     }
 
-    /// Makes the message of a flit the current one.
-    pub(super) fn turn_to(
-        &mut self,
-        now: Time,
-        from: PeId,
-        flit: &Flit,
-    ) -> Result<(), ProtocolError> {
-        self.turn_to_sender(from);
-        match (flit.head, &self.shared.receiving.incoming) {
-            (Some(_), _) => self.shared.handle_head(now, from, flit),
-            (None, Some(_)) => Ok(()),
-            (None, None) => self.resume(now, from),
-        }
-    }
-
-    /// Makes the message from this neighbour the current one and sets the previous one aside.
-    fn turn_to_sender(&mut self, from: PeId) {
+    /// Makes the message of a neighbour's flit the current one, unless it `begins` with the flit.
+    pub(super) fn turn_to(&mut self, now: Time, from: PeId, begins: bool) {
         let receiving = &mut self.shared.receiving;
         if let Some(other) = receiving.incoming.take_if(|it| it.from != from) {
             let hash = std::mem::take(&mut receiving.hash);
             self.aside.insert(other.from, (other, hash));
         }
-        if receiving.incoming.is_none()
-            && let Some((incoming, hash)) = self.aside.remove(&from)
-        {
-            receiving.incoming = Some(incoming);
-            receiving.hash = hash;
+        if receiving.incoming.is_some() {
+            return;
+        }
+        let next = match self.aside.remove(&from) {
+            None if !begins => self.resumed(now, from),
+            aside => aside,
+        };
+        if let Some((incoming, hash)) = next {
+            self.shared.receiving.incoming = Some(incoming);
+            self.shared.receiving.hash = hash;
         }
     }
 
-    /// Continues a paused message with the first flit of its next part.
-    fn resume(&mut self, now: Time, from: PeId) -> Result<(), ProtocolError> {
-        let next = self.shared.pe.handle_next_part(from);
-        let paused = next.and_then(|(id, until)| Some((self.paused.remove(&id)?, until)));
-        let Some(((incoming, hash), until)) = paused else {
-            return Err(self.shared.lacks_head(from));
-        };
-        self.shared.receiving.hash = hash;
-        self.shared.receiving.incoming = Some(Incoming {
-            from,
-            later: incoming.message.bytes - until,
-            since: now,
-            ..incoming
-        });
-        Ok(())
+    /// Returns the paused message of which a neighbour sends the next part now.
+    fn resumed(&mut self, now: Time, from: PeId) -> Option<(Incoming, Hash)> {
+        let (id, until) = self.shared.pe.handle_next_part(from)?;
+        let (mut incoming, hash) = self.paused.remove(&id)?;
+        incoming.from = from;
+        incoming.later = incoming.message.bytes - until;
+        incoming.since = now;
+        Some((incoming, hash))
     }
 
     /// Returns the next action for the current message if no frame of it is in hand, and pauses it at

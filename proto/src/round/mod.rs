@@ -5,7 +5,7 @@
 //! are three drivers: the node uses sockets and files, the storm a simulated network, the
 //! prediction the costs of each action. This module decides for all of them what a frame means,
 //! where it goes, which frames are late, what is verified and what goes between two flits; the
-//! state machine [`PeMachine`] decides the schedule.
+//! state machine [`PeMachine`](crate::ops::PeMachine) decides the schedule.
 //!
 //! The round does not copy payload: a frame stays where its driver has read it and is the frame in
 //! hand until [`Action::Drop`].
@@ -262,13 +262,6 @@ impl<O: Observer> Round<O> {
                 self.sent(now, to, piece.bytes);
                 self.shared_mut().sent_held(piece.message.id, later_from);
             }
-            Action::Drop { from } => {
-                let bytes = shared.receiving.drop_frame();
-                match self {
-                    Round::Relay(round) => round.dropped(now, bytes),
-                    Round::List(round) => round.shared.pe.handle_taken(from, bytes),
-                }
-            }
             done => shared.done_in_hand(now, &done)?,
         }
         Ok(())
@@ -352,11 +345,10 @@ impl<O: Observer> Round<O> {
         flit: &Flit,
         payload: Option<&[u8]>,
     ) -> Result<(), ProtocolError> {
-        match self {
-            Round::Relay(round) => round.turn_to(now, from, flit)?,
-            Round::List(round) => round.turn_to(now, from, flit)?,
+        if let Round::List(round) = self {
+            round.turn_to(now, from, flit.head.is_some());
         }
-        self.shared_mut().handle_payload(now, from, flit, payload)
+        self.shared_mut().handle_flit(now, from, flit, payload)
     }
 
     /// Returns the number of bytes of incomplete flits at which the driver is to call

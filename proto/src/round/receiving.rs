@@ -80,12 +80,6 @@ impl Receiving {
         });
     }
 
-    /// Removes the frame in hand; returns the bytes of its payload.
-    pub(super) fn drop_frame(&mut self) -> u64 {
-        let in_hand = self.in_hand.take();
-        in_hand.map_or(0, |in_hand| in_hand.payload.len() as u64)
-    }
-
     /// Counts an action on the frame in hand; returns the bytes of its payload.
     pub(super) fn has_done(&mut self) -> u64 {
         self.in_hand.as_mut().map_or(0, |in_hand| {

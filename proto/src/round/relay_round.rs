@@ -5,8 +5,7 @@ use std::ops::ControlFlow;
 
 use super::outgoing::Outgoing;
 use super::shared::Shared;
-use super::{Action, Observer, ProtocolError};
-use crate::wire::flit::Flit;
+use super::{Action, Observer};
 use crate::{PeId, Time};
 
 /// One PE's part of a round in which it relays.
@@ -75,31 +74,11 @@ impl<O: Observer> RelayRound<O> {
         }
     }
 
-    /// Handles the end of the frame in hand with this number of payload bytes.
-    pub(super) fn dropped(&mut self, now: Time, bytes: u64) {
-        if self.shared.receiving.is_in_message() {
-            self.shared.pe.handle_progress(now, bytes);
-        }
-    }
-
     pub(super) fn listens_to(&self, from: PeId) -> bool {
         match &self.shared.receiving.incoming {
             _ if self.outgoing.is_some() => false,
             Some(incoming) => incoming.from == from,
             None => self.shared.pe.listens_to(from),
-        }
-    }
-
-    /// Makes the message of a flit the incoming one.
-    pub(super) fn turn_to(
-        &mut self,
-        now: Time,
-        from: PeId,
-        flit: &Flit,
-    ) -> Result<(), ProtocolError> {
-        match self.shared.receiving.incoming.is_some() && flit.head.is_none() {
-            true => Ok(()),
-            false => self.shared.handle_head(now, from, flit),
         }
     }
 }

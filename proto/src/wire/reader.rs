@@ -10,13 +10,7 @@ use std::ops::Range;
 use super::seal::{FrameVerifier, HEAD_BYTES, frame_bytes};
 use super::{LENGTH_BYTES, WireError};
 
-/// Minimum number of bytes to read at once; bytes behind a short frame are moved once.
-const READ_AHEAD: usize = 16 << 10;
-/// Number of bytes to read before a frame's length is known, if nothing may be read ahead. It is
-/// enough for most control frames, and less than the shortest message in one flit (50 bytes: a
-/// seal, a head, a digest and a byte), so that the buffer never contains two. (A stamp has 30
-/// bytes, and the first bytes of its frame come with it.)
-const FIRST_READ: usize = 39;
+use crate::limits::{FIRST_READ_BYTES, READ_AHEAD_BYTES};
 
 /// The state of the first frame in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +47,12 @@ impl FrameReader {
     /// Creates a reader for frames whose messages have at most `max_frame` bytes.
     pub fn new(max_frame: usize) -> FrameReader {
         // Two prefixes: that of the frame and that of the next one.
-        let room = FIRST_READ.max(max_frame + 2 * LENGTH_BYTES);
+        let room = FIRST_READ_BYTES.max(max_frame + 2 * LENGTH_BYTES);
         FrameReader {
             buffer: vec![0; room].into_boxed_slice(),
             held: 0..0,
             max_frame,
-            ahead: READ_AHEAD.min(room),
+            ahead: READ_AHEAD_BYTES.min(room),
             known: None,
             is_open: false,
             opener: FrameVerifier::default(),
@@ -120,7 +114,7 @@ impl FrameReader {
         }
         let wanted = match self.known_bytes() {
             Ok(Some(frame)) => frame + LENGTH_BYTES,
-            _ => FIRST_READ,
+            _ => FIRST_READ_BYTES,
         };
         &mut self.buffer[self.held.end..wanted.max(self.ahead)]
     }

@@ -282,7 +282,6 @@ impl RoundIo for StormIo {
 
     async fn send_held(
         &mut self,
-        round: &Round<impl Observer>,
         to: PeId,
         piece: Piece,
         later_from: u64,
@@ -299,7 +298,7 @@ impl RoundIo for StormIo {
         };
         self.held
             .forget_to(piece.message.id, later_from / flit_bytes);
-        if round.is_duplex() {
+        if self.brief.is_duplex() {
             return self.begin(to, &frame);
         }
         self.send(to, &frame).await?;

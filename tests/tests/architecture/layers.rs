@@ -43,6 +43,7 @@ const HOUSES: [House; 3] = [
         name: "node",
         layers: &[
             "limits",
+            "tuning",
             "blocking",
             "text",
             "system",

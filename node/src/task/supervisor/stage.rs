@@ -9,11 +9,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::limits::COMMAND_REASON_BYTES;
 use crate::system::children;
-
-/// Maximum length of the reason why a command cannot be started: it is only read after the end of this
-/// process, so it has to fit into a pipe.
-const LONGEST_WHY: usize = 4000;
 
 /// The command with its input and output. The current directory and standard error are those of this
 /// process already.
@@ -40,7 +37,7 @@ impl Stage {
         // The command does not inherit it.
         let mut told = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let why = self.become_it();
-        told.write_all(&why.as_bytes()[..why.len().min(LONGEST_WHY)])
+        told.write_all(&why.as_bytes()[..why.len().min(COMMAND_REASON_BYTES)])
     }
 
     /// Becomes the command, or returns the reason why it cannot.

@@ -102,7 +102,11 @@ fn flits_are_received_and_held_while_one_is_in_progress() {
     round.handle_frame(NOW, PeId(0), &frames[2]).unwrap();
     let rest = "store 8, hold, drop, commit, held 8 to P2, control to P0, finished";
     assert_eq!(run(&mut round).unwrap(), rest);
-    assert_eq!(round.peak_buffered_flits(), 1);
+    let at_once = round.peak_buffered_flits();
+    assert_eq!(
+        at_once, 2,
+        "the second came while the first was in progress"
+    );
 }
 
 #[test]

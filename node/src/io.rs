@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_proto::items::{Message, Packing};
-use flitcast_proto::ops::{PeSchedule, StartSignal};
+use flitcast_proto::ops::{Direction, PeSchedule};
 use flitcast_proto::round::{Observer, Piece, ProtocolError, Round};
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::Doing;
@@ -318,7 +318,7 @@ impl RoundIo for NodeIo<'_> {
             readers.put_by(|message| round.goes_on_with(message));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
-        if self.brief.operation.begins_on() == StartSignal::Trigger || round.is_duplex() {
+        if self.brief.collective.direction() == Direction::Down || round.is_duplex() {
             return;
         }
         let frame = u64::from(self.brief.flit_bytes) + MAX_FLIT_PREFIX as u64;

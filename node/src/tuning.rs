@@ -27,7 +27,7 @@ pub mod probe {
     /// Length of the longest burst.
     pub const LONGEST_BYTES: u32 = 1024 * 1024;
     /// Flits of a burst, where they are small.
-    pub const MAX_FLITS: u32 = flitcast_proto::calibration::BURST_FLITS;
+    pub const MAX_FLITS: u32 = flitcast_proto::exchange::BURST_FLITS;
     /// Length of the shortest burst that is cut into as many flits, of 64 bytes then: a multiple of
     /// them, so that all are equal.
     pub const SHORT_FROM: u32 = 64 * MAX_FLITS;

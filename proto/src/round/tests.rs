@@ -1,3 +1,5 @@
+//! Both kinds of rounds, frame by frame.
+
 mod list;
 mod relay;
 
@@ -6,10 +8,9 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::*;
-use crate::cost::Model;
 use crate::items::{Control, Destination};
-use crate::ops::{Algorithm, Broadcast};
-use crate::schedule::pace::{ChildPace, Pace, Pacing, Passage, Timing};
+use crate::ops::{Collective, PeRole};
+use crate::schedule::pace::{ChildPace, Pace, Pacing, Passage};
 use crate::wire::LENGTH_BYTES;
 
 /// Payload bytes of a full flit.
@@ -24,9 +25,11 @@ fn path() -> Arc<Tree> {
 }
 
 /// Returns the schedule of P1 on the path, without messages.
-fn of_p1(operation: Algorithm) -> PeSchedule {
+fn of_p1(collective: Collective, role: PeRole) -> PeSchedule {
     PeSchedule {
-        operation,
+        collective,
+        role,
+        parts: 1,
         flit_bytes: FLIT_BYTES as u32,
         pace: Pace {
             pacing: Pacing::Eager,
@@ -45,6 +48,7 @@ fn of_p1(operation: Algorithm) -> PeSchedule {
         child_ranks: Vec::new(),
         hops: Vec::new(),
         all_ports: false,
+        in_turns: false,
         in_any_order: false,
     }
 }
@@ -117,75 +121,4 @@ fn refused(round: &mut Round, from: PeId, frames: &[Vec<u8>]) -> String {
         }
     }
     panic!("nothing was refused");
-}
-
-/// A relay with a static schedule frees a flit when the last receiver has it: it holds one flit of
-/// a message of any length if all flits are forwarded as they arrive.
-#[test]
-fn what_has_gone_on_is_held_no_more() {
-    for (parents, to) in [
-        ([None, Some(0), Some(1), Some(1)], 2),
-        ([None, Some(0), Some(1), None], 1),
-    ] {
-        let parents = parents.map(|parent| parent.map(PeId));
-        let tree = Arc::new(Tree::with_absent(PeId::ROOT, parents.to_vec()).unwrap());
-        let flits = 300;
-        let bytes: Vec<u64> = tree
-            .ids()
-            .map(|pe| flits * u64::from(pe != PeId::ROOT && tree.contains(pe)))
-            .collect();
-        let timing = Timing::of(&Model::unit(tree.len()), 1, Pacing::Eager);
-        let operation = Algorithm::Broadcast(Broadcast::Urgent);
-        let mut briefs = PeSchedule::all(&tree, operation, &bytes, &timing);
-        let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), briefs.swap_remove(1));
-        let message = Message {
-            id: MessageId(0),
-            source: PeId::ROOT,
-            destination: Destination::Others,
-            bytes: flits,
-        };
-        let (mut came, mut gone) = (0, 0);
-        let mut now = 0;
-        while gone < to * flits {
-            now += 1;
-            match round.poll(Time(now)) {
-                // It only checks for incoming frames.
-                Action::Wait { until: Some(_) } if gone < to * came => continue,
-                Action::Wait { .. } => {
-                    assert!(
-                        gone == to * came && came < flits,
-                        "{came} came, {gone} went on"
-                    );
-                    assert!(round.listens_to(PeId::ROOT));
-                    let flit = Sized::Flits(Piece {
-                        message,
-                        offset: came,
-                        bytes: 1,
-                    });
-                    round
-                        .handle_sized([Time(now); 2], PeId::ROOT, flit)
-                        .unwrap();
-                    came += 1;
-                    continue;
-                }
-                Action::SendHeld {
-                    piece, later_from, ..
-                } => {
-                    gone += 1;
-                    // A flit that all receivers have is not needed any more.
-                    let is_last = gone == to * flits;
-                    let needed = if is_last { u64::MAX } else { gone / to };
-                    assert_eq!(later_from, needed, "at {}", piece.offset);
-                }
-                Action::Commit { message } => round.handle_delivered(Time(now), message),
-                _ => {}
-            }
-            round.handle_done(Time(now)).unwrap();
-        }
-        assert!(
-            round.peak_buffered_flits() <= 2,
-            "{}",
-            round.peak_buffered_flits()
-        );
-    }
 }

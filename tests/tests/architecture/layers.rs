@@ -276,7 +276,10 @@ fn an_import_upwards_that_is_planted_is_found() {
     };
     let site = r#"
         use crate::files::toml_file::{self, Spot};
-        use crate::{launch::ssh as of_hosts, site::guard, job::{request::{self, Request}, Way}};
+        use crate::job::Way;
+        use crate::job::request::{self, Request};
+        use crate::launch::ssh as of_hosts;
+        use crate::site::guard;
         // use crate::cli::main;
         use super::super::render::page;
         use super::{guard::Guard, reach};

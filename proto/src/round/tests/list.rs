@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::items::{Packing, ScheduledHop};
-use crate::ops::Gossip;
 
 /// A message of three flits, the last of which is short.
 const PAYLOAD: &[u8] = b"0123456789";
@@ -32,27 +31,25 @@ fn hop(of: u32, [from, to]: [u32; 2], offset: u64, flits: u64, first_step: u64) 
 }
 
 /// Returns the round 2 of P1.
-fn round(operation: Algorithm, receives: &[u32], all_ports: bool, hops: &[ScheduledHop]) -> Round {
+fn round(collective: Collective, receives: &[u32], all_ports: bool, hops: &[ScheduledHop]) -> Round {
     let brief = PeSchedule {
         receives: receives.iter().map(|source| message(*source)).collect(),
         subtree_messages: receives.len() as u64,
         hops: hops.to_vec(),
         all_ports,
-        ..of_p1(operation)
+        ..of_p1(collective, PeRole::StaticSchedule)
     };
     let mut round = Round::new(RoundId(2), path(), PeId(1), brief);
-    if operation != BROADCAST {
+    if collective == Collective::Gossip {
         round.handle_trigger(Time(0));
     }
     round
 }
 
-const BROADCAST: Algorithm = Algorithm::Broadcast(Broadcast::Urgent);
-
 /// Two flits come from P0, and the last one from P2.
 fn in_parts() -> Round {
     let hops = [hop(0, [0, 1], 0, 2, 1), hop(0, [2, 1], 2, 1, 3)];
-    round(BROADCAST, &[0], false, &hops)
+    round(Collective::Broadcast, &[0], false, &hops)
 }
 
 #[test]
@@ -77,7 +74,7 @@ fn a_message_arrives_in_parts_from_several_neighbours() {
 #[test]
 fn flits_are_received_and_held_while_one_is_in_progress() {
     let hops = [hop(0, [0, 1], 0, 3, 1), hop(0, [1, 2], 0, 3, 2)];
-    let mut round = round(BROADCAST, &[0], false, &hops);
+    let mut round = round(Collective::Broadcast, &[0], false, &hops);
     let frames = frames(2, message(0), PAYLOAD);
     round.handle_frame(NOW, PeId(0), &frames[0]).unwrap();
     for expected in ["Store", "Hold", "Drop"] {
@@ -112,7 +109,7 @@ fn flits_are_received_and_held_while_one_is_in_progress() {
 #[test]
 fn messages_of_several_neighbours_arrive_flit_by_flit() {
     let hops = [hop(0, [0, 1], 0, 3, 1), hop(2, [2, 1], 0, 3, 1)];
-    let mut round = round(Algorithm::Gossip(Gossip::Flood), &[0, 2], true, &hops);
+    let mut round = round(Collective::Gossip, &[0, 2], true, &hops);
     let [above, below] = [0, 2].map(|source| frames(2, message(source), PAYLOAD));
     let mut last = String::new();
     for (one, other) in above.iter().zip(&below) {

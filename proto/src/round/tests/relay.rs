@@ -24,7 +24,7 @@ fn round() -> Round {
         receives: vec![to(1, OWN.len())],
         subtree_messages: 2,
         child_messages: vec![1],
-        ..of_p1(Algorithm::Scatter)
+        ..of_p1(Collective::Scatter, PeRole::Scatter)
     };
     Round::new(RoundId(2), path(), PeId(1), brief)
 }

@@ -6,9 +6,9 @@
 //!
 //! use flitcast_coordinator::machines::{RoundController, PeLoss, Plan, DeliveryProgress, ClusterInfo};
 //! use flitcast_node::limits::Timeouts;
-//! use flitcast_proto::calibration::clock::ClockOffset;
+//! use flitcast_plan::calibration::clock::ClockOffset;
 //! use flitcast_proto::ops::{PeSchedule, Algorithm};
-//! use flitcast_proto::schedule::pace::Timing;
+//! use flitcast_plan::timing::Timing;
 //! use flitcast_proto::tree::TreeSpec;
 //! use flitcast_proto::wire::control::{FromPe, ToPe};
 //! use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
@@ -18,14 +18,14 @@
 //! let bytes = vec![0, 100, 100];
 //! let setting = ClusterInfo {
 //!     tree: tree.clone(),
-//!     operation: Algorithm::Scatter,
+//!     operation: Algorithm::FARTHEST_FIRST,
 //!     timeouts: Timeouts::default(),
 //!     joined: BTreeSet::new(),
 //!     addresses: Vec::new(),
 //! };
 //! let mut controller = RoundController::new(Time(0), setting);
 //! let plan = Plan {
-//!     briefs: PeSchedule::all(&tree, Algorithm::Scatter, &bytes, &Timing::LOCK_STEP),
+//!     briefs: Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &Timing::LOCK_STEP),
 //!     lanes: Vec::new(),
 //!     bytes: bytes.clone(),
 //!     prefixes: Vec::new(),
@@ -54,11 +54,11 @@
 //! assert_eq!(gave_up.trouble.to_string(), "P1 was killed");
 //!
 //! // The next run leaves it out, and P2 moves to P0.
-//! let mut progress = DeliveryProgress::new(tree, Algorithm::Scatter, bytes);
+//! let mut progress = DeliveryProgress::new(tree, Algorithm::FARTHEST_FIRST, bytes);
 //! for pe in gave_up.trouble.failed_pes() {
 //!     progress.learn_dead(pe, gave_up.trouble.to_string());
 //! }
-//! let next = progress.next(Algorithm::Scatter, |_, _| true);
+//! let next = progress.next(Algorithm::FARTHEST_FIRST, |_, _| true);
 //! assert_eq!(next.sendable, [DeliveryId(2)]);
 //! assert_eq!(next.repair.tree.parent(PeId(2)), Some(PeId::ROOT));
 //! ```

@@ -20,14 +20,14 @@ pub fn for_all(pe: PeId, assignment: &Assignment, prepare: Prepare) -> Option<Ve
     (are_for && briefs.len() <= trees.len()).then_some(briefs)
 }
 
-/// Returns whether a schedule fits this PE: the operation and the tree are those that were assigned;
+/// Returns whether a schedule fits this PE: the collective and the tree are those that were assigned;
 /// each message starts or ends here, is nonnull, occurs once and is not left out; and all crossings of
 /// a static schedule use connections of this PE.
 fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &PeSchedule) -> bool {
-    let operation = assignment.operation;
+    let collective = assignment.collective;
     let children = tree.children(pe).len();
     let is_known = |message: &Message| {
-        let known = operation.address(tree, message.id);
+        let known = collective.address_of_part(tree, message.id, brief.parts as usize);
         known == Some(message.address()) && message.bytes > 0
     };
     let come_once = |messages: &[Message]| {
@@ -50,7 +50,7 @@ fn is_for(pe: PeId, assignment: &Assignment, tree: &Tree, brief: &PeSchedule) ->
         let is_own = hop.from == pe || hop.to == pe;
         is_own && (connected.contains(&hop.from) || connected.contains(&hop.to))
     };
-    brief.operation == operation
+    brief.collective == collective
         && brief.child_messages.len() == children
         && brief.pace.below.len() == children
         && (brief.child_ranks.is_empty() || brief.child_ranks.len() == children)

@@ -21,7 +21,7 @@ pub fn confined(
     allowed: &Permissions,
     mut assignment: Assignment,
 ) -> Result<Assignment, String> {
-    let (operation, tree) = (assignment.operation, assignment.tree.clone());
+    let (collective, tree) = (assignment.collective, assignment.tree.clone());
     let Payload::Files {
         input,
         output,
@@ -34,12 +34,12 @@ pub fn confined(
     let FileAccess::Below(folders) = allowed.files.clone()? else {
         return Ok(assignment);
     };
-    let sends = operation.messages(&tree).any(|it| it.source == pe);
-    let takes = !operation.taken_by(&tree, pe).is_empty();
+    let sends = collective.messages(&tree).any(|it| it.source == pe);
+    let takes = !collective.taken_by(&tree, pe).is_empty();
     *input = reached(pe, &folders, input, sends)?;
     *output = reached(pe, &folders, output, takes)?;
     // A copy replaces an existing entry, which a lent folder must not be.
-    let is_copy = *apart && operation.layout() == Layout::Whole;
+    let is_copy = *apart && collective.layout() == Layout::Whole;
     if is_copy && takes && output.as_os_str().as_bytes().ends_with(b"/.") {
         let folder = lent::as_named(output);
         return Err(format!(
@@ -68,7 +68,7 @@ mod tests {
     use std::sync::Arc;
 
     use flitcast_proto::Tree;
-    use flitcast_proto::ops::{Algorithm, Broadcast};
+    use flitcast_proto::ops::Collective;
 
     use super::*;
     use crate::security::Security;
@@ -83,7 +83,7 @@ mod tests {
             tree: Arc::new(tree),
             parent_listen: None,
             peers: Vec::new(),
-            operation: Algorithm::Broadcast(Broadcast::ChildByChild),
+            collective: Collective::Broadcast,
             flit_bytes: 65_536,
             payload: Payload::Files {
                 input: PathBuf::from("/on/another/host"),

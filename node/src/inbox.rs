@@ -73,18 +73,18 @@ impl Inbox {
         else {
             return Inbox::default();
         };
-        let (operation, tree) = (assignment.operation, &assignment.tree);
+        let (collective, tree) = (assignment.collective, &assignment.tree);
         let receipt = |output: &Path, message: MessageId, at| {
-            let delivery = operation.delivery(tree, message, at);
-            let name = operation.delivery_name(tree, delivery);
+            let delivery = collective.delivery(tree, message, at);
+            let name = collective.delivery_name(tree, delivery);
             let destination = delivered_at(output, name, *apart);
             let receipt = Receipt::of(&destination, assignment.job.id);
             (delivery, receipt)
         };
-        let taken = operation.taken_by(tree, pe).into_iter();
+        let taken = collective.taken_by(tree, pe).into_iter();
         let all: Vec<_> = taken.map(|id| receipt(output, id, pe)).collect();
         let digest_of = |of: DeliveryId| {
-            let (message, _) = operation.delivered(tree, of)?;
+            let (message, _) = collective.delivered(tree, of)?;
             let mut known = assignment.versions.iter();
             known.find(|version| version.message == message.id)?.digest
         };
@@ -100,7 +100,7 @@ impl Inbox {
             .collect();
         // Messages sent from here return in the gather that follows.
         if let Some(later) = &assignment.job.later_output {
-            let sent = operation.messages(tree);
+            let sent = collective.messages(tree);
             for message in sent.filter(|message| message.source == pe) {
                 let comes_back = message.ends(tree).map(|at| receipt(later, message.id, at));
                 awaited.extend(comes_back.map(|(delivery, receipt)| Awaited {

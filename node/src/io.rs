@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_proto::items::{Message, Packing};
-use flitcast_proto::ops::{PeSchedule, StartSignal};
+use flitcast_proto::ops::{Direction, PeSchedule};
 use flitcast_proto::round::{Observer, ProtocolError, Round};
 use flitcast_proto::wire::MAX_FLIT_PREFIX;
 use flitcast_proto::wire::control::Doing;
@@ -364,7 +364,7 @@ impl RoundIo for NodeIo<'_> {
             sources.retain(|(id, _), _| round.goes_on_with(*id));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
-        if self.brief.operation.begins_on() == StartSignal::Trigger || round.is_duplex() {
+        if self.brief.collective.direction() == Direction::Down || round.is_duplex() {
             return;
         }
         let frame = u64::from(self.brief.flit_bytes) + MAX_FLIT_PREFIX as u64;

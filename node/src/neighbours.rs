@@ -105,7 +105,7 @@ impl Neighbours {
 
     /// Limits all connections together to the rate of the PE's link, with pacing in turns.
     pub fn pace(&mut self, brief: &PeSchedule) -> io::Result<()> {
-        let pacer = match brief.is_in_turns() {
+        let pacer = match brief.in_turns {
             true => Some(Pacer::new(brief.pace.port_ticks_per_byte)?),
             false => None,
         };

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::Message;
 use flitcast_proto::ops::parts::{FlitInterleaver, flits_of_parts};
-use flitcast_proto::ops::{Algorithm, PeSchedule};
+use flitcast_proto::ops::{Collective, PeSchedule};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 use tokio::sync::{self, watch};
@@ -22,7 +22,7 @@ use crate::payload::{PayloadError, Sink};
 
 /// The messages of a PE that are sent or received in parts, and their reassembly.
 pub struct Parts {
-    operation: Algorithm,
+    collective: Collective,
     tree: Arc<Tree>,
     /// The bytes and the flits of each part, by message.
     of: BTreeMap<MessageId, (Vec<u64>, Vec<u64>)>,
@@ -34,8 +34,8 @@ impl Parts {
     /// message are inconsistent.
     pub fn of(tree: &Arc<Tree>, briefs: &[PeSchedule]) -> Option<Parts> {
         let first = briefs.first()?;
-        let operation = first.operation;
-        let most = briefs.len().max(operation.parts(tree));
+        let collective = first.collective;
+        let most = briefs.len().max(first.parts as usize);
         if briefs.iter().any(|it| it.flit_bytes != first.flit_bytes) {
             return None;
         }
@@ -43,7 +43,7 @@ impl Parts {
         let mut bytes: BTreeMap<MessageId, Vec<u64>> = BTreeMap::new();
         for (lane, brief) in briefs.iter().enumerate() {
             for message in brief.sends.iter().chain(&brief.receives) {
-                let (whole, part) = operation.whole(tree, message.id);
+                let (whole, part) = collective.whole(tree, message.id);
                 let parts = bytes.entry(whole).or_insert_with(|| vec![0; most]);
                 *parts.get_mut(lane + part)? = message.bytes;
             }
@@ -60,7 +60,7 @@ impl Parts {
             Some((id, (parts, flits)))
         });
         Some(Parts {
-            operation,
+            collective,
             tree: tree.clone(),
             of: of.collect::<Option<_>>()?,
             assemblies: Mutex::default(),
@@ -75,7 +75,7 @@ impl Parts {
     /// Returns the whole message of a part on a tree, the part of each of its flits, and the index of
     /// this part; `None` if the part is the whole message.
     pub fn whole(&self, lane: usize, part: Message) -> Option<(Message, FlitInterleaver, usize)> {
-        let (id, place) = self.operation.whole(&self.tree, part.id);
+        let (id, place) = self.collective.whole(&self.tree, part.id);
         let (parts, flits) = self.of.get(&id)?;
         let bytes = parts
             .iter()
@@ -286,7 +286,7 @@ mod tests {
     fn parts(flits: &[u64], bytes: u64) -> (Parts, Vec<u64>) {
         let lengths = bytes_of_parts(flits, bytes, FLIT);
         let parts = Parts {
-            operation: Algorithm::Scatter,
+            collective: Collective::Scatter,
             tree: tree(),
             of: BTreeMap::from([(MESSAGE, (lengths.clone(), flits.to_vec()))]),
             assemblies: Mutex::default(),

@@ -11,7 +11,7 @@
 //! no pauses: the rate of its link is found, and its depth is not.
 
 use flitcast_proto::Time;
-use flitcast_proto::calibration::{BURST_FLITS, Exchange};
+use flitcast_proto::exchange::{BURST_FLITS, Exchange};
 use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::edge::{EdgeFrame, Probe};
 use flitcast_proto::wire::flit;
@@ -333,8 +333,8 @@ fn unexpected(link: &Link, what: &str) -> LinkError {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::calibration::clock::ClockOffset;
-    use flitcast_proto::calibration::fit_edge;
+    use flitcast_plan::calibration::clock::ClockOffset;
+    use flitcast_plan::calibration::fit_edge;
     use flitcast_proto::items::Control;
     use flitcast_proto::{PeId, RoundId};
     use tokio::net::{TcpListener, TcpStream};

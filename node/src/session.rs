@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
-use flitcast_proto::ops::{Algorithm, Gossip, Layout, PeSchedule};
+use flitcast_proto::ops::{Layout, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION};
 use flitcast_proto::{PeId, RoundId};
@@ -170,7 +170,8 @@ fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
     }
 }
 
-/// Checks that an assignment is for this PE and names the right peers.
+/// Checks that an assignment is for this PE, and that its peers are other PEs of the tree, each once, by
+/// index.
 ///
 /// # Errors
 ///
@@ -179,16 +180,13 @@ fn check_assignment(assignment: &Assignment, pe: PeId) -> Result<(), &'static st
     if !assignment.tree.contains(pe) {
         return Err("for a tree without this PE");
     }
-    // A static schedule may name any of these and no others. On a network they are a subset of all.
-    let operation = assignment.operation;
-    let peers = operation.peers(&assignment.tree, pe);
-    let told: Vec<PeId> = assignment.peers.iter().map(|peer| peer.pe).collect();
-    let is_some_of = told.is_sorted_by(|one, other| one < other)
-        && told.iter().all(|pe| peers.binary_search(pe).is_ok());
-    let is_on_network = matches!(operation, Algorithm::Gossip(Gossip::OnNetwork(_)));
-    match told == peers || (is_on_network && is_some_of) {
+    let tree = &assignment.tree;
+    let is_edge = |other: PeId| tree.parent(pe) == Some(other) || tree.parent(other) == Some(pe);
+    let is_peer = |other: PeId| other != pe && tree.contains(other) && !is_edge(other);
+    let peers = assignment.peers.iter().map(|peer| peer.pe);
+    match peers.clone().is_sorted_by(|one, other| one < other) && peers.clone().all(is_peer) {
         true => Ok(()),
-        false => Err("with other peers than its operation has"),
+        false => Err("with peers that it cannot connect to"),
     }
 }
 
@@ -460,13 +458,13 @@ fn files_place(pe: PeId, assignment: &Assignment) -> Option<(&Path, PathBuf)> {
     else {
         return None;
     };
-    let operation = assignment.operation;
+    let collective = assignment.collective;
     // With one message the output is not a folder, but an entry of one.
-    let folder = match *apart && operation.layout() == Layout::Whole {
+    let folder = match *apart && collective.layout() == Layout::Whole {
         true => output.parent().unwrap_or(output),
         false => output,
     };
-    match operation.taken_by(&assignment.tree, pe).is_empty() {
+    match collective.taken_by(&assignment.tree, pe).is_empty() {
         true => Some((input, std::env::temp_dir())),
         false => Some((folder, folder.to_owned())),
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use flitcast_proto::items::{Address, Message};
-use flitcast_proto::ops::{Algorithm, Layout, PeSchedule};
+use flitcast_proto::ops::{Collective, Layout, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, Payload, Prefix, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -27,9 +27,9 @@ use crate::payload::{
 pub struct Store {
     /// The content of each message that this PE sends; `None` if messages are synthetic.
     contents: Option<BTreeMap<MessageId, Outgoing>>,
-    /// The PE, its operation and its tree.
+    /// The PE, its collective and its tree.
     pe: PeId,
-    operation: Algorithm,
+    collective: Collective,
     tree: Arc<Tree>,
     /// The path where messages for this PE become visible.
     output: PathBuf,
@@ -72,15 +72,15 @@ impl Store {
 
     /// Returns the path of a message for this PE.
     fn destination(&self, message: MessageId) -> PathBuf {
-        let delivery = self.operation.delivery(&self.tree, message, self.pe);
-        let name = self.operation.delivery_name(&self.tree, delivery);
+        let delivery = self.collective.delivery(&self.tree, message, self.pe);
+        let name = self.collective.delivery_name(&self.tree, delivery);
         delivered_at(&self.output, name, self.apart)
     }
 
     /// Returns the folder for stored messages of other PEs: that of the output or, if the output is a
     /// message itself, the folder that contains it.
     pub fn holds_in(&self) -> PathBuf {
-        let is_message = self.apart && self.operation.layout() == Layout::Whole;
+        let is_message = self.apart && self.collective.layout() == Layout::Whole;
         match (&self.contents, self.output.parent()) {
             (None, _) => std::env::temp_dir(),
             (Some(_), Some(above)) if is_message => match above.as_os_str().is_empty() {
@@ -173,13 +173,13 @@ impl Store {
         assignment: &Assignment,
         pulse: &Arc<ActivityMonitor>,
     ) -> Result<(Store, Sent), Vec<PayloadError>> {
-        let (pe, operation, tree) = (config.pe, assignment.operation, &assignment.tree);
-        let of_messages = operation.messages(tree);
+        let (pe, collective, tree) = (config.pe, assignment.collective, &assignment.tree);
+        let of_messages = collective.messages(tree);
         let sent: Vec<Address> = of_messages.filter(|it| it.source == pe).collect();
         let mut store = Store {
             contents: None,
             pe,
-            operation,
+            collective,
             tree: tree.clone(),
             output: PathBuf::new(),
             folder: OutputFolder::default(),
@@ -209,9 +209,9 @@ impl Store {
             }
             Payload::Synthetic { lengths } => {
                 Synthetic::warm_up();
-                let bytes = operation.by_delivery(tree, &lengths);
+                let bytes = collective.by_delivery(tree, &lengths);
                 let owed = |it: &Address| {
-                    let ends = it.ends(tree).map(|at| operation.delivery(tree, it.id, at));
+                    let ends = it.ends(tree).map(|at| collective.delivery(tree, it.id, at));
                     let owed = ends.filter(|delivery| !assignment.leaves_out(*delivery));
                     owed.map(|delivery| bytes[delivery.index()]).max()
                 };
@@ -230,7 +230,7 @@ impl Store {
             known: (sent.iter().map(|it| version_of(assignment, it.id))).collect(),
             sent,
             pe,
-            layout: operation.layout(),
+            layout: collective.layout(),
             root: tree.root(),
             others: Others::of(tree),
             input,
@@ -313,18 +313,16 @@ impl Outbox<'_> {
 mod tests {
     use std::path::Path;
 
-    use flitcast_proto::ops::{Broadcast, Gossip};
-
     use super::*;
 
     /// Stored messages are never at a path where a copy is to arrive.
     #[test]
     fn what_is_held_lies_beside_a_copy_and_among_entries() {
-        let holds_in = |operation, output: &str, apart| {
+        let holds_in = |collective, output: &str, apart| {
             let store = Store {
                 contents: Some(BTreeMap::new()),
                 pe: PeId(1),
-                operation,
+                collective,
                 tree: Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap()),
                 output: output.into(),
                 folder: OutputFolder::default(),
@@ -339,18 +337,15 @@ mod tests {
             };
             store.holds_in()
         };
-        let (copy, entries) = (
-            Algorithm::Broadcast(Broadcast::Hypercube),
-            Algorithm::Gossip(Gossip::Circulate),
-        );
-        for (operation, output, apart, folder) in [
+        let (copy, entries) = (Collective::Broadcast, Collective::Gossip);
+        for (collective, output, apart, folder) in [
             (copy, "/out/copy", true, "/out"),
             (copy, "copy", true, "."),
             (copy, "/out", false, "/out"),
             (entries, "/out", true, "/out"),
             (entries, "/out", false, "/out"),
         ] {
-            let held = holds_in(operation, output, apart);
+            let held = holds_in(collective, output, apart);
             assert_eq!(held, Path::new(folder), "{output} {apart}");
         }
     }

@@ -19,6 +19,10 @@ pub const MAX_FLIT_PREFIX: usize = 96;
 /// each neighbour, so this is enough for rounds of 16,000 messages.
 pub const MAX_REPORT_SPANS: usize = 65_536;
 
+/// Maximum number of parts of a message: more than a network of any dimension has directions and
+/// classes of flits.
+pub const MAX_PARTS: u32 = 64;
+
 /// Limit of neighbours whose counters a PE reports: a process has fewer connections.
 pub const MAX_COUNTED_EDGES: usize = 65_536;
 

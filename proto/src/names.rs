@@ -1,17 +1,14 @@
 //! Parsers for user input: numbers, and names that may be misspelt. The caller passes the valid
 //! names and ranges.
 
-/// Digits only: `parse` alone would also take `+5`.
-pub(crate) fn whole_number(text: &str) -> Option<u64> {
+/// Returns the number that a text of digits denotes; `parse` alone would also accept `+5`.
+pub fn whole_number(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()
 }
 
 /// Returns the entry of `names` for which `given` may be a typing error.
-pub(crate) fn likely(
-    given: &str,
-    names: impl Iterator<Item = &'static str>,
-) -> Option<&'static str> {
+pub fn likely(given: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let lower = given.to_lowercase();
     let nearest = names.min_by_key(|known| distance(&lower, known))?;
     // Half of the letters must be right for it to be a slip, not a guess.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
-use flitcast_proto::calibration::Exchange;
+use flitcast_proto::exchange::Exchange;
 use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::control::{
     Assignment, Doing, FromPe, Pong, Prepare, Ready, Register, Report, ToPe,

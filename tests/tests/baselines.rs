@@ -4,15 +4,14 @@
 use std::fs;
 use std::sync::Arc;
 
+use flitcast_plan::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
+use flitcast_plan::cost::Model;
+use flitcast_plan::predict::predict;
+use flitcast_plan::timing::Timing;
+use flitcast_plan::trace::Item;
+use flitcast_plan::{Algorithm, sim};
 use flitcast_proto::Tree;
-use flitcast_proto::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
-use flitcast_proto::cost::Model;
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::predict::predict;
-use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::sim;
-use flitcast_proto::trace::Item;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_tests::files::assert_same_below;
 use flitcast_tests::random::tree_and_flits;
@@ -21,7 +20,7 @@ use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
 fn assert_arrives(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) {
-    let briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let briefs = operation.schedules(tree, flits, &Timing::LOCK_STEP);
     let run = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
     for (arrival, flits) in run.arrivals_ns.iter().zip(flits) {
         assert_eq!(arrival.is_some(), *flits > 0, "{operation:?}");
@@ -33,16 +32,16 @@ proptest! {
 
     #[test]
     fn combining_delivers_on_any_tree((tree, flits) in tree_and_flits(24)) {
-        assert_arrives(&tree, Algorithm::CombiningGather, &flits);
-        assert_arrives(&tree, Algorithm::CombiningScatter, &flits);
+        assert_arrives(&tree, Algorithm::COMBINING_GATHER, &flits);
+        assert_arrives(&tree, Algorithm::COMBINING_SCATTER, &flits);
     }
 
     #[test]
     fn the_adaptive_tree_spans_all_pes((_, flits) in tree_and_flits(40)) {
         let tree = Arc::new(adaptive_tree(&flits));
         prop_assert_eq!(tree.len(), flits.len());
-        assert_arrives(&tree, Algorithm::CombiningGather, &flits);
-        assert_arrives(&tree, Algorithm::CombiningScatter, &flits);
+        assert_arrives(&tree, Algorithm::COMBINING_GATHER, &flits);
+        assert_arrives(&tree, Algorithm::COMBINING_SCATTER, &flits);
     }
 
     #[test]
@@ -50,10 +49,10 @@ proptest! {
         let star = Arc::new(Tree::from_parents(
             (0..flits.len()).map(|i| (i > 0).then_some(flitcast_proto::PeId::ROOT)).collect(),
         ).unwrap());
-        let run = sim::run(&star, Algorithm::LinearGather { window: 1 }, &flits).unwrap();
+        let run = sim::run(&star, Algorithm::linear_gather(1), &flits).unwrap();
         let planned = flow(&star, &Baseline::Linear.gather(&star, &flits));
         prop_assert_eq!(run.time_steps(), planned.time_steps);
-        assert_arrives(&star, Algorithm::LinearGather { window: 4 }, &flits);
+        assert_arrives(&star, Algorithm::linear_gather(4), &flits);
     }
 }
 
@@ -67,7 +66,7 @@ fn a_binomial_gather_takes_what_is_compared() {
         "binomial:8".parse::<TreeSpec>().unwrap().build().unwrap()
     );
     let flits = [0, 3, 3, 3, 3, 3, 3, 3];
-    let run = sim::run(&tree, Algorithm::CombiningGather, &flits).unwrap();
+    let run = sim::run(&tree, Algorithm::COMBINING_GATHER, &flits).unwrap();
     let planned = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
     let tokens = run
         .crossings

@@ -1,9 +1,9 @@
 //! Scattering compared with brute force: every tree of up to 6 PEs, lengths from {0, 1, 2, 5},
 //! every order of the nonnull messages.
 
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::ops::plan::plan;
-use flitcast_proto::schedule::scatter;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::plan;
+use flitcast_plan::schedule::scatter;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::every;
 
@@ -39,7 +39,7 @@ fn farthest_first_is_as_fast_as_the_best_of_all_orders() {
                 let case = || format!("{tree:?}, {flits:?}");
                 assert_eq!(last_arrival, best, "{}", case());
                 assert_eq!(scatter::optimal_steps(&tree, &flits), best, "{}", case());
-                let plan = plan(&tree, Algorithm::Scatter, &flits);
+                let plan = plan(&tree, Algorithm::FARTHEST_FIRST, &flits);
                 assert_eq!(plan.time_steps, best, "{}", case());
                 assert_eq!(plan.lower_bound_steps, best, "{}", case());
                 cases += 1;

@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::cost::{Edge, Link, Model};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::{plan, streams};
+use flitcast_plan::cost::Model;
+use flitcast_plan::predict::predict;
+use flitcast_plan::timing::Timing;
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::plan::{plan, streams};
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::predict::predict;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::tree_and_flits;
@@ -59,13 +62,13 @@ proptest! {
     fn certificates_are_received_as_planned((tree, flits) in tree_and_flits(20), seed in any::<u64>()) {
         let bytes: Vec<u64> = flits.iter().map(|flits| flits * 700).collect();
         for sync in [Sync::Serial, Sync::Pipelined] {
-            let operation = Algorithm::Certification(sync);
+            let operation = Algorithm::certification(sync);
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
                 let model = model(tree.len(), seed);
                 let timing = Timing::of(&model, 1000, pacing);
-                are_received_as_planned(&tree, &PeSchedule::all(&tree, operation, &bytes, &timing), &model);
+                are_received_as_planned(&tree, &operation.schedules(&tree, &bytes, &timing), &model);
             }
-            let briefs = PeSchedule::all(&tree, operation, &flits, &Timing::LOCK_STEP);
+            let briefs = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
             are_received_as_planned(&tree, &briefs, &Model::unit(tree.len()));
             // The plan in steps has the same certificates.
             let planned = streams(&tree, &briefs).expect("a gather by certification");
@@ -89,8 +92,8 @@ proptest! {
 fn the_papers_figure_has_these_certificates() {
     let path = (0..6u32).map(|pe| pe.checked_sub(1).map(PeId)).collect();
     let tree = Arc::new(Tree::from_parents(path).expect("it is a path"));
-    let operation = Algorithm::Certification(Sync::Serial);
-    let briefs = PeSchedule::all(&tree, operation, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
+    let operation = Algorithm::CERTIFICATION_SERIAL;
+    let briefs = operation.schedules(&tree, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
     let planned = streams(&tree, &briefs).expect("a gather by certification");
     let each = planned[1..].iter();
     let figures = each.map(|it| (it.certificate.lag, it.certificate.stream, it.after));

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::sim::{self, Simulated};
-use flitcast_proto::trace::{Crossing, Item, table};
+use flitcast_plan::Algorithm;
+use flitcast_plan::sim::{self, Simulated};
+use flitcast_plan::timing::Timing;
+use flitcast_plan::trace::{Crossing, Item, table};
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 
@@ -28,7 +27,7 @@ fn assert_prints(run: &Simulated, figure: &str) {
 /// Returns a scatter of `flits` in the given order of destinations.
 fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
     let tree = path_of_6();
-    let mut briefs = PeSchedule::all(&tree, Algorithm::Scatter, flits, &Timing::LOCK_STEP);
+    let mut briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, flits, &Timing::LOCK_STEP);
     briefs[0]
         .sends
         .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.pe()));
@@ -42,7 +41,7 @@ fn gather(operation: Algorithm, flits: &[u64]) -> Simulated {
 #[test]
 fn figure_1a_farthest_destination_first() {
     let flits = [0, 0, 0, 0, 4, 3];
-    let run = sim::run(&path_of_6(), Algorithm::Scatter, &flits).unwrap();
+    let run = sim::run(&path_of_6(), Algorithm::FARTHEST_FIRST, &flits).unwrap();
     assert_prints(&run, "fig1a");
     assert_eq!(run.time_steps(), 10);
     assert_eq!(scatter(&flits, &[5, 4]).crossings, run.crossings);
@@ -57,21 +56,21 @@ fn figure_1b_nearest_destination_first() {
 
 #[test]
 fn figure_2_shoulder_tap() {
-    let run = gather(Algorithm::ShoulderTap, &[0, 2, 3, 0, 2, 1]);
+    let run = gather(Algorithm::SHOULDER_TAP, &[0, 2, 3, 0, 2, 1]);
     assert_prints(&run, "fig2");
     assert_eq!(run.time_steps(), 11);
 }
 
 #[test]
 fn figure_3_shoulder_tap_pathological() {
-    let run = gather(Algorithm::ShoulderTap, &[0, 9, 0, 1, 0, 1]);
+    let run = gather(Algorithm::SHOULDER_TAP, &[0, 9, 0, 1, 0, 1]);
     assert_prints(&run, "fig3");
     assert_eq!(run.time_steps(), 13);
 }
 
 #[test]
 fn figure_4_transmission_certification() {
-    let run = gather(Algorithm::Certification(Sync::Serial), &[0, 2, 3, 0, 2, 1]);
+    let run = gather(Algorithm::CERTIFICATION_SERIAL, &[0, 2, 3, 0, 2, 1]);
     assert_prints(&run, "fig4");
     assert_eq!(run.time_steps(), 21);
     let last_certificate = run.crossings.iter().rev().find(|Crossing { item, .. }| {
@@ -88,7 +87,7 @@ fn figure_4_transmission_certification() {
 #[test]
 fn an_order_and_an_own_flit_can_share_a_cell() {
     let tree = Arc::new("path:2".parse::<TreeSpec>().unwrap().build().unwrap());
-    let run = sim::run(&tree, Algorithm::ShoulderTap, &[0, 2]).unwrap();
+    let run = sim::run(&tree, Algorithm::SHOULDER_TAP, &[0, 2]).unwrap();
     let expected = "Step  P0    P1\n   1        (1) m1,1\n   2  m1,1  m1,2\n   3  m1,2\n";
     assert_eq!(table(&run.crossings, 2), expected);
 }

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::cost::Model;
-use flitcast_proto::ops::gather_order::set_order;
-use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::predict::predict;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::gather_order::set_order;
+use flitcast_plan::algorithms::plan::{Plan, plan, plan_gather, plan_scatter};
+use flitcast_plan::cost::Model;
+use flitcast_plan::predict::predict;
+use flitcast_plan::schedule::scatter;
+use flitcast_plan::sim::{self, Simulated};
+use flitcast_plan::timing::Timing;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::schedule::scatter;
-use flitcast_proto::sim::{self, Simulated};
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{
@@ -33,14 +33,14 @@ fn assert_agree(plan: &Plan, run: &Simulated) {
     assert!(plan.lower_bound_steps <= plan.time_steps, "{plan:?}");
     let upper = plan.upper_bound().unwrap();
     assert!(plan.time_steps <= upper.steps, "{upper:?} {plan:?}");
-    if plan.operation == Algorithm::ShoulderTap {
+    if plan.operation == Algorithm::SHOULDER_TAP {
         assert_eq!(plan.time_steps, upper.steps, "{plan:?}");
     }
 }
 
 /// Checks that every message arrives, in the simulator and in the prediction.
 fn assert_all_arrive(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) {
-    let briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let briefs = operation.schedules(tree, flits, &Timing::LOCK_STEP);
     let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
     let run = sim::run_briefs(tree, briefs).unwrap();
     for (pe, &flits) in tree.ids().zip(flits) {
@@ -65,9 +65,9 @@ fn assert_given_order_is_kept(
     order: &[PeId],
 ) {
     let plan = plan_gather(tree, operation, flits, order).unwrap();
-    let mut briefs = PeSchedule::all(tree, operation, flits, &Timing::LOCK_STEP);
+    let mut briefs = operation.schedules(tree, flits, &Timing::LOCK_STEP);
     set_order(tree, &mut briefs, order).unwrap();
-    if operation != Algorithm::Certification(Sync::Parallel) {
+    if operation != Algorithm::CERTIFICATION_PARALLEL {
         let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
         for message in &plan.messages {
             let arrival_ns = predicted.arrivals_ns[message.pe.index()];
@@ -98,15 +98,15 @@ fn a_flit_at_the_end_of_a_path_takes_as_long_as_the_upper_bound() {
         let upper = plan.upper_bound().unwrap();
         (plan.time_steps, upper.steps, upper.theorem)
     };
-    assert_eq!(of(Algorithm::Scatter), (5, 5, "Proposition 1"));
-    assert_eq!(of(Algorithm::ShoulderTap), (10, 10, "Theorem 2"));
+    assert_eq!(of(Algorithm::FARTHEST_FIRST), (5, 5, "Proposition 1"));
+    assert_eq!(of(Algorithm::SHOULDER_TAP), (10, 10, "Theorem 2"));
     for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
         // 2B + C + M is 16 at most: token, certificates and orders take 5 steps each.
-        assert_eq!(of(Algorithm::Certification(sync)), (20, 20, "Theorem 3"));
+        assert_eq!(of(Algorithm::certification(sync)), (20, 20, "Theorem 3"));
     }
     // Figure 4.
     let flits = [0, 2, 3, 0, 2, 1];
-    let plan = plan(&tree, Algorithm::Certification(Sync::Serial), &flits);
+    let plan = plan(&tree, Algorithm::CERTIFICATION_SERIAL, &flits);
     assert_eq!(
         (plan.time_steps, plan.upper_bound().unwrap().steps),
         (21, 27)
@@ -124,7 +124,7 @@ fn a_bound_is_none_of_a_port_that_orders_do_not_use() {
     let tree = Arc::new(Tree::from_parents(parents.collect()).unwrap());
     let flits: Vec<u64> = (0..14).map(|pe| u64::from(pe > 1)).collect();
     for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
-        assert_simulates(&tree, Algorithm::Certification(sync), &flits);
+        assert_simulates(&tree, Algorithm::certification(sync), &flits);
     }
 }
 
@@ -133,14 +133,14 @@ proptest! {
 
     #[test]
     fn a_scatter_is_simulated_as_planned((tree, flits) in tree_and_flits(30)) {
-        assert_simulates(&tree, Algorithm::Scatter, &flits);
+        assert_simulates(&tree, Algorithm::FARTHEST_FIRST, &flits);
     }
 
     #[test]
     fn so_is_one_in_any_order((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
         let mut order = scatter::farthest_first(&tree, &flits);
         order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
-        let mut briefs = PeSchedule::all(&tree, Algorithm::Scatter, &flits, &Timing::LOCK_STEP);
+        let mut briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &flits, &Timing::LOCK_STEP);
         briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.pe()));
         let run = sim::run_briefs(&tree, briefs).unwrap();
         assert_agree(&plan_scatter(&tree, &flits, &order), &run);
@@ -148,13 +148,13 @@ proptest! {
 
     #[test]
     fn shoulder_tap_is_simulated_as_planned((tree, flits) in path_and_flits(30)) {
-        assert_simulates(&tree, Algorithm::ShoulderTap, &flits);
+        assert_simulates(&tree, Algorithm::SHOULDER_TAP, &flits);
     }
 
     #[test]
     fn certification_is_simulated_as_planned((tree, flits) in tree_and_flits(30)) {
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
-            assert_simulates(&tree, Algorithm::Certification(sync), &flits);
+            assert_simulates(&tree, Algorithm::certification(sync), &flits);
         }
     }
 
@@ -162,16 +162,16 @@ proptest! {
     fn so_is_a_gather_in_a_given_order((tree, flits) in tree_and_flits(25), seed in any::<u64>()) {
         let order = walk(&tree, &flits, seed);
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
-            assert_given_order_is_kept(&tree, Algorithm::Certification(sync), &flits, &order);
+            assert_given_order_is_kept(&tree, Algorithm::certification(sync), &flits, &order);
         }
     }
 
     #[test]
     fn a_tree_that_lacks_pes_is_a_tree_like_any_other((tree, flits) in repaired_tree_and_flits(30)) {
-        assert_all_arrive(&tree, Algorithm::Scatter, &flits);
-        assert_simulates(&tree, Algorithm::Scatter, &flits);
+        assert_all_arrive(&tree, Algorithm::FARTHEST_FIRST, &flits);
+        assert_simulates(&tree, Algorithm::FARTHEST_FIRST, &flits);
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
-            let operation = Algorithm::Certification(sync);
+            let operation = Algorithm::certification(sync);
             assert_all_arrive(&tree, operation, &flits);
             assert_simulates(&tree, operation, &flits);
         }
@@ -180,7 +180,7 @@ proptest! {
     #[test]
     fn so_is_a_path_with_gaps((tree, flits) in repaired_path_and_flits(30)) {
         assert!(tree.is_path());
-        assert_all_arrive(&tree, Algorithm::ShoulderTap, &flits);
-        assert_simulates(&tree, Algorithm::ShoulderTap, &flits);
+        assert_all_arrive(&tree, Algorithm::SHOULDER_TAP, &flits);
+        assert_simulates(&tree, Algorithm::SHOULDER_TAP, &flits);
     }
 }

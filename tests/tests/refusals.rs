@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::timing::Timing;
 use flitcast_proto::items::{Message, Route, Violation};
-use flitcast_proto::ops::{Algorithm, PeMachine, PeSchedule};
-use flitcast_proto::schedule::pace::Timing;
+use flitcast_proto::ops::PeMachine;
 use flitcast_proto::{PeId, Time, Tree};
 
 /// One PE at the start of a round on the path P0, P1, P2, P3.
 fn on_a_path(operation: Algorithm, pe: PeId) -> PeMachine {
     let parents = [None, Some(PeId(0)), Some(PeId(1)), Some(PeId(2))];
     let tree = Arc::new(Tree::from_parents(parents.into()).unwrap());
-    let briefs = PeSchedule::all(&tree, operation, &[0, 5, 5, 5], &Timing::LOCK_STEP);
+    let briefs = operation.schedules(&tree, &[0, 5, 5, 5], &Timing::LOCK_STEP);
     PeMachine::new(tree, pe, briefs[pe.index()].clone())
 }
 
@@ -26,7 +27,7 @@ fn gathered(source: u32) -> Message {
 /// A relay would forward it in place of a message that is yet to come.
 #[test]
 fn a_relay_takes_a_message_once() {
-    let mut relay = on_a_path(Algorithm::Scatter, PeId(1));
+    let mut relay = on_a_path(Algorithm::FARTHEST_FIRST, PeId(1));
     let (from, to, message) = (PeId(0), PeId(2), scattered(3));
     assert_eq!(relay.handle_head(from, message), Ok(Route::relay(to)));
     relay.handle_received(from);
@@ -40,7 +41,7 @@ fn a_relay_takes_a_message_once() {
 /// P0 would count it as a missing message, and consider the round complete.
 #[test]
 fn the_destination_takes_a_message_once() {
-    for operation in [Algorithm::CombiningGather, Algorithm::ShoulderTap] {
+    for operation in [Algorithm::COMBINING_GATHER, Algorithm::SHOULDER_TAP] {
         let mut root = on_a_path(operation, PeId::ROOT);
         root.handle_trigger(Time(0));
         while root.poll_transmit(Time(0)).is_some() {
@@ -58,7 +59,7 @@ fn the_destination_takes_a_message_once() {
 
 #[test]
 fn a_violation_names_the_neighbour() {
-    let mut relay = on_a_path(Algorithm::Scatter, PeId(1));
+    let mut relay = on_a_path(Algorithm::FARTHEST_FIRST, PeId(1));
     let refused = relay.handle_head(PeId(2), scattered(3)).unwrap_err();
     assert_eq!(refused.peer(), PeId(2));
 }

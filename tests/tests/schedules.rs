@@ -2,11 +2,12 @@
 //! machines in lock step are compared with formulas that are derived independently here. The
 //! simulator itself fails on any collision, torn message, early send or stall.
 
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
+use flitcast_plan::schedule::scatter;
+use flitcast_plan::sim::{self, Simulated};
+use flitcast_plan::trace::Item;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::{scatter, shoulder_tap};
-use flitcast_proto::sim::{self, Simulated};
-use flitcast_proto::trace::Item;
+use flitcast_proto::schedule::shoulder_tap;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::{path_and_flits, tree_and_flits};
 use proptest::prelude::*;
@@ -104,7 +105,7 @@ proptest! {
 
     #[test]
     fn scatter_takes_the_closed_form((tree, flits) in tree_and_flits(40)) {
-        let run = sim::run(&tree, Algorithm::Scatter, &flits).unwrap();
+        let run = sim::run(&tree, Algorithm::FARTHEST_FIRST, &flits).unwrap();
         assert_complete(&tree, &flits, &run);
         prop_assert_eq!(run.time_steps(), scatter::optimal_steps(&tree, &flits));
         let order = scatter::farthest_first(&tree, &flits);
@@ -124,7 +125,7 @@ proptest! {
 
     #[test]
     fn shoulder_tap_meets_bound_7((tree, flits) in path_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::ShoulderTap, &flits).unwrap();
+        let run = sim::run(&tree, Algorithm::SHOULDER_TAP, &flits).unwrap();
         assert_complete(&tree, &flits, &run);
         let along: Vec<u64> = tree.top_down().iter().map(|pe| flits[pe.index()]).collect();
         prop_assert_eq!(run.time_steps(), shoulder_tap::bound_steps(&along));
@@ -132,21 +133,21 @@ proptest! {
 
     #[test]
     fn serial_certification_takes_what_section_4_says((tree, flits) in tree_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::Certification(Sync::Serial), &flits).unwrap();
+        let run = sim::run(&tree, Algorithm::CERTIFICATION_SERIAL, &flits).unwrap();
         assert_complete(&tree, &flits, &run);
         prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Serial));
     }
 
     #[test]
     fn with_ports_enough_synchronising_takes_twice_the_height((tree, flits) in tree_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::Certification(Sync::Parallel), &flits).unwrap();
+        let run = sim::run(&tree, Algorithm::CERTIFICATION_PARALLEL, &flits).unwrap();
         assert_complete(&tree, &flits, &run);
         prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Parallel));
     }
 
     #[test]
     fn pipelined_certification_takes_what_section_5_says((tree, flits) in tree_and_flits(30)) {
-        let run = sim::run(&tree, Algorithm::Certification(Sync::Pipelined), &flits).unwrap();
+        let run = sim::run(&tree, Algorithm::CERTIFICATION_PIPELINED, &flits).unwrap();
         assert_complete(&tree, &flits, &run);
         prop_assert_eq!(run.time_steps(), certification_steps(&tree, &flits, Sync::Pipelined));
     }

@@ -1,8 +1,8 @@
 //! Baselines: well-known algorithms that are run for comparison with the schedules. A baseline
 //! builds its own tree over PEs that form a complete network.
 
-use flitcast_proto::baseline::{adaptive_tree, binomial_tree};
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
+use flitcast_plan::baseline::{adaptive_tree, binomial_tree};
 use flitcast_proto::{PeId, Tree};
 
 use crate::algorithms::unfit::NotApplicable;
@@ -54,16 +54,14 @@ impl Baseline {
     pub fn operation(self, name: &str) -> Option<Algorithm> {
         let operations: &[Algorithm] = match self {
             // On a star every order is farthest first, and this one is by index.
-            Baseline::Linear => &[Algorithm::Scatter, Algorithm::LinearGather { window: 1 }],
-            Baseline::Window => &[Algorithm::LinearGather {
-                window: WINDOW as u32,
-            }],
+            Baseline::Linear => &[Algorithm::FARTHEST_FIRST, Algorithm::linear_gather(1)],
+            Baseline::Window => &[Algorithm::linear_gather(WINDOW as u32)],
             Baseline::Binomial | Baseline::Adaptive => {
-                &[Algorithm::CombiningScatter, Algorithm::CombiningGather]
+                &[Algorithm::COMBINING_SCATTER, Algorithm::COMBINING_GATHER]
             }
         };
         let mut operations = operations.iter().copied();
-        operations.find(|operation| operation.name() == name)
+        operations.find(|operation| operation.collective().name() == name)
     }
 
     /// Checks that P0 can be a neighbour of all PEs: the tree is a star. A baseline that builds

@@ -1,6 +1,6 @@
 //! Plans of broadcasts in a complete network, by the algorithms that build their own trees.
 
-use flitcast_proto::ops::broadcast_plan::{self, Broadcast};
+use flitcast_plan::algorithms::broadcast_plan::{self, Broadcast};
 use flitcast_proto::{PeId, Tree};
 
 use crate::algorithms::plan_limits::{PlanTooLarge, check_size};

@@ -1,10 +1,10 @@
 //! The algorithms of each operation for real runs: one list for commands that run all or choose
 //! among them, and a check of the trees that each supports.
 
-use flitcast_proto::ops::{Algorithm, Broadcast, Exchange, Gossip, OnNetwork, TreeRequirement};
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_proto::Tree;
 use flitcast_proto::schedule::pace::Pacing;
-use flitcast_proto::{PeId, Tree};
 
 use crate::algorithms::baseline::Baseline;
 use crate::algorithms::method::Method;
@@ -62,23 +62,21 @@ pub fn check_fits(
 
 /// Checks that an operation supports a tree and the links between its PEs beside the tree.
 pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotApplicable> {
-    let reaches_all = match operation {
+    let reaches_all = match operation.network() {
         // Packets go directly from end to end, independent of the lines of the network.
-        Algorithm::Gossip(Gossip::OnNetwork(one)) => {
+        Some(network) => {
             let placement = topology.placement.as_ref();
             let have_links = |placement: &Placement| {
-                let mut pes = topology.tree.pes();
-                let has_links = |one: &OnNetwork, pe: PeId| {
-                    let partners = one.partners(pe);
+                topology.tree.pes().all(|pe| {
+                    let partners = network.partners(pe);
                     partners
                         .iter()
                         .all(|other| placement.has_link_for(pe, *other))
-                };
-                one.is_some_and(|one| pes.all(|pe| has_links(&one, pe)))
+                })
             };
             placement.is_none_or(|it| it.has_any_edge() || have_links(it))
         }
-        _ => topology.reaches_all(),
+        None => topology.reaches_all(),
     };
     if matches!(
         operation.fits(),
@@ -111,7 +109,7 @@ pub fn of_all_ports(name: &str) -> Vec<Candidate> {
 /// Returns all algorithms of the operation of this name that need no separate links: baselines last,
 /// and before them the algorithms for any tree first.
 pub fn all(name: &str) -> Vec<Candidate> {
-    let needs_links = |one: &Algorithm| *one == Algorithm::Certification(Sync::MultiPort);
+    let needs_links = |one: &Algorithm| *one == Algorithm::CERTIFICATION_MULTI_PORT;
     let ours = Algorithm::named(name).filter(|one| !needs_links(one));
     let mut candidates: Vec<Candidate> = ours.flat_map(entries).collect();
     candidates.sort_by_key(|candidate| candidate.operation.fits() != TreeRequirement::Trees);
@@ -129,10 +127,12 @@ pub fn all(name: &str) -> Vec<Candidate> {
 /// Returns the algorithms that serve as baselines only: they are never the best choice.
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
     let all = [
-        Algorithm::Broadcast(Broadcast::ChildByChild),
-        Algorithm::Exchange(Exchange::AtOnce),
+        Algorithm::BROADCAST_CHILD_BY_CHILD,
+        Algorithm::EXCHANGE_AT_ONCE,
     ];
-    let named = all.into_iter().filter(move |one| one.name() == name);
+    let named = all
+        .into_iter()
+        .filter(move |one| one.collective().name() == name);
     named.map(|operation| Candidate {
         name: operation.algorithm(),
         operation,

@@ -1,7 +1,7 @@
 //! One method to execute an operation: what the PEs run, and how. The algorithm's name follows from
 //! it.
 
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::algorithms::baseline::Baseline;

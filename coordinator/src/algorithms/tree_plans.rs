@@ -1,9 +1,9 @@
 //! Plans of gossips and exchanges over the edges of a tree, with lower bounds in steps.
 
+use flitcast_plan::algorithms::exchange_plan as exchange;
+use flitcast_plan::algorithms::gossip_plan::{self as gossip, Order};
+use flitcast_plan::algorithms::timetable::Timetable;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::exchange_plan as exchange;
-use flitcast_proto::ops::gossip_plan::{self as gossip, Order};
-use flitcast_proto::ops::timetable::Timetable;
 
 use crate::algorithms::plan_limits::{PlanTooLarge, check_crossings};
 use crate::options::ports::Ports;

@@ -162,7 +162,7 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, V
     let printed = match request.format {
         Format::Json => {
             let result = json!({
-                "operation": request.way.operation.name(),
+                "operation": request.way.operation.collective().name(),
                 "links": request.site.links_name(),
                 "messages": messages(&request),
                 "bytes": total(&request),
@@ -172,7 +172,7 @@ pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, V
         }
         _ => format!(
             "{}\n\n{}",
-            heading(&request, request.way.operation.name()),
+            heading(&request, request.way.operation.collective().name()),
             rows(all)
         ),
     };
@@ -211,6 +211,7 @@ struct TimedPlan {
 fn messages(request: &Request) -> u64 {
     let operation = request.way.operation;
     operation
+        .collective()
         .lengths(&request.site.tree, &request.messages.bytes)
         .count() as u64
 }
@@ -218,7 +219,9 @@ fn messages(request: &Request) -> u64 {
 /// Returns the bytes of all messages.
 fn total(request: &Request) -> u64 {
     let operation = request.way.operation;
-    operation.total(&request.site.tree, &request.messages.bytes)
+    operation
+        .collective()
+        .total(&request.site.tree, &request.messages.bytes)
 }
 
 fn heading(request: &Request, what: &str) -> String {
@@ -257,7 +260,7 @@ impl TimedPlan {
         let request = &self.request;
         let what = format!(
             "{} on {} by {}",
-            request.way.operation.name(),
+            request.way.operation.collective().name(),
             request.site.name,
             self.algorithm()
         );
@@ -307,7 +310,7 @@ impl TimedPlan {
             })
         });
         json!({
-            "operation": request.way.operation.name(),
+            "operation": request.way.operation.collective().name(),
             "algorithm": request.way.algorithm(),
             "sync": request.way.sync(),
             "pacing": self.pacing(),

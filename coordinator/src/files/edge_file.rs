@@ -14,7 +14,7 @@
 
 use std::path::Path;
 
-use flitcast_proto::network::{MAX_EDGES, Network};
+use flitcast_plan::network::{MAX_EDGES, Network};
 use flitcast_proto::tree::MAX_PES;
 
 use crate::files::user_file::{self, FileError, FileKind, PositionedError, SourcePosition};

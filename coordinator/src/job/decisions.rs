@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use flitcast_proto::ops::cover_plan::SplitPolicy;
+use flitcast_plan::algorithms::cover_plan::SplitPolicy;
 use flitcast_proto::schedule::pace::Pacing;
 use serde::Serialize;
 
@@ -83,7 +83,7 @@ impl Decisions {
 #[cfg(test)]
 impl Decisions {
     /// Creates the decisions for rounds of an operation, without a request.
-    pub fn of(operation: flitcast_proto::ops::Algorithm, pacing: Pacing) -> Decisions {
+    pub fn of(operation: flitcast_plan::Algorithm, pacing: Pacing) -> Decisions {
         let way = Method {
             operation,
             baseline: None,

@@ -2,19 +2,23 @@
 //!
 //! A relay forwards a flit when it has all of it, so short flits fill a deep tree sooner, and each has
 //! its own software costs. The best even split of one stream (paper 003, Lemma 12, solved exactly in
-//! `flitcast_proto::packets`) is the start of the search. Each candidate is then predicted in the same
+//! `flitcast_plan::packets`) is the start of the search. Each candidate is then predicted in the same
 //! way as the round itself, because only that prediction includes shared cores, disks, and concurrent
 //! transfers.
 
+use flitcast_proto::ops::Collective;
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_plan::algorithms::blocks::MOST_CROSSINGS;
+use flitcast_plan::cost::Model;
+use flitcast_plan::packets::count::best_count;
+use flitcast_plan::packets::model::Ticks;
+use flitcast_plan::predict::{self, most_pieces};
 use flitcast_proto::Tree;
-use flitcast_proto::cost::{Link, Model};
-use flitcast_proto::ops::blocks::MOST_CROSSINGS;
-use flitcast_proto::ops::{Algorithm, Broadcast, Direction, PeSchedule, TreeRequirement};
-use flitcast_proto::packets::count::best_count;
-use flitcast_proto::packets::model::Ticks;
-use flitcast_proto::predict::{self, most_pieces};
+use flitcast_proto::cost::Link;
+use flitcast_proto::ops::{Direction, PeSchedule};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
@@ -62,11 +66,10 @@ pub fn plan_with_best_flit_size_within(
         predicted(one.prediction.round_ns());
         ordered(planner, &way.order.before_others(), one)
     };
-    let (usual_bytes, worth) = match (operation, planner.decisions.pacing) {
-        (Algorithm::Broadcast(Broadcast::Hypercube), Pacing::Turns) => {
-            (SWITCHED_FLIT_BYTES, FLIT_SIZE_WORTH)
-        }
-        (Algorithm::Broadcast(_), _) => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH_IN_A_STREAM),
+    let in_turns = operation.gives_orders() && planner.decisions.pacing == Pacing::Turns;
+    let (usual_bytes, worth) = match operation.collective() {
+        Collective::Broadcast if in_turns => (SWITCHED_FLIT_BYTES, FLIT_SIZE_WORTH),
+        Collective::Broadcast => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH_IN_A_STREAM),
         _ => (USUAL_FLIT_BYTES, FLIT_SIZE_WORTH),
     };
     let usual = of(asked.unwrap_or(usual_bytes))?;
@@ -143,7 +146,7 @@ pub(super) fn best_around(
 /// Returns the largest number of edges that a message crosses.
 fn hops(tree: &Tree, operation: Algorithm) -> u64 {
     let depth = || tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
-    match (operation.direction(), operation.fits()) {
+    match (operation.collective().direction(), operation.fits()) {
         // Around the ring, or from one PE to the other.
         (Direction::Across, TreeRequirement::Complete) => tree.count() as u64 - 1,
         (Direction::Across, _) => 2 * u64::from(depth()),
@@ -175,7 +178,7 @@ pub(super) fn looking_ns(tree: &Tree, briefs: &[PeSchedule], flit_bytes: u32) ->
 pub(super) fn dearest(tree: &Tree, operation: Algorithm, model: &Model) -> Link {
     let links = tree.below_root().flat_map(|pe| {
         let edge = &model.edges[pe.index()];
-        match operation.direction() {
+        match operation.collective().direction() {
             Direction::Down => vec![edge.down],
             Direction::Up => vec![edge.up],
             Direction::Across => vec![edge.down, edge.up],

@@ -1,9 +1,10 @@
 //! The model of a cluster, from measurements or a profile.
 
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::{MeasuredEdge, edges_from_measurements};
+use flitcast_plan::cost::{Host, Hosts, Model, Ports};
 use flitcast_proto::PeId;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::{MeasuredEdge, edges_from_measurements};
-use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::shape::RUN_AHEAD_NS;
 use flitcast_proto::wire::seal::SEAL_BYTES;
 

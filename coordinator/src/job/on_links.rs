@@ -1,9 +1,10 @@
 //! The time of a plan on links (`--link`): that of a round whose processes cost nothing.
 
 use clap::Args;
-use flitcast_proto::cost::Ports;
-use flitcast_proto::on_links::{Sent, course};
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_plan::cost::Ports;
+use flitcast_plan::on_links::{Sent, course};
+use flitcast_plan::timing::Timing;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
 

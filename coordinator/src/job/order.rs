@@ -8,12 +8,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use flitcast_proto::cost::Model;
-use flitcast_proto::ops::gather_order::set_order;
+use flitcast_plan::algorithms::gather_order::set_order;
+use flitcast_plan::cost::Model;
+use flitcast_plan::schedule::order_search::{self, Hop};
+use flitcast_plan::timing::Timing;
 use flitcast_proto::ops::{Direction, PeSchedule};
 use flitcast_proto::round::ProtocolError;
-use flitcast_proto::schedule::order_search::{self, Hop};
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
 use crate::job::order_bound::bound_of;
@@ -41,7 +42,7 @@ pub fn ordered(
             Ok(fdf.unwrap_or(foreseen))
         }
         MessageOrder::Search => search(planner, foreseen),
-        MessageOrder::Given(order) => match planner.operation().direction() {
+        MessageOrder::Given(order) => match planner.operation().collective().direction() {
             Direction::Up => given_gather(planner, order, foreseen),
             Direction::Down | Direction::Across => given_scatter(planner, order, foreseen),
         },

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use flitcast_proto::cost::{Link, Model, Ports};
+use flitcast_plan::cost::{Model, Ports};
+use flitcast_proto::cost::Link;
 use flitcast_proto::items::Message;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};

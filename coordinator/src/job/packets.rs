@@ -4,11 +4,11 @@
 //! message is the size of its flits. Only its source needs to know it: all flits but the last are full,
 //! which takes no longer than even ones whose largest is no larger (Lemma 12).
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::packets::certification::{self, ControlCost};
+use flitcast_plan::packets::model::{LinkCost, Run, Ticks, messages};
+use flitcast_plan::packets::path;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::packets::certification::{self, ControlCost};
-use flitcast_proto::packets::model::{LinkCost, Run, Ticks, messages};
-use flitcast_proto::packets::path;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 
@@ -78,9 +78,9 @@ fn sizes(
     of: impl Fn(u64) -> Option<u32>,
 ) -> Option<Vec<u32>> {
     let mut sizes = Vec::new();
-    for message in operation.messages(tree) {
+    for message in operation.collective().messages(tree) {
         sizes.resize(message.id.index() + 1, MIN_FLIT_BYTES);
-        sizes[message.id.index()] = of(operation.length(tree, message, bytes))?;
+        sizes[message.id.index()] = of(operation.collective().length(tree, message, bytes))?;
     }
     Some(sizes)
 }
@@ -182,7 +182,7 @@ fn planned(planner: &Planner<'_>) -> Option<Vec<u32>> {
         setup: picos(a_packet),
         flit: picos(a_byte * grain as f64),
     };
-    if let Algorithm::Certification(_) = operation {
+    if operation.certification_sync().is_some() {
         let planned = certification::plan_best_cap(tree, &grains, cost, ControlCost::Free);
         let cap = planned.ok()?.cap.saturating_mul(grain);
         let cap = cap.clamp(MIN_FLIT_BYTES.into(), MAX_FLIT_BYTES.into());
@@ -190,7 +190,7 @@ fn planned(planner: &Planner<'_>) -> Option<Vec<u32>> {
             Packets::Size(cap as u32).of(bytes)
         });
     }
-    if operation != Algorithm::Scatter || !path::is_one_way(tree, &nonnull) {
+    if operation != Algorithm::FARTHEST_FIRST || !path::is_one_way(tree, &nonnull) {
         return None;
     }
     let mut sizes = vec![MIN_FLIT_BYTES; tree.len()];
@@ -206,7 +206,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
+    use flitcast_plan::cost::{Host, Hosts, Model, Ports};
+    use flitcast_proto::cost::{Edge, Link};
     use flitcast_proto::schedule::pace::Pacing;
     use flitcast_proto::seeded::SplitMix64;
     use flitcast_proto::tree::TreeSpec;
@@ -264,7 +265,7 @@ mod tests {
             };
             let bytes: Vec<u64> = (0..tree.len()).map(length).collect();
             let foreseen = |order: &MessageOrder, asked: Packets| {
-                let mut decisions = Decisions::of(Algorithm::Scatter, Pacing::Scheduled);
+                let mut decisions = Decisions::of(Algorithm::FARTHEST_FIRST, Pacing::Scheduled);
                 decisions.way.order = order.clone();
                 let planner = Planner {
                     tree: &tree,

@@ -4,14 +4,19 @@
 //! Each tree has its own connections and runs its own round, with the parts of messages that are
 //! distributed to it. The prediction chooses the distribution.
 
+use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_proto::ops::Collective;
+use flitcast_proto::ops::PeRole;
 use std::sync::Arc;
 
-use flitcast_proto::cost::{Edge, Host, Hosts, Model};
-use flitcast_proto::network::cover::Cover;
-use flitcast_proto::ops::cover_plan::{SplitPolicy, deal};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::cover_plan::{SplitPolicy, deal};
+use flitcast_plan::cost::{Host, Hosts, Model};
+use flitcast_plan::network::cover::Cover;
+use flitcast_plan::predict::Prediction;
+use flitcast_proto::cost::Edge;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Algorithm, Broadcast, PeSchedule};
-use flitcast_proto::predict::Prediction;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{PeId, Tree};
@@ -173,13 +178,16 @@ impl ParallelTrees {
 /// Returns whether an operation's messages can each be cut differently and sent in parts. They must use
 /// only a tree, and either their sources alone need the lengths or there is one message.
 pub fn has_parts(operation: Algorithm) -> bool {
-    matches!(
-        operation,
-        Algorithm::Scatter
-            | Algorithm::ShoulderTap
-            | Algorithm::Certification(_)
-            | Algorithm::Broadcast(Broadcast::Rounds | Broadcast::Urgent | Broadcast::ChildByChild)
-    )
+    match operation.role() {
+        PeRole::Scatter | PeRole::ShoulderTap | PeRole::Certification(_) | PeRole::FlitByFlit => {
+            true
+        }
+        PeRole::Linear { .. } | PeRole::Combining => false,
+        PeRole::StaticSchedule => {
+            let is_broadcast = operation.collective() == Collective::Broadcast;
+            is_broadcast && operation.fits() == TreeRequirement::Trees
+        }
+    }
 }
 
 /// Returns the flits on each tree, by delivery; `None` if this distribution is not possible.
@@ -190,7 +198,7 @@ fn dealt(
     how: SplitPolicy,
 ) -> Option<Vec<Vec<u64>>> {
     let count = trees.len() as u64;
-    if let Algorithm::Broadcast(_) = operation {
+    if operation.collective() == Collective::Broadcast {
         // One message for all PEs: flit x is sent down tree x mod k.
         let on_tree = |at: u64| {
             let share = flits

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use flitcast_plan::cost::Model;
 use flitcast_proto::Tree;
-use flitcast_proto::cost::Model;
 use flitcast_proto::round::ProtocolError;
 
 use crate::job::decisions::Decisions;

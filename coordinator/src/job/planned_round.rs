@@ -4,12 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::cost::Model;
+use flitcast_plan::predict::{Prediction, predict_unless};
+use flitcast_plan::timing::Timing;
 use flitcast_proto::Tree;
-use flitcast_proto::cost::Model;
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::predict::{Prediction, predict_unless};
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::ProtocolError;
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MIN_FLIT_BYTES;
 
 use crate::job::decisions::Decisions;
@@ -86,7 +88,7 @@ impl Planner<'_> {
         timing: &Timing,
         flit_bytes: impl Fn(&[PeSchedule]) -> u32,
     ) -> Result<PlannedRound, ProtocolError> {
-        let briefs = PeSchedule::all(self.tree, self.operation(), self.bytes, timing);
+        let briefs = self.operation().schedules(self.tree, self.bytes, timing);
         let prediction = predict_unless(self.given_up, self.tree, &briefs, self.model)?;
         Ok(PlannedRound {
             decisions: Decisions {
@@ -134,7 +136,7 @@ pub fn plan_and_predict(
     given_up: &AtomicBool,
 ) -> Result<(Vec<PeSchedule>, Prediction), ProtocolError> {
     let timing = Timing::of(model, flit_bytes, pacing);
-    let briefs = PeSchedule::all(tree, operation, bytes, &timing);
+    let briefs = operation.schedules(tree, bytes, &timing);
     let prediction = predict_unless(given_up, tree, &briefs, model)?;
     Ok((briefs, prediction))
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use flitcast_proto::cost::Model;
-use flitcast_proto::schedule::pace::Passage;
+use flitcast_plan::cost::Model;
+use flitcast_plan::timing::passage;
 
 use crate::files::profile::Profile;
 use crate::job::request::flit_size;
@@ -46,8 +46,8 @@ fn calibrated(model: &Model, flit_bytes: u32) -> [u64; 3] {
     let passages = edges.flat_map(|(edge, links)| {
         let [upper, lower] = model.hosts.ends(edge);
         [
-            Passage::of(&links.down, [upper, lower], flit_bytes),
-            Passage::of(&links.up, [lower, upper], flit_bytes),
+            passage(&links.down, [upper, lower], flit_bytes),
+            passage(&links.up, [lower, upper], flit_bytes),
         ]
     });
     passages.fold([0; 3], |[setup, hop, flit], passage| {
@@ -61,7 +61,8 @@ fn calibrated(model: &Model, flit_bytes: u32) -> [u64; 3] {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::cost::{Edge, Host, Hosts, Link};
+    use flitcast_plan::cost::{Host, Hosts};
+    use flitcast_proto::cost::{Edge, Link};
 
     use super::*;
 

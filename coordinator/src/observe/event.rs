@@ -1,7 +1,7 @@
 //! The events of a command that conducts rounds. `emit` reports each event once to all observers.
 
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::predict::Prediction;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::{Counts, Pong, Report};
 use flitcast_proto::{PeId, RoundId};

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use flitcast_proto::ops::{Algorithm, Broadcast};
+use flitcast_plan::Algorithm;
 
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +68,12 @@ impl BroadcastAlgorithm {
 
     /// Returns the operation that PEs run, over the given tree or over one that the algorithm builds.
     pub fn operation(self) -> Algorithm {
-        Algorithm::Broadcast(match self {
-            BroadcastAlgorithm::Urgent => Broadcast::Urgent,
-            BroadcastAlgorithm::ChildByChild => Broadcast::ChildByChild,
-            BroadcastAlgorithm::Hypercube => Broadcast::Hypercube,
-            _ => Broadcast::Rounds,
-        })
+        match self {
+            BroadcastAlgorithm::Urgent => Algorithm::BROADCAST_URGENT,
+            BroadcastAlgorithm::ChildByChild => Algorithm::BROADCAST_CHILD_BY_CHILD,
+            BroadcastAlgorithm::Hypercube => Algorithm::BROADCAST_HYPERCUBE,
+            _ => Algorithm::BROADCAST_ROUNDS,
+        }
     }
 
     /// Returns the specification of the tree that the algorithm builds in a complete network of `pes`

@@ -1,7 +1,7 @@
 //! The networks of `flitcast plan gossip`, as values of `--network`.
 
-use flitcast_proto::gossip::{GossipNetwork, InvalidGossipNetwork};
-use flitcast_proto::network::{NetworkSpec, NetworkSpecError};
+use flitcast_plan::gossip::{GossipNetwork, InvalidGossipNetwork};
+use flitcast_plan::network::{NetworkSpec, NetworkSpecError};
 use thiserror::Error;
 
 /// An error in a `--network` of a gossip.

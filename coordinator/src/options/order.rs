@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use flitcast_proto::ops::gather_order::{GatherOrderError, child_ranks};
+use flitcast_plan::algorithms::gather_order::{GatherOrderError, child_ranks};
 use flitcast_proto::{PeId, Tree};
 use thiserror::Error;
 

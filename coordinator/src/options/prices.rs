@@ -1,8 +1,8 @@
 //! The prices of a step, a hop and a flit: exact numbers in any common unit.
 
 use clap::Args;
-use flitcast_proto::fraction::greatest_common_divisor;
-use flitcast_proto::gossip::Prices;
+use flitcast_plan::fraction::greatest_common_divisor;
+use flitcast_plan::gossip::Prices;
 use thiserror::Error;
 
 /// Prices of steps of wormhole packets.

@@ -1,7 +1,8 @@
 //! The result on stdout as machine-readable JSON.
 
+use flitcast_plan::cost::Host;
 use flitcast_proto::Tree;
-use flitcast_proto::cost::{Host, Link};
+use flitcast_proto::cost::Link;
 use serde_json::{Value, json};
 
 use crate::job::host_costs::CostSource;
@@ -32,7 +33,7 @@ pub fn json_value(request: &Request, outcome: &Outcome) -> Value {
     let certificates = Certificates::of(tree, &outcome.rounds);
     let certificates_of_round = certificates.round.map(|round| round.0);
     json!({
-        "operation": decisions.way.operation.name(),
+        "operation": decisions.way.operation.collective().name(),
         "algorithm": decisions.way.algorithm(),
         "sync": decisions.way.sync(),
         "pacing": pacing_name(decisions.pacing_of_orders()),
@@ -169,6 +170,7 @@ pub fn failure_json(failure: &Failure, algorithm: Option<&str>, story: &RetryRep
     let lacking = aftermath.lacking.iter().map(|lacking| {
         let name = failure
             .operation
+            .collective()
             .delivery_name(&failure.tree, lacking.delivery);
         let mut told = json!({
             "pe": name.row.0,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use flitcast_proto::ops::{Algorithm, Exchange};
+use flitcast_plan::Algorithm;
 use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::CostSource;
@@ -60,7 +60,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
     }
     format!(
         "{} {}: {}, {algorithm}{sync}{pacing}; {}, {} in flits of {}{links}\n\n",
-        decisions.way.operation.name(),
+        decisions.way.operation.collective().name(),
         decisions.tree,
         counted(request.site.tree.count() as u64, "PE", "PEs"),
         counted(outcome.messages, "message", "messages"),
@@ -72,8 +72,7 @@ fn heading(request: &Request, outcome: &Outcome) -> String {
 /// Returns whether PEs send to all their neighbours at once.
 pub fn uses_all_ports(request: &Request) -> bool {
     let operation = request.way.operation;
-    operation.has_all_ports() && request.site.own_links
-        || operation == Algorithm::Exchange(Exchange::AtOnce)
+    operation.has_all_ports() && request.site.own_links || operation == Algorithm::EXCHANGE_AT_ONCE
 }
 
 fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
@@ -84,7 +83,7 @@ fn row(request: &Request, pe: &PeOutcome) -> Vec<String> {
         pe.pe.to_string(),
         parent.map_or("-".to_owned(), |parent| parent.to_string()),
         request.site.tree.depth(pe.pe).to_string(),
-        match parent.is_some() || request.way.operation.is_of_pairs() {
+        match parent.is_some() || request.way.operation.collective().is_of_pairs() {
             true => Bytes(pe.bytes).to_string(),
             false => "-".to_owned(),
         },
@@ -232,7 +231,7 @@ fn beside(both: &PredictedVsMeasured) -> String {
 /// Returns the lines about flits that waited in a PE or for a port.
 fn waiting(request: &Request, outcome: &Outcome) -> String {
     let buffered = counted(outcome.peak_buffered_flits, "flit", "flits");
-    match request.way.operation.is_duplex() {
+    match request.way.operation.is_static() {
         // In duplex operations, one stream waits in memory while another one is received.
         true => format!("  held         at most {buffered} of others' messages in a PE\n"),
         false => format!(

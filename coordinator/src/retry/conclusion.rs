@@ -120,7 +120,7 @@ impl ResumableJob {
     fn remove_empty_folders(&self) {
         let (operation, site) = (self.whole.way.operation, &self.whole.site);
         if let Some(output) = self.output()
-            && operation.is_of_pairs()
+            && operation.collective().is_of_pairs()
             && !site.placement.is_elsewhere()
         {
             for pe in site.tree.pes() {
@@ -144,7 +144,7 @@ impl ResumableJob {
                     true => input.clone(),
                     false => destination(input, source),
                 };
-                match self.whole.way.operation.layout() {
+                match self.whole.way.operation.collective().layout() {
                     _ if *spread => (Some(input.clone()), None),
                     Layout::Whole => (Some(input.clone()), None),
                     Layout::ByDestination => (Some(destination(input, row)), None),

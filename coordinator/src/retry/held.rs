@@ -25,7 +25,7 @@ impl ResumableJob {
         let changed: BTreeSet<MessageId> = failure.changed.iter().copied().collect();
         let (operation, tree) = (self.whole.way.operation, self.whole.site.tree.clone());
         let differs = |it: &DeliveryId| {
-            let message = operation.delivered(&tree, *it);
+            let message = operation.collective().delivered(&tree, *it);
             message.is_some_and(|(message, _)| changed.contains(&message.id))
         };
         let (differing, same): (BTreeSet<DeliveryId>, BTreeSet<DeliveryId>) =
@@ -35,7 +35,7 @@ impl ResumableJob {
             return;
         }
         let places = differing.iter().filter_map(|it| {
-            let (_, at) = operation.delivered(&tree, *it)?;
+            let (_, at) = operation.collective().delivered(&tree, *it)?;
             Some(self.whole.place_of(*it, at))
         });
         let places: Vec<String> = places.collect();

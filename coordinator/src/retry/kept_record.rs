@@ -81,7 +81,7 @@ impl ResumableJob {
             return false;
         };
         let of = |it: &Record| {
-            let (tree, operation) = (&it.tree, it.way.operation.name());
+            let (tree, operation) = (&it.tree, it.way.operation.collective().name());
             let place = (
                 it.site.cluster.clone(),
                 it.site.pes.clone(),
@@ -104,7 +104,7 @@ impl ResumableJob {
         let output = self.output()?;
         // An output that is the message itself cannot hold the record.
         let is_message = self.whole.messages.payload.is_apart()
-            && self.whole.way.operation.layout() == Layout::Whole;
+            && self.whole.way.operation.collective().layout() == Layout::Whole;
         Some(match is_message {
             true => output.parent().unwrap_or(output),
             false => output,
@@ -199,7 +199,7 @@ impl ResumableJob {
         let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
         let is_known = !is_recorded || !self.is_elsewhere();
         let delivered = self.progress.delivered();
-        let spent = operation.all_deliveries(tree);
+        let spent = operation.collective().all_deliveries(tree);
         let spent = spent.filter(|it| is_known || delivered.contains(it));
         let mut receipts = spent.filter_map(|it| self.receipt(it));
         receipts.try_for_each(|receipt| receipt.remove())

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
 use flitcast_proto::tree::Repair;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::flit::Digest;
@@ -112,7 +112,7 @@ impl DeliveryProgress {
 
     /// Stores the digest of a delivery. Returns whether it is the version of the job.
     pub fn learn_digest(&mut self, delivery: DeliveryId, digest: Option<&Digest>) -> bool {
-        let message = self.operation.delivered(&self.tree, delivery);
+        let message = self.operation.collective().delivered(&self.tree, delivery);
         let version = message.and_then(|(message, _)| self.versions.get_mut(&message.id));
         match (version, digest) {
             (Some(version), Some(digest)) => *version.digest.get_or_insert(*digest) == *digest,
@@ -141,7 +141,7 @@ impl DeliveryProgress {
         self.versions.remove(&message);
         let (operation, tree) = (self.operation, self.tree.clone());
         self.delivered.retain(|delivery| {
-            let of = operation.delivered(&tree, *delivery);
+            let of = operation.collective().delivered(&tree, *delivery);
             of.is_none_or(|(of, _)| of.id != message)
         });
     }
@@ -175,7 +175,7 @@ impl DeliveryProgress {
 
     /// Returns the missing deliveries, also those of dead PEs, in increasing order.
     pub fn missing(&self) -> Vec<DeliveryId> {
-        let all = self.operation.all_deliveries(&self.tree);
+        let all = self.operation.collective().all_deliveries(&self.tree);
         let nonnull = all.filter(|it| self.bytes[it.index()] > 0);
         nonnull.filter(|it| !self.delivered.contains(it)).collect()
     }
@@ -192,7 +192,7 @@ impl DeliveryProgress {
         let repair = self.repair(can_reach);
         let tree = &repair.tree;
         let missing = self.missing();
-        let is_there = |it: &DeliveryId| operation.can_deliver(tree, *it);
+        let is_there = |it: &DeliveryId| operation.collective().can_deliver(tree, *it);
         let sendable = missing.iter().copied().filter(is_there).collect();
         NextRun {
             // The repaired tree of a path need not be a path.
@@ -231,7 +231,7 @@ impl DeliveryProgress {
             ));
         }
         let tree = self.repair(can_reach).tree;
-        let can_be_sent = |it: &DeliveryId| self.operation.can_deliver(&tree, *it);
+        let can_be_sent = |it: &DeliveryId| self.operation.collective().can_deliver(&tree, *it);
         if !self.missing().iter().any(can_be_sent) {
             return Err(Some("there is nothing left to send".to_owned()));
         }
@@ -246,8 +246,7 @@ impl DeliveryProgress {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::ops::Exchange;
-    use flitcast_proto::schedule::certification::Sync;
+
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
@@ -257,7 +256,7 @@ mod tests {
         let tree = Arc::new(tree.build().unwrap());
         let mut lengths = vec![bytes; tree.len()];
         lengths[0] = 0;
-        DeliveryProgress::new(tree, Algorithm::Scatter, lengths)
+        DeliveryProgress::new(tree, Algorithm::FARTHEST_FIRST, lengths)
     }
 
     fn deliveries<const N: usize>(ids: [u32; N]) -> [DeliveryId; N] {
@@ -276,13 +275,13 @@ mod tests {
         progress.learn_dead(PeId(2), "killed".to_owned());
         progress.learn_dead(PeId::ROOT, "never".to_owned());
         progress.learn_delivered(deliveries([4, 1]));
-        let next = progress.next(Algorithm::Scatter, ANYWHERE);
-        assert_eq!(next.operation, Algorithm::Scatter);
+        let next = progress.next(Algorithm::FARTHEST_FIRST, ANYWHERE);
+        assert_eq!(next.operation, Algorithm::FARTHEST_FIRST);
         assert_eq!(next.left_out, deliveries([1, 4]));
         assert_eq!(next.missing, deliveries([2, 3]));
         assert_eq!(next.sendable, deliveries([3]));
         assert_eq!(next.repair.tree.parent(PeId(3)), Some(PeId(1)));
-        let stranded = progress.next(Algorithm::Scatter, |_, _| false);
+        let stranded = progress.next(Algorithm::FARTHEST_FIRST, |_, _| false);
         assert_eq!(stranded.repair.stranded, ids([3, 4]));
         assert!(stranded.sendable.is_empty());
     }
@@ -292,8 +291,8 @@ mod tests {
     fn what_has_a_dead_end_is_missing_for_good() {
         let tree: TreeSpec = "star:4".parse().unwrap();
         let tree = Arc::new(tree.build().unwrap());
-        let exchange = Algorithm::Exchange(Exchange::Tree);
-        let bytes = exchange.by_delivery(&tree, &[1; 16]);
+        let exchange = Algorithm::EXCHANGE_TREE;
+        let bytes = exchange.collective().by_delivery(&tree, &[1; 16]);
         let mut progress = DeliveryProgress::new(tree, exchange, bytes);
         progress.learn_dead(PeId(2), "killed".to_owned());
         let at = |source: u32, at: u32| DeliveryId(source * 4 + at);
@@ -316,18 +315,22 @@ mod tests {
     fn what_needs_a_path_gives_way_where_there_is_none_any_more() {
         let mut path = progress("path:4", 7);
         path.learn_dead(PeId(2), "killed".to_owned());
-        let on_a_path = path.next(Algorithm::ShoulderTap, ANYWHERE);
-        assert_eq!(on_a_path.operation, Algorithm::ShoulderTap);
+        let on_a_path = path.next(Algorithm::SHOULDER_TAP, ANYWHERE);
+        assert_eq!(on_a_path.operation, Algorithm::SHOULDER_TAP);
         let mut tree = progress("path:4", 7);
         tree.learn_dead(PeId(3), "killed".to_owned());
-        let shorter = tree.next(Algorithm::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
-        assert_eq!(shorter.operation, Algorithm::ShoulderTap);
+        let shorter = tree.next(Algorithm::SHOULDER_TAP, |_, ancestor| {
+            ancestor == PeId::ROOT
+        });
+        assert_eq!(shorter.operation, Algorithm::SHOULDER_TAP);
         let mut split = progress("path:5", 7);
         for pe in [1, 3] {
             split.learn_dead(PeId(pe), "killed".to_owned());
         }
-        let star = split.next(Algorithm::ShoulderTap, |_, ancestor| ancestor == PeId::ROOT);
-        let certification = Algorithm::Certification(Sync::Pipelined);
+        let star = split.next(Algorithm::SHOULDER_TAP, |_, ancestor| {
+            ancestor == PeId::ROOT
+        });
+        let certification = Algorithm::CERTIFICATION_PIPELINED;
         assert_eq!(star.operation, certification);
     }
 

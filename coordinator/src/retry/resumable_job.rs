@@ -100,7 +100,7 @@ impl ResumableJob {
         };
         Ok(sweep_output(
             output,
-            whole.way.operation.is_of_pairs(),
+            whole.way.operation.collective().is_of_pairs(),
             &how,
         )?)
     }
@@ -150,7 +150,7 @@ impl ResumableJob {
 
     pub(super) fn name(&self, delivery: DeliveryId) -> DeliveryName {
         let (operation, tree) = (self.whole.way.operation, &self.whole.site.tree);
-        operation.delivery_name(tree, delivery)
+        operation.collective().delivery_name(tree, delivery)
     }
 
     /// Returns the path of a delivered message that consists of files.

@@ -110,10 +110,10 @@ impl ResumableJob {
         let whole = &self.whole;
         let replaces = matches!(whole.messages.payload, Payload::Files { replace: true, .. });
         let (operation, tree) = (whole.way.operation, &whole.site.tree);
-        for it in operation.all_deliveries(tree) {
+        for it in operation.collective().all_deliveries(tree) {
             let (was, is) = (record.bytes[it.index()], whole.messages.bytes[it.index()]);
             let input = record.input.clone();
-            let delivery = operation.delivery_name(tree, it);
+            let delivery = operation.collective().delivery_name(tree, it);
             if record.spread && was != is && !force {
                 let pe = delivery.row;
                 faults.push(ResumeError::DealtOtherwise { pe, was, is, input });

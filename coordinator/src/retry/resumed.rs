@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flitcast_node::payload::delivered_at;
-use flitcast_proto::network::Network;
+use flitcast_plan::network::Network;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{DeliveryId, PeId};
 
@@ -17,8 +17,7 @@ use crate::options::args::ResumeArgs;
 use crate::options::guard::GuardArgs;
 use crate::options::link_spec::Links;
 use crate::options::pictures::Pictures;
-use crate::options::retries;
-use crate::options::timeouts;
+use crate::options::{retries, timeouts};
 use crate::site::cluster_file::{self, Edges};
 use crate::site::guard::Guard;
 use crate::site::placement::Placement;
@@ -65,7 +64,7 @@ pub fn request(
         true => Ok(record.bytes.clone()),
         false => {
             let operation = record.way.operation;
-            let entries = (operation.is_of_pairs(), tree.len());
+            let entries = (operation.collective().is_of_pairs(), tree.len());
             let fault = output_fault(&output, entries, Some(&record.input), true);
             faults.extend(fault);
             let left_out = |it: DeliveryId| delivered.binary_search(&it).is_ok();
@@ -185,7 +184,7 @@ fn beside(record: &Record, path: &Path, delivered: &[DeliveryId]) -> Result<Path
     let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
     let (operation, tree) = (record.way.operation, &record.tree);
     let is_there = |it: &DeliveryId| {
-        let name = operation.delivery_name(tree, *it);
+        let name = operation.collective().delivery_name(tree, *it);
         delivered_at(&folder, name, false)
             .symlink_metadata()
             .is_ok()

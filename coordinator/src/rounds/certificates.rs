@@ -1,7 +1,7 @@
 //! The certificates of a gather by certification (paper 000, section III-B): c_i, n_i and s_i of every PE,
 //! as the planner has them and as its parent and the PE itself received them, and when.
 
-use flitcast_proto::ops::plan::{StreamPlan, streams};
+use flitcast_plan::algorithms::plan::{StreamPlan, streams};
 use flitcast_proto::streams::{ChildStream, Streams};
 use flitcast_proto::{PeId, RoundId, Tree};
 use serde_json::{Value, json};

@@ -14,8 +14,9 @@ mod prefixes;
 
 use std::time::Duration;
 
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::cost::Model;
+use driver::{Driver, StopReason};
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::cost::Model;
 use flitcast_proto::wire::control::Report;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +35,6 @@ use crate::rounds::outcome::{Failure, Recorder};
 use crate::rounds::recording::Recording;
 use crate::rounds::rounds_result::{MeasuredRound, RoundsResult};
 use crate::system::machine::BusyThreads;
-use driver::{Driver, StopReason};
 
 /// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled.
 pub async fn run_rounds(

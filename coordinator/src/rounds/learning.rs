@@ -1,9 +1,9 @@
 //! Observations from rounds about the costs of processes and files. `host_costs` contains the
 //! estimation and the cache.
 
-use flitcast_proto::calibration::cost_estimate::Observation;
-use flitcast_proto::cost::{COSTS, Hosts, Model};
-use flitcast_proto::predict::predict;
+use flitcast_plan::calibration::cost_estimate::Observation;
+use flitcast_plan::cost::{COSTS, Hosts, Model};
+use flitcast_plan::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
 use crate::job::host_costs::files::{CachedFiles, Factors};

@@ -4,8 +4,8 @@ mod failure;
 
 use std::time::Duration;
 
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Report;
 use flitcast_proto::{PeId, Tree};
 use serde::Serialize;
@@ -103,8 +103,8 @@ fn begun_within_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
 /// `times_ns` is by delivery.
 pub fn by_row(operation: Algorithm, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
     let mut latest = vec![None; tree.len()];
-    for delivery in operation.all_deliveries(tree) {
-        let row = &mut latest[operation.row(tree, delivery).index()];
+    for delivery in operation.collective().all_deliveries(tree) {
+        let row = &mut latest[operation.collective().row(tree, delivery).index()];
         *row = (*row).max(times_ns[delivery.index()]);
     }
     latest
@@ -114,8 +114,8 @@ pub fn by_row(operation: Algorithm, tree: &Tree, times_ns: &[Option<u64>]) -> Ve
 /// delivery.
 pub fn bytes_by_row(operation: Algorithm, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
     let mut sums = vec![0u64; tree.len()];
-    for delivery in operation.all_deliveries(tree) {
-        let row = &mut sums[operation.row(tree, delivery).index()];
+    for delivery in operation.collective().all_deliveries(tree) {
+        let row = &mut sums[operation.collective().row(tree, delivery).index()];
         *row = row.saturating_add(bytes[delivery.index()]);
     }
     sums
@@ -265,12 +265,12 @@ impl Outcome {
         let started = |round: usize| started_ns(&rounds.reports[round]);
         let arrivals: Vec<Vec<Option<u64>>> = (0..rounds.reports.len())
             .map(|round| {
-                let mut arrivals = vec![None; operation.deliveries(tree)];
+                let mut arrivals = vec![None; operation.collective().deliveries(tree)];
                 let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
                 for (report, clock) in reports {
                     for arrival in &report.arrivals {
                         let (message, at) = (arrival.message, arrival.destination);
-                        let delivery = operation.delivery(tree, message, at);
+                        let delivery = operation.collective().delivery(tree, message, at);
                         // A PE may report a delivery that does not exist.
                         if let Some(told) = arrivals.get_mut(delivery.index()) {
                             *told = Some(since(started(round), arrival.at_ns, *clock));
@@ -305,8 +305,8 @@ impl Outcome {
         Outcome {
             launching,
             pes,
-            bytes: operation.total(tree, &rounds.bytes),
-            messages: operation.lengths(tree, &rounds.bytes).count() as u64,
+            bytes: operation.collective().total(tree, &rounds.bytes),
+            messages: operation.collective().lengths(tree, &rounds.bytes).count() as u64,
             predicted_ns: rounds.prediction.round_ns(),
             measured: MedianMinMax::of(rounds_ns.iter().copied()),
             phases: Phases::of(&rounds, &rounds_ns),

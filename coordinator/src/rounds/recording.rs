@@ -1,7 +1,7 @@
 //! The spans of the round that a chart shows: the choice of the round, and the spans that are kept
 //! until it is known.
 
-use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::Report;
 
 use crate::rounds::outcome::{MedianMinMax, round_ns, started_ns};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use flitcast_plan::predict::Prediction;
 use flitcast_proto::ops::PeSchedule;
-use flitcast_proto::predict::Prediction;
 use flitcast_proto::spans::Span;
 use flitcast_proto::wire::control::Report;
 use flitcast_proto::{DeliveryId, RoundId};

@@ -151,7 +151,7 @@ pub async fn rounds(
 
 /// `scatter by fdf`.
 fn what(request: &Request) -> String {
-    let operation = request.way.operation.name();
+    let operation = request.way.operation.collective().name();
     format!("{operation} by {}", request.way.algorithm())
 }
 
@@ -308,7 +308,11 @@ fn sweep(request: &Request, run: u64) -> anyhow::Result<()> {
         job: request.messages.job_id,
         is_exclusive: false,
     };
-    let swept = payload::sweep_output(output, request.way.operation.is_of_pairs(), &how);
+    let swept = payload::sweep_output(
+        output,
+        request.way.operation.collective().is_of_pairs(),
+        &how,
+    );
     swept.context("cannot remove what was half written")?;
     Ok(())
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use flitcast_plan::Algorithm;
 use flitcast_proto::items::{Address, Destination};
-use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::{Report, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
@@ -34,7 +34,10 @@ impl SeenVersions {
     /// Stores the digests in reports.
     pub fn learn(&mut self, operation: Algorithm, tree: &Tree, reports: &[Report]) {
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
-            let delivery = operation.delivery(tree, arrival.message, arrival.destination);
+            let delivery =
+                operation
+                    .collective()
+                    .delivery(tree, arrival.message, arrival.destination);
             let digest = arrival.digest.filter(|_| arrival.delivered);
             self.digests.extend(digest.map(|digest| (delivery, digest)));
         }
@@ -54,7 +57,7 @@ impl SeenVersions {
             all.entry(version.message).or_default().extend(digest);
         }
         for (delivery, digest) in &self.digests {
-            if let Some((message, at)) = operation.delivered(tree, *delivery) {
+            if let Some((message, at)) = operation.collective().delivered(tree, *delivery) {
                 let holders = all.entry(message.id).or_default();
                 holders.entry(*digest).or_default().push(at);
             }
@@ -95,7 +98,6 @@ impl Conflict {
 #[cfg(test)]
 mod tests {
     use flitcast_proto::RoundId;
-    use flitcast_proto::ops::{Broadcast, Gossip};
     use flitcast_proto::tree::TreeSpec;
     use flitcast_proto::wire::control::Arrival;
 
@@ -134,10 +136,7 @@ mod tests {
             state: 0,
             digest: Some([digest; 16]),
         };
-        for operation in [
-            Algorithm::Broadcast(Broadcast::ChildByChild),
-            Algorithm::Gossip(Gossip::Flood),
-        ] {
+        for operation in [Algorithm::BROADCAST_CHILD_BY_CHILD, Algorithm::GOSSIP_FLOOD] {
             let conflict = |got: &[(u32, u8)], known: &[Version]| {
                 let mut seen = SeenVersions::default();
                 seen.learn(operation, &tree, &reports(0, got));

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use flitcast_plan::network::{Network, NetworkSpec};
 use flitcast_proto::PeId;
-use flitcast_proto::network::{Network, NetworkSpec};
 
 /// A network that a tree spans.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! The tree that a command works on: `--tree`, `--cluster`, or `--network` with `--root` and
 //! `--spanning`. This module converts the typed arguments to a [`Topology`] or to all their faults.
-//! It does not check how many processes a machine can start. `flitcast_proto::network` computes
+//! It does not check how many processes a machine can start. `flitcast_plan::network` computes
 //! spanning trees.
 
 mod cluster_file;

@@ -1,7 +1,7 @@
 //! Figures in results: in a human-readable table or in JSON.
 
 use comfy_table::{CellAlignment, Row, Table, presets};
-use flitcast_proto::fraction::Fraction;
+use flitcast_plan::fraction::Fraction;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 

@@ -37,8 +37,8 @@ impl<'a> RoundsIo for NodeIo<'a> {
     }
 
     fn is_triggered(&self) -> bool {
-        let operation = self.brief.operation;
-        operation.is_triggered(&self.tree, self.pe)
+        let collective = self.brief.collective;
+        collective.is_triggered(&self.tree, self.pe)
     }
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {

@@ -5,83 +5,13 @@ use std::collections::VecDeque;
 
 use smallvec::smallvec;
 
-use super::certification_plan::{plan, sync_of};
-use super::messages::TO_ROOT;
-use super::operation::{AllPorts, StartSignal, TreeRequirement};
 use super::orders::Orders;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, PortUse, by_id, no_hops, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
-use crate::schedule::bounds::{gather_steps, gather_steps_beside_control};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
-
-/// One child after the other.
-pub(super) const SERIAL: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "certification",
-    sync: Some("serial"),
-    ways: &[
-        ("certification-serial", Some(Pacing::Scheduled)),
-        ("certification-serial-turns", Some(Pacing::Turns)),
-        ("certification-serial-eager", Some(Pacing::Eager)),
-    ],
-    code: 3,
-    fits: TreeRequirement::Trees,
-    gives_orders: true,
-    begins_on: StartSignal::Order,
-    ports: ONE_AT_A_TIME,
-    peers: no_peers,
-    messages: TO_ROOT,
-    order: by_id,
-    hops: no_hops,
-    plan: Some(plan),
-    bound: gather_steps,
-    role: |place, brief| Box::new(Certification::new(place, brief)),
-};
-
-pub(super) const PIPELINED: AlgorithmSpec = AlgorithmSpec {
-    sync: Some("pipelined"),
-    ways: &[
-        ("certification-pipelined", Some(Pacing::Scheduled)),
-        ("certification-pipelined-turns", Some(Pacing::Turns)),
-        ("certification-pipelined-eager", Some(Pacing::Eager)),
-    ],
-    code: 4,
-    ..SERIAL
-};
-
-/// With a port for each neighbour.
-pub(super) const PARALLEL: AlgorithmSpec = AlgorithmSpec {
-    sync: Some("parallel"),
-    ways: &[],
-    code: 5,
-    ports: PortUse {
-        for_control: true,
-        ..ONE_AT_A_TIME
-    },
-    bound: gather_steps_beside_control,
-    ..SERIAL
-};
-
-/// With a port for each neighbour, for messages as well. Its time in steps is that of
-/// [`steps_of_gather_on_a_tree`](super::cover_plan::steps_of_gather_on_a_tree).
-pub(super) const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
-    sync: Some("multi-port"),
-    ways: &[
-        ("certification-multi-port", Some(Pacing::Scheduled)),
-        ("certification-multi-port-turns", Some(Pacing::Turns)),
-        ("certification-multi-port-eager", Some(Pacing::Eager)),
-    ],
-    code: 24,
-    ports: PortUse {
-        all: AllPorts::WithOwnLinks,
-        ..PARALLEL.ports
-    },
-    plan: None,
-    ..PARALLEL
-};
 
 /// A child and its certificate.
 #[derive(Debug)]
@@ -133,8 +63,7 @@ pub(super) struct Certification {
 }
 
 impl Certification {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Certification {
-        let sync = sync_of(brief.operation);
+    pub(super) fn new(place: &PePosition, brief: PeSchedule, sync: Sync) -> Certification {
         let is_root = place.is_root();
         let own = brief.sends.first().copied();
         let (order, certify_after) = match sync {

@@ -5,52 +5,11 @@ use std::collections::VecDeque;
 
 use smallvec::smallvec;
 
-use super::messages::{FROM_ROOT, TO_ROOT};
-use super::operation::{StartSignal, TreeRequirement};
+use super::collective::Direction;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, by_id, no_hops, no_peers};
 use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
-use crate::schedule::bounds::gather_steps;
-use crate::schedule::pace::Timing;
-use crate::schedule::scatter as rules;
-use crate::{MessageId, PeId, Time, Tree};
-
-pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "combining",
-    sync: None,
-    ways: &[],
-    code: 7,
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    begins_on: StartSignal::Token,
-    ports: ONE_AT_A_TIME,
-    peers: no_peers,
-    messages: TO_ROOT,
-    order: by_id,
-    hops: no_hops,
-    plan: None,
-    bound: gather_steps,
-    role: |place, brief| Box::new(Combining::new(place, brief, false)),
-};
-
-pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "combining",
-    sync: None,
-    ways: &[],
-    code: 8,
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    begins_on: StartSignal::Trigger,
-    ports: ONE_AT_A_TIME,
-    peers: no_peers,
-    messages: FROM_ROOT,
-    order: block_order,
-    hops: no_hops,
-    plan: None,
-    bound: rules::optimal_steps,
-    role: |place, brief| Box::new(Combining::new(place, brief, true)),
-};
+use crate::{PeId, Time, Tree};
 
 #[derive(Debug)]
 pub(super) struct Combining {
@@ -69,20 +28,8 @@ pub(super) struct Combining {
     to_receive: Vec<(PeId, u64)>,
 }
 
-/// Returns the order in which a combining scatter sends the messages: block by block.
-fn block_order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
-    let blocks = largest_first(tree, tree.root());
-    let place = |pe: PeId| {
-        let block = tree.child_toward(tree.root(), pe);
-        blocks.iter().position(|&child| Some(child) == block)
-    };
-    let pes = tree.below_root();
-    let mut order: Vec<PeId> = pes.filter(|pe| bytes[pe.index()] > 0).collect();
-    order.sort_by_cached_key(|&pe| (place(pe), pe));
-    order.into_iter().map(MessageId::from).collect()
-}
-
-fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
+/// Returns the children of a PE, largest subtree first.
+pub fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
     let sizes = tree.subtree_sums(|_| 1);
     let mut children = tree.children(pe).to_vec();
     children.sort_by_key(|child| (std::cmp::Reverse(sizes[child.index()]), *child));
@@ -90,7 +37,8 @@ fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
 }
 
 impl Combining {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule, scatters: bool) -> Combining {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Combining {
+        let scatters = brief.collective.direction() == Direction::Down;
         let to_receive = match scatters {
             true => {
                 let parent = place.parent().into_iter();

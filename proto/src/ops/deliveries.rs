@@ -1,71 +1,10 @@
-//! The messages of an operation on a tree: their addresses, parts, lengths and deliveries.
+//! The deliveries of a collective on a tree: their numbers, names and lengths.
 
-use super::operation::Algorithm;
-use super::operation::Gossip;
-use super::parts::even_flits;
+use super::collective::{Collective, pair};
 use crate::items::Address;
 use crate::{DeliveryId, DeliveryName, MessageId, PeId, Tree};
 
-impl Algorithm {
-    /// Returns the address of a message or a part on a tree, or `None` if it does not exist.
-    pub fn address(self, tree: &Tree, id: MessageId) -> Option<Address> {
-        let (whole, part) = self.whole(tree, id);
-        let address = (self.entry().messages.address)(tree, whole)?;
-        (part < self.parts(tree)).then_some(Address { id, ..address })
-    }
-
-    /// Returns the number of parts of each message; each part has its own head and digest
-    /// ([`super::parts`]).
-    pub fn parts(self, tree: &Tree) -> usize {
-        match self {
-            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => one.parts(),
-            _ => (self.entry().messages.parts)(tree),
-        }
-    }
-
-    /// Returns the flits of each part of a message of this length.
-    pub(super) fn part_flits(self, tree: &Tree, flits: u64) -> Vec<u64> {
-        match self {
-            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
-                let parts = one.part_flits(flits).into_iter();
-                parts.map(|flits| flits.end - flits.start).collect()
-            }
-            // A ring of all PEs.
-            Algorithm::Gossip(Gossip::OnNetwork(_)) => vec![flits],
-            _ => even_flits(flits, self.parts(tree)),
-        }
-    }
-
-    /// Returns the number in a message of `flits` flits of one of the flits of a part, all counted
-    /// from 0.
-    pub fn flit_of_part(self, tree: &Tree, flits: u64, part: usize, flit: u64) -> u64 {
-        match self {
-            Algorithm::Gossip(Gossip::OnNetwork(Some(one))) if one.holds(tree) => {
-                one.part_flits(flits)[part].start + flit
-            }
-            _ => flit * self.parts(tree) as u64 + part as u64,
-        }
-    }
-
-    /// Returns the message of which `id` is a part, and the index of the part. An undivided message
-    /// is its own part 0.
-    pub fn whole(self, tree: &Tree, id: MessageId) -> (MessageId, usize) {
-        let ids = (self.entry().messages.ids)(tree).max(1);
-        (MessageId(id.0 % ids), (id.0 / ids) as usize)
-    }
-
-    /// Returns the id of a part of a message: the inverse of [`Algorithm::whole`].
-    pub(super) fn part(self, tree: &Tree, whole: MessageId, part: usize) -> MessageId {
-        let ids = (self.entry().messages.ids)(tree);
-        MessageId(whole.0 + part as u64 * ids)
-    }
-
-    /// Returns all messages on a tree by id, including those of absent PEs, which are null.
-    pub fn messages(self, tree: &Tree) -> impl Iterator<Item = Address> {
-        let ids = (0..(self.entry().messages.ids)(tree)).map(MessageId);
-        ids.filter_map(move |id| self.address(tree, id))
-    }
-
+impl Collective {
     /// Returns the messages that start at a PE, by id.
     pub fn sent_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
         let messages = self.messages(tree);
@@ -82,13 +21,29 @@ impl Algorithm {
 
     /// Returns the delivery of an existing message, or of a part of it, at an existing PE.
     pub fn delivery(self, tree: &Tree, message: MessageId, at: PeId) -> DeliveryId {
-        let (whole, _) = self.whole(tree, message);
-        (self.entry().messages.delivery)(tree, whole, at)
+        let (MessageId(whole), _) = self.whole(tree, message);
+        DeliveryId(match self {
+            Collective::Broadcast => at.0,
+            Collective::Gossip => (whole * tree.len() as u64 + u64::from(at.0)) as u32,
+            _ => whole as u32,
+        })
     }
 
     /// Returns the message and the PE of a delivery, or `None` if it does not exist.
     pub fn delivered(self, tree: &Tree, delivery: DeliveryId) -> Option<(Address, PeId)> {
-        let (message, at) = (self.entry().messages.delivered)(tree, delivery)?;
+        let number = MessageId(delivery.0.into());
+        let pe = PeId(delivery.0);
+        let other_end = || (pe.index() < tree.len() && pe != tree.root()).then_some(pe);
+        let (message, at) = match self {
+            Collective::Scatter => (number, other_end()?),
+            Collective::Gather => (number, other_end().and(Some(tree.root()))?),
+            Collective::Broadcast => (MessageId(0), other_end()?),
+            Collective::Gossip => {
+                let [source, at] = pair(tree, number.0)?;
+                (source.into(), at)
+            }
+            Collective::Exchange => (number, pair(tree, number.0)?[1]),
+        };
         Some((self.address(tree, message)?, at))
     }
 
@@ -100,16 +55,10 @@ impl Algorithm {
 
     /// Returns the length of arrays that are indexed by delivery.
     pub fn deliveries(self, tree: &Tree) -> usize {
-        match self.entry().messages.of_pairs {
+        match self.is_of_pairs() {
             true => tree.len() * tree.len(),
             false => tree.len(),
         }
-    }
-
-    /// Returns whether any two PEs may be the ends of a message, instead of the root and another
-    /// PE.
-    pub fn is_of_pairs(self) -> bool {
-        self.entry().messages.of_pairs
     }
 
     /// Returns the name of an existing delivery for users: the PE at its other end if the root is
@@ -152,12 +101,12 @@ impl Algorithm {
     /// the root is an end of every message, one for each other PE.
     pub fn lengths_given(self, tree: &Tree) -> usize {
         match self.is_of_pairs() {
-            true => (self.entry().messages.ids)(tree) as usize,
+            true => self.ids(tree) as usize,
             false => tree.len() - 1,
         }
     }
 
-    /// Returns the lengths of all deliveries; `lengths` has [`Algorithm::lengths_given`] elements.
+    /// Returns the lengths of all deliveries; `lengths` has [`Collective::lengths_given`] elements.
     pub fn by_delivery(self, tree: &Tree, lengths: &[u64]) -> Vec<u64> {
         if !self.is_of_pairs() {
             let mut bytes = lengths.to_vec();
@@ -174,7 +123,7 @@ impl Algorithm {
         bytes
     }
 
-    /// Returns the lengths that describe all deliveries: the inverse of [`Algorithm::by_delivery`].
+    /// Returns the lengths that describe all deliveries: the inverse of [`Collective::by_delivery`].
     pub fn by_message(self, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
         if !self.is_of_pairs() {
             let mut lengths = bytes.to_vec();

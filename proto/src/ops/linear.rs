@@ -5,33 +5,10 @@ use std::collections::VecDeque;
 
 use smallvec::smallvec;
 
-use super::messages::TO_ROOT;
-use super::operation::{StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, by_id, no_hops, no_peers};
 use crate::items::{Control, Message, Route, Transmit, Violation};
-use crate::schedule::bounds::gather_steps;
 use crate::{PeId, Time};
-
-/// One PE after the other.
-pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "linear",
-    sync: None,
-    ways: &[],
-    code: 6,
-    fits: TreeRequirement::Stars,
-    gives_orders: false,
-    begins_on: StartSignal::Order,
-    ports: ONE_AT_A_TIME,
-    peers: no_peers,
-    messages: TO_ROOT,
-    order: by_id,
-    hops: no_hops,
-    plan: None,
-    bound: gather_steps,
-    role: |place, brief| Box::new(Linear::new(place, brief)),
-};
 
 #[derive(Debug)]
 pub(super) struct Linear {
@@ -45,9 +22,9 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Linear {
+    pub(super) fn new(place: &PePosition, brief: PeSchedule, window: u32) -> Linear {
         Linear {
-            window: brief.operation.window().unwrap_or(1).max(1) as usize,
+            window: window.max(1) as usize,
             own: brief.sends.first().copied(),
             begun: false,
             to_order: place.children_with_messages(&brief).collect(),

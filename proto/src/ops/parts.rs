@@ -58,7 +58,7 @@ pub fn bytes_of_parts(flits: &[u64], bytes: u64, flit_bytes: u64) -> Vec<u64> {
 }
 
 /// Returns the flits of each part; flit k belongs to part `k mod parts`.
-pub(super) fn even_flits(flits: u64, parts: usize) -> Vec<u64> {
+pub fn even_flits(flits: u64, parts: usize) -> Vec<u64> {
     let of_part = |part| flits.saturating_sub(part).div_ceil(parts as u64);
     (0..parts as u64).map(of_part).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::operation::Algorithm;
+use super::collective::Collective;
 use super::pe_schedule::PeSchedule;
 use super::receipts::Receipts;
 use super::role::{PePosition, Role};
@@ -17,7 +17,9 @@ use crate::{MessageId, PeId, Time, Tree};
 #[derive(Debug)]
 pub struct PeMachine {
     place: PePosition,
-    operation: Algorithm,
+    collective: Collective,
+    /// Maximum number of parts of a message.
+    parts: usize,
     role: Box<dyn Role>,
     receipts: Receipts,
     /// Messages in transit through the receive port: the neighbour, the message, and whether it is
@@ -28,7 +30,7 @@ pub struct PeMachine {
     /// The transmission from `poll_transmit` that occupies the send port.
     sending: Option<Transmit>,
     /// Transmissions in progress if each neighbour has its own port.
-    parts: SmallVec<[Transmit; 1]>,
+    by_port: SmallVec<[Transmit; 1]>,
     all_ports: bool,
     /// Whether messages of several neighbours may arrive at the same time.
     is_duplex: bool,
@@ -41,18 +43,19 @@ impl PeMachine {
     pub fn new(tree: Arc<Tree>, id: PeId, brief: PeSchedule) -> PeMachine {
         let place = PePosition { tree, id };
         let receipts = Receipts::new(&place, &brief);
-        let (operation, all_ports) = (brief.operation, brief.all_ports);
-        let is_duplex = brief.is_duplex();
-        let role = (operation.entry().role)(&place, brief);
+        let (collective, all_ports) = (brief.collective, brief.all_ports);
+        let (is_duplex, parts) = (brief.is_duplex(), brief.parts as usize);
+        let role = brief.role.machine(&place, brief);
         PeMachine {
             place,
-            operation,
+            collective,
+            parts,
             role,
             receipts,
             incoming: SmallVec::new(),
             seen: BTreeSet::new(),
             sending: None,
-            parts: SmallVec::new(),
+            by_port: SmallVec::new(),
             all_ports,
             is_duplex,
             relaying: false,
@@ -71,7 +74,7 @@ impl PeMachine {
 
     /// Returns the message of which `message` is a part.
     pub fn whole(&self, message: MessageId) -> MessageId {
-        self.operation.whole(&self.place.tree, message).0
+        self.collective.whole(&self.place.tree, message).0
     }
 
     /// Handles the trigger of the round: at P0 it begins now, or, if all PEs are triggered, at the
@@ -104,7 +107,10 @@ impl PeMachine {
             return Err(Violation::OutOfTurn { from, message });
         }
         let tree = &self.place.tree;
-        let is_known = self.operation.address(tree, message.id) == Some(message.address());
+        let address = self
+            .collective
+            .address_of_part(tree, message.id, self.parts);
+        let is_known = address == Some(message.address());
         let is_there = |pe| tree.contains(pe);
         let has_end = message.destination.one().is_none_or(is_there);
         if !is_known || !is_there(message.source) || !has_end {
@@ -186,9 +192,9 @@ impl PeMachine {
     /// Reports that the port to a neighbour is free, or the only send port if there is one for all.
     pub fn handle_sent_to(&mut self, to: PeId) {
         let is_it = |part: &Transmit| matches!(part, Transmit::Part { to: one, .. } if *one == to);
-        match self.parts.iter().position(is_it) {
+        match self.by_port.iter().position(is_it) {
             Some(place) => {
-                let part = self.parts.swap_remove(place);
+                let part = self.by_port.swap_remove(place);
                 self.role.sent(&part);
             }
             None => self.handle_sent(),
@@ -202,7 +208,7 @@ impl PeMachine {
         }
         let next = self.role.next(&self.place, now);
         if let (true, Some(part @ Transmit::Part { .. })) = (self.all_ports, &next) {
-            self.parts.push(part.clone());
+            self.by_port.push(part.clone());
             return next;
         }
         self.sending = next;
@@ -260,7 +266,7 @@ impl PeMachine {
     /// Returns whether this PE's part of the round is over.
     pub fn is_finished(&self) -> bool {
         self.sending.is_none()
-            && self.parts.is_empty()
+            && self.by_port.is_empty()
             && !self.relaying
             && self.incoming.is_empty()
             && self.role.is_over(&self.place)

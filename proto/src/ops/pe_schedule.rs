@@ -1,12 +1,9 @@
 //! The schedules that PEs receive before a round.
 
-use std::collections::BTreeMap;
-
-use super::operation::{Algorithm, Direction};
-use super::parts::bytes_of_parts;
+use super::collective::Collective;
+use super::pe_role::PeRole;
 use crate::items::{Message, ScheduledHop};
-use crate::schedule::flits_of;
-use crate::schedule::pace::{Pace, Pacing, Timing};
+use crate::schedule::pace::Pace;
 use crate::{MessageId, PeId, Tree};
 
 /// Maximum number of bytes of consecutive short frames to one neighbour that one system call
@@ -22,12 +19,16 @@ pub const SPIN_ATTEMPTS: usize = 40;
 /// later, and copying them needs the core.
 const SPIN_MAX_MESSAGE_BYTES: u64 = 128 << 10;
 
-/// The schedule of one PE for one round: algorithm, flit size, pacing, and the messages that it
-/// sends and receives.
+/// The schedule of one PE for one round: its role, flit size, pacing, and the messages that it sends
+/// and receives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeSchedule {
-    /// Algorithm of the round.
-    pub operation: Algorithm,
+    /// Collective of the round.
+    pub collective: Collective,
+    /// Role of the PE.
+    pub role: PeRole,
+    /// Maximum number of parts of a message; 1 if messages are undivided.
+    pub parts: u32,
     /// Payload bytes of a full flit.
     pub flit_bytes: u32,
     /// Unit of time, and how orders are obeyed.
@@ -54,6 +55,8 @@ pub struct PeSchedule {
     /// neighbour stay in order. In a scatter or a gather only P0 can, because one stream passes any
     /// other PE.
     pub all_ports: bool,
+    /// Whether each crossing of the static schedule waits for its receiver's call.
+    pub in_turns: bool,
     /// Whether the PE may receive a short message ahead of the static schedule, because only
     /// processes take time.
     pub in_any_order: bool,
@@ -62,15 +65,22 @@ pub struct PeSchedule {
 impl PeSchedule {
     /// Returns whether the PE sends and receives at the same time.
     pub fn is_duplex(&self) -> bool {
-        self.operation.is_duplex() || self.all_ports
+        self.role == PeRole::StaticSchedule || self.all_ports
     }
 
-    /// Returns whether PEs follow a static schedule in turns: each crossing waits for its
-    /// receiver's call.
-    pub fn is_in_turns(&self) -> bool {
-        let has_turns = self.operation.is_duplex() && self.operation.gives_orders();
-        let one_port = !self.pace.lock_step && !self.all_ports;
-        has_turns && self.pace.pacing == Pacing::Turns && one_port
+    /// Returns the PEs with which this PE exchanges frames: the parent, the children, and by index those
+    /// that the static schedule contains beside them.
+    pub fn neighbours(&self, tree: &Tree, pe: PeId) -> Vec<PeId> {
+        let in_tree = tree.parent(pe).into_iter();
+        let mut all: Vec<PeId> = in_tree.chain(tree.children(pe).iter().copied()).collect();
+        let ends = self.hops.iter().flat_map(|hop| [hop.from, hop.to]);
+        let mut peers: Vec<PeId> = ends
+            .filter(|end| *end != pe && !all.contains(end))
+            .collect();
+        peers.sort_unstable();
+        peers.dedup();
+        all.extend(peers);
+        all
     }
 
     /// Returns whether the PE polls up to [`SPIN_ATTEMPTS`] times before it sleeps.
@@ -92,99 +102,4 @@ impl PeSchedule {
         let own = self.cut_sends().find(|(sent, _)| sent.id == message);
         own.map_or(self.flit_bytes, |(_, bytes)| bytes)
     }
-
-    /// Returns the schedules of all PEs by index. `bytes` is by delivery: 0 if a PE is absent or
-    /// the message is left out there. An absent PE has no messages.
-    pub fn all(
-        tree: &Tree,
-        operation: Algorithm,
-        bytes: &[u64],
-        timing: &Timing,
-    ) -> Vec<PeSchedule> {
-        let (mut sends, mut receives) = messages_of_pes(tree, operation, bytes, timing);
-        let subtree_messages = tree.subtree_sums(|pe| match operation.direction() {
-            Direction::Down | Direction::Across => receives[pe.index()].len() as u64,
-            Direction::Up => sends[pe.index()].len() as u64,
-        });
-        let mut hops = vec![Vec::new(); tree.len()];
-        for hop in operation.hops(tree, bytes, timing) {
-            hops[hop.from.index()].push(hop);
-            hops[hop.to.index()].push(hop);
-        }
-        for (pe, sends) in tree.ids().zip(&mut sends) {
-            // The order of the static schedule, if there is one.
-            let mut firsts = BTreeMap::new();
-            for hop in hops[pe.index()].iter().filter(|hop| hop.from == pe) {
-                firsts.entry(hop.message).or_insert(hop.first_step);
-            }
-            sends.sort_by_key(|message| firsts.get(&message.id).copied());
-        }
-        let brief = |pe: PeId| {
-            let children = tree.children(pe).iter();
-            let sends = std::mem::take(&mut sends[pe.index()]);
-            PeSchedule {
-                operation,
-                flit_bytes: timing.flit_bytes(),
-                pace: timing.pace(tree, pe),
-                packet_bytes: timing.packet_bytes_of(sends.iter().map(|sent| sent.id)),
-                sends,
-                receives: std::mem::take(&mut receives[pe.index()]),
-                subtree_messages: subtree_messages[pe.index()],
-                child_messages: children
-                    .map(|child| subtree_messages[child.index()])
-                    .collect(),
-                child_ranks: Vec::new(),
-                hops: std::mem::take(&mut hops[pe.index()]),
-                all_ports: operation.uses_all_ports(timing)
-                    && (operation.is_duplex() || pe == tree.root()),
-                in_any_order: false,
-            }
-        };
-        let mut briefs: Vec<PeSchedule> = tree.ids().map(brief).collect();
-        for brief in &mut briefs {
-            let has_order = brief.all_ports || brief.is_in_turns();
-            let is_list = operation.is_duplex();
-            brief.in_any_order = is_list && timing.shares_no_port && !has_order;
-        }
-        briefs
-    }
-}
-
-/// Returns the messages that each PE sends, in the order of the algorithm, and those that it
-/// receives, by id; both lists are by PE index.
-fn messages_of_pes(
-    tree: &Tree,
-    operation: Algorithm,
-    bytes: &[u64],
-    timing: &Timing,
-) -> (Vec<Vec<Message>>, Vec<Vec<Message>>) {
-    let mut sends = vec![Vec::new(); tree.len()];
-    let mut receives = vec![Vec::new(); tree.len()];
-    let flit_bytes = timing.flit_bytes();
-    for id in (operation.entry().order)(tree, bytes, timing) {
-        let Some(address) = operation.address(tree, id) else {
-            continue;
-        };
-        let length = operation.length(tree, address, bytes);
-        let takes_it = |pe: &PeId| bytes[operation.delivery(tree, id, *pe).index()] > 0;
-        let flits = operation.part_flits(tree, flits_of(length, flit_bytes));
-        let parts = bytes_of_parts(&flits, length, flit_bytes.into());
-        let parts = parts.into_iter().enumerate();
-        for (part, bytes) in parts.filter(|(_, bytes)| *bytes > 0) {
-            let message = Message {
-                id: operation.part(tree, id, part),
-                source: address.source,
-                destination: address.destination,
-                bytes,
-            };
-            sends[address.source.index()].push(message);
-            for pe in address.ends(tree).filter(takes_it) {
-                receives[pe.index()].push(message);
-            }
-        }
-    }
-    for receives in &mut receives {
-        receives.sort_by_key(|message: &Message| message.id);
-    }
-    (sends, receives)
 }

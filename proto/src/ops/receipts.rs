@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::operation::Direction;
+use super::collective::Direction;
 use super::pe_schedule::PeSchedule;
 use super::role::PePosition;
 use crate::PeId;
@@ -22,7 +22,7 @@ impl Receipts {
         let to_deliver = brief.receives.len() as u64;
         let children = place.children_with_messages(brief);
         let parent = place.parent().filter(|_| brief.subtree_messages > 0);
-        match brief.operation.direction() {
+        match brief.collective.direction() {
             Direction::Down | Direction::Across => Receipts {
                 to_deliver,
                 due: children.collect(),

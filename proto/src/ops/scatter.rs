@@ -1,110 +1,14 @@
-//! A PE in a scatter. P0 sends the messages farthest destination first; the other PEs relay or keep
-//! what comes from their parent. Receipts follow upwards.
+//! A PE in a scatter. P0 sends the messages in their order; the other PEs relay or keep what comes from
+//! their parent. Receipts follow upwards.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use super::messages::FROM_ROOT;
-use super::operation::{Algorithm, AllPorts, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, PortUse, no_hops, no_peers};
-use super::steps::{MessagePlan, Plan, finish};
 use crate::items::{Message, Packing, Route, Transmit, Violation};
-use crate::schedule::pace::Timing;
-use crate::schedule::scatter as rules;
-use crate::{MessageId, PeId, Time, Tree};
-
-/// Farthest destination first.
-pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "fdf",
-    sync: None,
-    ways: &[("fdf", None)],
-    code: 1,
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    begins_on: StartSignal::Trigger,
-    ports: PortUse {
-        all: AllPorts::WithOwnLinks,
-        ..ONE_AT_A_TIME
-    },
-    peers: no_peers,
-    messages: FROM_ROOT,
-    order,
-    hops: no_hops,
-    plan: Some(plan_farthest_first),
-    bound: rules::optimal_steps,
-    role: |place, brief| Box::new(Scatter::new(place, brief)),
-};
-
-/// Returns the messages farthest destination first, as far as edges are equal.
-pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
-    let order = rules::decreasing_tail(tree, bytes, timing);
-    order.into_iter().map(MessageId::from).collect()
-}
-
-/// Computes when all messages cross.
-pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
-    let order = rules::farthest_first(tree, flits);
-    finish(
-        tree,
-        operation,
-        flits,
-        one_by_one(tree, flits, &order),
-        Vec::new(),
-    )
-}
-
-/// Plans a scatter in the given order of destinations: the nonnull messages, each
-/// once.
-pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
-    let messages = one_by_one(tree, flits, order);
-    finish(tree, Algorithm::Scatter, flits, messages, Vec::new())
-}
-
-/// Plans a scatter in which P0 has a port for each child: the nonnull messages of each branch,
-/// farthest destination first. This is optimal.
-pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
-    let branches = branches(tree);
-    let mut orders: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
-    for pe in rules::farthest_first(tree, flits) {
-        orders.entry(branches[pe.index()]).or_default().push(pe);
-    }
-    let branches = orders.values();
-    branches
-        .flat_map(|order| one_by_one(tree, flits, order))
-        .collect()
-}
-
-/// Returns for each PE the neighbour of P0 above it.
-pub(super) fn branches(tree: &Tree) -> Vec<PeId> {
-    let mut branches = vec![tree.root(); tree.len()];
-    for &pe in tree.top_down() {
-        branches[pe.index()] = match tree.parent(pe) {
-            Some(parent) if parent != tree.root() => branches[parent.index()],
-            _ => pe,
-        };
-    }
-    branches
-}
-
-/// Returns when messages cross that P0 sends in this order, without a gap.
-pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<MessagePlan> {
-    let arrivals = rules::arrival_steps(tree, flits, order);
-    let messages = order.iter().zip(arrivals).map(|(&pe, arrival_step)| {
-        let flits = flits[pe.index()];
-        MessagePlan {
-            pe,
-            flits,
-            // All flits but the first, and all edges but the first, come after it.
-            first_step: arrival_step + 2 - flits - u64::from(tree.depth(pe)),
-            arrival_step,
-        }
-    });
-    messages.collect()
-}
+use crate::{PeId, Time};
 
 #[derive(Debug)]
 pub(super) struct Scatter {

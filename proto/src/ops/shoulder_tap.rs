@@ -1,74 +1,14 @@
 //! A PE in a gather by Shoulder-Tap (paper 000, section III-A): it receives a wakeup call, calls
 //! its child, sends its own message when due, and then relays.
 
-use std::sync::Arc;
-
 use smallvec::smallvec;
 
-use super::messages::TO_ROOT;
-use super::operation::{Algorithm, StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role};
-use super::spec::{AlgorithmSpec, ONE_AT_A_TIME, by_id, no_hops, no_peers};
-use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::items::{Control, Message, Route, Transmit, Violation};
-use crate::schedule::bounds::gather_steps;
-use crate::schedule::pace::{Pace, Pacing, Timing};
+use crate::schedule::pace::{Pace, Pacing};
 use crate::schedule::shoulder_tap as rules;
-use crate::{PeId, Time, Tree};
-
-/// Gather by Shoulder-Tap.
-pub(super) const ENTRY: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "shoulder-tap",
-    sync: None,
-    ways: &[
-        ("shoulder-tap", Some(Pacing::Scheduled)),
-        ("shoulder-tap-turns", Some(Pacing::Turns)),
-        ("shoulder-tap-eager", Some(Pacing::Eager)),
-    ],
-    code: 2,
-    fits: TreeRequirement::Paths,
-    gives_orders: true,
-    begins_on: StartSignal::Order,
-    ports: ONE_AT_A_TIME,
-    peers: no_peers,
-    messages: TO_ROOT,
-    order: by_id,
-    hops: no_hops,
-    plan: Some(plan),
-    bound: gather_steps,
-    role: |place, brief| Box::new(ShoulderTap::new(place, brief)),
-};
-
-fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
-    assert!(tree.is_path(), "Shoulder-Tap works on paths");
-    let mut messages = Vec::new();
-    let mut control = Vec::new();
-    let along = tree.top_down();
-    let mut after = rules::FIRST_WAKEUP;
-    for (position, pair) in (1..).zip(along.windows(2)) {
-        let (from, pe) = (pair[0], pair[1]);
-        let item = Control::Wakeup { after };
-        control.push(ControlPlan {
-            step: position,
-            from,
-            to: pe,
-            item,
-        });
-        let own = flits[pe.index()];
-        let pace = Timing::LOCK_STEP.pace(tree, pe);
-        if own > 0 {
-            // All but the end PE forward the call first.
-            let start = match tree.children(pe).is_empty() {
-                true => after - 1,
-                false => rules::start(&pace, after, own),
-            };
-            messages.push(gathered(tree, pe, own, position + start + 1));
-        }
-        after = rules::next_wakeup(&pace, after, own);
-    }
-    finish(tree, operation, flits, messages, control)
-}
+use crate::{PeId, Time};
 
 #[derive(Debug)]
 pub(super) struct ShoulderTap {

@@ -17,94 +17,18 @@
 //! is received as soon as it arrives, ahead of the schedule. A short message then waits for the next
 //! ones to the same neighbour, if they arrive in earlier steps than its own, so that one system
 //! call sends them all. There is no deadlock, because it waits for crossings with earlier steps.
-//!
-//! A scatter by a static schedule serves as a comparison with the scatter without one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::messages::FROM_ROOT;
-use super::operation::{StartSignal, TreeRequirement};
 use super::pe_schedule::PeSchedule;
 use super::pull_requests::{PullRequests, take_one};
 use super::receive_queue::{PendingReceive, ReceiveQueue, ReceiveRule};
 use super::role::{PePosition, Role};
-use super::scatter::{one_by_one, order, plan_farthest_first};
-use super::spec::{AlgorithmSpec, DUPLEX, no_peers};
-use super::steps::MessagePlan;
 use crate::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
-use crate::schedule::flits_of;
-use crate::schedule::pace::Timing;
-use crate::schedule::scatter as rules;
-use crate::{MessageId, PeId, Time, Tree};
+use crate::{MessageId, PeId, Time};
 
 /// Maximum length of messages that wait for others.
 const SHORT_BYTES: u64 = 4 << 10;
-
-/// Scatter by a static schedule.
-pub(super) const SCATTER: AlgorithmSpec = AlgorithmSpec {
-    algorithm: "listed",
-    sync: None,
-    ways: &[],
-    code: 9,
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    begins_on: StartSignal::Trigger,
-    ports: DUPLEX,
-    peers: no_peers,
-    messages: FROM_ROOT,
-    order,
-    hops: scatter_hops,
-    plan: Some(plan_farthest_first),
-    bound: rules::optimal_steps,
-    role: |place, brief| Box::new(StaticScheduleRole::new(place, brief)),
-};
-
-/// Returns the crossings of a scatter with their lock-step times.
-fn scatter_hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
-    let flits = bytes
-        .iter()
-        .map(|&bytes| flits_of(bytes, timing.flit_bytes()));
-    let flits: Vec<u64> = flits.collect();
-    let destinations = order(tree, bytes, timing).into_iter().map(MessageId::pe);
-    hops_in_order(tree, &flits, &destinations.collect::<Vec<_>>())
-}
-
-/// Returns the crossings of a scatter in which P0 sends to the destinations in this order.
-pub(super) fn hops_in_order(
-    tree: &Tree,
-    flits: &[u64],
-    destinations: &[PeId],
-) -> Vec<ScheduledHop> {
-    let messages = one_by_one(tree, flits, destinations);
-    let hops = messages.iter().flat_map(|message| hops_of(tree, message));
-    let mut hops: Vec<ScheduledHop> = hops.collect();
-    hops.sort_by_key(|hop| hop.first_step);
-    hops
-}
-
-/// Returns the crossings of a message that goes from P0 down to its PE without a stop, the last one
-/// first.
-pub fn hops_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
-    let MessagePlan {
-        pe,
-        flits,
-        first_step,
-        ..
-    } = *message;
-    let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
-    up.filter_map(move |to| {
-        Some(ScheduledHop {
-            message: pe.into(),
-            offset: 0,
-            flits,
-            from: tree.parent(to)?,
-            to,
-            first_step: first_step + u64::from(tree.depth(to)) - 1,
-            every: 1,
-            packing: Packing::Flits,
-        })
-    })
-}
 
 #[derive(Debug)]
 pub(super) struct StaticScheduleRole {
@@ -173,8 +97,8 @@ impl SendPort {
 impl StaticScheduleRole {
     pub(super) fn new(place: &PePosition, brief: PeSchedule) -> StaticScheduleRole {
         let lock_step = brief.pace.lock_step;
-        let by_clock = brief.operation.begins_on() == StartSignal::Clock && !lock_step;
-        let (in_turns, all_ports) = (brief.is_in_turns(), brief.all_ports);
+        let by_clock = brief.collective.begins_by_clock() && !lock_step;
+        let (in_turns, all_ports) = (brief.in_turns, brief.all_ports);
         let (sends, receives): (Vec<ScheduledHop>, Vec<ScheduledHop>) =
             brief.hops.into_iter().partition(|hop| hop.from == place.id);
         let receivers = sends.iter().map(|hop| hop.to);

@@ -20,14 +20,12 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! # use flitcast_proto::ops::PeSchedule;
 //! # use flitcast_proto::round::{Action, Round};
-//! # use flitcast_proto::schedule::pace::Timing;
+//! # use flitcast_plan::{Algorithm, timing::Timing};
 //! # use flitcast_proto::{PeId, RoundId, Time, Tree};
 //! // P0 scatters 5 bytes to P1, in flits of at most 4.
 //! let tree = Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap());
-//! let operation = flitcast_proto::ops::Algorithm::Scatter;
-//! let mut briefs = PeSchedule::all(&tree, operation, &[0, 5], &Timing::LOCK_STEP);
+//! let mut briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &[0, 5], &Timing::LOCK_STEP);
 //! briefs[0].flit_bytes = 4;
 //! let mut round = Round::new(RoundId(1), tree, PeId(0), briefs.swap_remove(0));
 //! round.handle_trigger(Time(0));
@@ -462,6 +460,3 @@ impl<O: Observer> Round<O> {
         std::mem::take(&mut self.streams)
     }
 }
-
-#[cfg(test)]
-mod tests;

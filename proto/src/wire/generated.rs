@@ -487,17 +487,14 @@ pub struct Assignment {
     /// Where the PE's parent listens; empty for the root.
     #[prost(string, tag = "3")]
     pub parent_listen: ::prost::alloc::string::String,
-    /// With whom it is connected that is no neighbour in the tree, by index: the operation says who.
+    /// The PEs to which it is connected outside the tree, by index.
     #[prost(message, repeated, tag = "19")]
     pub peers: ::prost::alloc::vec::Vec<Peer>,
-    #[prost(enumeration = "Operation", tag = "4")]
-    pub operation: i32,
+    #[prost(enumeration = "Collective", tag = "4")]
+    pub collective: i32,
     /// Payload bytes of a full flit where edges are measured; a round's are in its Brief.
     #[prost(uint32, tag = "5")]
     pub flit_bytes: u32,
-    /// Of a linear gather: requests under way at once.
-    #[prost(uint32, tag = "8")]
-    pub window: u32,
     /// Of the PE's edges, those that are to be shaped.
     #[prost(message, repeated, tag = "9")]
     pub links: ::prost::alloc::vec::Vec<ShapedEdge>,
@@ -792,12 +789,15 @@ pub struct Prepare {
     #[prost(uint64, repeated, tag = "5")]
     pub prefix_bytes: ::prost::alloc::vec::Vec<u64>,
 }
-/// What a PE is told of the rounds beforehand.
+/// The schedule of a PE for the rounds.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Brief {
-    /// Operation and window as in the Assignment.
-    #[prost(enumeration = "Operation", tag = "1")]
-    pub operation: i32,
+    /// As in the Assignment.
+    #[prost(enumeration = "Collective", tag = "15")]
+    pub collective: i32,
+    #[prost(enumeration = "Role", tag = "1")]
+    pub role: i32,
+    /// Linear only: maximum number of pending requests.
     #[prost(uint32, tag = "2")]
     pub window: u32,
     /// Payload bytes of a full flit.
@@ -829,6 +829,12 @@ pub struct Brief {
     /// Legs of one flit that begin a message come in any order.
     #[prost(bool, tag = "12")]
     pub in_any_order: bool,
+    /// Maximum number of parts of a message.
+    #[prost(uint32, tag = "16")]
+    pub parts: u32,
+    /// Each leg waits for its receiver's call.
+    #[prost(bool, tag = "14")]
+    pub in_turns: bool,
     /// Of a gather by certification in a chosen order: for each child in index order, the rank by which
     /// its stream is taken. Empty where each stream comes as early as it can.
     #[prost(uint32, repeated, tag = "13")]
@@ -1326,114 +1332,104 @@ pub struct Credentials {
     #[prost(bytes = "bytes", tag = "3")]
     pub key: ::prost::bytes::Bytes,
 }
+/// The sources and destinations of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
-pub enum Operation {
+pub enum Collective {
     Unspecified = 0,
-    ScatterFdf = 1,
-    GatherShoulderTap = 2,
-    GatherCertificationSerial = 3,
-    GatherCertificationPipelined = 4,
-    GatherCertificationParallel = 5,
-    GatherCertificationMultiPort = 24,
-    /// What users know from elsewhere, to measure against.
-    GatherLinear = 6,
-    GatherCombining = 7,
-    ScatterCombining = 8,
-    /// As SCATTER_FDF, by a list of what crosses each edge.
-    ScatterListed = 9,
-    /// P0 has one message for all others.
-    BroadcastRounds = 10,
-    BroadcastUrgent = 18,
-    BroadcastChildByChild = 19,
-    BroadcastHypercube = 23,
-    /// Each PE has one message for all others: over the tree, or between all.
-    GossipFlood = 15,
-    GossipCirculate = 11,
-    GossipDissemination = 16,
-    GossipDirect = 17,
-    /// On a network of lines or rings, or between all, by a list that the coordinator has worked out.
-    GossipOnNetwork = 20,
-    ExchangeAtOnce = 21,
-    /// Each PE has a message for each other PE: between all, or over the tree.
-    ExchangeRounds = 12,
-    ExchangeShifts = 13,
-    ExchangeTree = 14,
+    /// The root has a message for each other PE.
+    Scatter = 1,
+    /// Each other PE has a message for the root.
+    Gather = 2,
+    /// The root has one message for all other PEs.
+    Broadcast = 3,
+    /// Each PE has one message for all other PEs.
+    Gossip = 4,
+    /// Each PE has a message for each other PE.
+    Exchange = 5,
 }
-impl Operation {
+impl Collective {
     /// String value of the enum field names used in the ProtoBuf definition.
     ///
     /// The values are not transformed in any way and thus are considered stable
     /// (if the ProtoBuf definition does not change) and safe for programmatic use.
     pub fn as_str_name(&self) -> &'static str {
         match self {
-            Self::Unspecified => "OPERATION_UNSPECIFIED",
-            Self::ScatterFdf => "OPERATION_SCATTER_FDF",
-            Self::GatherShoulderTap => "OPERATION_GATHER_SHOULDER_TAP",
-            Self::GatherCertificationSerial => "OPERATION_GATHER_CERTIFICATION_SERIAL",
-            Self::GatherCertificationPipelined => {
-                "OPERATION_GATHER_CERTIFICATION_PIPELINED"
-            }
-            Self::GatherCertificationParallel => {
-                "OPERATION_GATHER_CERTIFICATION_PARALLEL"
-            }
-            Self::GatherCertificationMultiPort => {
-                "OPERATION_GATHER_CERTIFICATION_MULTI_PORT"
-            }
-            Self::GatherLinear => "OPERATION_GATHER_LINEAR",
-            Self::GatherCombining => "OPERATION_GATHER_COMBINING",
-            Self::ScatterCombining => "OPERATION_SCATTER_COMBINING",
-            Self::ScatterListed => "OPERATION_SCATTER_LISTED",
-            Self::BroadcastRounds => "OPERATION_BROADCAST_ROUNDS",
-            Self::BroadcastUrgent => "OPERATION_BROADCAST_URGENT",
-            Self::BroadcastChildByChild => "OPERATION_BROADCAST_CHILD_BY_CHILD",
-            Self::BroadcastHypercube => "OPERATION_BROADCAST_HYPERCUBE",
-            Self::GossipFlood => "OPERATION_GOSSIP_FLOOD",
-            Self::GossipCirculate => "OPERATION_GOSSIP_CIRCULATE",
-            Self::GossipDissemination => "OPERATION_GOSSIP_DISSEMINATION",
-            Self::GossipDirect => "OPERATION_GOSSIP_DIRECT",
-            Self::GossipOnNetwork => "OPERATION_GOSSIP_ON_NETWORK",
-            Self::ExchangeAtOnce => "OPERATION_EXCHANGE_AT_ONCE",
-            Self::ExchangeRounds => "OPERATION_EXCHANGE_ROUNDS",
-            Self::ExchangeShifts => "OPERATION_EXCHANGE_SHIFTS",
-            Self::ExchangeTree => "OPERATION_EXCHANGE_TREE",
+            Self::Unspecified => "COLLECTIVE_UNSPECIFIED",
+            Self::Scatter => "COLLECTIVE_SCATTER",
+            Self::Gather => "COLLECTIVE_GATHER",
+            Self::Broadcast => "COLLECTIVE_BROADCAST",
+            Self::Gossip => "COLLECTIVE_GOSSIP",
+            Self::Exchange => "COLLECTIVE_EXCHANGE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
     pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
         match value {
-            "OPERATION_UNSPECIFIED" => Some(Self::Unspecified),
-            "OPERATION_SCATTER_FDF" => Some(Self::ScatterFdf),
-            "OPERATION_GATHER_SHOULDER_TAP" => Some(Self::GatherShoulderTap),
-            "OPERATION_GATHER_CERTIFICATION_SERIAL" => {
-                Some(Self::GatherCertificationSerial)
-            }
-            "OPERATION_GATHER_CERTIFICATION_PIPELINED" => {
-                Some(Self::GatherCertificationPipelined)
-            }
-            "OPERATION_GATHER_CERTIFICATION_PARALLEL" => {
-                Some(Self::GatherCertificationParallel)
-            }
-            "OPERATION_GATHER_CERTIFICATION_MULTI_PORT" => {
-                Some(Self::GatherCertificationMultiPort)
-            }
-            "OPERATION_GATHER_LINEAR" => Some(Self::GatherLinear),
-            "OPERATION_GATHER_COMBINING" => Some(Self::GatherCombining),
-            "OPERATION_SCATTER_COMBINING" => Some(Self::ScatterCombining),
-            "OPERATION_SCATTER_LISTED" => Some(Self::ScatterListed),
-            "OPERATION_BROADCAST_ROUNDS" => Some(Self::BroadcastRounds),
-            "OPERATION_BROADCAST_URGENT" => Some(Self::BroadcastUrgent),
-            "OPERATION_BROADCAST_CHILD_BY_CHILD" => Some(Self::BroadcastChildByChild),
-            "OPERATION_BROADCAST_HYPERCUBE" => Some(Self::BroadcastHypercube),
-            "OPERATION_GOSSIP_FLOOD" => Some(Self::GossipFlood),
-            "OPERATION_GOSSIP_CIRCULATE" => Some(Self::GossipCirculate),
-            "OPERATION_GOSSIP_DISSEMINATION" => Some(Self::GossipDissemination),
-            "OPERATION_GOSSIP_DIRECT" => Some(Self::GossipDirect),
-            "OPERATION_GOSSIP_ON_NETWORK" => Some(Self::GossipOnNetwork),
-            "OPERATION_EXCHANGE_AT_ONCE" => Some(Self::ExchangeAtOnce),
-            "OPERATION_EXCHANGE_ROUNDS" => Some(Self::ExchangeRounds),
-            "OPERATION_EXCHANGE_SHIFTS" => Some(Self::ExchangeShifts),
-            "OPERATION_EXCHANGE_TREE" => Some(Self::ExchangeTree),
+            "COLLECTIVE_UNSPECIFIED" => Some(Self::Unspecified),
+            "COLLECTIVE_SCATTER" => Some(Self::Scatter),
+            "COLLECTIVE_GATHER" => Some(Self::Gather),
+            "COLLECTIVE_BROADCAST" => Some(Self::Broadcast),
+            "COLLECTIVE_GOSSIP" => Some(Self::Gossip),
+            "COLLECTIVE_EXCHANGE" => Some(Self::Exchange),
+            _ => None,
+        }
+    }
+}
+/// The rules by which a PE sends, and by which it handles what arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Role {
+    Unspecified = 0,
+    Scatter = 1,
+    ShoulderTap = 2,
+    CertificationSerial = 3,
+    CertificationPipelined = 4,
+    CertificationParallel = 5,
+    CertificationMultiPort = 6,
+    /// The root asks one PE after the other.
+    Linear = 7,
+    /// A PE holds all messages of its subtree before it forwards them.
+    Combining = 8,
+    /// A PE forwards each flit of a broadcast to one child after the other.
+    FlitByFlit = 9,
+    /// A PE executes the list of crossings in its Brief.
+    StaticSchedule = 10,
+}
+impl Role {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ROLE_UNSPECIFIED",
+            Self::Scatter => "ROLE_SCATTER",
+            Self::ShoulderTap => "ROLE_SHOULDER_TAP",
+            Self::CertificationSerial => "ROLE_CERTIFICATION_SERIAL",
+            Self::CertificationPipelined => "ROLE_CERTIFICATION_PIPELINED",
+            Self::CertificationParallel => "ROLE_CERTIFICATION_PARALLEL",
+            Self::CertificationMultiPort => "ROLE_CERTIFICATION_MULTI_PORT",
+            Self::Linear => "ROLE_LINEAR",
+            Self::Combining => "ROLE_COMBINING",
+            Self::FlitByFlit => "ROLE_FLIT_BY_FLIT",
+            Self::StaticSchedule => "ROLE_STATIC_SCHEDULE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ROLE_UNSPECIFIED" => Some(Self::Unspecified),
+            "ROLE_SCATTER" => Some(Self::Scatter),
+            "ROLE_SHOULDER_TAP" => Some(Self::ShoulderTap),
+            "ROLE_CERTIFICATION_SERIAL" => Some(Self::CertificationSerial),
+            "ROLE_CERTIFICATION_PIPELINED" => Some(Self::CertificationPipelined),
+            "ROLE_CERTIFICATION_PARALLEL" => Some(Self::CertificationParallel),
+            "ROLE_CERTIFICATION_MULTI_PORT" => Some(Self::CertificationMultiPort),
+            "ROLE_LINEAR" => Some(Self::Linear),
+            "ROLE_COMBINING" => Some(Self::Combining),
+            "ROLE_FLIT_BY_FLIT" => Some(Self::FlitByFlit),
+            "ROLE_STATIC_SCHEDULE" => Some(Self::StaticSchedule),
             _ => None,
         }
     }

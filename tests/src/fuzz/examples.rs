@@ -122,7 +122,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         parents: vec![0, 0, 1, 4],
         left_out: vec![1],
         parent_listen: "127.0.0.1:4711".to_owned(),
-        operation: pb::Operation::GatherCertificationSerial.into(),
+        collective: pb::Collective::Gather.into(),
         flit_bytes: 65_536,
         links: vec![pb::ShapedEdge {
             child: 2,
@@ -164,7 +164,9 @@ pub(super) fn control() -> Vec<Vec<u8>> {
     };
     let prepare = pb::Prepare {
         brief: Some(pb::Brief {
-            operation: pb::Operation::ScatterListed.into(),
+            collective: pb::Collective::Scatter.into(),
+            role: pb::Role::StaticSchedule.into(),
+            parts: 1,
             flit_bytes: 65_536,
             pace: Some(pb::Pace {
                 pacing: pb::Pacing::Turns.into(),
@@ -195,7 +197,9 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         prefix_bytes: vec![1 << 30],
         rounds: 3,
         lanes: vec![pb::Brief {
-            operation: pb::Operation::ScatterListed.into(),
+            collective: pb::Collective::Scatter.into(),
+            role: pb::Role::StaticSchedule.into(),
+            parts: 1,
             flit_bytes: 65_536,
             pace: Some(pb::Pace::default()),
             ..Default::default()

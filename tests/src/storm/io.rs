@@ -373,7 +373,7 @@ impl RoundIo for StormIo {
             ..
         } = &self.process;
         let operation = scenario.operation;
-        let (whole, _) = operation.whole(&scenario.tree, message.id);
+        let (whole, _) = operation.collective().whole(&scenario.tree, message.id);
         let at = self.now().0 + scenario.commit_ns;
         if !right {
             self.wholes.is_wrong(whole);
@@ -391,7 +391,7 @@ impl RoundIo for StormIo {
         let delivery = Delivery {
             round: self.round.0,
             message,
-            of: operation.delivery(&scenario.tree, whole, *pe),
+            of: operation.collective().delivery(&scenario.tree, whole, *pe),
             right,
         };
         let times = match plant {

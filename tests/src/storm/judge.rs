@@ -5,7 +5,6 @@ use std::fmt;
 
 use flitcast_coordinator::machines::{FailureCause, MissingDelivery};
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::{DeliveryId, PeId};
 
 use super::Player;
@@ -114,7 +113,12 @@ pub(super) fn judge(world: &World, players: &[Player]) -> Vec<Finding> {
         let untold = lacking.filter(|it| gave_up.round.is_some() && it.received.is_none());
         let lives = |pe: PeId| suspect != Some(pe) && world.is_sound(pe);
         let (operation, tree) = (world.scenario.operation, &world.scenario.tree);
-        let end = |it: &MissingDelivery| operation.delivered(tree, it.delivery).map(|(_, at)| at);
+        let end = |it: &MissingDelivery| {
+            operation
+                .collective()
+                .delivered(tree, it.delivery)
+                .map(|(_, at)| at)
+        };
         let unasked = untold.filter(|it| end(it).is_some_and(lives));
         findings.extend(unasked.map(|it| Finding::Unasked(it.delivery)));
         cause(world, *at, &gave_up.trouble, &mut findings);
@@ -158,7 +162,11 @@ fn deliveries(world: &World, findings: &mut Vec<Finding>) {
         for arrival in reports.iter().flat_map(|report| &report.arrivals) {
             if !arrival.delivered {
                 let (message, at) = (arrival.message, arrival.destination);
-                let delivery = scenario.operation.delivery(&scenario.tree, message, at);
+                let delivery =
+                    scenario
+                        .operation
+                        .collective()
+                        .delivery(&scenario.tree, message, at);
                 findings.push(Finding::Unlisted(delivery));
             }
         }
@@ -243,7 +251,7 @@ fn pace(world: &World, findings: &mut Vec<Finding>) {
     let waits_for_disk = scenario.commit_ns > 0 && messages > COMMITS_UNDER_WAY;
     // Frames arrive completely here, so receivers call the next sender only after a whole frame.
     let mut briefs = scenario.lanes.iter().flat_map(|lane| &lane.briefs);
-    let calls_later = briefs.any(PeSchedule::is_in_turns);
+    let calls_later = briefs.any(|brief| brief.in_turns);
     let knows_all = !waits_for_disk && !calls_later;
     let rounds = &world.rounds_ns[1..=world.rounds_finished() as usize];
     for (round, (began, over)) in (1..).zip(rounds) {

@@ -116,7 +116,7 @@ pub fn play(scenario: &Arc<Scenario>, plant: Option<Plant>, print: bool) -> Outc
         progress.learn_delivered(there.iter().copied());
         let Some((_, gave_up)) = &world.office.gave_up else {
             let missing = progress.missing().into_iter();
-            let owed = |it: &DeliveryId| next.operation.can_deliver(&next.tree, *it);
+            let owed = |it: &DeliveryId| next.operation.collective().can_deliver(&next.tree, *it);
             let missing: Vec<DeliveryId> = missing.filter(owed).collect();
             if scenario.rounds == 1 && world.office.is_over() && !missing.is_empty() {
                 outcome.findings.push(Finding::StillMissing(missing));

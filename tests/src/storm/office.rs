@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use flitcast_coordinator::machines::{ClusterInfo, ControllerEvent, GaveUp, Plan, RoundController};
 use flitcast_node::limits::Timeouts;
 use flitcast_node::timeout_stream::IdleTimeout;
-use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, Time};
 

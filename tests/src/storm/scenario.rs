@@ -7,13 +7,14 @@ mod lanes;
 use std::sync::Arc;
 
 use flitcast_coordinator::machines::{NextRun, has_parts};
-use flitcast_proto::cost::{Edge, Host, Hosts, Link, Model, Ports};
-use flitcast_proto::gossip::GossipNetwork;
-use flitcast_proto::ops::{
-    Algorithm, Broadcast, Exchange, Gossip, OnNetwork, PeSchedule, TreeRequirement,
-};
-use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::{OnNetwork, TreeRequirement};
+use flitcast_plan::cost::{Host, Hosts, Model, Ports};
+use flitcast_plan::gossip::GossipNetwork;
+use flitcast_plan::timing::Timing;
+use flitcast_proto::cost::{Edge, Link};
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_PREFIX, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
@@ -87,23 +88,24 @@ impl Scenario {
         let flit_bytes = dice.pick(&[MIN_FLIT_BYTES, 100, 256, 1000]);
         let mut bytes = dice.lengths(&tree, operation, flit_bytes);
         // A message has the same length at all destinations.
-        for message in operation.messages(&tree) {
-            let length = operation.length(&tree, message, &bytes);
+        for message in operation.collective().messages(&tree) {
+            let length = operation.collective().length(&tree, message, &bytes);
             for at in message.ends(&tree) {
-                let bytes = &mut bytes[operation.delivery(&tree, message.id, at).index()];
+                let bytes = &mut bytes[operation
+                    .collective()
+                    .delivery(&tree, message.id, at)
+                    .index()];
                 *bytes = length * u64::from(*bytes > 0);
             }
         }
         let model = dice.model(tree.len(), flit_bytes);
-        let operation = match (operation, model.own_links) {
-            (Algorithm::Certification(Sync::Parallel), true) => {
-                Algorithm::Certification(Sync::MultiPort)
-            }
-            (other, _) => other,
+        let operation = match operation == Algorithm::CERTIFICATION_PARALLEL && model.own_links {
+            true => Algorithm::CERTIFICATION_MULTI_PORT,
+            false => operation,
         };
         let pacing = dice.pick(&[Pacing::Scheduled, Pacing::Turns, Pacing::Eager]);
         let timing = Timing::of(&model, flit_bytes, pacing);
-        let whole = PeSchedule::all(&tree, operation, &bytes, &timing);
+        let whole = operation.schedules(&tree, &bytes, &timing);
         let mut more = Dice(SplitMix64::new(seed ^ MORE));
         let mut trees = vec![(tree.clone(), model)];
         for other in more.further(&tree, operation) {
@@ -145,8 +147,8 @@ impl Scenario {
         let (seed, operation, flit_bytes) = (self.seed, next.operation, self.flit_bytes);
         let tree = Arc::new(next.repair.tree);
         let mut bytes = self.bytes.clone();
-        for it in next.operation.all_deliveries(&tree) {
-            if !next.operation.can_deliver(&tree, it) || next.left_out.contains(&it) {
+        for it in next.operation.collective().all_deliveries(&tree) {
+            if !next.operation.collective().can_deliver(&tree, it) || next.left_out.contains(&it) {
                 bytes[it.index()] = 0;
             }
         }
@@ -161,7 +163,7 @@ impl Scenario {
         let first = (tree.clone(), lanes[0].model.clone());
         let trees: Vec<(Arc<Tree>, Model)> = std::iter::once(first).chain(trees).collect();
         let timing = Timing::of(&trees[0].1, flit_bytes, self.pacing);
-        let whole = PeSchedule::all(&tree, operation, &bytes, &timing);
+        let whole = operation.schedules(&tree, &bytes, &timing);
         let mut dice = Dice(SplitMix64::new(seed ^ (runs << 56)));
         let parts = dice.dealt((&tree, operation), &bytes, trees.len(), flit_bytes);
         let (lanes, predicted_ns) = planned((operation, flit_bytes, self.pacing), trees, &parts);
@@ -230,42 +232,40 @@ impl Dice {
 
     fn operation(&mut self) -> Algorithm {
         match self.below(13) {
-            0 => Algorithm::Scatter,
-            1 => Algorithm::ShoulderTap,
-            2 => Algorithm::Certification(Sync::Serial),
-            3 => Algorithm::Certification(Sync::Pipelined),
-            4 => Algorithm::Certification(Sync::Parallel),
-            5 => Algorithm::LinearGather {
-                window: 1 + self.below(4) as u32,
-            },
-            6 => Algorithm::CombiningGather,
-            7 => Algorithm::CombiningScatter,
-            8 => Algorithm::ListedScatter,
-            9 | 10 => Algorithm::Gossip(self.pick(&[
-                Gossip::Flood,
-                Gossip::Circulate,
-                Gossip::Dissemination,
-                Gossip::Direct,
-                Gossip::OnNetwork(None),
-            ])),
-            11 => Algorithm::Exchange(self.pick(&[
-                Exchange::Rounds,
-                Exchange::Shifts,
-                Exchange::Tree,
-                Exchange::AtOnce,
-            ])),
-            _ => Algorithm::Broadcast(self.pick(&[
-                Broadcast::Rounds,
-                Broadcast::Urgent,
-                Broadcast::ChildByChild,
-                Broadcast::Hypercube,
-            ])),
+            0 => Algorithm::FARTHEST_FIRST,
+            1 => Algorithm::SHOULDER_TAP,
+            2 => Algorithm::CERTIFICATION_SERIAL,
+            3 => Algorithm::CERTIFICATION_PIPELINED,
+            4 => Algorithm::CERTIFICATION_PARALLEL,
+            5 => Algorithm::linear_gather(1 + self.below(4) as u32),
+            6 => Algorithm::COMBINING_GATHER,
+            7 => Algorithm::COMBINING_SCATTER,
+            8 => Algorithm::LISTED_SCATTER,
+            9 | 10 => self.pick(&[
+                Algorithm::GOSSIP_FLOOD,
+                Algorithm::GOSSIP_CIRCULATE,
+                Algorithm::GOSSIP_DISSEMINATION,
+                Algorithm::GOSSIP_DIRECT,
+                Algorithm::GOSSIP_ON_NETWORK,
+            ]),
+            11 => self.pick(&[
+                Algorithm::EXCHANGE_ROUNDS,
+                Algorithm::EXCHANGE_SHIFTS,
+                Algorithm::EXCHANGE_TREE,
+                Algorithm::EXCHANGE_AT_ONCE,
+            ]),
+            _ => self.pick(&[
+                Algorithm::BROADCAST_ROUNDS,
+                Algorithm::BROADCAST_URGENT,
+                Algorithm::BROADCAST_CHILD_BY_CHILD,
+                Algorithm::BROADCAST_HYPERCUBE,
+            ]),
         }
     }
 
     /// Draws a network and an algorithm for it if the operation is a gossip on a network.
     fn on_network(&mut self, operation: Algorithm, pes: usize) -> Algorithm {
-        if operation != Algorithm::Gossip(Gossip::OnNetwork(None)) {
+        if operation != Algorithm::GOSSIP_ON_NETWORK {
             return operation;
         }
         let ways = [
@@ -292,7 +292,7 @@ impl Dice {
         let one = arena.filter(|arena| arena.pes() == pes);
         // An algorithm for other numbers of PEs is replaced by a ring of all.
         let one = one.and_then(|arena| OnNetwork::new(arena, algorithm).ok());
-        Algorithm::Gossip(Gossip::OnNetwork(one))
+        one.map_or(Algorithm::GOSSIP_ON_NETWORK, Algorithm::gossip_on)
     }
 
     /// Draws a tree on which the operation is possible.
@@ -302,10 +302,10 @@ impl Dice {
             _ => 2 + self.below(MOST_PES - 1),
         };
         let tree = self.grown(operation, pes);
-        let root = match (operation, self.below(3)) {
-            (Algorithm::LinearGather { .. }, _) | (_, 1..) => PeId::ROOT,
+        let root = match (operation.fits(), self.below(3)) {
+            (TreeRequirement::Stars, _) | (_, 1..) => PeId::ROOT,
             // A path is one only from its ends.
-            (Algorithm::ShoulderTap, _) => PeId(pes as u32 - 1),
+            (TreeRequirement::Paths, _) => PeId(pes as u32 - 1),
             _ => self.pe(&tree),
         };
         Arc::new(tree.rerooted(root))
@@ -315,9 +315,9 @@ impl Dice {
     fn grown(&mut self, operation: Algorithm, pes: u64) -> Tree {
         let reach = 1 + self.below(pes);
         let parents = (1..pes).map(|pe| {
-            let parent = match operation {
-                Algorithm::ShoulderTap => pe - 1,
-                Algorithm::LinearGather { .. } => 0,
+            let parent = match operation.fits() {
+                TreeRequirement::Paths => pe - 1,
+                TreeRequirement::Stars => 0,
                 // A short reach makes deep trees, a long one flat trees.
                 _ => pe - 1 - self.below(reach.min(pe)),
             };
@@ -333,9 +333,9 @@ impl Dice {
             0 => 0,
             _ => dice.scale(most),
         };
-        let given = operation.lengths_given(tree);
+        let given = operation.collective().lengths_given(tree);
         let lengths: Vec<u64> = (0..given).map(|_| one(self)).collect();
-        operation.by_delivery(tree, &lengths)
+        operation.collective().by_delivery(tree, &lengths)
     }
 
     fn model(&mut self, pes: usize, flit_bytes: u32) -> Model {

@@ -70,7 +70,10 @@ fn dependencies_point_one_way() {
         let expected: Vec<bool> = (0..order.len()).map(|other| other <= at).collect();
         assert_eq!(is_there[..], expected, "{package}: {all:?}");
     }
-    assert_without("flitcast-node", &["clap", "comfy-table"]);
+    assert_without("flitcast-node", &["flitcast-plan", "clap", "comfy-table"]);
+    let above = ["flitcast-node", "flitcast-coordinator", "tokio"];
+    assert_without("flitcast-plan", &above);
+    assert!(dependencies("flitcast-coordinator").contains("flitcast-plan"));
 }
 
 /// Only generated files may be written by their tests. Figures from a paper are expected values,

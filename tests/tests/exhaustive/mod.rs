@@ -13,12 +13,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::plan;
+use flitcast_plan::schedule::bounds;
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::ops::plan::plan;
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::{bounds, shoulder_tap};
+use flitcast_proto::schedule::shoulder_tap;
 use flitcast_tests::every;
 use report::Comparison;
 
@@ -50,7 +51,7 @@ struct Certified {
 
 impl Certified {
     fn of(tree: &Arc<Tree>, sync: Sync, flits: &[u64]) -> Certified {
-        let plan = plan(tree, Algorithm::Certification(sync), flits);
+        let plan = plan(tree, Algorithm::certification(sync), flits);
         let certificates = plan.control.iter();
         let certificates = certificates.filter(|c| matches!(c.item, Control::Certificate(_)));
         Certified {
@@ -62,7 +63,7 @@ impl Certified {
 
 impl Case {
     fn of(tree: &Arc<Tree>, flits: Vec<u64>) -> Case {
-        let tap = || plan(tree, Algorithm::ShoulderTap, &flits).time_steps;
+        let tap = || plan(tree, Algorithm::SHOULDER_TAP, &flits).time_steps;
         Case {
             bound: bounds::gather_steps(tree, &flits),
             optimum: optimum::gather_steps(tree, &flits),

@@ -1,9 +1,9 @@
 //! Small scatters in packets, compared with all orders, divisions and interleavings.
 
+use flitcast_plan::packets::model::LinkCost;
+use flitcast_plan::packets::plan;
+use flitcast_plan::packets::search::DEFAULT_NODES;
 use flitcast_proto::Tree;
-use flitcast_proto::packets::model::LinkCost;
-use flitcast_proto::packets::plan;
-use flitcast_proto::packets::search::DEFAULT_NODES;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 

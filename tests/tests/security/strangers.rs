@@ -1,13 +1,13 @@
 //! PEs that join without credentials do not authenticate the coordinator: they read, write, run and
 //! remove nothing.
 
+use flitcast_proto::ops::Collective;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Algorithm, Exchange};
 use flitcast_proto::wire::MAX_VERSION;
-use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Run, ToPe};
+use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Peer, Run, ToPe};
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::joining::{Joining, dismiss};
@@ -60,13 +60,13 @@ fn tempt(listener: &TcpListener, dir: &Path) {
     let note = at("written/.flitcast-0000000000000000-p1.receipt");
     std::fs::create_dir(at("written")).expect("it can be made");
     std::fs::write(&note, "another's").expect("it can be written");
-    for operation in [Algorithm::Scatter, Algorithm::ShoulderTap] {
+    for collective in [Collective::Scatter, Collective::Gather] {
         stranger.say(&ToPe::Assignment(Assignment {
             version: MAX_VERSION,
             tree: Arc::new(tree.clone()),
             parent_listen: Some(listener.local_addr().expect("it listens").to_string()),
             peers: Vec::new(),
-            operation,
+            collective,
             flit_bytes: 1 << 16,
             payload: Payload::Files {
                 input: dir.to_owned(),
@@ -168,20 +168,32 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
     assert!(!cluster.path("out").exists());
 }
 
-/// Static schedules name the peers of an operation: without these connections the process would end.
+/// A PE connects to other PEs of its tree, once to each: not to itself, to a tree neighbour or to an
+/// absent PE.
 #[test]
-fn peers_are_those_that_the_operation_has() {
+fn peers_are_other_pes_of_the_tree() {
+    for peers in [vec![1], vec![0], vec![3], vec![2, 2]] {
+        refuse_peers(&peers);
+    }
+}
+
+fn refuse_peers(peers: &[u32]) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it can");
     let at = listener.local_addr().expect("it listens");
     let node = start(words(&format!("node --pe 1 --join {at} --insecure --stay")));
     let mut stranger = Stranger::welcome(&listener);
+    let peer = |pe| Peer {
+        pe,
+        listen: Some(at.to_string()),
+        link: None,
+    };
     let tree = vec![None, Some(PeId(0)), Some(PeId(0))];
     stranger.say(&ToPe::Assignment(Assignment {
         version: MAX_VERSION,
         tree: Arc::new(Tree::from_parents(tree).expect("it is one")),
         parent_listen: Some(at.to_string()),
-        peers: Vec::new(),
-        operation: Algorithm::Exchange(Exchange::Rounds),
+        peers: peers.iter().map(|pe| peer(PeId(*pe))).collect(),
+        collective: Collective::Exchange,
         flit_bytes: 1 << 16,
         payload: Payload::Synthetic {
             lengths: vec![0; 9],
@@ -202,8 +214,8 @@ fn peers_are_those_that_the_operation_has() {
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");
     };
-    let told = "with other peers than its operation has";
-    assert!(reason.contains(told), "{reason}");
+    let told = "with peers that it cannot connect to";
+    assert!(reason.contains(told), "{peers:?}: {reason}");
     stranger.say(&ToPe::Stop { over: true });
     dismiss(vec![node]);
 }

@@ -1,15 +1,17 @@
 //! `Control`: the messages between the coordinator and a PE.
 
+use flitcast_proto::ops::Collective;
+use flitcast_proto::ops::PeRole;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
+use flitcast_proto::exchange::Exchange;
 use flitcast_proto::items::{Message, Packing, ScheduledHop};
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::schedule::certification::{Certificate, Sync};
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
@@ -268,7 +270,7 @@ fn edge(down: Link, up: Link) -> Edge {
     Edge { down, up }
 }
 
-fn assignment(operation: Algorithm, payload: Payload) -> ToPe {
+fn assignment(collective: Collective, payload: Payload) -> ToPe {
     let parents = [None, Some(0), Some(0), Some(1)];
     let parents = parents.map(|parent| parent.map(PeId)).to_vec();
     let path = [None, Some(0), Some(1), Some(2)];
@@ -289,7 +291,7 @@ fn assignment(operation: Algorithm, payload: Payload) -> ToPe {
                 link: Some([link(1.0, 2.0), link(3.0, 4.0)]),
             },
         ],
-        operation,
+        collective,
         flit_bytes: 65536,
         payload,
         links: vec![
@@ -355,30 +357,24 @@ pub const FILES: &str =
 fn to_pe() -> Vec<(ToPe, String)> {
     let lengths = vec![1, 0, 1 << 40];
     let mut all = vec![(
-        assignment(Algorithm::Scatter, Payload::Synthetic { lengths }),
+        assignment(Collective::Scatter, Payload::Synthetic { lengths }),
         format!(
-            "assignment {{ {PLACE} operation: OPERATION_SCATTER_FDF
+            "assignment {{ {PLACE} collective: COLLECTIVE_SCATTER
              synthetic {{ lengths: 1 lengths: 0 lengths: 1099511627776 }} }}"
         ),
     )];
-    for (operation, name) in [
-        (Algorithm::Scatter, "SCATTER_FDF"),
-        (Algorithm::ShoulderTap, "GATHER_SHOULDER_TAP"),
-        (
-            Algorithm::Certification(Sync::Serial),
-            "GATHER_CERTIFICATION_SERIAL",
-        ),
-        (
-            Algorithm::Certification(Sync::Pipelined),
-            "GATHER_CERTIFICATION_PIPELINED",
-        ),
+    for (collective, name) in [
+        (Collective::Scatter, "SCATTER"),
+        (Collective::Gather, "GATHER"),
     ] {
-        let text = format!("assignment {{ {PLACE} operation: OPERATION_{name} {FILES} }}");
-        all.push((assignment(operation, files()), text));
+        let text = format!("assignment {{ {PLACE} collective: COLLECTIVE_{name} {FILES} }}");
+        all.push((assignment(collective, files()), text));
     }
     let message = |destination, bytes| Message::between(PeId::ROOT, PeId(destination), bytes);
     let brief = PeSchedule {
-        operation: Algorithm::LinearGather { window: 2 },
+        collective: Collective::Gather,
+        role: PeRole::Linear { window: 2 },
+        parts: 3,
         flit_bytes: 4096,
         pace: pace(),
         sends: vec![message(3, 9), message(1, 300)],
@@ -398,6 +394,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
             packing: Packing::Joins,
         }],
         all_ports: true,
+        in_turns: true,
         in_any_order: true,
     };
     let lanes = vec![PeSchedule {
@@ -407,6 +404,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         child_ranks: Vec::new(),
         hops: Vec::new(),
         all_ports: false,
+        in_turns: false,
         in_any_order: false,
         ..brief.clone()
     }];
@@ -431,18 +429,18 @@ fn to_pe() -> Vec<(ToPe, String)> {
         ),
         (
             ToPe::Prepare(prepare),
-            "prepare { rounds: 100 brief { operation: OPERATION_GATHER_LINEAR window: 2
+            "prepare { rounds: 100 brief { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3
              flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
              child_ranks: 1 child_ranks: 0
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
              takes { id: 2 destination: 2 bytes: 8 }
-             all_ports: true in_any_order: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
+             all_ports: true in_turns: true in_any_order: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
                port_ns_per_byte: 1.25 ahead_bytes: 12 } }
-             lanes { operation: OPERATION_GATHER_LINEAR window: 2 flit_bytes: 4096
+             lanes { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3 flit_bytes: 4096
              subtree_messages: 5 child_messages: 3 child_messages: 1
              sends { id: 3 destination: 3 bytes: 3 }
              pace { pacing: PACING_TURNS control_ns: 5
@@ -598,7 +596,7 @@ fn any_pe_may_be_the_root() {
     let payload = Payload::Synthetic {
         lengths: vec![1, 2, 3],
     };
-    let ToPe::Assignment(whole) = assignment(Algorithm::Scatter, payload) else {
+    let ToPe::Assignment(whole) = assignment(Collective::Scatter, payload) else {
         panic!("it is one");
     };
     for root in [1, 2, 3].map(PeId) {
@@ -623,7 +621,7 @@ fn a_tree_may_lack_pes() {
     let payload = Payload::Synthetic {
         lengths: vec![1, 2, 3],
     };
-    let whole = assignment(Algorithm::Scatter, payload);
+    let whole = assignment(Collective::Scatter, payload);
     let ToPe::Assignment(whole) = whole else {
         panic!("it is one");
     };
@@ -645,7 +643,7 @@ fn a_tree_may_lack_pes() {
     let mut ours = Vec::new();
     word.put(&mut ours);
     let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
-        parent_listen: "127.0.0.1:1" operation: OPERATION_SCATTER_FDF flit_bytes: 65536
+        parent_listen: "127.0.0.1:1" collective: COLLECTIVE_SCATTER flit_bytes: 65536
         peers { pe: 2 listen: "127.0.0.1:2" }
         peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3

@@ -1,7 +1,7 @@
 //! The checks of `flitcast bench`, before anything is launched or written.
 
-use flitcast_proto::ops::{Algorithm, Broadcast, Exchange, Gossip};
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_plan::Algorithm;
+use flitcast_proto::ops::Collective;
 use thiserror::Error;
 
 use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
@@ -104,11 +104,11 @@ impl Bench {
     /// Returns all faults.
     pub fn new(args: BenchArgs) -> Result<Bench, Vec<BenchError>> {
         let (asked, args) = match args.operation {
-            BenchOperation::Scatter(args) => (Algorithm::Scatter, args),
-            BenchOperation::Gather(args) => (Algorithm::Certification(Sync::Pipelined), args),
-            BenchOperation::Broadcast(args) => (Algorithm::Broadcast(Broadcast::Rounds), args),
-            BenchOperation::Gossip(args) => (Algorithm::Gossip(Gossip::Flood), args),
-            BenchOperation::Exchange(args) => (Algorithm::Exchange(Exchange::Tree), args),
+            BenchOperation::Scatter(args) => (Algorithm::FARTHEST_FIRST, args),
+            BenchOperation::Gather(args) => (Algorithm::CERTIFICATION_PIPELINED, args),
+            BenchOperation::Broadcast(args) => (Algorithm::BROADCAST_ROUNDS, args),
+            BenchOperation::Gossip(args) => (Algorithm::GOSSIP_FLOOD, args),
+            BenchOperation::Exchange(args) => (Algorithm::EXCHANGE_TREE, args),
         };
         let trees = Trees::of(asked, &args.transfer.tree);
         let (fitting, skipped, mut faults) = fitting(asked, &args, trees.as_ref().ok());
@@ -143,13 +143,16 @@ impl Bench {
         } = args.transfer;
         let of_size = size.map(|size| format!("equal:{size}"));
         Ok(Bench {
-            operation: asked.name(),
+            operation: asked.collective().name(),
             tree: tree.tree.or(tree.network).unwrap_or(trees.schedules.name),
             lengths: lengths.or(of_size).unwrap_or_default(),
             pes: request.site.tree.len(),
             flit_bytes,
-            bytes: asked.lengths(&request.site.tree, &bytes).sum(),
-            messages: asked.lengths(&request.site.tree, &bytes).count() as u64,
+            bytes: asked.collective().lengths(&request.site.tree, &bytes).sum(),
+            messages: asked
+                .collective()
+                .lengths(&request.site.tree, &bytes)
+                .count() as u64,
             rounds: args.rounds,
             warm_up: args.warm_up,
             guard: request.site.guard.clone(),
@@ -167,9 +170,9 @@ fn fitting(
     args: &BenchRoundArgs,
     trees: Option<&Trees>,
 ) -> (Vec<Candidate>, Vec<Skipped>, Vec<BenchError>) {
-    let operation = asked.name();
+    let operation = asked.collective().name();
     let mut known = candidates::all(operation);
-    if let (Algorithm::Gossip(_), Some(trees)) = (asked, trees) {
+    if let (Collective::Gossip, Some(trees)) = (asked.collective(), trees) {
         known.extend(candidates_on(&trees.schedules, None));
     }
     known.extend(candidates::to_measure_against(operation));

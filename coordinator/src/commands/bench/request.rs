@@ -1,6 +1,7 @@
 //! A request that stands for all algorithms of a bench, and the trees on which they are checked.
 
-use flitcast_proto::ops::{Algorithm, Direction};
+use flitcast_plan::Algorithm;
+use flitcast_proto::ops::Collective;
 
 use super::args::BenchRoundArgs;
 use crate::job::request::{Request, RequestError};
@@ -26,8 +27,8 @@ pub struct Trees {
 impl Trees {
     /// Builds the trees, or returns all errors in the arguments.
     pub fn of(asked: Algorithm, args: &TreeArgs) -> Result<Trees, Vec<RequestError>> {
-        let spanning = match asked {
-            Algorithm::Scatter => SpanningArg::Bfs,
+        let spanning = match asked.collective() {
+            Collective::Scatter => SpanningArg::Bfs,
             _ => SpanningArg::Broadcast,
         };
         let tree = |spanning| {
@@ -57,25 +58,25 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         rounds: args.rounds,
         format: Format::Table,
     };
-    let request = match asked {
-        Algorithm::Broadcast(_) => Request::broadcast(BroadcastArgs {
+    let request = match asked.collective() {
+        Collective::Broadcast => Request::broadcast(BroadcastArgs {
             round,
             algorithm: Some(BroadcastAlgorithm::Rounds),
             from: None,
         }),
-        Algorithm::Gossip(_) => Request::gossip(GossipArgs {
+        Collective::Gossip => Request::gossip(GossipArgs {
             round,
             algorithm: Some("flood".to_owned()),
             pacing: None,
             ports: None,
         }),
-        Algorithm::Exchange(_) => Request::exchange(ExchangeArgs {
+        Collective::Exchange => Request::exchange(ExchangeArgs {
             round,
             algorithm: Some(ExchangeAlgorithm::Tree),
             pacing: None,
             ports: None,
         }),
-        _ if asked.direction() == Direction::Up => Request::gather(GatherArgs {
+        Collective::Gather => Request::gather(GatherArgs {
             to: None,
             pacing: None,
             order: None,
@@ -84,7 +85,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
             sync: None,
             ports: None,
         }),
-        _ => Request::scatter(ScatterArgs {
+        Collective::Scatter => Request::scatter(ScatterArgs {
             from: None,
             round,
             order: MessageOrder::Tail,

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::MeasuredEdge;
+use flitcast_plan::cost::Host;
 use flitcast_proto::Tree;
-use flitcast_proto::calibration::MeasuredEdge;
-use flitcast_proto::cost::Host;
-use flitcast_proto::ops::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 

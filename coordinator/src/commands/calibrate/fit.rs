@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flitcast_proto::calibration::fit::MeasuredLink;
+use flitcast_plan::calibration::fit::MeasuredLink;
 use flitcast_proto::{PeId, Tree};
 
 use super::calibration::{Calibration, Ran};

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use flitcast_proto::calibration::cost_estimate::{CostEstimate, Observation, Prior};
-use flitcast_proto::cost::{COSTS, Host, Hosts};
+use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
+use flitcast_plan::cost::{COSTS, Host, Hosts};
 
 use crate::job::host_costs::prior;
 use crate::job::request::Request;

@@ -1,7 +1,7 @@
 //! The result of a calibration on stdout: human-readable tables, or machine-readable JSON.
 
+use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
 use flitcast_proto::PeId;
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
 use serde_json::{Map, Value, json};
 
 use super::calibration::{Calibrated, Ran};

@@ -1,8 +1,8 @@
 //! Rounding to the digits that were measured.
 
-use flitcast_proto::calibration::MeasuredEdge;
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::Host;
+use flitcast_plan::calibration::MeasuredEdge;
+use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_plan::cost::Host;
 
 /// Rounds a value to this number of significant digits.
 pub fn significant(value: f64, digits: i32) -> f64 {

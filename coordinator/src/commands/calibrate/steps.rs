@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 use futures_util::FutureExt as _;
@@ -82,7 +82,7 @@ impl Calibration {
         let budget = announced.mul_f64(EDGES_SHARE) / edges as u32;
         let budget = budget.clamp(EDGE_LEAST, EDGE_MOST);
         let nothing = vec![0; edges];
-        let request = self.request(Algorithm::Scatter, Pacing::default(), nothing, None);
+        let request = self.request(Algorithm::FARTHEST_FIRST, Pacing::default(), nothing, None);
         let measured = match run::measure(&request, logs, interrupts, budget).await? {
             RunResult::Done(measured) => measured,
             RunResult::Failed(failure) => return Ok(RunResult::Failed(failure)),
@@ -136,7 +136,7 @@ impl Calibration {
         let mut slower = 1.0;
         let all = runs(self.gather(&self.topology.tree));
         for (left, (lengths, operation, pacing)) in (1..=all.len() as u32).rev().zip(all) {
-            let mut name = format!("{} {lengths}", operation.name());
+            let mut name = format!("{} {lengths}", operation.collective().name());
             if let Some(pacing) = pacing_name(operation.gives_orders().then_some(pacing)) {
                 name.push_str(&format!(", {pacing}"));
             }
@@ -177,7 +177,7 @@ impl Calibration {
 fn runs(gather: Algorithm) -> Vec<(&'static str, Algorithm, Pacing)> {
     let mut all = Vec::new();
     for lengths in WORKLOADS {
-        all.push((lengths, Algorithm::Scatter, Pacing::default()));
+        all.push((lengths, Algorithm::FARTHEST_FIRST, Pacing::default()));
         all.push((lengths, gather, Pacing::Scheduled));
         if PACED.contains(&lengths) {
             all.push((lengths, gather, Pacing::Turns));
@@ -227,7 +227,7 @@ fn rounds_in(time: Duration, request: &Request) -> u64 {
         request.way.operation,
         profile.flit_bytes,
     );
-    let bytes = operation.by_delivery(tree, lengths);
+    let bytes = operation.collective().by_delivery(tree, lengths);
     let foreseen = plan_and_predict(
         tree,
         operation,

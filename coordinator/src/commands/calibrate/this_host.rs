@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use flitcast_node::system::process::cores;
-use flitcast_proto::calibration::MeasuredEdge;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::cost_estimate::CostEstimate;
-use flitcast_proto::cost::COSTS;
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::MeasuredEdge;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::cost_estimate::CostEstimate;
+use flitcast_plan::cost::COSTS;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::calibration::Calibration;
@@ -33,11 +32,11 @@ const TREE: &str = "kary:2:6";
 /// differ from those of users.
 const RUNS: [(Algorithm, Pacing, u64, u64); 4] = [
     (GATHER, Pacing::Eager, 98_317, 5),
-    (Algorithm::Scatter, Pacing::Scheduled, 1_031, 9),
-    (Algorithm::Scatter, Pacing::Scheduled, 416_813, 5),
+    (Algorithm::FARTHEST_FIRST, Pacing::Scheduled, 1_031, 9),
+    (Algorithm::FARTHEST_FIRST, Pacing::Scheduled, 416_813, 5),
     (GATHER, Pacing::Scheduled, 16_411, 9),
 ];
-const GATHER: Algorithm = Algorithm::Certification(Sync::Pipelined);
+const GATHER: Algorithm = Algorithm::CERTIFICATION_PIPELINED;
 /// No further run begins if it would end after this time, assuming the longest duration so far: the
 /// first command on a machine waits for the measurement.
 const ENOUGH: Duration = Duration::from_millis(90);
@@ -101,7 +100,7 @@ pub async fn measure_host(
     let request = |operation, pacing, bytes, profile| {
         calibration.request(operation, pacing, vec![bytes; pes - 1], profile)
     };
-    let nothing = request(Algorithm::Scatter, Pacing::default(), 0, None);
+    let nothing = request(Algorithm::FARTHEST_FIRST, Pacing::default(), 0, None);
     let profile = calibration.profile(no_wires, &nothing);
     let mut ran: Vec<Run> = Vec::new();
     let mut longest = Duration::ZERO;

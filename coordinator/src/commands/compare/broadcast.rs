@@ -2,8 +2,8 @@
 //! build in a complete network.
 
 use clap::Args;
-use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::broadcast_plan::{self as planned, Broadcast};
+use flitcast_plan::algorithms::broadcast_plan::{self as planned, Broadcast};
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::{PeId, Tree};
 
 use super::crossings::{Comparison, Row};

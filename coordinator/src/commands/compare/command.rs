@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_plan::Algorithm;
 
 use super::args::{CompareArgs, CompareOperation};
 use super::error::CompareError;
@@ -12,9 +11,11 @@ use super::{broadcast, exchange, gossip, gossip_on_tree, scatter_gather};
 /// Prints the comparison, or returns all errors in the command line.
 pub fn run(args: CompareArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CompareError>> {
     let printed = match args.operation {
-        CompareOperation::Scatter(args) => scatter_gather::compared(Algorithm::Scatter, &args),
+        CompareOperation::Scatter(args) => {
+            scatter_gather::compared(Algorithm::FARTHEST_FIRST, &args)
+        }
         CompareOperation::Gather(args) => {
-            scatter_gather::compared(Algorithm::Certification(Sync::Pipelined), &args)
+            scatter_gather::compared(Algorithm::CERTIFICATION_PIPELINED, &args)
         }
         CompareOperation::Broadcast(args) => broadcast::compared(&args),
         CompareOperation::Gossip(args) => match &args.tree.network {

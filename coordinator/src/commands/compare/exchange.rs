@@ -1,9 +1,9 @@
 //! `flitcast compare exchange`: over the edges of trees, or in a complete network.
 
 use clap::Args;
-use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::exchange_hosts as hosts;
-use flitcast_proto::ops::timetable::Timetable;
+use flitcast_plan::algorithms::exchange_hosts as hosts;
+use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::network::NetworkSpec;
 
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;

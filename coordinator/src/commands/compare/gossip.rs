@@ -1,8 +1,8 @@
 //! `flitcast compare gossip` on a network, for equal blocks: the figures in the paper's tables,
 //! those of its formulas, those of whole steps, and those of plans.
 
-use flitcast_proto::fraction::Fraction;
-use flitcast_proto::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices, choose};
+use flitcast_plan::fraction::Fraction;
+use flitcast_plan::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices, choose};
 use serde::Serialize;
 use serde_json::json;
 

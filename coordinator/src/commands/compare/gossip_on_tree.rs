@@ -1,6 +1,6 @@
 //! `flitcast compare gossip` over the edges of a tree.
 
-use flitcast_proto::ops::gossip_plan::ring_emulation;
+use flitcast_plan::algorithms::gossip_plan::ring_emulation;
 
 use super::crossings::{Comparison, Row};
 use super::error::{CompareError, GossipComparisonError};

@@ -1,7 +1,7 @@
 //! A row of a comparison of gossips on a network.
 
-use flitcast_proto::fraction::Fraction;
-use flitcast_proto::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices};
+use flitcast_plan::fraction::Fraction;
+use flitcast_plan::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices};
 use serde::Serialize;
 
 use crate::text::figures::{as_exact, decimal};

@@ -1,13 +1,13 @@
 //! The rows of a comparison: the algorithms of a network, and their figures in the paper.
 
-use flitcast_proto::gossip::paper::{
+use flitcast_plan::gossip::paper::{
     RingRow, TABLE_1, TABLE_2, TorusRow, ring_approach_1, ring_approach_2, ring_circgos,
     torus_approaches, torus_torgos,
 };
-use flitcast_proto::gossip::whole_steps::{
+use flitcast_plan::gossip::whole_steps::{
     best_ring, best_torus, ring_whole_steps, torus_whole_steps,
 };
-use flitcast_proto::gossip::{
+use flitcast_plan::gossip::{
     CompleteGossip, Diagonal, GossipAlgorithm, GossipNetwork, Grid, LineParameters,
 };
 

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::Tree;
-use flitcast_proto::baseline::{
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::{Plan, plan, plan_scatter};
+use flitcast_plan::baseline::{
     Baseline, Flow, Transfer, adaptive_tree, after_token, binomial_tree, flow,
 };
-use flitcast_proto::cost::Ports::Single;
-use flitcast_proto::on_links::of_transfers;
-use flitcast_proto::ops::plan::{Plan, plan, plan_scatter};
-use flitcast_proto::ops::{Algorithm, Direction};
-use flitcast_proto::schedule::scatter;
+use flitcast_plan::cost::Ports::Single;
+use flitcast_plan::on_links::of_transfers;
+use flitcast_plan::schedule::scatter;
+use flitcast_proto::Tree;
+use flitcast_proto::ops::Direction;
 use serde_json::json;
 
 use super::args::CompareRoundArgs;
@@ -55,7 +56,7 @@ pub fn compared(asked: Algorithm, args: &CompareRoundArgs) -> Result<String, Vec
     let bounds = trees
         .iter()
         .map(|named| scatter::optimal_steps(&named.tree, &flits));
-    let comparison = Comparison::of(rows, bounds.min().unwrap_or(0), asked.name());
+    let comparison = Comparison::of(rows, bounds.min().unwrap_or(0), asked.collective().name());
     Ok(match args.format {
         Format::Json => format!("{:#}\n", json!(comparison)),
         _ => table(&comparison, pes, total),
@@ -93,9 +94,10 @@ impl Transport<'_> {
     /// Returns the rows of the schedules on a tree.
     fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, PlanTooLarge> {
         let mut rows = Vec::new();
-        let offered = Algorithm::named(self.operation.name()).filter(|one| !one.ways().is_empty());
+        let offered = Algorithm::named(self.operation.collective().name())
+            .filter(|one| !one.ways().is_empty());
         for operation in offered.filter(|one| one.has_plan() && one.fits().holds(tree)) {
-            if operation == Algorithm::Scatter {
+            if operation == Algorithm::FARTHEST_FIRST {
                 let farthest = scatter::farthest_first(tree, self.flits);
                 let mut nearest = farthest.clone();
                 nearest.sort_by_key(|&pe| (tree.depth(pe), pe));
@@ -137,7 +139,7 @@ impl Transport<'_> {
     fn linear(&self, name: &str, tree: &Tree) -> Result<Vec<Row>, PlanTooLarge> {
         let window = ("linear, window of 4", Baseline::Window(WINDOW));
         // A scatter has no requests to keep in a window.
-        let windowed = (self.operation.direction() == Direction::Up).then_some(window);
+        let windowed = (self.operation.collective().direction() == Direction::Up).then_some(window);
         let baselines = [("linear", Baseline::Linear)].into_iter().chain(windowed);
         baselines
             .map(|(algorithm, baseline)| self.carried([name, algorithm], baseline, tree))
@@ -148,7 +150,7 @@ impl Transport<'_> {
     fn combining(&self, name: &str, trees: [&Tree; 2]) -> Result<[Row; 2], PlanTooLarge> {
         let row = |algorithm, baseline, tree| {
             Ok(Row {
-                waits_for_root: self.operation.direction() == Direction::Down,
+                waits_for_root: self.operation.collective().direction() == Direction::Down,
                 ..self.carried([name, algorithm], baseline, tree)?
             })
         };
@@ -165,7 +167,7 @@ impl Transport<'_> {
         baseline: Baseline,
         tree: &Tree,
     ) -> Result<Row, PlanTooLarge> {
-        let direction = self.operation.direction();
+        let direction = self.operation.collective().direction();
         let transfers = match direction {
             Direction::Down | Direction::Across => baseline.scatter(tree, self.flits),
             Direction::Up => baseline.gather(tree, self.flits),

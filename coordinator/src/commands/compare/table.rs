@@ -1,6 +1,6 @@
 //! The comparison of scatters or gathers: the rows, the best of them, and the reason.
 
-use flitcast_proto::baseline::Flow;
+use flitcast_plan::baseline::Flow;
 use serde::Serialize;
 
 use crate::job::on_links::OnLinks;

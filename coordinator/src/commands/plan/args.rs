@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
+use flitcast_plan::packets::search::{DEFAULT_NODES, MOST_NODES};
 use flitcast_proto::PeId;
-use flitcast_proto::packets::search::{DEFAULT_NODES, MOST_NODES};
 
 use super::packet_args::{ControlArg, PacketArgs};
 use crate::algorithms::plan_limits::MAX_FLITS;

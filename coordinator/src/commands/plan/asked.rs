@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::schedule::scatter::farthest_first;
+use flitcast_plan::schedule::scatter::farthest_first;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanRoundArgs};

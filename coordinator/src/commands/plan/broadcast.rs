@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::MOST_BLOCKS;
-use flitcast_proto::ops::broadcast_plan::{self as broadcast, Broadcast};
+use flitcast_plan::algorithms::MOST_BLOCKS;
+use flitcast_plan::algorithms::broadcast_plan::{self as broadcast, Broadcast};
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
@@ -155,7 +155,7 @@ fn shared(
 /// Returns the state machines of a broadcast over a tree, which is rooted at its source.
 fn played(tree: Tree, algorithm: Algorithm, flits: u64) -> Played {
     let operation = algorithm.operation();
-    if operation.is_duplex() && flits > MOST_BLOCKS {
+    if operation.is_static() && flits > MOST_BLOCKS {
         return Played::ByNobody(format!(
             "of more than {MOST_BLOCKS} flits several go together by {}, so the state machines do not \
              play what is planned flit by flit: take a smaller --size",

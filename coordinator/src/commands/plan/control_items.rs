@@ -1,7 +1,7 @@
 //! Control items of a plan as JSON.
 
+use flitcast_plan::algorithms::plan::ControlPlan;
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::plan::ControlPlan;
 
 use super::report::Object;
 

@@ -1,11 +1,11 @@
 //! Scatters, gathers and broadcasts over all trees of a cover of a network at once.
 
+use flitcast_plan::algorithms::cover_in_turn::scatter_in_turn;
+use flitcast_plan::algorithms::cover_plan::{self, SplitPolicy};
+use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::network::cover::{Cover, cover, tree_for_each_port, ways_to_all};
+use flitcast_plan::network::{Network, NetworkSpec, bfs};
 use flitcast_proto::PeId;
-use flitcast_proto::network::cover::{Cover, cover, tree_for_each_port, ways_to_all};
-use flitcast_proto::network::{Network, NetworkSpec, bfs};
-use flitcast_proto::ops::cover_in_turn::scatter_in_turn;
-use flitcast_proto::ops::cover_plan::{self, SplitPolicy};
-use flitcast_proto::ops::timetable::Timetable;
 
 use super::args::{
     DealArg, Order, PlanBroadcastArgs, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs,

@@ -1,9 +1,9 @@
 //! The errors in the command line of a plan.
 
-use flitcast_proto::gossip::{MAX_FLITS, NameError};
-use flitcast_proto::network::cover::CoverError;
-use flitcast_proto::packets::error::PacketPlanError;
-use flitcast_proto::sim;
+use flitcast_plan::gossip::{MAX_FLITS, NameError};
+use flitcast_plan::network::cover::CoverError;
+use flitcast_plan::packets::error::PacketPlanError;
+use flitcast_plan::sim;
 use thiserror::Error;
 
 use super::svg::crossings::MAX_BANDS;

@@ -1,12 +1,11 @@
 //! `flitcast plan exchange`: every PE sends a different message to every other.
 
+use flitcast_plan::algorithms::TreeRequirement;
 use std::sync::Arc;
 
+use flitcast_plan::algorithms::{blocks, exchange_hosts as hosts, exchange_plan as exchange};
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::PeId;
-use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::{
-    Algorithm, Exchange, blocks, exchange_hosts as hosts, exchange_plan as exchange,
-};
 
 use super::args::PlanExchangeArgs;
 use super::error::{PlanError, PlanErrors};
@@ -73,8 +72,8 @@ fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played 
     let Some(operation) = operation_by("exchange", &plan.algorithm) else {
         return Played::default();
     };
-    let block = match operation {
-        Algorithm::Exchange(Exchange::Tree) => blocks::of_exchange(&topology.tree, flits),
+    let block = match operation.fits() {
+        TreeRequirement::Trees => blocks::of_exchange(&topology.tree, flits),
         _ => 1,
     };
     Played::flit_by_flit(block, || Played::ByAll {

@@ -4,13 +4,13 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use flitcast_proto::cost::Ports;
-use flitcast_proto::fraction::Fraction;
-use flitcast_proto::gossip::{
+use flitcast_plan::cost::Ports;
+use flitcast_plan::fraction::Fraction;
+use flitcast_plan::gossip::{
     CompleteGossip, Gossip, GossipAlgorithm, GossipNetwork, MAX_FLITS, NameError, Prices, Unfit,
     choose, free_run,
 };
-use flitcast_proto::on_links::of_gossip;
+use flitcast_plan::on_links::of_gossip;
 
 use super::args::PlanGossipArgs;
 use super::error::{GossipPlanError, PlanError, PlanErrors};

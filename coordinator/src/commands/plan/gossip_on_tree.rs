@@ -3,9 +3,9 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use flitcast_proto::ops::gossip_plan as gossip;
-use flitcast_proto::ops::timetable::Timetable;
-use flitcast_proto::ops::{Algorithm, Gossip, blocks};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::algorithms::{blocks, gossip_plan as gossip};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanGossipArgs;
@@ -76,9 +76,9 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
 
 /// Returns the state machines of a gossip over the edges of a tree.
 fn played(tree: &Tree, flits: &[u64]) -> Played {
-    let operation = Algorithm::Gossip(Gossip::Flood);
+    let operation = Algorithm::GOSSIP_FLOOD;
     Played::flit_by_flit(blocks::of_gossip(tree, flits), || Played::ByAll {
-        flits: operation.by_delivery(tree, flits),
+        flits: operation.collective().by_delivery(tree, flits),
         tree: Arc::new(tree.clone()),
         operation,
     })

@@ -1,7 +1,7 @@
 //! A planned gossip on a network, as it is reported.
 
-use flitcast_proto::fraction::Fraction;
-use flitcast_proto::gossip::{Cost, Gossip, Prices};
+use flitcast_plan::fraction::Fraction;
+use flitcast_plan::gossip::{Cost, Gossip, Prices};
 
 use crate::options::prices::PriceArgs;
 

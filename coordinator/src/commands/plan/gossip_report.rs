@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use flitcast_plan::gossip::{Cost, Gossip, Packet, Step, StepCost};
 use flitcast_proto::PeId;
-use flitcast_proto::gossip::{Cost, Gossip, Packet, Step, StepCost};
 use serde::Serialize;
 
 use super::args::PrintArgs;

@@ -1,7 +1,7 @@
 //! A gossip on a network as a scene: its steps, and in each its packets.
 
+use flitcast_plan::fraction::Fraction;
 use flitcast_proto::PeId;
-use flitcast_proto::fraction::Fraction;
 
 use super::bands::Bands;
 use super::error::PlanError;

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use flitcast_proto::schedule::order_search::{self, Hop, MOST_HOPS, Ordered};
+use flitcast_plan::schedule::order_search::{self, Hop, MOST_HOPS, Ordered};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{PlanScatterArgs, PrintArgs};

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use flitcast_proto::packets::Split;
-use flitcast_proto::packets::model::{LinkCost, Part, Run};
-use flitcast_proto::packets::search::MOST_NODES;
+use flitcast_plan::packets::Split;
+use flitcast_plan::packets::model::{LinkCost, Part, Run};
+use flitcast_plan::packets::search::MOST_NODES;
 
 use crate::options::pes::parse_pe;
 

@@ -2,13 +2,13 @@
 
 use std::io::{self, Write};
 
+use flitcast_plan::packets::certification::{self, ControlCost};
+use flitcast_plan::packets::error::PacketPlanError;
+use flitcast_plan::packets::mixed::plan_mixed;
+use flitcast_plan::packets::model::LinkCost;
+use flitcast_plan::packets::search::DEFAULT_NODES;
+use flitcast_plan::packets::{self, Method, Split};
 use flitcast_proto::PeId;
-use flitcast_proto::packets::certification::{self, ControlCost};
-use flitcast_proto::packets::error::PacketPlanError;
-use flitcast_proto::packets::mixed::plan_mixed;
-use flitcast_proto::packets::model::LinkCost;
-use flitcast_proto::packets::search::DEFAULT_NODES;
-use flitcast_proto::packets::{self, Method, Split};
 
 use super::args::{Order, PlanGatherArgs, PlanRoundArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, order_of};

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use flitcast_plan::packets::certification::Stream;
 use flitcast_proto::PeId;
-use flitcast_proto::packets::certification::Stream;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;

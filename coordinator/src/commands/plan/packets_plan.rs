@@ -1,8 +1,8 @@
 //! Plans in packets, as they are reported.
 
-use flitcast_proto::packets::PacketPlan;
-use flitcast_proto::packets::certification::Certified;
-use flitcast_proto::packets::model::{LinkCost, Ticks};
+use flitcast_plan::packets::PacketPlan;
+use flitcast_plan::packets::certification::Certified;
+use flitcast_plan::packets::model::{LinkCost, Ticks};
 
 use super::asked::AskedPlan;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use flitcast_plan::packets::model::{LinkCost, Part, Run, Ticks, Timetable};
 use flitcast_proto::PeId;
-use flitcast_proto::packets::model::{LinkCost, Part, Run, Ticks, Timetable};
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use flitcast_proto::packets::certification::Stream;
-use flitcast_proto::packets::model::{LinkCost, Part, Ticks, Timetable, way};
+use flitcast_plan::packets::certification::Stream;
+use flitcast_plan::packets::model::{LinkCost, Part, Ticks, Timetable, way};
 use flitcast_proto::{PeId, Tree};
 
 use super::asked::AskedPlan;

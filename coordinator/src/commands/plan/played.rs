@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Algorithm;
 
 use crate::options::ports::Ports;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::ops::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
-use flitcast_proto::schedule::scatter::farthest_first;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
+use flitcast_plan::schedule::scatter::farthest_first;
 
 use super::args::{Order, PlanScatterArgs};
 use super::asked::topology_and_lengths;
@@ -36,7 +36,7 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
     let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
     let played = Played::by_ports(args.ports, || Played::ByAll {
         tree: tree.clone(),
-        operation: Algorithm::Scatter,
+        operation: Algorithm::FARTHEST_FIRST,
         flits,
     });
     let planned = StaticPlan {

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use flitcast_proto::gossip::{Gossip, GossipAlgorithm};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::OnNetwork;
+use flitcast_plan::algorithms::gather_order::set_order;
+use flitcast_plan::gossip::{Gossip, GossipAlgorithm};
+use flitcast_plan::sim::{self, Simulated};
+use flitcast_plan::timing::Timing;
+use flitcast_plan::trace::Item;
 use flitcast_proto::items::ScheduledHop;
-use flitcast_proto::ops::gather_order::set_order;
-use flitcast_proto::ops::{self, Algorithm, Direction, OnNetwork, PeSchedule};
-use flitcast_proto::schedule::pace::Timing;
-use flitcast_proto::sim::{self, Simulated};
-use flitcast_proto::trace::Item;
+use flitcast_proto::ops::Direction;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::error::{MAX_SIMULATED, PlanError};
@@ -103,7 +105,7 @@ fn played(
         let Item::Flit { message, index } = crossing.item else {
             return None;
         };
-        let (whole, part) = operation.whole(tree, message.id);
+        let (whole, part) = operation.collective().whole(tree, message.id);
         let flit = operation.flit_of_part(tree, lengths(whole), part, index - 1);
         Some(((whole, flit, crossing.from, crossing.to), crossing.step))
     });
@@ -127,8 +129,12 @@ pub fn against_packets(
     let Ok(one) = OnNetwork::new(gossip.arena.clone(), algorithm.clone()) else {
         return Err(PlanError::Differs);
     };
-    let operation = Algorithm::Gossip(ops::Gossip::OnNetwork(Some(one)));
-    let run = sim::run(tree, operation, &operation.by_delivery(tree, lengths))?;
+    let operation = Algorithm::gossip_on(one);
+    let run = sim::run(
+        tree,
+        operation,
+        &operation.collective().by_delivery(tree, lengths),
+    )?;
     let mut planned: Vec<Hop> = Vec::new();
     for packet in gossip.steps().flat_map(|step| step.packets) {
         for piece in gossip.blocks.pieces(packet.class, &packet.flits) {
@@ -160,8 +166,8 @@ pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
     let plan = &planned.plan;
     check_items(plan.crossing_count())?;
     let (operation, flits) = (plan.operation, &planned.flits);
-    let mut briefs = PeSchedule::all(&plan.tree, operation, flits, &Timing::LOCK_STEP);
-    match operation.direction() {
+    let mut briefs = operation.schedules(&plan.tree, flits, &Timing::LOCK_STEP);
+    match operation.collective().direction() {
         Direction::Up if !planned.order.is_empty() => {
             let set = set_order(&plan.tree, &mut briefs, &planned.order);
             set.map_err(|fault| PlanError::Order(fault.to_string()))?;
@@ -184,8 +190,7 @@ pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::ops::Broadcast;
-    use flitcast_proto::ops::broadcast_plan::urgent;
+    use flitcast_plan::algorithms::broadcast_plan::urgent;
     use flitcast_proto::tree::TreeSpec;
 
     use super::super::static_plan::Crossings;
@@ -201,7 +206,7 @@ mod tests {
             crossings: Crossings::Listed(hops),
             played: Played::ByAll {
                 tree: Arc::new(tree),
-                operation: Algorithm::Broadcast(Broadcast::Urgent),
+                operation: Algorithm::BROADCAST_URGENT,
                 flits: vec![0, 4, 4, 4, 4, 4, 4],
             },
             ..StaticPlan::default()

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use flitcast_plan::algorithms::plan::{ControlPlan, MessagePlan, hops_of};
+use flitcast_plan::algorithms::timetable::Timetable;
 use flitcast_proto::items::ScheduledHop;
-use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, hops_of};
-use flitcast_proto::ops::timetable::Timetable;
 use flitcast_proto::{PeId, Tree};
 
 use super::played::Played;

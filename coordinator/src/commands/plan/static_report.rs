@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use comfy_table::Table;
-use flitcast_proto::cost;
+use flitcast_plan::cost;
+use flitcast_plan::on_links::of_hops;
 use flitcast_proto::items::ScheduledHop;
-use flitcast_proto::on_links::of_hops;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PrintArgs;

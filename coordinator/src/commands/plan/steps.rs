@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::ops::cover_plan::steps_of_gather_on_a_tree;
-use flitcast_proto::ops::plan::{Plan, plan, plan_gather, plan_scatter};
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::cover_plan::steps_of_gather_on_a_tree;
+use flitcast_plan::algorithms::plan::{Plan, plan, plan_gather, plan_scatter};
 use flitcast_proto::{PeId, Tree};
 
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
@@ -69,9 +68,10 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
         Ports::Single => gather_operation(&tree, &name, args.algorithm, args.sync)?,
         Ports::Multi => multi_port(args.algorithm, args.sync)?,
     };
-    let single_port = Algorithm::Certification(Sync::Pipelined);
+    let single_port = Algorithm::CERTIFICATION_PIPELINED;
     if let Some(algorithm) = args.algorithm.map(|algorithm| typed(&algorithm))
-        && operation_by(single_port.name(), &algorithm).is_some_and(|one| !one.has_plan())
+        && operation_by(single_port.collective().name(), &algorithm)
+            .is_some_and(|one| !one.has_plan())
     {
         return Err(PlanError::NoSchedule(algorithm).into());
     }
@@ -118,10 +118,11 @@ fn multi_port(
     algorithm: Option<GatherAlgorithm>,
     sync: Option<SyncArg>,
 ) -> Result<Algorithm, PlanError> {
-    let parallel = Algorithm::Certification(Sync::Parallel);
+    let parallel = Algorithm::CERTIFICATION_PARALLEL;
     let algorithm = algorithm.map(|algorithm| typed(&algorithm));
     let other = algorithm.filter(|algorithm| {
-        let asked = operation_by(parallel.name(), algorithm).filter(|one| one.has_plan());
+        let asked =
+            operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());
         asked.is_some_and(|asked| asked.algorithm() != parallel.algorithm())
     });
     match (other, sync) {

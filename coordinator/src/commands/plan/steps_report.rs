@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use flitcast_plan::algorithms::plan::{MessagePlan, Plan};
+use flitcast_plan::cost::Ports::Single;
 use flitcast_proto::PeId;
-use flitcast_proto::cost::Ports::Single;
 use flitcast_proto::ops::Direction;
-use flitcast_proto::ops::plan::{MessagePlan, Plan};
 
 use super::args::PrintArgs;
 use super::control_items::control_item;
@@ -64,7 +64,7 @@ impl Planned {
     /// Adds the fields of JSON up to the times.
     fn times<'a>(&'a self, report: &mut PlanReport<'a>) {
         let plan = &self.plan;
-        report.field("operation", plan.operation.name());
+        report.field("operation", plan.operation.collective().name());
         report.field("algorithm", self.algorithm);
         report.field("sync", self.sync);
         let parent = |pe| plan.tree.parent(pe).map(|PeId(parent)| parent);
@@ -91,10 +91,11 @@ impl Planned {
     fn title(&self) -> String {
         let operation = self.plan.operation;
         let sync = self.sync.map(|sync| format!(", {sync}"));
-        let is_given = operation.direction() == Direction::Up && !self.order.is_empty();
+        let is_given =
+            operation.collective().direction() == Direction::Up && !self.order.is_empty();
         format!(
             "{} on {} by {}{}{}",
-            operation.name(),
+            operation.collective().name(),
             self.tree_name,
             self.algorithm,
             sync.unwrap_or_default(),
@@ -107,13 +108,14 @@ impl Planned {
         let plan = &self.plan;
         report.size(&plan.tree, plan.messages.len(), total);
         let steps = plan.time_steps;
-        let by_the_paper = match plan.operation.direction() == Direction::Down && steps > 0 {
-            true => format!(
-                " ({} by the paper's count, which begins at step 0)",
-                steps + 1
-            ),
-            false => String::new(),
-        };
+        let by_the_paper =
+            match plan.operation.collective().direction() == Direction::Down && steps > 0 {
+                true => format!(
+                    " ({} by the paper's count, which begins at step 0)",
+                    steps + 1
+                ),
+                false => String::new(),
+            };
         report.line("time", format!("{steps} steps{by_the_paper}"));
         let over = match plan.lower_bound_steps {
             0 => String::new(),
@@ -161,6 +163,6 @@ fn table(plan: &Plan) -> Result<String, PlanError> {
     let cells = cells.max(plan.crossing_count());
     match cells > MAX_CELLS {
         true => Err(PlanError::TooLarge { cells }),
-        false => Ok(flitcast_proto::trace::table(&plan.crossings(), pes)),
+        false => Ok(flitcast_plan::trace::table(&plan.crossings(), pes)),
     }
 }

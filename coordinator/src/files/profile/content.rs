@@ -1,9 +1,9 @@
 //! The measurements of a cluster, and those of other trees over the same PEs.
 
-use flitcast_proto::calibration::MeasuredEdge;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::{COSTS, Host, Ports};
+use flitcast_plan::calibration::MeasuredEdge;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_plan::cost::{COSTS, Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use flitcast_proto::calibration::MeasuredEdge;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::{Host, Ports};
+use flitcast_plan::calibration::MeasuredEdge;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_plan::cost::{Host, Ports};
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{PeId, Tree};
 

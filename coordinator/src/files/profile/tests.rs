@@ -1,9 +1,9 @@
 //! Tests that a written profile is read back, and that errors are reported.
 
-use flitcast_proto::calibration::MeasuredEdge;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::{Host, Ports};
+use flitcast_plan::calibration::MeasuredEdge;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_plan::cost::{Host, Ports};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::tree::TreeSpec;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The text of a profile, readable for users as well.
 
-use flitcast_proto::calibration::fit::{Estimate, MeasuredLink};
-use flitcast_proto::cost::{COSTS, Ports};
+use flitcast_plan::calibration::fit::{Estimate, MeasuredLink};
+use flitcast_plan::cost::{COSTS, Ports};
 
 use super::content::{HOST_COSTS, Profile, Relay, VERSION};
 use crate::files::toml_file::writer::{line, list, optional_line, quoted};

@@ -1,8 +1,6 @@
 use std::sync::atomic::AtomicBool;
 
-use flitcast_proto::cost::{Host, Hosts, Ports};
-use flitcast_proto::ops::Exchange;
-use flitcast_proto::schedule::certification::Sync;
+use flitcast_plan::cost::{Host, Hosts, Ports};
 use flitcast_proto::tree::TreeSpec;
 
 use super::*;
@@ -38,7 +36,7 @@ fn model(tree: &Tree, ns_per_byte: f64) -> Model {
 
 fn best(spec: &str, operation: Algorithm, ns_per_byte: f64, lengths: &[u64]) -> PlannedRound {
     let tree = tree(spec);
-    let bytes = operation.by_delivery(&tree, lengths);
+    let bytes = operation.collective().by_delivery(&tree, lengths);
     let model = model(&tree, ns_per_byte);
     foreseen(&tree, operation, None, &bytes, &model)
 }
@@ -65,7 +63,7 @@ fn foreseen(
 /// Plans one message from end to end of a path of eight.
 fn to_the_end(ns_per_byte: f64, bytes: u64) -> PlannedRound {
     let lengths = [0, 0, 0, 0, 0, 0, bytes];
-    best("path:8", Algorithm::Scatter, ns_per_byte, &lengths)
+    best("path:8", Algorithm::FARTHEST_FIRST, ns_per_byte, &lengths)
 }
 
 #[test]
@@ -95,7 +93,7 @@ fn what_is_chosen_is_what_was_predicted() {
         let bytes = [0, 0, 0, 0, 0, 0, 0, 64 << 10];
         let asked = Some(USUAL_FLIT_BYTES);
         let model = model(&tree, MBIT_100);
-        foreseen(&tree, Algorithm::Scatter, asked, &bytes, &model)
+        foreseen(&tree, Algorithm::FARTHEST_FIRST, asked, &bytes, &model)
     };
     assert_eq!(
         (usual.decisions.flit_bytes, usual.decisions.flit_size),
@@ -109,13 +107,18 @@ fn what_gains_little_stays_as_usual() {
     // Filling the pipe takes a thousandth of the time.
     assert_eq!(to_the_end(MBIT_100, 256 << 20).decisions.flit_size, None);
     // One hop: there is no pipe to fill.
-    let star = best("star:4", Algorithm::Scatter, MBIT_100, &[64 << 10; 3]);
+    let star = best(
+        "star:4",
+        Algorithm::FARTHEST_FIRST,
+        MBIT_100,
+        &[64 << 10; 3],
+    );
     assert_eq!(
         (star.decisions.flit_bytes, star.decisions.flit_size),
         (USUAL_FLIT_BYTES, None)
     );
     assert_eq!(
-        best("path:8", Algorithm::Scatter, GBIT, &[0; 7])
+        best("path:8", Algorithm::FARTHEST_FIRST, GBIT, &[0; 7])
             .decisions
             .flit_size,
         None
@@ -126,7 +129,7 @@ fn what_gains_little_stays_as_usual() {
 #[test]
 fn a_long_broadcast_down_a_long_path_goes_in_shorter_flits() {
     let path = |pes: usize, bytes: u64| {
-        let operation = Algorithm::Broadcast(Broadcast::Rounds);
+        let operation = Algorithm::BROADCAST_ROUNDS;
         let lengths = vec![bytes; pes - 1];
         best(&format!("path:{pes}"), operation, MBIT_100, &lengths)
     };
@@ -151,13 +154,10 @@ fn where_software_takes_the_time_the_size_stays_as_usual() {
 #[test]
 fn all_operations_gain_by_what_is_chosen() {
     for (operation, pes) in [
-        (Algorithm::Certification(Sync::Pipelined), 6),
-        (Algorithm::ShoulderTap, 6),
-        (
-            Algorithm::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
-            6,
-        ),
-        (Algorithm::Exchange(Exchange::Tree), 49),
+        (Algorithm::CERTIFICATION_PIPELINED, 6),
+        (Algorithm::SHOULDER_TAP, 6),
+        (Algorithm::BROADCAST_ROUNDS, 6),
+        (Algorithm::EXCHANGE_TREE, 49),
     ] {
         let found = best("path:7", operation, GBIT, &vec![64 << 10; pes]);
         let sizes = found.briefs.iter().map(|brief| brief.flit_bytes);
@@ -176,15 +176,10 @@ fn all_operations_gain_by_what_is_chosen() {
         }
     }
     assert!(
-        best(
-            "path:7",
-            Algorithm::Broadcast(flitcast_proto::ops::Broadcast::Rounds),
-            GBIT,
-            &[64 << 10; 6]
-        )
-        .decisions
-        .flit_size
-        .is_some()
+        best("path:7", Algorithm::BROADCAST_ROUNDS, GBIT, &[64 << 10; 6])
+            .decisions
+            .flit_size
+            .is_some()
     );
 }
 
@@ -195,7 +190,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
     let model = model(&tree, GBIT);
     let (briefs, _) = plan_and_predict(
         &tree,
-        Algorithm::Scatter,
+        Algorithm::FARTHEST_FIRST,
         Pacing::default(),
         &bytes,
         4096,
@@ -203,7 +198,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
         &AtomicBool::new(false),
     )
     .expect("a schedule");
-    let size = best_alone(&tree, Algorithm::Scatter, &briefs, &model).expect("a size");
+    let size = best_alone(&tree, Algorithm::FARTHEST_FIRST, &briefs, &model).expect("a size");
     // The root of M a / (g (l - 1)): a = 12 us of software and 29 bytes, g = 8.24 ns, l = 7.
     let continuous = ((1u64 << 20) as f64 * (12_000.0 + 29.0 * 8.0) / (8.24 * 6.0)).sqrt();
     assert!(

@@ -1,7 +1,7 @@
 //! The assumed costs of processes, which also limit what is learned, and the parameters of learning.
 
-use flitcast_proto::calibration::cost_estimate::Prior;
-use flitcast_proto::cost::{COSTS, Host};
+use flitcast_plan::calibration::cost_estimate::Prior;
+use flitcast_plan::cost::{COSTS, Host};
 
 use crate::job::model::assumed_host;
 use crate::tuning::CRYPTO_NS_PER_BYTE;

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use flitcast_node::system::process::{boot, cores, processor};
-use flitcast_proto::calibration::cost_estimate::{CostEstimate, Prior};
-use flitcast_proto::cost::COSTS;
+use flitcast_plan::calibration::cost_estimate::{CostEstimate, Prior};
+use flitcast_plan::cost::COSTS;
 use flitcast_proto::wire::control::Register;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;

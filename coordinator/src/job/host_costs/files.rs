@@ -2,8 +2,9 @@
 //! cache directory: one for each boot of a host and each of its file systems. Every round with files
 //! corrects them.
 
-use flitcast_proto::calibration::cost_estimate::{CostEstimate, Observation, Prior};
-use flitcast_proto::cost::{FILE_COSTS, FileCosts, Files, Host};
+use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
+use flitcast_plan::cost::{Files, Host};
+use flitcast_proto::cost::{FILE_COSTS, FileCosts};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use flitcast_node::system::process::cores;
-use flitcast_proto::calibration::cost_estimate::{CostEstimate, Observation, Predict};
-use flitcast_proto::cost::{COSTS, Host, Hosts};
+use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Predict};
+use flitcast_plan::cost::{COSTS, Host, Hosts};
 use flitcast_proto::{PeId, Tree};
 
 use super::assumed::{assumed, prior};

@@ -2,7 +2,7 @@
 //! separate process of a PE there, `flitcast calibrate --host`), stored in a cache, and corrected after
 //! every round.
 //!
-//! `flitcast_proto::calibration::cost_estimate` contains the filter that learns.
+//! `flitcast_plan::calibration::cost_estimate` contains the filter that learns.
 
 mod assumed;
 mod cache;

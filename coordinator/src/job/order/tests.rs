@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use flitcast_proto::cost::{Edge, Host, Hosts, Link, Ports};
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::ops::plan::plan_scatter;
-use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::scatter as rules;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::plan_scatter;
+use flitcast_plan::cost::{Host, Hosts, Ports};
+use flitcast_plan::schedule::scatter as rules;
+use flitcast_proto::cost::{Edge, Link};
 use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
@@ -60,7 +60,7 @@ fn in_order(
 
 /// Plans a scatter, and then in the order that is searched for.
 fn searched(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> [PlannedRound; 2] {
-    let scatter = (tree, Algorithm::Scatter);
+    let scatter = (tree, Algorithm::FARTHEST_FIRST);
     in_order(scatter, bytes, model, &MessageOrder::Search)
 }
 
@@ -81,8 +81,7 @@ fn brute_force(tree: &Arc<Tree>, briefs: &[PeSchedule], model: &Model) -> u64 {
     each(&mut Vec::new(), &mut all, &mut |order| {
         let mut briefs = briefs.to_vec();
         reorder(&mut briefs[0], order);
-        let prediction =
-            flitcast_proto::predict::predict(tree, &briefs, model).expect("a schedule");
+        let prediction = flitcast_plan::predict::predict(tree, &briefs, model).expect("a schedule");
         least = least.min(prediction.round_ns());
     });
     least
@@ -227,7 +226,7 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
             ..random_model(&mut random, tree.len())
         };
         let bytes: Vec<u64> = flits.iter().map(|it| it * u64::from(FLIT_BYTES)).collect();
-        let scatter = (&tree, Algorithm::Scatter);
+        let scatter = (&tree, Algorithm::FARTHEST_FIRST);
         let [_, found] = in_order(scatter, &bytes, &model, &typed(&order));
         let sent: Vec<PeId> = found.briefs[0].sends.iter().map(|m| m.id.pe()).collect();
         assert_eq!(sent, order);
@@ -250,7 +249,7 @@ fn a_gather_keeps_a_given_order_where_it_can() {
     let bytes = [0, 5_000, 5_000, 0, 5_000];
     let model = random_model(&mut SplitMix64::new(3), tree.len());
     let gathered = |order: &[u32]| {
-        let operation = Algorithm::Certification(Sync::Pipelined);
+        let operation = Algorithm::CERTIFICATION_PIPELINED;
         let order: Vec<PeId> = order.iter().copied().map(PeId).collect();
         let [_, found] = in_order((&tree, operation), &bytes, &model, &typed(&order));
         found

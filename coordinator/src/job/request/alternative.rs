@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::atomic::AtomicBool;
 
-use flitcast_proto::cost::Model;
+use flitcast_plan::cost::Model;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::MAX_FLIT_BYTES;
 

@@ -1,7 +1,7 @@
 //! A command line of any operation, before it is checked.
 
+use flitcast_plan::Algorithm;
 use flitcast_proto::PeId;
-use flitcast_proto::ops::Algorithm;
 
 use super::open_choices::OpenChoices;
 use crate::algorithms::baseline::Baseline;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use flitcast_node::payload;
-use flitcast_proto::ops::{Algorithm, Layout};
+use flitcast_plan::Algorithm;
+use flitcast_proto::ops::Layout;
 use flitcast_proto::wire::MAX_DELIVERIES;
 use flitcast_proto::wire::control::Payload;
 use flitcast_proto::{PeId, Tree};
@@ -149,7 +150,7 @@ impl AskedMessages {
         files: FilesAt,
     ) -> Result<(Payload, Vec<u64>), Vec<RequestError>> {
         let pes = tree.len();
-        if operation.deliveries(tree) > MAX_DELIVERIES.max(pes) {
+        if operation.collective().deliveries(tree) > MAX_DELIVERIES.max(pes) {
             let most = MAX_DELIVERIES.isqrt();
             return Err(vec![RequestError::TooManyPairs { pes, most }]);
         }
@@ -157,7 +158,7 @@ impl AskedMessages {
             AskedMessages::Files { input, output } => {
                 // The longest name.
                 let last = PeId(tree.len().saturating_sub(1) as u32);
-                let folder = match operation.is_of_pairs() {
+                let folder = match operation.collective().is_of_pairs() {
                     true => payload::destination(&output, last),
                     false => output.clone(),
                 };
@@ -165,7 +166,7 @@ impl AskedMessages {
                     return Err(vec![RequestError::Output { path: output, why }]);
                 }
                 let bytes = match files.elsewhere {
-                    true => vec![0; operation.deliveries(tree)],
+                    true => vec![0; operation.collective().deliveries(tree)],
                     false => measure_input(&input, operation, files.spread, tree, |_| false)?,
                 };
                 let payload = Payload::Files {
@@ -179,13 +180,13 @@ impl AskedMessages {
             }
             AskedMessages::Matrix(path) => {
                 let lengths = read_matrix(&path, tree.len()).map_err(|fault| vec![fault])?;
-                let bytes = operation.by_delivery(tree, &lengths);
+                let bytes = operation.collective().by_delivery(tree, &lengths);
                 Ok((Payload::Synthetic { lengths }, bytes))
             }
             AskedMessages::Synthetic { option, lengths } => {
-                let lengths = deal(option, &lengths, tree, operation.layout());
+                let lengths = deal(option, &lengths, tree, operation.collective().layout());
                 let lengths = lengths.map_err(|fault| vec![fault])?;
-                let bytes = operation.by_delivery(tree, &lengths);
+                let bytes = operation.collective().by_delivery(tree, &lengths);
                 Ok((Payload::Synthetic { lengths }, bytes))
             }
         }
@@ -259,13 +260,12 @@ fn are_alike(lengths: &[u64]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::ops::{Exchange, Gossip};
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
 
-    const GOSSIP: Algorithm = Algorithm::Gossip(Gossip::Flood);
-    const EXCHANGE: Algorithm = Algorithm::Exchange(Exchange::Tree);
+    const GOSSIP: Algorithm = Algorithm::GOSSIP_FLOOD;
+    const EXCHANGE: Algorithm = Algorithm::EXCHANGE_TREE;
 
     fn star(pes: usize) -> Tree {
         let tree: TreeSpec = format!("star:{pes}").parse().unwrap();

@@ -64,7 +64,7 @@ impl Request {
         };
         match self.way.pacing.or(measured_best).unwrap_or(usual) {
             // A static schedule has no clock.
-            Pacing::Scheduled if self.way.operation.is_duplex() => Pacing::Eager,
+            Pacing::Scheduled if self.way.operation.is_static() => Pacing::Eager,
             pacing => pacing,
         }
     }
@@ -80,6 +80,7 @@ impl Request {
         let (operation, tree) = (self.way.operation, &self.site.tree);
         // A delivery that does not end at the PE means the output of the gather that follows.
         let ends_there = operation
+            .collective()
             .delivered(tree, of)
             .is_some_and(|(_, end)| end == at);
         let output = match ends_there {
@@ -88,7 +89,7 @@ impl Request {
         };
         let path = delivered_at(
             output.unwrap_or(Path::new("")),
-            operation.delivery_name(tree, of),
+            operation.collective().delivery_name(tree, of),
             self.messages.payload.is_apart(),
         );
         let host = self.site.placement.places[at.index()].name.as_ref();

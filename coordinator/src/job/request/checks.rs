@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
+use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::Payload;
 
 use super::asked::RequestSpec;
@@ -150,7 +150,7 @@ impl Checks<'_> {
         let operation = self.operation_or_like();
         let algorithm = self.asked.baseline.map(Baseline::name);
         let algorithm = algorithm.unwrap_or(operation.algorithm());
-        format!("{} by {algorithm}", operation.name())
+        format!("{} by {algorithm}", operation.collective().name())
     }
 
     /// Returns whether messages cannot be cut differently, nor sent in parts.
@@ -268,7 +268,7 @@ impl Checks<'_> {
 
     /// Checks the options that define the messages.
     fn messages(&mut self) -> Option<AskedMessages> {
-        let layout = self.operation_or_like().layout();
+        let layout = self.operation_or_like().collective().layout();
         let asked = AskedMessages::of(&self.asked.round, layout, self.asked.spread);
         self.keep_all(asked)
     }
@@ -286,7 +286,7 @@ impl Checks<'_> {
             Some(output) => {
                 let topology = self.topology.as_ref();
                 let pes = topology.map_or(usize::MAX, |it| it.tree.len());
-                let entries = (self.operation_or_like().is_of_pairs(), pes);
+                let entries = (self.operation_or_like().collective().is_of_pairs(), pes);
                 let input = args.input.as_deref();
                 let fault = output_fault(output, entries, input, args.force);
                 self.faults.extend(fault);
@@ -323,7 +323,8 @@ impl Checks<'_> {
             spread: self.asked.spread,
             replace: self.asked.round.force,
             elsewhere: self.is_elsewhere(),
-            apart: placement.is_some_and(Placement::is_apart) && operation.layout().can_be_apart(),
+            apart: placement.is_some_and(Placement::is_apart)
+                && operation.collective().layout().can_be_apart(),
         };
         let payload = messages.for_tree(&topology.tree, operation, files);
         self.keep_all(payload)

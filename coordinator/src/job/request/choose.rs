@@ -7,9 +7,10 @@
 //! the flits that a round would have. Nothing is run here. The values of links and hosts come from
 //! the profile, or from the requested links.
 
+use flitcast_proto::ops::Collective;
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Algorithm, TreeRequirement};
+use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -61,7 +62,7 @@ pub fn choose_open(
 ) -> Result<Request, Vec<RequestError>> {
     let bytes = request.messages.bytes.clone();
     let order = request.way.order.clone();
-    if let Algorithm::Gossip(_) = asked.like {
+    if asked.like.collective() == Collective::Gossip {
         let pes = topologies[0].tree.len();
         let longest = |row: &[u64]| row.iter().copied().max().unwrap_or(0);
         let lengths: Vec<u64> = bytes.chunks(pes).map(longest).collect();

@@ -1,10 +1,11 @@
 //! The values of a request's cluster before it runs, and its rounds in the papers' model.
 
-use flitcast_proto::cost::{Edge, Model, Ports};
-use flitcast_proto::ops::PeSchedule;
-use flitcast_proto::predict::predict;
+use flitcast_plan::cost::{Model, Ports};
+use flitcast_plan::predict::predict;
+use flitcast_plan::timing::Timing;
+use flitcast_proto::cost::Edge;
 use flitcast_proto::round::ProtocolError;
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::schedule::pace::Pacing;
 
 use super::checked::Request;
 use crate::job::host_costs;
@@ -44,10 +45,10 @@ pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, P
     };
     let mut timing = Timing::LOCK_STEP;
     timing.all_ports = site.own_links;
-    if request.way.operation.is_duplex() {
+    if request.way.operation.is_static() {
         timing = Timing::of(&model, 1, Pacing::Eager);
     }
     let flits: Vec<u64> = flits.collect();
-    let briefs = PeSchedule::all(&site.tree, request.way.operation, &flits, &timing);
+    let briefs = request.way.operation.schedules(&site.tree, &flits, &timing);
     Ok(predict(&site.tree, &briefs, &model)?.round_ns())
 }

@@ -1,8 +1,7 @@
 //! The algorithm of a gather, by its options and the tree.
 
+use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::schedule::certification::Sync;
 
 use crate::algorithms::baseline::Baseline;
 use crate::algorithms::candidates;
@@ -14,10 +13,10 @@ use crate::options::ports::Ports;
 use crate::site::topology::Topology;
 
 /// The gather that works on any tree.
-pub const GATHER: Algorithm = Algorithm::Certification(Sync::Pipelined);
+pub const GATHER: Algorithm = Algorithm::CERTIFICATION_PIPELINED;
 
 /// The gather that works on any tree if P0 receives from all its children at once.
-pub const GATHER_BY_PORTS: Algorithm = Algorithm::Certification(Sync::MultiPort);
+pub const GATHER_BY_PORTS: Algorithm = Algorithm::CERTIFICATION_MULTI_PORT;
 
 /// Returns the algorithm of a gather on a tree.
 pub fn gather_operation(
@@ -38,10 +37,10 @@ pub fn gather_operation(
     }
     let typed = typed(&algorithm);
     let operation = match sync {
-        Some(SyncArg::Serial) => Algorithm::Certification(Sync::Serial),
+        Some(SyncArg::Serial) => Algorithm::CERTIFICATION_SERIAL,
         Some(SyncArg::Pipelined) => GATHER,
         None if algorithm == GatherAlgorithm::Certification => GATHER,
-        None => operation_by(GATHER.name(), &typed).unwrap_or(GATHER),
+        None => operation_by(GATHER.collective().name(), &typed).unwrap_or(GATHER),
     };
     match Baseline::named(&typed) {
         // It is asked itself, whether it works.
@@ -77,7 +76,7 @@ pub fn gather_by_ports(
         None => {
             let named = algorithm.map(|one| typed(&one)).unwrap_or_default();
             let baseline = Baseline::named(&named).map(Baseline::name);
-            let one = operation_by(GATHER.name(), &named).unwrap_or(GATHER);
+            let one = operation_by(GATHER.collective().name(), &named).unwrap_or(GATHER);
             Err(RequestError::OnePort(baseline.unwrap_or(one.algorithm())))
         }
     }

@@ -1,8 +1,9 @@
 //! The gossip algorithms that users request by name, with those of a network.
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::OnNetwork;
+use flitcast_plan::gossip::{GossipAlgorithm, GossipNetwork, NameError, Prices, choose};
 use flitcast_proto::cost::Link;
-use flitcast_proto::gossip::{GossipAlgorithm, GossipNetwork, NameError, Prices, choose};
-use flitcast_proto::ops::{Algorithm, Gossip, OnNetwork};
 
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::operation_by;
@@ -16,8 +17,8 @@ pub fn named(name: &str, topology: &Topology) -> Result<Algorithm, RequestError>
         algorithm: name.to_owned(),
         why,
     };
-    let nowhere = Algorithm::Gossip(Gossip::OnNetwork(None));
-    let known = operation_by(nowhere.name(), name).filter(|known| *known != nowhere);
+    let nowhere = Algorithm::GOSSIP_ON_NETWORK;
+    let known = operation_by("gossip", name).filter(|known| *known != nowhere);
     if let Some(known) = known {
         return Ok(known);
     }
@@ -37,7 +38,7 @@ pub fn named(name: &str, topology: &Topology) -> Result<Algorithm, RequestError>
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
         unfit(faults.join("; "))
     })?;
-    Ok(Algorithm::Gossip(Gossip::OnNetwork(Some(one))))
+    Ok(Algorithm::gossip_on(one))
 }
 
 /// Returns the network whose nodes the PEs are.
@@ -74,7 +75,7 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
     }
     let suiting = suiting.into_iter().map(|one| Candidate {
         name: one.algorithm(),
-        operation: Algorithm::Gossip(Gossip::OnNetwork(Some(one))),
+        operation: Algorithm::gossip_on(one),
         pacing: None,
         baseline: None,
     });

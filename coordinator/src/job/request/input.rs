@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use flitcast_node::payload::{self, Others, PayloadError};
+use flitcast_plan::Algorithm;
 use flitcast_proto::items::Address;
-use flitcast_proto::ops::{Algorithm, Layout};
+use flitcast_proto::ops::Layout;
 use flitcast_proto::{DeliveryId, Tree};
 
 use crate::job::fault::RequestError;
@@ -25,7 +26,7 @@ pub fn measure_input(
         faults.collect::<Vec<_>>()
     };
     // By id.
-    let contents = match operation.layout() {
+    let contents = match operation.collective().layout() {
         Layout::ByDestination | Layout::BySource => {
             payload::scatter_input(input, spread, Others::of(tree))
         }
@@ -36,13 +37,15 @@ pub fn measure_input(
         Layout::Pieces => payload::pieces_input(input, tree.len()),
     };
     let mut contents = contents.map_err(all)?;
-    let owed = |it: &DeliveryId| operation.can_deliver(tree, *it) && (spread || !left_out(*it));
+    let owed = |it: &DeliveryId| {
+        operation.collective().can_deliver(tree, *it) && (spread || !left_out(*it))
+    };
     let owed = |message: Address| -> Vec<DeliveryId> {
         let ends = message.ends(tree);
-        let deliveries = ends.map(|at| operation.delivery(tree, message.id, at));
+        let deliveries = ends.map(|at| operation.collective().delivery(tree, message.id, at));
         deliveries.filter(owed).collect()
     };
-    for message in operation.messages(tree) {
+    for message in operation.collective().messages(tree) {
         contents[message.id.index()].take_if(|_| owed(message).is_empty());
     }
     let measured = payload::measure_all(&contents, || {}).map_err(all)?;
@@ -52,8 +55,8 @@ pub fn measure_input(
     if total.is_none_or(|total| total > MAX_TOTAL_BYTES) {
         return Err(vec![RequestError::InputTooLong(input.to_owned())]);
     }
-    let mut bytes = vec![0; operation.deliveries(tree)];
-    for message in operation.messages(tree) {
+    let mut bytes = vec![0; operation.collective().deliveries(tree)];
+    for message in operation.collective().messages(tree) {
         for delivery in owed(message) {
             bytes[delivery.index()] = measured[message.id.index()].bytes;
         }
@@ -65,13 +68,12 @@ pub fn measure_input(
 mod tests {
     use std::io::Write as _;
 
-    use flitcast_proto::ops::{Exchange, Gossip};
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
 
-    const GOSSIP: Algorithm = Algorithm::Gossip(Gossip::Flood);
-    const EXCHANGE: Algorithm = Algorithm::Exchange(Exchange::Tree);
+    const GOSSIP: Algorithm = Algorithm::GOSSIP_FLOOD;
+    const EXCHANGE: Algorithm = Algorithm::EXCHANGE_TREE;
 
     /// Lengths of entries are as in the input; deliveries that are left out have length 0, and their
     /// entries may be missing.

@@ -1,8 +1,10 @@
 //! A lower bound of the time of an algorithm on a tree, which costs no planning.
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_plan::cost::{Model, Ports};
 use flitcast_proto::Tree;
-use flitcast_proto::cost::{Link, Model, Ports};
-use flitcast_proto::ops::{Algorithm, TreeRequirement};
+use flitcast_proto::cost::Link;
 
 /// Returns a time in nanoseconds that no round is quicker than: the greater of the time of the data
 /// at the busiest port by the operation's bound (in steps of a byte), and the latency of the longest
@@ -84,9 +86,9 @@ mod tests {
                 .into_iter()
                 .filter(|one| one.fits().holds(&tree))
             {
-                let given = 0..operation.lengths_given(&tree) as u64;
+                let given = 0..operation.collective().lengths_given(&tree) as u64;
                 let lengths: Vec<u64> = given.map(|i| 20_000 * (i % 3) + 1).collect();
-                let bytes = operation.by_delivery(&tree, &lengths);
+                let bytes = operation.collective().by_delivery(&tree, &lengths);
                 for link in links {
                     let model = Model {
                         edges: vec![

@@ -1,6 +1,6 @@
 //! The command line of each operation as a request.
 
-use flitcast_proto::ops::{Algorithm, Exchange, Gossip};
+use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::asked::RequestSpec;
@@ -29,11 +29,11 @@ use crate::site::topology::Topology;
 impl Request {
     /// Checks the command line of `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
-        let name = Algorithm::Scatter.name();
+        let name = Algorithm::FARTHEST_FIRST.collective().name();
         let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
         let baseline = algorithm.as_deref().and_then(Baseline::named);
         let asked = algorithm.as_deref().and_then(|it| operation_by(name, it));
-        let asked = asked.unwrap_or(Algorithm::Scatter);
+        let asked = asked.unwrap_or(Algorithm::FARTHEST_FIRST);
         let ports = args.ports;
         let operation = |topology: &Topology| {
             let is_ours = baseline.is_none() && asked.has_all_ports();
@@ -58,7 +58,7 @@ impl Request {
             baseline,
             ways,
             order,
-            ..RequestSpec::new(args.round, SpanningArg::Bfs, Algorithm::Scatter)
+            ..RequestSpec::new(args.round, SpanningArg::Bfs, Algorithm::FARTHEST_FIRST)
         };
         check(asked, operation)
     }
@@ -85,10 +85,10 @@ impl Request {
         let auto = algorithm == Some(GatherAlgorithm::Auto);
         let unnamed = algorithm.is_none() && order.is_none();
         let emulated = emulates_own_links(&round);
-        let ways = OpenChoices::of(&round, unnamed, auto, GATHER.name());
+        let ways = OpenChoices::of(&round, unnamed, auto, GATHER.collective().name());
         let ways = ways.map(|mut ways| {
             if all_ports {
-                ways.candidates = candidates::of_all_ports(GATHER.name());
+                ways.candidates = candidates::of_all_ports(GATHER.collective().name());
             }
             ways.any_pacing = pacing.is_some();
             ways.keep(algorithm, sync, pacing)
@@ -106,7 +106,7 @@ impl Request {
             baseline,
             ways,
             order,
-            ..RequestSpec::new(round, spanning, Algorithm::CombiningGather)
+            ..RequestSpec::new(round, spanning, Algorithm::COMBINING_GATHER)
         };
         let mut request = check(asked, |topology| match (baseline, pacing) {
             (Some(_), Some(_)) => Err(RequestError::PacingWithoutOrders),
@@ -125,7 +125,7 @@ impl Request {
         let algorithm = args.algorithm.unwrap_or(BroadcastAlgorithm::Rounds);
         let operation = algorithm.operation();
         let unnamed = args.algorithm.is_none();
-        let mut ways = OpenChoices::of(&args.round, unnamed, auto, operation.name());
+        let mut ways = OpenChoices::of(&args.round, unnamed, auto, operation.collective().name());
         if let (Some(ways), Some(_)) = (&mut ways, named) {
             ways.candidates.retain(|it| it.operation == operation);
         }
@@ -150,7 +150,7 @@ impl Request {
                 Some(name) => gossip_ways::named(name, topology).map(Some),
             },
             (args.pacing.map(Pacing::from), args.ports),
-            [Gossip::Circulate, Gossip::Flood].map(Algorithm::Gossip),
+            [Algorithm::GOSSIP_CIRCULATE, Algorithm::GOSSIP_FLOOD],
         )
     }
 
@@ -165,7 +165,7 @@ impl Request {
             args.round,
             |_| Ok(named),
             (args.pacing.map(Pacing::from), args.ports),
-            [Exchange::Rounds, Exchange::Tree].map(Algorithm::Exchange),
+            [Algorithm::EXCHANGE_ROUNDS, Algorithm::EXCHANGE_TREE],
         )
     }
 }
@@ -189,7 +189,7 @@ fn across(
     };
     let mut request = check(asked, |topology| {
         if pacing == Some(Pacing::Scheduled) {
-            return Err(RequestError::NoClock(over_tree.name()));
+            return Err(RequestError::NoClock(over_tree.collective().name()));
         }
         let usual = match topology.reaches_all() {
             true => among_all,

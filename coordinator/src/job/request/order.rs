@@ -1,7 +1,8 @@
 //! The order of a request's messages, and its errors.
 
+use flitcast_plan::Algorithm;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::{Algorithm, Direction};
+use flitcast_proto::ops::Direction;
 
 use crate::job::fault::RequestError;
 use crate::options::order::MessageOrder;
@@ -34,7 +35,7 @@ pub fn order_faults(
     let MessageOrder::Given(given) = order else {
         return Vec::new();
     };
-    let faults = match operation.direction() {
+    let faults = match operation.collective().direction() {
         Direction::Up => given.faults_of_gather(tree, lengths),
         Direction::Down | Direction::Across => given.faults(tree, lengths),
     };

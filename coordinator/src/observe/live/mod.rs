@@ -13,9 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use flitcast_proto::ops::Algorithm;
+use edges::EdgeRates;
+use flitcast_plan::Algorithm;
 use flitcast_proto::wire::control::{Counts, Doing};
 use flitcast_proto::{PeId, RoundId, Tree};
+use snapshot::{PePicture, Snapshot};
 
 use crate::job::request::Request;
 use crate::observe::console::left_ns;
@@ -23,8 +25,6 @@ use crate::observe::event::Event;
 use crate::observe::phase::Phase;
 use crate::site::placement::Place;
 use crate::system::process;
-use edges::EdgeRates;
-use snapshot::{PePicture, Snapshot};
 pub use totals::{BOUNDS_S, Histogram, RoundEnd, RoundKind, Totals};
 
 /// The state of this process.
@@ -129,7 +129,7 @@ impl Live {
         };
         state.cluster = Some(LiveCluster {
             kind: RoundKind {
-                operation: request.way.operation.name(),
+                operation: request.way.operation.collective().name(),
                 algorithm: request.way.algorithm(),
             },
             name: request.site.name.clone(),
@@ -247,7 +247,10 @@ impl LiveCluster {
             Phase::Round { moved, .. } => moved,
             _ => 0,
         };
-        let to_move = self.operation.moved_by_pe(&self.tree, &self.bytes);
+        let to_move = self
+            .operation
+            .collective()
+            .moved_by_pe(&self.tree, &self.bytes);
         // The root reports its moved bytes; this is its total.
         let bytes = to_move[self.tree.root().index()];
         let elapsed = self.under_way.map(|round| round.began.elapsed());

@@ -5,9 +5,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::predict::Prediction;
 use flitcast_proto::PeId;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::predict::Prediction;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::{Arrival, Report};
 use opentelemetry::KeyValue;
@@ -139,7 +139,10 @@ impl Spans {
     fn launching(&self, request: &Request) {
         self.with(|traced| {
             let attributes = vec![
-                KeyValue::new("flitcast.operation", request.way.operation.name()),
+                KeyValue::new(
+                    "flitcast.operation",
+                    request.way.operation.collective().name(),
+                ),
                 KeyValue::new("flitcast.algorithm", request.way.algorithm()),
                 KeyValue::new("flitcast.tree", request.site.name.clone()),
                 KeyValue::new("flitcast.pes", request.site.tree.count() as i64),
@@ -154,7 +157,7 @@ impl Spans {
                 step: None,
                 rounds: 0,
                 left_out: 0,
-                of_pairs: request.way.operation.is_of_pairs(),
+                of_pairs: request.way.operation.collective().is_of_pairs(),
             });
             traced.step(Phase::Launch.name(), Vec::new());
         });

@@ -31,8 +31,11 @@ impl<'a> Scene<'a> {
     pub fn of(request: &'a Request, outcome: &'a Outcome) -> Option<Scene<'a>> {
         let operation = request.way.operation;
         let bytes = &outcome.rounds.bytes[..];
-        let bytes = match operation.layout() {
-            Layout::Shards => operation.by_message(&request.site.tree, bytes).into(),
+        let bytes = match operation.collective().layout() {
+            Layout::Shards => operation
+                .collective()
+                .by_message(&request.site.tree, bytes)
+                .into(),
             Layout::Pieces => Cow::default(),
             _ => bytes.into(),
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use flitcast_node::limits::Timeouts;
-use flitcast_proto::network::NetworkSpec;
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::wire::control::{Payload, Version};
 use flitcast_proto::{DeliveryId, PeId, Tree};
 

@@ -1,13 +1,14 @@
 //! Parsing of records: each invalid value is reported with its line.
 
+use flitcast_proto::ops::Collective;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use flitcast_node::payload::Others;
-use flitcast_proto::network::NetworkSpec;
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};
@@ -66,7 +67,9 @@ fn record(top: &Table<'_, '_>) -> Option<Record> {
     let covers = top.flag("cover");
     site.own_links = top.flag("own_links");
     // If the operation is unknown, the messages are read as those of a scatter.
-    let operation = way.as_ref().map_or(Algorithm::Scatter, |way| way.operation);
+    let operation = way
+        .as_ref()
+        .map_or(Algorithm::FARTHEST_FIRST, |way| way.operation);
     let timeouts = top.get("timeouts", |field| field.parse_keyed(timeouts::parse));
     let [input, output] =
         ["input", "output"].map(|key| top.get(key, |field| read_path(field, key)));
@@ -114,8 +117,8 @@ fn parse_job_id(text: &str) -> Result<u64, [String; 1]> {
 }
 
 fn parse_operation_name(text: &str) -> Result<&'static str, [String; 1]> {
-    let known = Algorithm::named(text).next();
-    let known = known.map(Algorithm::name);
+    let mut all = Collective::ALL.into_iter().map(Collective::name);
+    let known = all.find(|name| *name == text);
     let unknown = "none of \"scatter\", \"gather\", \"broadcast\", \"gossip\" and \"exchange\"";
     known.ok_or_else(|| [format!("`{text}` is {unknown}")])
 }
@@ -197,9 +200,9 @@ fn read_bytes(
     let bytes = field.each(|one| one.count())?;
     // Without a tree, the number of lengths is unknown.
     let tree = tree?;
-    let expected = operation.lengths_given(tree);
+    let expected = operation.collective().lengths_given(tree);
     check_count(field, "bytes", bytes.len(), expected);
-    (bytes.len() == expected).then(|| operation.by_delivery(tree, &bytes))
+    (bytes.len() == expected).then(|| operation.collective().by_delivery(tree, &bytes))
 }
 
 /// Reads the operation and its algorithm by their names, and the pacing.
@@ -322,26 +325,29 @@ fn read_delivered(
     let what = "delivered";
     let of_row = |one: &Field<'_, '_>| {
         let (row, source) = (read_pe(one, what, others)?, None);
-        operation.delivery_named(tree, DeliveryName { row, source })
+        operation
+            .collective()
+            .delivery_named(tree, DeliveryName { row, source })
     };
     let of_pair = |one: &Field<'_, '_>| {
         one.parse_keyed(|text| {
             let name = deliveries::parse_pair(text);
-            let delivery = name.and_then(|name| operation.delivery_named(tree, name));
+            let delivery = name.and_then(|name| operation.collective().delivery_named(tree, name));
             let none = format!("is no message's place at one of {} PEs", tree.len());
             delivery.ok_or_else(|| [format!("`{text}` {none}")])
         })
     };
-    let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) = match operation.is_of_pairs() {
-        true => ("a list of texts like \"p5/p2\"", &of_pair),
-        false => ("a list of indices", &of_row),
-    };
+    let (expected, read): (_, &dyn Fn(&Field<'_, '_>) -> _) =
+        match operation.collective().is_of_pairs() {
+            true => ("a list of texts like \"p5/p2\"", &of_pair),
+            false => ("a list of indices", &of_row),
+        };
     let mut delivered = BTreeSet::new();
     for one in field.list_of(expected)? {
         if let Some(delivery) = read(&one)
             && !delivered.insert(delivery)
         {
-            let name = operation.delivery_name(tree, delivery);
+            let name = operation.collective().delivery_name(tree, delivery);
             one.fault(format!("{what}: {name} is named twice"));
         }
     }

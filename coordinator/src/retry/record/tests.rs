@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use flitcast_proto::network::NetworkSpec;
+use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::{DeliveryId, PeId, Tree};
 

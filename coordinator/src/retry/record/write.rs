@@ -45,7 +45,7 @@ impl Record {
         let keys = [
             line("version", VERSION, ""),
             line("undertaking", job_id, "as receipts name it"),
-            line("operation", quoted(way.operation.name()), ""),
+            line("operation", quoted(way.operation.collective().name()), ""),
             line("algorithm", quoted(lasting.algorithm()), ""),
             optional_line("sync", way.sync().map(quoted), ""),
             optional_line("pacing", pacing_name(way.pacing).map(quoted), ""),
@@ -74,7 +74,7 @@ impl Record {
 
     fn messages(&self) -> String {
         let (operation, tree) = (self.way.operation, &self.tree);
-        let bytes = operation.by_message(tree, &self.bytes);
+        let bytes = operation.collective().by_message(tree, &self.bytes);
         let of = |whose| {
             line(
                 "bytes",
@@ -82,7 +82,7 @@ impl Record {
                 &format!("of the messages of {whose}"),
             )
         };
-        let bytes = match operation.layout() {
+        let bytes = match operation.collective().layout() {
             Layout::Pieces => {
                 let rows = bytes.chunks(tree.len()).map(names);
                 list("bytes", rows, "of each PE's messages, for P0, P1, ..")
@@ -91,7 +91,7 @@ impl Record {
             _ => of(format!("all but {}", tree.root())),
         };
         let delivered = self.delivered.iter();
-        let delivered = delivered.map(|it| operation.delivery_name(tree, *it));
+        let delivered = delivered.map(|it| operation.collective().delivery_name(tree, *it));
         let mut delivered: Vec<DeliveryName> = delivered.collect();
         delivered.sort_unstable();
         let delivered = line("delivered", deliveries::values(&delivered), "");

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::Time;
-use flitcast_proto::calibration::clock::ClockOffset;
 
 use super::clock::between;
 use crate::tuning::BEGIN_MARGIN;

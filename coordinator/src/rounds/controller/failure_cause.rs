@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use flitcast_node::timeout_stream::IdleTimeout;
-use flitcast_proto::calibration::fit::FitError;
+use flitcast_plan::calibration::fit::FitError;
 use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::control::{FromPe, Version};
 use flitcast_proto::{DeliveryId, MessageId, PeId};

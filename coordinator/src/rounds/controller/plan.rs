@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use flitcast_proto::calibration::clock::ClockOffset;
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::{Algorithm, PeSchedule};
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::control::{Prefix, Prepare};
 use flitcast_proto::{DeliveryId, MessageId, PeId, Tree};
 
@@ -42,9 +43,9 @@ impl Plan {
         let takes = briefs.flat_map(|(pe, brief)| brief.receives.iter().map(move |it| (pe, *it)));
         takes
             .map(|(pe, it)| {
-                let delivery = operation.delivery(tree, it.id, pe);
+                let delivery = operation.collective().delivery(tree, it.id, pe);
                 // A part counts as its whole message.
-                let (id, _) = operation.whole(tree, it.id);
+                let (id, _) = operation.collective().whole(tree, it.id);
                 let bytes = self.bytes[delivery.index()];
                 (delivery, (pe, Message { id, bytes, ..it }))
             })

@@ -1,6 +1,5 @@
 //! A round: its trigger, its supervision and its reports.
 
-use flitcast_proto::ops::StartSignal;
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 
@@ -26,9 +25,9 @@ impl RoundController {
         if let Some(readings) = self.readings.take() {
             self.begin_round(now, self.begins(now, &readings));
         } else if self.round.0 < rounds {
-            match self.setting.operation.begins_on() {
-                StartSignal::Clock => self.read_clocks(now),
-                _ => self.begin_round(now, vec![(self.setting.tree.root(), 0)]),
+            match self.setting.operation.collective().begins_by_clock() {
+                true => self.read_clocks(now),
+                false => self.begin_round(now, vec![(self.setting.tree.root(), 0)]),
             }
         }
     }
@@ -73,7 +72,9 @@ impl RoundController {
     fn bytes_of_round(&self) -> u64 {
         let (operation, tree) = (self.setting.operation, &self.setting.tree);
         let plan = self.plan.as_ref();
-        let moved = |plan: &Plan| operation.moved_by_pe(tree, &plan.bytes)[tree.root().index()];
+        let moved = |plan: &Plan| {
+            operation.collective().moved_by_pe(tree, &plan.bytes)[tree.root().index()]
+        };
         plan.map_or(0, moved)
     }
 

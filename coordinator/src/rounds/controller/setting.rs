@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flitcast_node::limits::Timeouts;
-use flitcast_proto::ops::Algorithm;
+use flitcast_plan::Algorithm;
 use flitcast_proto::{PeId, Tree};
 
 /// The properties of a cluster before the first round.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use flitcast_proto::calibration::Exchange;
 use flitcast_proto::cost::FileCosts;
+use flitcast_proto::exchange::Exchange;
 use flitcast_proto::wire::control::{Counts, Pong, Ready, Report};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, PeId, RoundId};

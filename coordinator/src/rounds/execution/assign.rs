@@ -35,7 +35,7 @@ impl Driver<'_> {
                 parent_listen: self.parent_listen(&request.site.tree, pe, 0)?,
                 lanes: self.lanes_of(pe)?,
                 peers: self.peers(pe)?,
-                operation: decisions.way.operation,
+                collective: decisions.way.operation.collective(),
                 flit_bytes: decisions.flit_bytes,
                 payload: request.messages.payload.clone(),
                 links: request.site.links_of(pe),
@@ -80,7 +80,7 @@ impl Driver<'_> {
     fn in_the_way(&self, found: &Found) -> FailureCause {
         let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
         let version = |of: &DeliveryId| {
-            let (message, _) = operation.delivered(tree, *of)?;
+            let (message, _) = operation.collective().delivered(tree, *of)?;
             let (bytes, digest) = *found.held.get(of)?;
             (bytes == found.bytes[of.index()]).then_some(Version {
                 message: message.id,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use flitcast_proto::cost::Model;
+use flitcast_plan::cost::Model;
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason};

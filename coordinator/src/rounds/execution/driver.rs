@@ -241,7 +241,7 @@ impl<'a> Driver<'a> {
             ControllerEvent::Reported(pe, counts) => emit(Event::Reported(pe, &counts)),
             ControllerEvent::RoundBegins(round) => {
                 let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
-                let total = operation.total(tree, &self.sent);
+                let total = operation.collective().total(tree, &self.sent);
                 self.console.begin(self.name(round.0), total);
                 emit(Event::RoundBegins {
                     round,
@@ -277,7 +277,7 @@ impl<'a> Driver<'a> {
 
     /// Returns a round's name on the console.
     fn name(&self, round: u64) -> String {
-        let what = self.request.way.operation.name();
+        let what = self.request.way.operation.collective().name();
         match self.request.rounds {
             1 => what.to_owned(),
             rounds => format!(
@@ -334,7 +334,9 @@ impl<'a> Driver<'a> {
         known.seen.digests.extend(gave_up.digests);
         let operation = request.way.operation;
         let changed = gave_up.trouble.other_versions().into_iter();
-        let changed = changed.map(|id| operation.whole(tree, id).0).collect();
+        let changed = changed
+            .map(|id| operation.collective().whole(tree, id).0)
+            .collect();
         let at = gave_up.trouble.pe().map(|pe| PeLocation {
             pe,
             address: address(cluster, request, pe),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use flitcast_node::limits::{COMMITS_UNDER_WAY, DISK_BLOCK_BYTES, OPENED_AHEAD};
+use flitcast_plan::cost::{Files, Model};
 use flitcast_proto::PeId;
-use flitcast_proto::cost::{Files, Model};
 use flitcast_proto::ops::Direction;
 use flitcast_proto::wire::control::Payload;
 
@@ -106,7 +106,7 @@ impl Driver<'_> {
     /// Returns whether a PE writes messages to files.
     fn writes(&self, pe: PeId) -> bool {
         let (operation, root) = (self.request.way.operation, self.request.site.tree.root());
-        match operation.direction() {
+        match operation.collective().direction() {
             Direction::Down => pe != root,
             Direction::Up => pe == root,
             Direction::Across => true,

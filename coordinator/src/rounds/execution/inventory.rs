@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::rounds::versions::SeenVersions;
+use flitcast_plan::Algorithm;
 use flitcast_proto::cost::MadeOf;
 use flitcast_proto::items::Address;
-use flitcast_proto::ops::Algorithm;
 use flitcast_proto::wire::control::{Ready, Version};
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{DeliveryId, PeId, Tree};
+
+use crate::rounds::versions::SeenVersions;
 
 /// The combined reports of all PEs.
 #[derive(Debug, Default)]
@@ -46,6 +47,7 @@ impl Inventory {
     /// Creates an empty inventory; `left_out` are the excluded deliveries in increasing order.
     pub fn new(tree: &Arc<Tree>, operation: Algorithm, left_out: &[DeliveryId]) -> Inventory {
         let ids = operation
+            .collective()
             .messages(tree)
             .map(|message| message.id.index() + 1);
         Inventory {
@@ -53,7 +55,7 @@ impl Inventory {
             operation,
             left_out: left_out.to_vec(),
             found: Found {
-                bytes: vec![0; operation.deliveries(tree)],
+                bytes: vec![0; operation.collective().deliveries(tree)],
                 made_of: vec![MadeOf::default(); ids.max().unwrap_or(0)],
                 file_systems: vec![0; tree.len()],
                 ..Found::default()
@@ -62,14 +64,21 @@ impl Inventory {
     }
 
     fn leaves_out(&self, delivery: DeliveryId) -> bool {
-        !self.operation.can_deliver(&self.tree, delivery)
+        !self
+            .operation
+            .collective()
+            .can_deliver(&self.tree, delivery)
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
     /// Returns the deliveries of a message that are not excluded.
     fn owed(&self, message: Address) -> Vec<DeliveryId> {
         let all = message.ends(&self.tree);
-        let all = all.map(|at| self.operation.delivery(&self.tree, message.id, at));
+        let all = all.map(|at| {
+            self.operation
+                .collective()
+                .delivery(&self.tree, message.id, at)
+        });
         all.filter(|delivery| !self.leaves_out(*delivery)).collect()
     }
 
@@ -85,11 +94,16 @@ impl Inventory {
             .iter()
             .chain(&ready.standing)
             .chain(prefixes);
-        if !told.all(|it| self.operation.delivered(&self.tree, *it).is_some()) {
+        if !told.all(|it| {
+            self.operation
+                .collective()
+                .delivered(&self.tree, *it)
+                .is_some()
+        }) {
             return Err(Box::new(ready));
         }
         let lengths = &ready.message_bytes;
-        let sent = self.operation.messages(&self.tree);
+        let sent = self.operation.collective().messages(&self.tree);
         let sent: Vec<Address> = sent.filter(|message| message.source == pe).collect();
         let states = &ready.states;
         let are_as_many = |list: usize, of: usize| list == 0 || list == of;
@@ -156,7 +170,6 @@ impl Inventory {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::ops::{Exchange, Gossip};
     use flitcast_proto::tree::TreeSpec;
 
     use super::*;
@@ -176,11 +189,11 @@ mod tests {
 
     #[test]
     fn lengths_come_from_where_the_messages_lie() {
-        let mut scatter = inventory(Algorithm::Scatter, &[]);
+        let mut scatter = inventory(Algorithm::FARTHEST_FIRST, &[]);
         scatter.take(PeId(0), ready(&[5, 6, 7])).unwrap();
         scatter.take(PeId(2), ready(&[])).unwrap();
         assert_eq!(scatter.found().bytes, [0, 5, 6, 7]);
-        let mut gather = inventory(Algorithm::CombiningGather, &[]);
+        let mut gather = inventory(Algorithm::COMBINING_GATHER, &[]);
         for pe in [3, 1] {
             gather.take(PeId(pe), ready(&[u64::from(pe)])).unwrap();
         }
@@ -192,7 +205,7 @@ mod tests {
     #[test]
     fn each_pe_may_have_messages_and_places_for_them() {
         let left_out = [3 * 4 + 1];
-        let mut gossip = inventory(Algorithm::Gossip(Gossip::Flood), &left_out);
+        let mut gossip = inventory(Algorithm::GOSSIP_FLOOD, &left_out);
         for pe in 0..4 {
             gossip.take(PeId(pe), ready(&[u64::from(pe) + 5])).unwrap();
         }
@@ -209,7 +222,7 @@ mod tests {
         assert_eq!(found.standing, [(DeliveryId(4 + 3), PeId(3))]);
         assert_eq!(found.made_of.len(), 4);
 
-        let mut exchange = inventory(Algorithm::Exchange(Exchange::Tree), &left_out);
+        let mut exchange = inventory(Algorithm::EXCHANGE_TREE, &left_out);
         exchange.take(PeId(2), ready(&[5, 6, 7])).unwrap();
         exchange.take(PeId(3), ready(&[8, 0, 9])).unwrap();
         let bytes = [0, 0, 0, 0, 0, 0, 0, 0, 5, 6, 0, 7, 8, 0, 9, 0];
@@ -223,13 +236,13 @@ mod tests {
             assert_eq!(inventory.take(PeId(pe), told.clone()), Err(Box::new(told)));
             assert_eq!(inventory.found().bytes, [0; 4]);
         };
-        cannot(Algorithm::Scatter, &[], 0, ready(&[5, 6]));
-        cannot(Algorithm::Scatter, &[], 0, ready(&[5, 6, 7, 8]));
-        cannot(Algorithm::Scatter, &[], 1, ready(&[5]));
-        cannot(Algorithm::CombiningGather, &[], 0, ready(&[5]));
-        cannot(Algorithm::CombiningGather, &[], 1, ready(&[5, 6]));
-        let gossip = Algorithm::Gossip(Gossip::Flood);
-        let exchange = Algorithm::Exchange(Exchange::Tree);
+        cannot(Algorithm::FARTHEST_FIRST, &[], 0, ready(&[5, 6]));
+        cannot(Algorithm::FARTHEST_FIRST, &[], 0, ready(&[5, 6, 7, 8]));
+        cannot(Algorithm::FARTHEST_FIRST, &[], 1, ready(&[5]));
+        cannot(Algorithm::COMBINING_GATHER, &[], 0, ready(&[5]));
+        cannot(Algorithm::COMBINING_GATHER, &[], 1, ready(&[5, 6]));
+        let gossip = Algorithm::GOSSIP_FLOOD;
+        let exchange = Algorithm::EXCHANGE_TREE;
         for operation in [gossip, exchange] {
             let mut inventory = inventory(operation, &[]);
             for none in [2 * 4 + 2, 16] {
@@ -241,20 +254,20 @@ mod tests {
             }
         }
         // These were delivered before.
-        cannot(Algorithm::Scatter, &[2], 0, ready(&[5, 6, 7]));
-        cannot(Algorithm::CombiningGather, &[1, 2], 2, ready(&[6]));
+        cannot(Algorithm::FARTHEST_FIRST, &[2], 0, ready(&[5, 6, 7]));
+        cannot(Algorithm::COMBINING_GATHER, &[1, 2], 2, ready(&[6]));
         for of in [0, 4] {
             let told = Ready {
                 delivered: vec![DeliveryId(of)],
                 ..ready(&[])
             };
-            cannot(Algorithm::Scatter, &[], 1, told);
+            cannot(Algorithm::FARTHEST_FIRST, &[], 1, told);
         }
     }
 
     #[test]
     fn what_was_delivered_is_not_sent_and_stands_in_nobodys_way() {
-        let mut scatter = inventory(Algorithm::Scatter, &[]);
+        let mut scatter = inventory(Algorithm::FARTHEST_FIRST, &[]);
         let made_of = MadeOf {
             entries: 9,
             cold_bytes: 9,

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use flitcast_plan::calibration::clock::{ClockOffset, offsets_to_root};
+use flitcast_plan::calibration::fit::{LinkFit, Point};
+use flitcast_plan::calibration::{MeasuredEdge, fit_directions, fit_latencies};
 use flitcast_proto::PeId;
-use flitcast_proto::calibration::clock::{ClockOffset, offsets_to_root};
-use flitcast_proto::calibration::fit::{LinkFit, Point};
-use flitcast_proto::calibration::{Exchange, MeasuredEdge, fit_directions, fit_latencies};
+use flitcast_proto::exchange::Exchange;
 use tokio::time::Instant;
 
 use super::driver::{Driver, StopReason, or_joined_from};

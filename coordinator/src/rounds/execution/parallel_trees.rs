@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flitcast_proto::network::cover::{Cover, cover};
+use flitcast_plan::network::cover::{Cover, cover};
 use flitcast_proto::wire::MAX_LANES;
 use flitcast_proto::{PeId, Tree};
 

@@ -55,7 +55,7 @@ impl Driver<'_> {
     fn candidates(&self, found: &Found) -> Vec<(Prefix, Vec<PeId>)> {
         let (operation, tree) = (self.request.way.operation, &self.request.site.tree);
         let of = |message: Address| {
-            let delivery = |at| operation.delivery(tree, message.id, at);
+            let delivery = |at| operation.collective().delivery(tree, message.id, at);
             let owed = |at: &PeId| found.bytes[delivery(*at).index()] > 0;
             let mut ends: Vec<PeId> = message.ends(tree).filter(owed).collect();
             let kept = ends
@@ -67,7 +67,11 @@ impl Driver<'_> {
             let message = message.id;
             (bytes > 0).then_some((Prefix { message, bytes }, ends))
         };
-        operation.messages(tree).filter_map(of).collect()
+        operation
+            .collective()
+            .messages(tree)
+            .filter_map(of)
+            .collect()
     }
 
     /// Returns the lengths by delivery without the prefixes.
@@ -79,7 +83,10 @@ impl Driver<'_> {
                 continue;
             };
             for at in message.ends(tree) {
-                let rest = &mut bytes[operation.delivery(tree, prefix.message, at).index()];
+                let rest = &mut bytes[operation
+                    .collective()
+                    .delivery(tree, prefix.message, at)
+                    .index()];
                 *rest = rest.saturating_sub(prefix.bytes);
             }
         }

@@ -5,7 +5,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flitcast_proto::ops::{Algorithm, Direction};
+use flitcast_plan::Algorithm;
+use flitcast_proto::ops::Direction;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, RoundId, Tree};
 
@@ -172,7 +173,7 @@ impl Failure {
 
     /// Returns the names of deliveries, in the order of their rows.
     pub fn names_of(&self, deliveries: impl Iterator<Item = DeliveryId>) -> Vec<DeliveryName> {
-        let name = |it| self.operation.delivery_name(&self.tree, it);
+        let name = |it| self.operation.collective().delivery_name(&self.tree, it);
         let mut names: Vec<DeliveryName> = deliveries.map(name).collect();
         names.sort_unstable();
         names
@@ -192,11 +193,11 @@ impl Failure {
                 write!(f, "\n  delivered: {count}{kept}: {names}")?;
             }
         }
-        let which = match self.operation.direction() {
+        let which = match self.operation.collective().direction() {
             Direction::Down | Direction::Across => "left without",
             Direction::Up => "not gathered",
         };
-        if self.operation.is_of_pairs() {
+        if self.operation.collective().is_of_pairs() {
             return self.write_lacking_by_pe(f, which);
         }
         let (nothing, partly): (Vec<&MissingDelivery>, Vec<&MissingDelivery>) = lacking
@@ -208,7 +209,10 @@ impl Failure {
             received,
         } in partly
         {
-            let name = self.operation.delivery_name(&self.tree, *delivery);
+            let name = self
+                .operation
+                .collective()
+                .delivery_name(&self.tree, *delivery);
             write!(f, "\n  {which}: {name}, ")?;
             match received {
                 Some(received) if received == bytes => {
@@ -233,7 +237,10 @@ impl Failure {
     fn write_lacking_by_pe(&self, f: &mut fmt::Formatter<'_>, which: &str) -> fmt::Result {
         let mut by_pe: BTreeMap<PeId, Vec<&MissingDelivery>> = BTreeMap::new();
         for lacking in &self.aftermath.lacking {
-            let pe = self.operation.row(&self.tree, lacking.delivery);
+            let pe = self
+                .operation
+                .collective()
+                .row(&self.tree, lacking.delivery);
             by_pe.entry(pe).or_default().push(lacking);
         }
         for (pe, lacking) in by_pe {
@@ -306,7 +313,7 @@ impl fmt::Display for Failure {
             write!(f, "\n  security: {told}")?;
         }
         let phase = self.phase;
-        let operation = self.operation.name();
+        let operation = self.operation.collective().name();
         let Some(round) = self.round else {
             return write!(
                 f,

@@ -12,8 +12,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use flitcast_plan::network::{Network, NetworkSpec, SpanningError, bfs};
 use flitcast_proto::PeId;
-use flitcast_proto::network::{Network, NetworkSpec, SpanningError, bfs};
 
 use super::entry::PeEntry;
 use super::tree::ids;

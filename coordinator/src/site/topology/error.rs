@@ -1,6 +1,6 @@
 //! Errors in the choice of a tree.
 
-use flitcast_proto::network::{NetworkError, SpanningError};
+use flitcast_plan::network::{NetworkError, SpanningError};
 use flitcast_proto::tree::TreeErrors;
 use thiserror::Error;
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use flitcast_proto::network::{
+use flitcast_plan::network::{
     Network, NetworkSpec, SpanningError, bfs, broadcast, broadcast_lower_bound,
 };
 use flitcast_proto::tree::TreeSpec;

@@ -3,8 +3,8 @@
 use super::codec::decode;
 use super::version::{parse_digests, put_digests};
 use super::{FromPe, Join, Pong, Ran, Ready, Register, Report};
-use crate::calibration::Exchange;
 use crate::cost::FileCosts;
+use crate::exchange::Exchange;
 use crate::wire::pb::{self, control::Kind};
 use crate::wire::{WireError, put_frame};
 use crate::{MessageId, PeId, RoundId};

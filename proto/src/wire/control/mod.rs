@@ -23,10 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::flit::Digest;
-use crate::calibration::Exchange;
 use crate::cost::{Edge, FileCosts, Link};
+use crate::exchange::Exchange;
 use crate::items::Address;
-use crate::ops::{Algorithm, PeSchedule};
+use crate::ops::{Collective, PeSchedule};
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
@@ -198,8 +198,8 @@ pub struct Assignment {
     pub parent_listen: Option<String>,
     /// PEs that are connected to the PE but not neighbours in the tree, by index.
     pub peers: Vec<Peer>,
-    /// The algorithm of the rounds.
-    pub operation: Algorithm,
+    /// The collective of the rounds.
+    pub collective: Collective,
     /// Payload bytes of a full flit while edges are measured; the brief has those of the rounds.
     pub flit_bytes: u32,
     /// The payload of the messages.
@@ -262,13 +262,13 @@ impl Assignment {
     /// Returns whether a delivery is null whatever the payload is: it was made before, or one of
     /// its ends is absent.
     pub fn leaves_out(&self, delivery: DeliveryId) -> bool {
-        !self.operation.can_deliver(&self.tree, delivery)
+        !self.collective.can_deliver(&self.tree, delivery)
             || self.left_out.binary_search(&delivery).is_ok()
     }
 
     /// Returns whether a PE must receive a message.
     pub fn owes(&self, message: MessageId, to: PeId) -> bool {
-        !self.leaves_out(self.operation.delivery(&self.tree, message, to))
+        !self.leaves_out(self.collective.delivery(&self.tree, message, to))
     }
 
     /// Returns whether any PE must receive a message.

@@ -2,15 +2,21 @@
 
 use super::pace::{parse_pace, put_pace};
 use crate::items::{Packing, ScheduledHop};
-use crate::ops::{Algorithm, PeSchedule};
+use crate::ops::{Collective, PeRole, PeSchedule};
+use crate::schedule::certification::Sync;
 use crate::wire::message::{parse_message, put_message};
-use crate::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES, WireError, pb};
+use crate::wire::{MAX_FLIT_BYTES, MAX_PARTS, MIN_FLIT_BYTES, WireError, pb};
 use crate::{MessageId, PeId};
 
 pub(super) fn put_brief(brief: &PeSchedule) -> pb::Brief {
     pb::Brief {
-        operation: brief.operation.code(),
-        window: brief.operation.window().unwrap_or(0),
+        collective: put_collective(brief.collective),
+        role: put_role(brief.role),
+        window: match brief.role {
+            PeRole::Linear { window } => window,
+            _ => 0,
+        },
+        parts: brief.parts,
         flit_bytes: brief.flit_bytes,
         pace: Some(put_pace(&brief.pace)),
         sends: brief.sends.iter().map(put_message).collect(),
@@ -21,14 +27,21 @@ pub(super) fn put_brief(brief: &PeSchedule) -> pb::Brief {
         child_ranks: brief.child_ranks.clone(),
         legs: brief.hops.iter().map(put_leg).collect(),
         all_ports: brief.all_ports,
+        in_turns: brief.in_turns,
         in_any_order: brief.in_any_order,
     }
 }
 
 pub(super) fn parse_brief(brief: pb::Brief) -> Result<PeSchedule, WireError> {
     let flit_bytes = parse_flit_bytes(brief.flit_bytes)?;
+    let collective = parse_collective(brief.collective)?;
+    let role = parse_role(brief.role(), brief.window);
+    let role = role.filter(|role| role.serves(collective));
     Ok(PeSchedule {
-        operation: parse_operation(brief.operation, brief.window)?,
+        collective,
+        role: role
+            .ok_or_else(|| WireError::malformed("a role that its collective does not have"))?,
+        parts: parse_parts(brief.parts)?,
         flit_bytes,
         packet_bytes: parse_packet_bytes(brief.packet_bytes, brief.sends.len(), flit_bytes)?,
         pace: parse_pace(brief.pace)?,
@@ -39,13 +52,65 @@ pub(super) fn parse_brief(brief: pb::Brief) -> Result<PeSchedule, WireError> {
         child_ranks: brief.child_ranks,
         hops: brief.legs.into_iter().map(parse_leg).collect(),
         all_ports: brief.all_ports,
+        in_turns: brief.in_turns,
         in_any_order: brief.in_any_order,
     })
 }
 
-pub(super) fn parse_operation(code: i32, window: u32) -> Result<Algorithm, WireError> {
-    Algorithm::from_code(code, window)
-        .ok_or_else(|| WireError::malformed(format!("{code} is no operation")))
+pub(super) fn put_collective(collective: Collective) -> i32 {
+    let collective = match collective {
+        Collective::Scatter => pb::Collective::Scatter,
+        Collective::Gather => pb::Collective::Gather,
+        Collective::Broadcast => pb::Collective::Broadcast,
+        Collective::Gossip => pb::Collective::Gossip,
+        Collective::Exchange => pb::Collective::Exchange,
+    };
+    collective.into()
+}
+
+pub(super) fn parse_collective(code: i32) -> Result<Collective, WireError> {
+    let mut all = Collective::ALL.into_iter();
+    all.find(|one| put_collective(*one) == code)
+        .ok_or_else(|| WireError::malformed(format!("{code} is not a collective")))
+}
+
+fn put_role(role: PeRole) -> i32 {
+    let role = match role {
+        PeRole::Scatter => pb::Role::Scatter,
+        PeRole::ShoulderTap => pb::Role::ShoulderTap,
+        PeRole::Certification(Sync::Serial) => pb::Role::CertificationSerial,
+        PeRole::Certification(Sync::Pipelined) => pb::Role::CertificationPipelined,
+        PeRole::Certification(Sync::Parallel) => pb::Role::CertificationParallel,
+        PeRole::Certification(Sync::MultiPort) => pb::Role::CertificationMultiPort,
+        PeRole::Linear { .. } => pb::Role::Linear,
+        PeRole::Combining => pb::Role::Combining,
+        PeRole::FlitByFlit => pb::Role::FlitByFlit,
+        PeRole::StaticSchedule => pb::Role::StaticSchedule,
+    };
+    role.into()
+}
+
+fn parse_role(role: pb::Role, window: u32) -> Option<PeRole> {
+    Some(match role {
+        pb::Role::Unspecified => return None,
+        pb::Role::Scatter => PeRole::Scatter,
+        pb::Role::ShoulderTap => PeRole::ShoulderTap,
+        pb::Role::CertificationSerial => PeRole::Certification(Sync::Serial),
+        pb::Role::CertificationPipelined => PeRole::Certification(Sync::Pipelined),
+        pb::Role::CertificationParallel => PeRole::Certification(Sync::Parallel),
+        pb::Role::CertificationMultiPort => PeRole::Certification(Sync::MultiPort),
+        pb::Role::Linear => PeRole::Linear { window },
+        pb::Role::Combining => PeRole::Combining,
+        pb::Role::FlitByFlit => PeRole::FlitByFlit,
+        pb::Role::StaticSchedule => PeRole::StaticSchedule,
+    })
+}
+
+fn parse_parts(parts: u32) -> Result<u32, WireError> {
+    match (1..=MAX_PARTS).contains(&parts) {
+        true => Ok(parts),
+        false => Err(WireError::malformed(format!("messages with {parts} parts"))),
+    }
 }
 
 pub(super) fn parse_flit_bytes(flit_bytes: u32) -> Result<u32, WireError> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use prost::Message as _;
 
 use super::codec::{decode, missing, parse_link, parse_path, path_bytes, put_link};
-use super::pe_schedule::{parse_brief, parse_flit_bytes, parse_operation, put_brief};
+use super::pe_schedule::{
+    parse_brief, parse_collective, parse_flit_bytes, put_brief, put_collective,
+};
 use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
 use super::{Assignment, Job, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
@@ -145,8 +147,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         peers: assignment.peers.into_iter().map(put_peer).collect(),
         left_out: assignment.left_out.iter().map(|it| it.0).collect(),
         parent_listen: assignment.parent_listen.unwrap_or_default(),
-        operation: assignment.operation.code(),
-        window: assignment.operation.window().unwrap_or(0),
+        collective: put_collective(assignment.collective),
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
@@ -184,13 +185,13 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
 
 fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError> {
     let tree = parse_tree(assignment.root, assignment.parents)?;
-    let operation = parse_operation(assignment.operation, assignment.window)?;
-    if operation.is_of_pairs() && operation.deliveries(&tree) > MAX_DELIVERIES {
+    let collective = parse_collective(assignment.collective)?;
+    if collective.is_of_pairs() && collective.deliveries(&tree) > MAX_DELIVERIES {
         return Err(WireError::malformed("too many PEs for messages of each"));
     }
     let payload = match assignment.payload.ok_or_else(|| missing("the payload"))? {
         pb::assignment::Payload::Synthetic(synthetic) => {
-            if synthetic.lengths.len() != operation.lengths_given(&tree) {
+            if synthetic.lengths.len() != collective.lengths_given(&tree) {
                 return Err(WireError::malformed("not one length for each message"));
             }
             Payload::Synthetic {
@@ -207,7 +208,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
     };
     let links = parse_links(assignment.links, &tree)?;
     let left_out: Vec<DeliveryId> = assignment.left_out.into_iter().map(DeliveryId).collect();
-    let is_there = |it: &DeliveryId| operation.delivered(&tree, *it).is_some();
+    let is_there = |it: &DeliveryId| collective.delivered(&tree, *it).is_some();
     if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_there) {
         return Err(WireError::malformed(
             "messages are left out that there are not, or not in order",
@@ -234,7 +235,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         versions: (assignment.versions.iter())
             .map(Version::parse)
             .collect::<Result<_, _>>()?,
-        operation,
+        collective,
         flit_bytes: parse_flit_bytes(assignment.flit_bytes)?,
         payload,
         record_spans: assignment.record_spans,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use flitcast_node::rounds::Channel;
-use flitcast_proto::cost::Model;
+use flitcast_plan::cost::Model;
 use flitcast_proto::wire::control::{Doing, FromPe, ToPe};
 use flitcast_proto::{PeId, RoundId, Time};
 

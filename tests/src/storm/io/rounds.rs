@@ -21,8 +21,8 @@ impl RoundsIo for StormIo {
 
     fn is_triggered(&self) -> bool {
         let tree = &self.process.scenario.tree;
-        let operation = self.brief.operation;
-        operation.is_triggered(tree, self.process.pe)
+        let collective = self.brief.collective;
+        collective.is_triggered(tree, self.process.pe)
     }
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<Late> {

@@ -8,8 +8,9 @@ use std::task::{Context, Poll, Waker};
 use flitcast_node::parts::{PartSink, Parts};
 use flitcast_node::payload::PayloadError;
 use flitcast_node::round::Committed;
+use flitcast_plan::Algorithm;
 use flitcast_proto::items::Message;
-use flitcast_proto::ops::{Algorithm, PeSchedule};
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::flit::Digest;
 use flitcast_proto::{MessageId, Tree};
 
@@ -39,7 +40,7 @@ impl Wholes {
     ) -> Self {
         let mut expected = BTreeMap::new();
         for message in briefs.iter().flat_map(|brief| &brief.receives) {
-            let (whole, _) = operation.whole(tree, message.id);
+            let (whole, _) = operation.collective().whole(tree, message.id);
             *expected.entry(whole).or_default() += 1;
         }
         let parts = Parts::of(tree, briefs).expect("they are parts of messages");

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use flitcast_coordinator::machines::has_parts;
-use flitcast_proto::cost::Model;
+use flitcast_plan::Algorithm;
+use flitcast_plan::cost::Model;
+use flitcast_plan::predict::predict;
+use flitcast_plan::timing::Timing;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::ops::parts::bytes_of_parts;
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::predict::predict;
 use flitcast_proto::schedule::flits_of;
-use flitcast_proto::schedule::pace::{Pacing, Timing};
+use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{PeId, Tree};
 
 use super::{Dice, Fault, Kind, Scenario, Way};
@@ -36,7 +38,7 @@ pub(super) fn planned(
 ) -> (Vec<Lane>, u64) {
     let lane = |((tree, model), bytes): ((Arc<Tree>, Model), &Vec<u64>)| {
         let timing = Timing::of(&model, flit_bytes, pacing);
-        let briefs = PeSchedule::all(&tree, operation, bytes, &timing);
+        let briefs = operation.schedules(&tree, bytes, &timing);
         Lane {
             tree,
             model,
@@ -102,8 +104,8 @@ impl Dice {
             return vec![bytes.to_vec()];
         }
         let mut dealt = vec![vec![0; bytes.len()]; lanes];
-        for message in operation.messages(tree) {
-            let length = operation.length(tree, message, bytes);
+        for message in operation.collective().messages(tree) {
+            let length = operation.collective().length(tree, message, bytes);
             let (how, first) = (self.below(3), self.below(lanes as u64));
             let mut flits = vec![0; lanes];
             for flit in 0..flits_of(length, flit_bytes) {
@@ -116,7 +118,10 @@ impl Dice {
             }
             let parts = bytes_of_parts(&flits, length, flit_bytes.into());
             for at in message.ends(tree) {
-                let delivery = operation.delivery(tree, message.id, at).index();
+                let delivery = operation
+                    .collective()
+                    .delivery(tree, message.id, at)
+                    .index();
                 for (lane, part) in dealt.iter_mut().zip(&parts) {
                     lane[delivery] = part * u64::from(bytes[delivery] > 0);
                 }

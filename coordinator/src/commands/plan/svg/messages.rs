@@ -6,10 +6,10 @@
 
 use std::fmt::Write as _;
 
+use flitcast_plan::algorithms::plan::{ControlPlan, MessagePlan, Plan};
 use flitcast_proto::PeId;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::Direction;
-use flitcast_proto::ops::plan::{ControlPlan, MessagePlan, Plan};
 
 use super::canvas::{Anchor, Canvas, Num, Taken, text_width};
 use super::frame;
@@ -80,7 +80,7 @@ fn way(plan: &Plan, message: &MessagePlan) -> Vec<PeId> {
     while let Some(parent) = way.last().and_then(|&pe| plan.tree.parent(pe)) {
         way.push(parent);
     }
-    if plan.operation.direction() == Direction::Down {
+    if plan.operation.collective().direction() == Direction::Down {
         way.reverse();
     }
     way
@@ -264,7 +264,7 @@ fn band_names(canvas: &mut Canvas, layout: &Layout, plan: &Plan, taken: &mut Tak
         let name = format!("M{}", message.pe.0);
         let (width, height) = (text_width(&name, size) + 2.0, size * 0.9);
         let mut spots = name_spots(layout, message, &way(plan, message));
-        if plan.operation.direction() == Direction::Down {
+        if plan.operation.collective().direction() == Direction::Down {
             spots.reverse();
         }
         let mut put = |&(x, y, slant): &(f64, f64, f64)| {

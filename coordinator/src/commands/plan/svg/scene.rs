@@ -1,6 +1,6 @@
 //! A picture of any plan: its sheet, and what is drawn on it.
 
-use flitcast_proto::ops::plan::Plan;
+use flitcast_plan::algorithms::plan::Plan;
 
 use super::crossings::Crossings;
 use super::layout::Layout;

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use flitcast_node::limits::Timeouts;
 use flitcast_node::timeout_stream::IdleTimeout;
-use flitcast_proto::calibration::clock::ClockOffset;
-use flitcast_proto::ops::{Algorithm, PeSchedule};
-use flitcast_proto::schedule::pace::Timing;
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::timing::Timing;
+use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::wire::control::{Arrival, Counts, Doing, FromPe, Pong, Report, ToPe};
 use flitcast_proto::{DeliveryId, PeId, RoundId, Time};
@@ -101,15 +102,15 @@ impl Scatter {
         let tree = Arc::new(tree.build().unwrap());
         let setting = ClusterInfo {
             tree: tree.clone(),
-            operation: Algorithm::Scatter,
+            operation: Algorithm::FARTHEST_FIRST,
             timeouts: Timeouts::default(),
             joined: joined.iter().copied().collect(),
             addresses: vec![None, Some("10.0.0.1:7".to_owned())],
         };
         let bytes = vec![0, BYTES, BYTES, BYTES];
-        let scatter = Algorithm::Scatter;
+        let scatter = Algorithm::FARTHEST_FIRST;
         let mut controller = RoundController::new(at(0.0), setting);
-        let mut briefs = PeSchedule::all(&tree, scatter, &bytes, &Timing::LOCK_STEP);
+        let mut briefs = scatter.schedules(&tree, &bytes, &Timing::LOCK_STEP);
         change(&mut briefs);
         let plan = Plan {
             briefs,

@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::plan::plan;
 use flitcast_proto::Tree;
-use flitcast_proto::ops::Algorithm;
-use flitcast_proto::ops::plan::plan;
-use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;
 use roxmltree::{Document, Node};
@@ -11,9 +10,9 @@ use roxmltree::{Document, Node};
 use super::super::scene::{Drawing, Scene};
 use super::*;
 
-const SERIAL: Algorithm = Algorithm::Certification(Sync::Serial);
-const PIPELINED: Algorithm = Algorithm::Certification(Sync::Pipelined);
-const PARALLEL: Algorithm = Algorithm::Certification(Sync::Parallel);
+const SERIAL: Algorithm = Algorithm::CERTIFICATION_SERIAL;
+const PIPELINED: Algorithm = Algorithm::CERTIFICATION_PIPELINED;
+const PARALLEL: Algorithm = Algorithm::CERTIFICATION_PARALLEL;
 
 fn svg(plan: &Plan, title: &str) -> String {
     let scene = Scene {
@@ -61,13 +60,13 @@ fn comb() -> Plan {
 /// Returns the papers' figures, and other cases that were inspected.
 fn cases() -> Vec<(&'static str, Plan)> {
     let figure = [0, 2, 3, 0, 2, 1];
-    let scatter = Algorithm::Scatter;
+    let scatter = Algorithm::FARTHEST_FIRST;
     vec![
         ("fig1a", drawn("path:6", scatter, &[0, 0, 0, 0, 4, 3])),
-        ("fig2", drawn("path:6", Algorithm::ShoulderTap, &figure)),
+        ("fig2", drawn("path:6", Algorithm::SHOULDER_TAP, &figure)),
         (
             "fig3",
-            drawn("path:6", Algorithm::ShoulderTap, &[0, 9, 0, 1, 0, 1]),
+            drawn("path:6", Algorithm::SHOULDER_TAP, &[0, 9, 0, 1, 0, 1]),
         ),
         ("fig4", drawn("path:6", SERIAL, &figure)),
         ("kary15", drawn("kary:2:15", PIPELINED, &but_p0(15, 4))),
@@ -91,7 +90,7 @@ fn large_cases() -> Vec<(&'static str, Plan)> {
         ("star1000", drawn("star:1000", PIPELINED, &flits)),
         (
             "scatter1000",
-            drawn("kary:2:1000", Algorithm::Scatter, &flits),
+            drawn("kary:2:1000", Algorithm::FARTHEST_FIRST, &flits),
         ),
         ("comb", comb()),
     ]

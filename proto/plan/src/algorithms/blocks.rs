@@ -1,0 +1,198 @@
+//! Static schedules of long messages, planned in blocks of flits, so that the size of a plan, of a
+//! PE's schedule and of a prediction grows with the number of messages and not with their lengths.
+//!
+//! A planner that decides flit by flit plans each block as one flit, and each crossing of the
+//! result becomes a crossing of all flits of its blocks, one after the other. PEs still forward
+//! each flit as it arrives, so a block causes no delay by itself; only the choice of the next
+//! message is made once for all of its flits. A plan is longer by at most a block for each message
+//! that passes the busiest port, because the last block of a message may be short.
+
+use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::{MessageId, Tree};
+
+use super::exchange_plan;
+
+/// Number of crossings up to which all are planned flit by flit. A list of that many takes a tenth of
+/// a second to plan, and 3 MB of memory in each PE.
+const FEW_CROSSINGS: u64 = 1 << 15;
+/// Maximum number of crossings of a list. It is reached only if messages would have fewer than
+/// [`BLOCKS`] blocks otherwise.
+pub const MOST_CROSSINGS: u64 = 1 << 17;
+/// Number of blocks of a message below which a plan takes noticeably longer: an exchange of 64 PEs
+/// with one block for each message is predicted to take up to a third longer.
+const BLOCKS: u64 = 32;
+
+/// Returns the number of flits in a block of a gossip over the edges of a tree. `flits` has the
+/// number of flits of each PE's message.
+pub fn of_gossip(tree: &Tree, flits: &[u64]) -> u64 {
+    let edges = tree.len() as u64 - 1;
+    let total = flits.iter().copied().fold(0, u64::saturating_add);
+    let messages = flits.iter().filter(|flits| **flits > 0).count() as u64;
+    block_flits(total.saturating_mul(edges), messages * edges)
+}
+
+/// Returns the number of flits in a block of an exchange over the edges of a tree. `flits` has the
+/// number of flits of each message, by source and destination.
+pub fn of_exchange(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
+    let one_each = |row: &Vec<u64>| row.iter().map(|flits| (*flits).min(1)).collect();
+    let ones: Vec<Vec<u64>> = flits.iter().map(one_each).collect();
+    let [all, of_ones] = [flits, &ones].map(|flits| exchange_plan::crossings(tree, flits));
+    block_flits(all, of_ones)
+}
+
+/// Returns the number of flits in a block, if all flits make this number of crossings, and one flit
+/// of each message makes `of_ones`.
+fn block_flits(crossings: u64, of_ones: u64) -> u64 {
+    let most = BLOCKS.saturating_mul(of_ones);
+    crossings
+        .div_ceil(most.clamp(FEW_CROSSINGS, MOST_CROSSINGS))
+        .max(1)
+}
+
+/// Returns the crossings of flits for a plan of blocks. Blocks that do not follow each other step
+/// by step cross separately.
+pub(super) fn in_flits(
+    of_blocks: Vec<ScheduledHop>,
+    block: u64,
+    flits_of: impl Fn(MessageId) -> u64,
+) -> Vec<ScheduledHop> {
+    let parts = of_blocks.into_iter().flat_map(|hop| {
+        let flits = flits_of(hop.message);
+        let (parts, blocks) = match hop.every {
+            1 => (1, hop.flits),
+            _ => (hop.flits, 1),
+        };
+        (0..parts).map(move |part| {
+            let offset = (hop.offset + part) * block;
+            ScheduledHop {
+                offset,
+                // The last block of a message can be shorter.
+                flits: (blocks * block).min(flits - offset),
+                first_step: (hop.first_step + part * hop.every - 1) * block + 1,
+                every: 1,
+                ..hop
+            }
+        })
+    });
+    parts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use flitcast_proto::items::Packing;
+    use flitcast_proto::seeded::SplitMix64;
+    use flitcast_proto::tree::TreeSpec;
+    use flitcast_proto::{PeId, Tree};
+
+    use super::super::exchange_plan;
+    use super::super::gossip_plan::{self, Order};
+    use super::super::timetable::Timetable;
+    use super::*;
+
+    fn hop(offset: u64, flits: u64, first_step: u64, every: u64) -> ScheduledHop {
+        ScheduledHop {
+            message: MessageId(3),
+            offset,
+            flits,
+            from: PeId(0),
+            to: PeId(1),
+            first_step,
+            every,
+            packing: Packing::Flits,
+        }
+    }
+
+    #[test]
+    fn a_block_has_one_flit_up_to_as_many_crossings_as_are_planned_one_by_one() {
+        let many = MOST_CROSSINGS / BLOCKS;
+        for (of_ones, most) in [
+            (1, FEW_CROSSINGS),
+            (many - 1, MOST_CROSSINGS - BLOCKS),
+            (many + 1, MOST_CROSSINGS),
+        ] {
+            let crossings = [0, 1, most, most + 1, 2 * most, 2 * most + 1];
+            let blocks = crossings.map(|crossings| block_flits(crossings, of_ones));
+            assert_eq!(blocks, [1, 1, 1, 2, 2, 3]);
+            assert_eq!(block_flits(u64::MAX, of_ones), u64::MAX.div_ceil(most));
+        }
+    }
+
+    #[test]
+    fn a_crossing_of_blocks_is_one_of_all_their_flits() {
+        // 11 flits are two blocks of five and one of one.
+        let hops = in_flits(vec![hop(0, 2, 1, 1), hop(2, 1, 4, 1)], 5, |_| 11);
+        assert_eq!(hops, [hop(0, 10, 1, 1), hop(10, 1, 16, 1)]);
+        let apart = in_flits(vec![hop(0, 3, 2, 3)], 5, |_| 11);
+        let expected = [hop(0, 5, 6, 1), hop(5, 5, 21, 1), hop(10, 1, 36, 1)];
+        assert_eq!(apart, expected);
+    }
+
+    /// Returns the last step of a schedule. Checks that a PE sends and receives at most one flit in
+    /// a step, and that it has received what it forwards.
+    fn last_step(hops: &[ScheduledHop], source: impl Fn(MessageId) -> PeId, flits: u64) -> u64 {
+        let mut came: BTreeMap<(MessageId, PeId, u64), u64> = BTreeMap::new();
+        let mut ports: BTreeMap<(PeId, bool, u64), ()> = BTreeMap::new();
+        let mut crossings: Vec<(u64, MessageId, u64, PeId, PeId)> = Vec::new();
+        for hop in hops {
+            let of_hop = (0..hop.flits).map(|flit| {
+                let step = hop.first_step + flit;
+                (step, hop.message, hop.offset + flit, hop.from, hop.to)
+            });
+            crossings.extend(of_hop);
+        }
+        crossings.sort_unstable();
+        for (step, message, flit, from, to) in crossings.iter().copied() {
+            let here = came.get(&(message, from, flit));
+            let is_there = source(message) == from || here.is_some_and(|here| *here < step);
+            assert!(is_there, "{message:?} is not at {from} before step {step}");
+            for port in [(from, true, step), (to, false, step)] {
+                assert!(ports.insert(port, ()).is_none(), "{port:?} is busy");
+            }
+            assert!(came.insert((message, to, flit), step).is_none());
+        }
+        assert_eq!(crossings.len() as u64, flits, "all cross once");
+        crossings.last().map_or(0, |last| last.0)
+    }
+
+    /// A plan in blocks is a valid plan of flits, and longer by less than a block for each message
+    /// that passes the busiest port.
+    #[test]
+    fn a_plan_in_blocks_is_as_good_within_a_bound() {
+        for seed in 0..60u64 {
+            let mut random = SplitMix64::new(seed);
+            let pes = 2 + random.below(8);
+            let spec: TreeSpec = format!("random:{pes}:{seed}").parse().unwrap();
+            let tree: Tree = spec.build().unwrap();
+            let block = 2 + random.below(6);
+            let mut flits = || -> Vec<u64> { (0..pes).map(|_| 10 + random.below(90)).collect() };
+            let of_pes = flits();
+            let gossip = |flits: &[u64]| gossip_plan::one_port(&tree, flits, Order::Hungry);
+            let coarse: Vec<u64> = of_pes.iter().map(|it| it.div_ceil(block)).collect();
+            let hops = in_flits(gossip(&coarse).hops, block, |it| of_pes[it.index()]);
+            let exact: Timetable = gossip(&of_pes);
+            let all = of_pes.iter().sum::<u64>() * (pes - 1);
+            let last = last_step(&hops, |message| message.pe(), all);
+            assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
+
+            let rows: Vec<Vec<u64>> = (0..pes as usize)
+                .map(|from| {
+                    let mut row = flits();
+                    row[from] = 0;
+                    row
+                })
+                .collect();
+            let row = |row: &Vec<u64>| row.iter().map(|it| it.div_ceil(block)).collect();
+            let coarse: Vec<Vec<u64>> = rows.iter().map(row).collect();
+            let ends =
+                |message: MessageId| [message.0 / pes, message.0 % pes].map(|pe| pe as usize);
+            let hops = exchange_plan::one_port(&tree, &coarse).hops;
+            let hops = in_flits(hops, block, |it| rows[ends(it)[0]][ends(it)[1]]);
+            let exact = exchange_plan::one_port(&tree, &rows);
+            let all = exchange_plan::crossings(&tree, &rows);
+            let last = last_step(&hops, |message| PeId(ends(message)[0] as u32), all);
+            assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
+        }
+    }
+}

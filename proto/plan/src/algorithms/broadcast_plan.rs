@@ -1,0 +1,275 @@
+//! Broadcast plans: the step in which each flit from P0 crosses each edge.
+//!
+//! Any PE may be the source: the tree is re-rooted there before ([`Tree::rerooted`]). A PE sends
+//! one flit a step and receives one a step, unless it has a port for each neighbour. These plans
+//! are new, except for one flit, whose schedule is by Slater, Cockayne and Hedetniemi.
+
+use std::cmp::Reverse;
+
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::{MessageId, PeId, Tree};
+
+/// A schedule of one message from P0 to all other PEs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broadcast {
+    /// All crossings; the flits of one hop are consecutive.
+    pub hops: Vec<ScheduledHop>,
+    /// The step in which the last flit reaches the last PE.
+    pub time_steps: u64,
+    /// The maximum number of flits that a PE other than the source keeps for others at the end of a
+    /// step.
+    pub kept_flits: u64,
+}
+
+/// Returns the crossing of flits `offset..offset + flits`, one every `every` steps.
+fn hop(
+    from: PeId,
+    to: PeId,
+    [offset, flits]: [u64; 2],
+    first_step: u64,
+    every: u64,
+) -> ScheduledHop {
+    ScheduledHop {
+        message: MessageId(0),
+        offset,
+        flits,
+        from,
+        to,
+        first_step,
+        every,
+        packing: Packing::Flits,
+    }
+}
+
+/// Returns whether any PE forwards flits.
+fn has_relay(tree: &Tree) -> bool {
+    tree.pes().any(|pe| tree.depth(pe) > 1)
+}
+
+/// Plans each flit as the token goes, and starts the next one when the PE with the most children
+/// has forwarded the last: `(flits - 1) * D + B` steps.
+pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
+    let token = tree.token_broadcast();
+    let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
+    let every = most_children.unwrap_or(0).max(1);
+    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
+    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], token.received_step(to), every));
+    Broadcast {
+        hops: hops.filter(|hop| hop.flits > 0).collect(),
+        time_steps: match (flits, tree.count()) {
+            (0, _) | (_, 1) => 0,
+            _ => (flits - 1) * every + token.steps(),
+        },
+        kept_flits: u64::from(flits > 0 && has_relay(tree)),
+    }
+}
+
+/// Plans a broadcast in which a PE sends in each step to the child w with the greatest `max(k +
+/// b(w), 1 + k * d(w))`, where w lacks k flits and has d(w) children. This is better than
+/// [`rounds`] if branches are uneven. Time and memory grow with the number of flits times PEs.
+pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
+    let token = tree.token_broadcast();
+    let mut arrivals: Vec<Vec<u64>> = vec![Vec::new(); tree.len()];
+    arrivals[tree.root().index()] = vec![0; flits as usize];
+    let mut plan = Broadcast {
+        hops: Vec::new(),
+        time_steps: 0,
+        kept_flits: 0,
+    };
+    for &pe in tree.top_down() {
+        let here = std::mem::take(&mut arrivals[pe.index()]);
+        let children = token.order(pe);
+        let mut sent: Vec<Vec<u64>> = vec![Vec::with_capacity(here.len()); children.len()];
+        let mut step = 0;
+        for _ in 0..here.len() * children.len() {
+            let lacks = |child: usize| flits - sent[child].len() as u64;
+            let next = |child: usize| here.get(sent[child].len()).copied();
+            // A flit is forwarded in the step after its arrival at the earliest.
+            let earliest = (0..children.len()).filter_map(next).min().unwrap_or(0);
+            step = (step + 1).max(earliest + 1);
+            let urgency = |child: &usize| {
+                let (k, w) = (lacks(*child), children[*child]);
+                let urgency = (k + token.b(w)).max(1 + k * tree.children(w).len() as u64);
+                (urgency, Reverse(*child))
+            };
+            let ready = (0..children.len()).filter(|c| next(*c).is_some_and(|at| at < step));
+            if let Some(child) = ready.max_by_key(urgency) {
+                sent[child].push(step);
+            }
+        }
+        if pe != tree.root() && !children.is_empty() {
+            let gone = (0..here.len()).map(|flit| sent.iter().map(|at| at[flit]).max());
+            let gone: Vec<u64> = gone.map(Option::unwrap_or_default).collect();
+            let kept = here
+                .iter()
+                .zip(1..)
+                .map(|(now, came)| came - gone.partition_point(|gone| gone <= now) as u64);
+            plan.kept_flits = plan.kept_flits.max(kept.max().unwrap_or(0));
+        }
+        for (child, steps) in children.iter().zip(sent) {
+            put_hops(pe, *child, &steps, &mut plan.hops);
+            plan.time_steps = plan.time_steps.max(steps.last().copied().unwrap_or(0));
+            arrivals[child.index()] = steps;
+        }
+    }
+    plan
+}
+
+/// Adds the crossings of flits in these steps; flits at equal intervals form one crossing.
+fn put_hops(from: PeId, to: PeId, steps: &[u64], hops: &mut Vec<ScheduledHop>) {
+    let mut first = 0;
+    while first < steps.len() {
+        let every = steps.get(first + 1).map_or(1, |next| next - steps[first]);
+        let mut end = first + 1;
+        while end < steps.len() && steps[end] - steps[end - 1] == every {
+            end += 1;
+        }
+        let part = [first as u64, (end - first) as u64];
+        hops.push(hop(from, to, part, steps[first], every));
+        first = end;
+    }
+}
+
+/// Plans the whole message to one child, then to the next, as simple relays do: a baseline.
+pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
+    let mut plan = Broadcast {
+        hops: Vec::new(),
+        time_steps: 0,
+        kept_flits: 0,
+    };
+    if flits == 0 {
+        return plan;
+    }
+    // The step in which a PE has the first flit.
+    let mut begins = vec![0; tree.len()];
+    for &pe in tree.top_down() {
+        let children = tree.token_broadcast().order(pe);
+        for (before, &child) in (0..).zip(children) {
+            let first_step = begins[pe.index()] + before * flits + 1;
+            begins[child.index()] = first_step;
+            plan.hops.push(hop(pe, child, [0, flits], first_step, 1));
+            plan.time_steps = plan.time_steps.max(first_step + flits - 1);
+        }
+        let kept = match children.len() {
+            _ if pe == tree.root() => 0,
+            0 => 0,
+            1 => 1,
+            _ => flits,
+        };
+        plan.kept_flits = plan.kept_flits.max(kept);
+    }
+    plan
+}
+
+/// Plans a broadcast in a complete network of `2^dimensions` PEs in which flit k goes down tree `k
+/// mod dimensions` of a hypercube (Johnsson, Ho; 1989). The arcs of the trees are disjoint; in a
+/// step, all PEs use one dimension. It takes `flits + dimensions` steps.
+pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
+    let (d, pes) = (u64::from(dimensions), 1u32 << dimensions);
+    // Dimension 0 is the highest bit.
+    let bit = |dimension: u64| 1u32 << (d - 1 - dimension);
+    // The dimension of the arc that leads to a PE in a tree.
+    let arc = |tree: u64, pe: u32| {
+        if pe & bit(tree) == 0 {
+            return tree;
+        }
+        let earlier = (1..=d).map(|back| (tree + d - back) % d);
+        let mut set = earlier.filter(|dimension| pe & bit(*dimension) != 0);
+        set.next().unwrap_or(tree)
+    };
+    let mut plan = Broadcast {
+        hops: Vec::new(),
+        time_steps: 0,
+        kept_flits: 0,
+    };
+    // By PE: the steps of each flit's arrival and of its last departure.
+    let mut came = vec![vec![0; flits as usize]; pes as usize];
+    let mut gone = came.clone();
+    for flit in 0..flits {
+        let tree = flit % d.max(1);
+        for pe in 1..pes {
+            let dimension = arc(tree, pe);
+            let parent = pe ^ bit(dimension);
+            let wait = match (dimension + d - tree) % d {
+                0 if parent != 0 => d,
+                wait => wait,
+            };
+            let step = flit + 1 + wait;
+            plan.hops
+                .push(hop(PeId(parent), PeId(pe), [flit, 1], step, 1));
+            plan.time_steps = plan.time_steps.max(step);
+            came[pe as usize][flit as usize] = step;
+            let last = &mut gone[parent as usize][flit as usize];
+            *last = step.max(*last);
+        }
+    }
+    for (came, gone) in came.iter().zip(&gone).skip(1) {
+        plan.kept_flits = plan.kept_flits.max(kept(came, gone));
+    }
+    plan
+}
+
+/// Returns the maximum number of flits that a PE keeps at the end of a step, each from its arrival
+/// to its departure.
+fn kept(came: &[u64], gone: &[u64]) -> u64 {
+    let stays = came.iter().zip(gone).filter(|(came, gone)| gone > came);
+    let ends = stays.flat_map(|(came, gone)| [(*gone, -1), (*came, 1)]);
+    let mut ends: Vec<(u64, i64)> = ends.collect();
+    // A flit that departs in a step is not kept at its end.
+    ends.sort_unstable();
+    let counts = ends.iter().scan(0, |here, (_, change)| {
+        *here += change;
+        Some(*here)
+    });
+    counts.max().unwrap_or(0) as u64
+}
+
+/// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps
+/// plus the depth of the deepest PE, which is optimal.
+pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {
+    let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
+    let hops = edges.map(|(from, to)| hop(from, to, [0, flits], tree.depth(to).into(), 1));
+    Broadcast {
+        hops: hops.filter(|hop| hop.flits > 0).collect(),
+        time_steps: least_steps_of_all_ports(tree, flits),
+        kept_flits: u64::from(flits > 0 && has_relay(tree)),
+    }
+}
+
+/// Returns a lower bound on the steps of a broadcast if a PE has a port for each neighbour.
+pub fn least_steps_of_all_ports(tree: &Tree, flits: u64) -> u64 {
+    let deepest = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
+    match (flits, tree.count()) {
+        (0, _) | (_, 1) => 0,
+        _ => flits - 1 + deepest.unwrap_or(0),
+    }
+}
+
+/// Returns a lower bound on the steps of a broadcast over this tree. `R(leaf) = 0`; `R(v)` is the
+/// greater of two: the k-th child by decreasing b has the last flit after `k * flits` steps at the
+/// earliest, and the k-th by decreasing R begins k steps after its parent.
+pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
+    if flits == 0 {
+        return 0;
+    }
+    let token = tree.token_broadcast();
+    let mut least = vec![0; tree.len()];
+    for &pe in tree.top_down().iter().rev() {
+        let by_token = (1..).zip(token.order(pe));
+        let by_token = by_token.map(|(k, child)| k * flits + token.b(*child));
+        let children = tree.children(pe).iter();
+        let mut children: Vec<u64> = children.map(|child| least[child.index()]).collect();
+        children.sort_unstable_by_key(|steps| Reverse(*steps));
+        let by_steps = (1..).zip(children).map(|(k, steps)| k + steps);
+        least[pe.index()] = by_token.chain(by_steps).max().unwrap_or(0);
+    }
+    least[tree.root().index()]
+}
+
+/// Returns a lower bound on the steps of a broadcast in a complete network of `pes` PEs.
+pub fn least_steps_of_complete(pes: usize, flits: u64) -> u64 {
+    match (flits, pes) {
+        (0, _) | (_, 1) => 0,
+        _ => flits - 1 + u64::from(pes.next_power_of_two().ilog2()),
+    }
+}

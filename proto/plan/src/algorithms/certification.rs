@@ -1,0 +1,357 @@
+//! Gather by Transmission-Certification (paper 000, section III-B), and its schedule, computed without
+//! simulation.
+
+use super::spec::by_id;
+use super::spec::no_hops;
+use super::spec::no_peers;
+use crate::algorithms::TreeRequirement;
+use crate::algorithms::spec::AlgorithmSpec;
+use crate::algorithms::spec::AllPorts;
+use crate::schedule::bounds::gather_steps;
+use crate::schedule::bounds::gather_steps_beside_control;
+use flitcast_proto::ops::Collective;
+use flitcast_proto::ops::PeRole;
+use std::sync::Arc;
+
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
+use flitcast_proto::schedule::pace::{Pace, Pacing, Passage};
+use flitcast_proto::{PeId, Tree};
+
+use super::algorithm::Algorithm;
+use super::steps::{ControlPlan, Plan, finish, gathered};
+use crate::timing::Timing;
+
+/// One child after the other.
+const SERIAL: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Gather,
+    name: "certification",
+    sync: Some("serial"),
+    ways: &[
+        ("certification-serial", Some(Pacing::Scheduled)),
+        ("certification-serial-turns", Some(Pacing::Turns)),
+        ("certification-serial-eager", Some(Pacing::Eager)),
+    ],
+    fits: TreeRequirement::Trees,
+    gives_orders: true,
+    all_ports: AllPorts::Never,
+    peers: no_peers,
+    parts: |_| 1,
+    order: by_id,
+    hops: no_hops,
+    plan: Some(plan),
+    bound: gather_steps,
+    role: PeRole::Certification(Sync::Serial),
+};
+
+const PIPELINED: AlgorithmSpec = AlgorithmSpec {
+    role: PeRole::Certification(Sync::Pipelined),
+    sync: Some("pipelined"),
+    ways: &[
+        ("certification-pipelined", Some(Pacing::Scheduled)),
+        ("certification-pipelined-turns", Some(Pacing::Turns)),
+        ("certification-pipelined-eager", Some(Pacing::Eager)),
+    ],
+    ..SERIAL
+};
+
+/// With a port for each neighbour.
+const PARALLEL: AlgorithmSpec = AlgorithmSpec {
+    role: PeRole::Certification(Sync::Parallel),
+    sync: Some("parallel"),
+    ways: &[],
+    bound: gather_steps_beside_control,
+    ..SERIAL
+};
+
+/// With a port for each neighbour, for messages as well. Its time in steps is that of
+/// [`steps_of_gather_on_a_tree`](super::cover_plan::steps_of_gather_on_a_tree).
+const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
+    role: PeRole::Certification(Sync::MultiPort),
+    sync: Some("multi-port"),
+    ways: &[
+        ("certification-multi-port", Some(Pacing::Scheduled)),
+        ("certification-multi-port-turns", Some(Pacing::Turns)),
+        ("certification-multi-port-eager", Some(Pacing::Eager)),
+    ],
+    all_ports: AllPorts::WithOwnLinks,
+    plan: None,
+    ..PARALLEL
+};
+
+impl Algorithm {
+    /// Gather by Transmission-Certification, one child after the other.
+    pub const CERTIFICATION_SERIAL: Algorithm = Algorithm::of(&SERIAL);
+
+    /// Gather by Transmission-Certification, pipelined.
+    pub const CERTIFICATION_PIPELINED: Algorithm = Algorithm::of(&PIPELINED);
+
+    /// Gather by Transmission-Certification with a control port for each neighbour.
+    pub const CERTIFICATION_PARALLEL: Algorithm = Algorithm::of(&PARALLEL);
+
+    /// Gather by Transmission-Certification with a port for each neighbour.
+    pub const CERTIFICATION_MULTI_PORT: Algorithm = Algorithm::of(&MULTI_PORT);
+}
+
+/// Returns the synchronisation of a certification.
+fn sync_of(operation: Algorithm) -> Sync {
+    let sync = operation.certification_sync();
+    sync.unwrap_or_else(|| unreachable!("{operation:?} is not a certification"))
+}
+
+/// Computes when all messages and control items cross.
+pub(super) fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
+    plan_by_rank(tree, operation, flits, &[])
+}
+
+/// Computes when all messages and control items cross if each PE takes its children's streams by rank.
+/// `ranks` are by PE index, then in index order of the children; without any, each stream comes as
+/// early as it can.
+pub(super) fn plan_by_rank(
+    tree: &Arc<Tree>,
+    operation: Algorithm,
+    flits: &[u64],
+    ranks: &[Vec<u32>],
+) -> Plan {
+    let basis = Basis {
+        tree,
+        sync: sync_of(operation),
+        ranks: ranks.to_vec(),
+        paces: Vec::new(),
+        flit_bytes: 1,
+    };
+    let mut control = Vec::with_capacity(3 * tree.len());
+    let certified = synchronise(tree, basis.sync, &mut control);
+    let certificates = basis.certificates(|pe| flits[pe.index()]);
+    for item in &mut control {
+        if let Control::Certificate(certificate) = &mut item.item {
+            *certificate = certificates[item.from.index()];
+        }
+    }
+    let mut messages = Vec::new();
+    // The step in which a PE's order reaches it, and its s.
+    let mut ordered = vec![None; tree.len()];
+    ordered[tree.root().index()] = Some((certified, 0));
+    for &pe in tree.top_down() {
+        let Some((at, after)) = ordered[pe.index()] else {
+            continue;
+        };
+        let own = flits[pe.index()];
+        if own > 0 {
+            messages.push(gathered(tree, pe, own, at + after));
+        }
+        for slot in basis.slots(&certificates, pe, after, own) {
+            let Slot { pe: to, after, .. } = slot;
+            let step = at + slot.ordered;
+            let item = Control::Order { after };
+            control.push(ControlPlan {
+                step,
+                from: pe,
+                to,
+                item,
+            });
+            ordered[to.index()] = Some((step, after));
+        }
+    }
+    finish(tree, operation, flits, messages, control)
+}
+
+/// The certificate of a PE, and the s of its order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// (c_i, n_i).
+    pub certificate: Certificate,
+    /// s_i; `None` if the PE gets no order.
+    pub after: Option<u64>,
+}
+
+/// Returns the certificates and orders of a round with these schedules, by PE index; `None` if it is not a
+/// gather by certification.
+pub fn streams(tree: &Tree, briefs: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
+    let root = &briefs[tree.root().index()];
+    let PeRole::Certification(sync) = root.role else {
+        return None;
+    };
+    let basis = Basis {
+        tree,
+        sync,
+        ranks: briefs.iter().map(|it| it.child_ranks.clone()).collect(),
+        paces: briefs.iter().map(|it| it.pace.clone()).collect(),
+        flit_bytes: root.flit_bytes,
+    };
+    let own = |pe: PeId| briefs[pe.index()].sends.first().map_or(0, |it| it.bytes);
+    let certificates = basis.certificates(own);
+    let mut afters = vec![None; tree.len()];
+    afters[tree.root().index()] = Some(0);
+    for &pe in tree.top_down() {
+        let Some(after) = afters[pe.index()] else {
+            continue;
+        };
+        for slot in basis.slots(&certificates, pe, after, own(pe)) {
+            afters[slot.pe.index()] = Some(match briefs[pe.index()].pace.pacing {
+                // A child that is called in its turn starts as soon as it can.
+                Pacing::Turns => slot.lag,
+                Pacing::Scheduled | Pacing::Eager => slot.after,
+            });
+        }
+    }
+    afters[tree.root().index()] = None;
+    let plans = certificates.into_iter().zip(afters);
+    let plan = |(certificate, after)| StreamPlan { certificate, after };
+    Some(plans.map(plan).collect())
+}
+
+/// Returns the PEs whose messages P0 receives, in its order, if certificates and orders count the time
+/// of these links instead of steps. `bytes` are the lengths.
+pub(super) fn order_on(
+    tree: &Tree,
+    operation: Algorithm,
+    bytes: &[u64],
+    timing: &Timing,
+) -> Vec<PeId> {
+    let basis = Basis {
+        tree,
+        sync: sync_of(operation),
+        ranks: Vec::new(),
+        paces: tree.ids().map(|pe| timing.pace(tree, pe)).collect(),
+        flit_bytes: timing.flit_bytes(),
+    };
+    let certificates = basis.certificates(|pe| bytes[pe.index()]);
+    let (mut order, mut left) = (Vec::new(), vec![tree.root()]);
+    while let Some(pe) = left.pop() {
+        let own = bytes[pe.index()];
+        order.extend((own > 0).then_some(pe));
+        let slots = basis.slots(&certificates, pe, certificates[pe.index()].lag, own);
+        left.extend(slots.iter().rev().map(|slot| slot.pe));
+    }
+    order
+}
+
+/// The times and ranks by which certificates and orders are computed.
+struct Basis<'a> {
+    tree: &'a Tree,
+    sync: Sync,
+    /// The ranks by PE index, then in index order of the children; empty without ranks.
+    ranks: Vec<Vec<u32>>,
+    /// The times by PE index; empty for steps.
+    paces: Vec<Pace>,
+    flit_bytes: u32,
+}
+
+impl Basis<'_> {
+    fn pace(&self, pe: PeId) -> Option<&Pace> {
+        self.paces.get(pe.index())
+    }
+
+    /// Returns the edge to the parent.
+    fn up(&self, pe: PeId) -> Passage {
+        self.pace(pe).map_or(Passage::LOCK_STEP, |pace| pace.up)
+    }
+
+    /// Returns the children of `pe` that get an order.
+    fn promises(&self, certificates: &[Certificate], pe: PeId) -> Vec<Child> {
+        let in_token_order = match self.sync {
+            Sync::Serial | Sync::Parallel | Sync::MultiPort => self.tree.children(pe),
+            Sync::Pipelined => self.tree.token_broadcast().order(pe),
+        };
+        let pace = self.pace(pe);
+        let ranks = self.ranks.get(pe.index());
+        let certified = in_token_order.iter().map(|child| {
+            let place = self.tree.children(pe).binary_search(child).unwrap_or(0);
+            let rank = ranks.and_then(|ranks| ranks.get(place)).copied();
+            let reach = pace.map_or(1, |pace| pace.below[place].reach);
+            (
+                *child,
+                rank.unwrap_or(0),
+                reach,
+                certificates[child.index()],
+            )
+        });
+        let control = pace.map_or(1, |pace| pace.control);
+        rules::places(self.sync, control, certified)
+    }
+
+    /// Returns every PE's certificate.
+    fn certificates(&self, own: impl Fn(PeId) -> u64) -> Vec<Certificate> {
+        let mut certificates = vec![Certificate::default(); self.tree.len()];
+        for &pe in self.tree.top_down().iter().rev() {
+            let children = self.promises(&certificates, pe);
+            let certificate = rules::certificate(self.sync, &self.up(pe), own(pe), &children);
+            certificates[pe.index()] = certificate;
+        }
+        certificates
+    }
+
+    /// Returns a PE's orders, if its own order says `after`.
+    fn slots(&self, certificates: &[Certificate], pe: PeId, after: u64, own: u64) -> Vec<Slot> {
+        let children = self.promises(certificates, pe);
+        match pe == self.tree.root() {
+            true => rules::root_orders(self.flit_bytes, self.sync == Sync::MultiPort, &children),
+            false => rules::orders(self.sync, &self.up(pe), after, own, &children),
+        }
+    }
+}
+
+/// Adds the crossings of tokens and certificates, whose contents are set later; returns the step in
+/// which P0 has the last certificate.
+fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
+    let unknown = Control::Certificate(Certificate::default());
+    let mut both_ways = |from: PeId, to: PeId, down: u64, up: u64| {
+        control.push(ControlPlan {
+            step: down,
+            from,
+            to,
+            item: Control::Token,
+        });
+        control.push(ControlPlan {
+            step: up,
+            from: to,
+            to: from,
+            item: unknown,
+        });
+    };
+    match sync {
+        // The token's walk: down an edge, through the subtree, and up again.
+        Sync::Serial => {
+            let edges_below = tree.subtree_sums(|_| 1);
+            let mut entered = vec![0; tree.len()];
+            for &pe in tree.top_down() {
+                let mut at = entered[pe.index()];
+                for &child in tree.children(pe) {
+                    let walk = 2 * edges_below[child.index()];
+                    entered[child.index()] = at + 1;
+                    both_ways(pe, child, at + 1, at + walk);
+                    at += walk;
+                }
+            }
+            2 * (tree.count() as u64 - 1)
+        }
+        Sync::Pipelined => {
+            let broadcast = tree.token_broadcast();
+            for pe in tree.below_root() {
+                let received = broadcast.received_step(pe);
+                if let Some(parent) = tree.parent(pe) {
+                    both_ways(parent, pe, received, 2 * broadcast.steps() + 1 - received);
+                }
+            }
+            2 * broadcast.steps()
+        }
+        // A PE certifies in the step after its last child.
+        Sync::Parallel | Sync::MultiPort => {
+            let mut certified = vec![0; tree.len()];
+            for &pe in tree.top_down().iter().rev() {
+                let below = tree
+                    .children(pe)
+                    .iter()
+                    .map(|child| certified[child.index()]);
+                let depth = u64::from(tree.depth(pe));
+                certified[pe.index()] = below.max().unwrap_or(depth) + 1;
+                if let Some(parent) = tree.parent(pe) {
+                    both_ways(parent, pe, depth, certified[pe.index()]);
+                }
+            }
+            certified[tree.root().index()] - 1
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Scatters, gathers and broadcasts over several trees without common arcs ([`Cover`]; paper 000,
+//! section IV), by PEs that have a port for each neighbour.
+//!
+//! Each port of P0 belongs to one tree, and a tree may have several of them. A scatter sends
+//! farthest destination first over each port, so it never waits and no two trees meet. The flits of
+//! a split message are numbered by tree.
+
+use flitcast_proto::items::{Control, Packing, ScheduledHop};
+use flitcast_proto::schedule::certification::Certificate;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::farthest_first::plan_scatter_by_branch;
+use super::listed_scatter::hops_of;
+use super::steps::{ControlPlan, MessagePlan};
+use super::timetable::Timetable;
+use crate::network::cover::Cover;
+
+pub use super::cover_split::{SplitPolicy, deal};
+
+/// Returns a lower bound on the steps of a scatter from P0 with `ports` neighbours: all flits for
+/// PEs at a distance or beyond share these ports.
+pub fn least_steps_of_scatter(ports: usize, distances: &[u64], flits: &[u64]) -> u64 {
+    let beyond = flits_beyond(distances, flits).into_iter();
+    let steps = beyond.map(|(distance, flits)| flits.div_ceil(ports as u64) + distance - 1);
+    steps.max().unwrap_or(0)
+}
+
+/// Returns a lower bound on the steps of a gather in which a PE sends after an order from P0 has
+/// reached it.
+pub fn least_steps_of_gather(ports: usize, distances: &[u64], flits: &[u64]) -> u64 {
+    let beyond = flits_beyond(distances, flits).into_iter();
+    let steps = beyond.map(|(distance, flits)| flits.div_ceil(ports as u64) + 2 * distance - 1);
+    steps.max().unwrap_or(0)
+}
+
+/// Returns for each distance of a nonnull message the flits at that distance or beyond.
+fn flits_beyond(distances: &[u64], flits: &[u64]) -> Vec<(u64, u64)> {
+    let mut nonnull: Vec<(u64, u64)> = distances
+        .iter()
+        .copied()
+        .zip(flits.iter().copied())
+        .collect();
+    nonnull.retain(|(_, flits)| *flits > 0);
+    nonnull.sort_unstable();
+    let mut beyond = 0;
+    for (_, flits) in nonnull.iter_mut().rev() {
+        beyond += *flits;
+        *flits = beyond;
+    }
+    nonnull
+}
+
+/// Returns a lower bound on the steps of a broadcast from the number of arc-disjoint paths to each
+/// PE.
+pub fn least_steps_of_broadcast(distances: &[u64], ways: &[usize], flits: u64) -> u64 {
+    let others = distances.iter().zip(ways).filter(|(_, ways)| **ways > 0);
+    let steps = others.map(|(distance, ways)| flits.div_ceil(*ways as u64) + distance - 1);
+    steps.max().filter(|_| flits > 0).unwrap_or(0)
+}
+
+/// Plans a scatter of the distributed messages, farthest destination first on each port.
+pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
+    let plans = cover.trees.iter().zip(dealt).map(|(tree, flits)| {
+        let plans = plan_scatter_by_branch(tree, flits);
+        plans
+            .into_iter()
+            .flat_map(move |plan| hops_of(tree, &plan).collect::<Vec<_>>())
+    });
+    finish(cover, dealt, plans.map(Iterator::collect).collect())
+}
+
+/// Plans a gather: tokens of all trees, certificates and orders, each for as many steps as the
+/// deepest tree has levels, then the messages on each tree. A PE sends its own message first, then
+/// its children's streams by increasing lag, without a gap.
+pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
+    let ready = 3 * levels(cover);
+    let trees = cover.trees.iter().zip(dealt);
+    let hops = trees.map(|(tree, flits)| {
+        let Streams { messages, .. } = streams(tree, flits, ready, 1);
+        let all = messages
+            .iter()
+            .flat_map(|plan| up(tree, plan).collect::<Vec<_>>());
+        all.collect()
+    });
+    finish(cover, dealt, hops.collect())
+}
+
+/// Returns the levels of the deepest tree.
+fn levels(cover: &Cover) -> u64 {
+    let depths = cover
+        .trees
+        .iter()
+        .flat_map(|tree| tree.pes().map(|pe| tree.depth(pe)));
+    depths.max().unwrap_or(0).into()
+}
+
+/// Returns the control items of [`gather`] by step, each with the index of its tree. An edge carries
+/// tokens in the first steps, one for each level, then certificates, then orders, then messages.
+pub fn control_of_gather(cover: &Cover, dealt: &[Vec<u64>]) -> Vec<(usize, ControlPlan)> {
+    let levels = levels(cover);
+    let mut control = Vec::new();
+    for (index, (tree, flits)) in cover.trees.iter().zip(dealt).enumerate() {
+        let Streams { lags, begins, .. } = streams(tree, flits, 3 * levels, 1);
+        let below = tree.subtree_sums(|pe| flits[pe.index()]);
+        for pe in tree.below_root() {
+            let Some(parent) = tree.parent(pe) else {
+                continue;
+            };
+            let depth = u64::from(tree.depth(pe));
+            let ordered = 2 * levels + depth;
+            let stream = below[pe.index()];
+            let certificate = Control::Certificate(Certificate {
+                lag: 3 * levels + lags[pe.index()] - ordered,
+                stream,
+                bytes: stream,
+            });
+            let order = || Control::Order {
+                after: begins[pe.index()] - ordered,
+            };
+            let items = [
+                Some((depth, [parent, pe], Control::Token)),
+                Some((2 * levels + 1 - depth, [pe, parent], certificate)),
+                (stream > 0).then(|| (ordered, [parent, pe], order())),
+            ];
+            control.extend(items.into_iter().flatten().map(|(step, [from, to], item)| {
+                let item = ControlPlan {
+                    step,
+                    from,
+                    to,
+                    item,
+                };
+                (index, item)
+            }));
+        }
+    }
+    control.sort_unstable_by_key(|(tree, item)| (item.step, item.from, item.to, *tree));
+    control
+}
+
+/// Returns the steps of a gather on one tree if all PEs have a port for each neighbour. The token
+/// goes to all children at once, certificates return the same way, and all orders of a PE go in one
+/// step. P0 receives each child's stream on its own port; at other PEs the streams follow each
+/// other, because there is only one arc to the parent.
+pub fn steps_of_gather_on_a_tree(tree: &Tree, flits: &[u64]) -> u64 {
+    let height = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
+    // P0 orders one step after the last certificate, and each level one step after the one above
+    // it.
+    let ready = 2 * height.unwrap_or(0) + 1;
+    let Streams { messages, .. } = streams(tree, flits, ready, 2);
+    let arrivals = messages.iter().map(|plan| plan.arrival_step);
+    arrivals.max().unwrap_or(0)
+}
+
+/// The streams of a gather on one tree.
+struct Streams {
+    /// The steps of each message on its way up.
+    messages: Vec<MessagePlan>,
+    /// The lag of each PE.
+    lags: Vec<u64>,
+    /// The step in which the first flit of each PE's stream crosses to its parent.
+    begins: Vec<u64>,
+}
+
+/// Returns the streams if that of a child of P0 begins its lag after `ready`. A PE can begin its
+/// stream `behind` steps after a child whose stream is the first in it.
+fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> Streams {
+    let below = tree.subtree_sums(|pe| flits[pe.index()]);
+    let mut lags = vec![1u64; tree.len()];
+    let in_order = |pe: PeId, lags: &[u64]| {
+        let children = tree.children(pe).iter().copied();
+        let mut children: Vec<PeId> = children.filter(|pe| below[pe.index()] > 0).collect();
+        children.sort_by_key(|pe| lags[pe.index()]);
+        children
+    };
+    for &pe in tree.top_down().iter().rev() {
+        let mut offset = flits[pe.index()];
+        let mut lag = 1;
+        for child in in_order(pe, &lags) {
+            lag = lag.max((lags[child.index()] + behind).saturating_sub(offset));
+            offset += below[child.index()];
+        }
+        lags[pe.index()] = lag;
+    }
+    let mut begins = vec![0; tree.len()];
+    let mut messages = Vec::new();
+    for &pe in tree.top_down() {
+        let own = flits[pe.index()];
+        let mut next = begins[pe.index()] + own;
+        if own > 0 {
+            messages.push(MessagePlan {
+                pe,
+                flits: own,
+                first_step: begins[pe.index()],
+                arrival_step: next - 1 + u64::from(tree.depth(pe)) - 1,
+            });
+        }
+        for child in in_order(pe, &lags) {
+            begins[child.index()] = match pe {
+                PeId::ROOT => ready + lags[child.index()],
+                _ => next - 1,
+            };
+            next += below[child.index()];
+        }
+    }
+    Streams {
+        messages,
+        lags,
+        begins,
+    }
+}
+
+/// Returns the crossings of a message on its way up without a stop.
+fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
+    let way = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
+    let plan = *plan;
+    way.zip(plan.first_step..)
+        .filter_map(move |(from, first_step)| {
+            Some(ScheduledHop {
+                message: plan.pe.into(),
+                offset: 0,
+                flits: plan.flits,
+                from,
+                to: tree.parent(from)?,
+                first_step,
+                every: 1,
+                packing: Packing::Flits,
+            })
+        })
+}
+
+/// Plans a broadcast: flit x goes down tree `x mod k`, each as soon as possible.
+pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
+    let count = cover.trees.len() as u64;
+    let trees = (0..count).zip(&cover.trees);
+    let hops = trees.flat_map(|(at, tree)| {
+        let turns = (0..).take_while(move |turn| at + turn * count < flits);
+        turns.flat_map(move |turn| {
+            let edges = tree.pes().filter_map(|to| Some((tree.parent(to)?, to)));
+            edges.map(move |(from, to)| ScheduledHop {
+                message: MessageId(0),
+                offset: at + turn * count,
+                flits: 1,
+                from,
+                to,
+                first_step: turn + u64::from(tree.depth(to)),
+                every: 1,
+                packing: Packing::Flits,
+            })
+        })
+    });
+    Timetable::of(hops.collect())
+}
+
+/// Combines the crossings of all trees; each part of a message follows those on earlier trees.
+pub(super) fn finish(cover: &Cover, dealt: &[Vec<u64>], hops: Vec<Vec<ScheduledHop>>) -> Timetable {
+    let mut offsets = vec![0; cover.nodes.len()];
+    let mut all = Vec::new();
+    for (hops, flits) in hops.into_iter().zip(dealt) {
+        all.extend(hops.into_iter().map(|hop| ScheduledHop {
+            offset: offsets[hop.message.index()],
+            ..hop
+        }));
+        for (offset, flits) in offsets.iter_mut().zip(flits) {
+            *offset += flits;
+        }
+    }
+    Timetable::of(all)
+}
+
+#[cfg(test)]
+mod tests;

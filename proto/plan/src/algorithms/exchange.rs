@@ -1,0 +1,140 @@
+//! Total exchange: each PE has a message for each other PE, and all PEs follow a static schedule.
+
+use super::algorithm::Algorithm;
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::ops::Collective;
+use flitcast_proto::ops::PeRole;
+use flitcast_proto::schedule::flits_of;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::present::Present;
+use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, by_id, everybody, no_peers};
+use super::timetable::Timetable;
+use super::{blocks, exchange_hosts, exchange_plan};
+use crate::timing::Timing;
+
+/// Rounds of pairs in a complete network.
+const ROUNDS: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Exchange,
+    name: "rounds",
+    sync: None,
+    ways: &[("rounds", None)],
+    fits: TreeRequirement::Complete,
+    gives_orders: true,
+    all_ports: AllPorts::Never,
+    peers: everybody,
+    parts: |_| 1,
+    order: by_id,
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
+            exchange_hosts::rounds(flits)
+        })
+    },
+    plan: None,
+    bound: |tree, flits| exchange_hosts::least_steps(&rows(tree, flits)),
+    role: PeRole::StaticSchedule,
+};
+
+/// Total exchange by shifts.
+const SHIFTS: AlgorithmSpec = AlgorithmSpec {
+    name: "shifts",
+    ways: &[("shifts", None)],
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
+            exchange_hosts::shifts(flits)
+        })
+    },
+    ..ROUNDS
+};
+
+/// All messages at the same time: a baseline.
+const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
+    name: "at-once",
+    ways: &[],
+    gives_orders: false,
+    all_ports: AllPorts::Always,
+    ..SHIFTS
+};
+
+/// Over the edges of the tree.
+const TREE: AlgorithmSpec = AlgorithmSpec {
+    name: "tree",
+    fits: TreeRequirement::Trees,
+    ways: &[("tree", None)],
+    peers: no_peers,
+    hops: |tree, bytes, timing| match timing.all_ports {
+        true => hops(tree, bytes, timing, |tree, flits| {
+            in_blocks(tree, flits, exchange_plan::all_ports)
+        }),
+        false => hops(tree, bytes, timing, |tree, flits| {
+            in_blocks(tree, flits, exchange_plan::one_port)
+        }),
+    },
+    all_ports: AllPorts::WithOwnLinks,
+    bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree, flits)),
+    ..ROUNDS
+};
+
+impl Algorithm {
+    /// Rounds of pairs with split messages, optimal at the busiest port.
+    pub const EXCHANGE_ROUNDS: Algorithm = Algorithm::of(&ROUNDS);
+
+    /// In round k, each PE sends to the PE with a number greater by k.
+    pub const EXCHANGE_SHIFTS: Algorithm = Algorithm::of(&SHIFTS);
+
+    /// Over the edges of the tree only.
+    pub const EXCHANGE_TREE: Algorithm = Algorithm::of(&TREE);
+
+    /// All messages at the same time, in an order that the network decides: a baseline.
+    pub const EXCHANGE_AT_ONCE: Algorithm = Algorithm::of(&AT_ONCE);
+}
+
+/// Returns the rows of `all` (by delivery), one for each source.
+fn rows(tree: &Tree, all: &[u64]) -> Vec<Vec<u64>> {
+    all.chunks(tree.len()).map(<[u64]>::to_vec).collect()
+}
+
+/// Plans over the edges of a tree, in blocks of flits if messages are long.
+fn in_blocks(
+    tree: &Tree,
+    flits: &[Vec<u64>],
+    planned: fn(&Tree, &[Vec<u64>]) -> Timetable,
+) -> Timetable {
+    let block = blocks::of_exchange(tree, flits);
+    let row = |row: &Vec<u64>| row.iter().map(|flits| flits.div_ceil(block)).collect();
+    let rows: Vec<Vec<u64>> = flits.iter().map(row).collect();
+    let plan = planned(tree, &rows);
+    let pes = flits.len();
+    let of_message = |message: MessageId| flits[message.index() / pes][message.index() % pes];
+    let hops = blocks::in_flits(plan.hops, block, of_message);
+    Timetable::of(hops)
+}
+
+/// Returns the crossings that a planner computes for the present PEs.
+fn hops(
+    tree: &Tree,
+    bytes: &[u64],
+    timing: &Timing,
+    planned: impl Fn(&Tree, &[Vec<u64>]) -> Timetable,
+) -> Vec<ScheduledHop> {
+    let present = Present::of(tree);
+    let flits = |from: &PeId| {
+        let row = &bytes[from.index() * tree.len()..];
+        let row = present.pes().iter().map(|to| row[to.index()]);
+        row.map(|bytes| flits_of(bytes, timing.flit_bytes()))
+            .collect()
+    };
+    let flits: Vec<Vec<u64>> = present.pes().iter().map(flits).collect();
+    let pes = present.pes().len();
+    let number = |message: u64, pes: u64| [message / pes, message % pes];
+    let mut hops = planned(present.tree(), &flits).hops;
+    for hop in &mut hops {
+        if timing.setup_flits == 0 {
+            hop.packing = Packing::Flits;
+        }
+        let ends = number(hop.message.0, pes as u64).map(|pe| present.pes()[pe as usize]);
+        hop.message = exchange_plan::message(ends[0], ends[1], tree.len());
+        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
+    }
+    hops
+}

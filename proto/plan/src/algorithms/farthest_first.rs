@@ -1,0 +1,103 @@
+//! Scatter, farthest destination first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::algorithm::Algorithm;
+use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, no_hops, no_peers};
+use super::steps::{MessagePlan, Plan, finish};
+use crate::schedule::scatter as rules;
+use crate::timing::Timing;
+
+/// Farthest destination first.
+const SPEC: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Scatter,
+    name: "fdf",
+    sync: None,
+    ways: &[("fdf", None)],
+    fits: TreeRequirement::Trees,
+    gives_orders: false,
+    all_ports: AllPorts::WithOwnLinks,
+    peers: no_peers,
+    parts: |_| 1,
+    order,
+    hops: no_hops,
+    plan: Some(plan_farthest_first),
+    bound: rules::optimal_steps,
+    role: PeRole::Scatter,
+};
+
+impl Algorithm {
+    /// Scatter, farthest destination first.
+    pub const FARTHEST_FIRST: Algorithm = Algorithm::of(&SPEC);
+}
+
+/// Returns the messages farthest destination first, as far as edges are equal.
+pub(super) fn order(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<MessageId> {
+    let order = rules::decreasing_tail(tree, bytes, timing);
+    order.into_iter().map(MessageId::from).collect()
+}
+
+/// Computes when all messages cross.
+pub(super) fn plan_farthest_first(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
+    let order = rules::farthest_first(tree, flits);
+    finish(
+        tree,
+        operation,
+        flits,
+        one_by_one(tree, flits, &order),
+        Vec::new(),
+    )
+}
+
+/// Plans a scatter in the given order of destinations: the nonnull messages, each
+/// once.
+pub fn plan_scatter(tree: &Arc<Tree>, flits: &[u64], order: &[PeId]) -> Plan {
+    let messages = one_by_one(tree, flits, order);
+    finish(tree, Algorithm::FARTHEST_FIRST, flits, messages, Vec::new())
+}
+
+/// Plans a scatter in which P0 has a port for each child: the nonnull messages of each branch,
+/// farthest destination first. This is optimal.
+pub fn plan_scatter_by_branch(tree: &Tree, flits: &[u64]) -> Vec<MessagePlan> {
+    let branches = branches(tree);
+    let mut orders: BTreeMap<PeId, Vec<PeId>> = BTreeMap::new();
+    for pe in rules::farthest_first(tree, flits) {
+        orders.entry(branches[pe.index()]).or_default().push(pe);
+    }
+    let branches = orders.values();
+    branches
+        .flat_map(|order| one_by_one(tree, flits, order))
+        .collect()
+}
+
+/// Returns for each PE the neighbour of P0 above it.
+pub(super) fn branches(tree: &Tree) -> Vec<PeId> {
+    let mut branches = vec![tree.root(); tree.len()];
+    for &pe in tree.top_down() {
+        branches[pe.index()] = match tree.parent(pe) {
+            Some(parent) if parent != tree.root() => branches[parent.index()],
+            _ => pe,
+        };
+    }
+    branches
+}
+
+/// Returns when messages cross that P0 sends in this order, without a gap.
+pub(super) fn one_by_one(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<MessagePlan> {
+    let arrivals = rules::arrival_steps(tree, flits, order);
+    let messages = order.iter().zip(arrivals).map(|(&pe, arrival_step)| {
+        let flits = flits[pe.index()];
+        MessagePlan {
+            pe,
+            flits,
+            // All flits but the first, and all edges but the first, come after it.
+            first_step: arrival_step + 2 - flits - u64::from(tree.depth(pe)),
+            arrival_step,
+        }
+    });
+    messages.collect()
+}

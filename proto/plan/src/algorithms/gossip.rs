@@ -1,0 +1,260 @@
+//! Gossip: each PE has one message for all other PEs, and all PEs follow a static schedule.
+
+use super::algorithm::Algorithm;
+use crate::algorithms::spec::AllPorts;
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::ops::Collective;
+use flitcast_proto::ops::PeRole;
+use flitcast_proto::schedule::flits_of;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::blocks;
+use super::gossip_plan::{self, Order};
+use super::present::Present;
+use super::spec::{AlgorithmSpec, TreeRequirement, everybody, no_peers};
+use super::timetable::Timetable;
+use crate::timing::Timing;
+
+/// Over the edges of the tree, by the better of two orders.
+const FLOOD: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Gossip,
+    name: "flood",
+    sync: None,
+    ways: &[("flood", None)],
+    fits: TreeRequirement::Trees,
+    gives_orders: true,
+    all_ports: AllPorts::WithOwnLinks,
+    peers: no_peers,
+    parts: |_| 1,
+    order,
+    hops: |tree, bytes, timing| match timing.all_ports {
+        true => hops(tree, bytes, timing, gossip_plan::all_ports),
+        false => hops(tree, bytes, timing, flood),
+    },
+    plan: None,
+    bound: |tree, flits| gossip_plan::least_steps(tree, flits),
+    role: PeRole::StaticSchedule,
+};
+
+/// In a ring of all PEs.
+const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
+    name: "circulate",
+    fits: TreeRequirement::Complete,
+    all_ports: AllPorts::Never,
+    ways: &[("circulate", None)],
+    // Each PE has one sender.
+    gives_orders: false,
+    peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| circulate(flits)),
+    bound: |_, flits| least_steps(flits),
+    ..FLOOD
+};
+
+/// For an unspecified network, or with absent PEs: a ring of all PEs.
+const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
+    name: "on-network",
+    ways: &[],
+    all_ports: AllPorts::WithOwnLinks,
+    peers: everybody,
+    ..CIRCULATE
+};
+
+/// In the smallest possible number of rounds.
+const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
+    name: "dissemination",
+    ways: &[("dissemination", None)],
+    peers: |tree, pe| {
+        neighbours_at(tree, pe, |pes| {
+            let away = widths(pes);
+            away.clone().chain(away.map(|away| pes - away)).collect()
+        })
+    },
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| disseminate(flits)),
+    gives_orders: true,
+    ..CIRCULATE
+};
+
+/// From each PE directly to all others.
+const DIRECT: AlgorithmSpec = AlgorithmSpec {
+    name: "direct",
+    ways: &[("direct", None)],
+    peers: everybody,
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| direct(flits)),
+    gives_orders: true,
+    ..CIRCULATE
+};
+
+impl Algorithm {
+    /// Over the edges of the tree.
+    pub const GOSSIP_FLOOD: Algorithm = Algorithm::of(&FLOOD);
+
+    /// In a ring of all PEs: each PE forwards to the next PE what the previous one sent.
+    pub const GOSSIP_CIRCULATE: Algorithm = Algorithm::of(&CIRCULATE);
+
+    /// In step k each PE sends all that it has to the PE with a number less by 2^k (Bruck et al.).
+    pub const GOSSIP_DISSEMINATION: Algorithm = Algorithm::of(&DISSEMINATION);
+
+    /// Each PE sends its own message to all others, one after the other.
+    pub const GOSSIP_DIRECT: Algorithm = Algorithm::of(&DIRECT);
+
+    /// On an unspecified network; [`Algorithm::gossip_on`] specifies it.
+    pub const GOSSIP_ON_NETWORK: Algorithm = Algorithm::of(&ON_NETWORK);
+}
+
+/// Returns the messages with at least one nonnull delivery, by id.
+fn order(tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
+    let of_sources = (0..).map(MessageId).zip(bytes.chunks(tree.len()));
+    let owed = of_sources.filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0));
+    owed.map(|(id, _)| id).collect()
+}
+
+/// Returns the crossings that a planner computes for the present PEs, which it numbers
+/// consecutively. A message goes to all of them, including PEs that have it already.
+pub(super) fn hops(
+    tree: &Tree,
+    bytes: &[u64],
+    timing: &Timing,
+    planned: impl Fn(&Tree, &[u64]) -> Timetable,
+) -> Vec<ScheduledHop> {
+    let present = Present::of(tree);
+    let flits = present.pes().iter().map(|from| {
+        let row = &bytes[from.index() * tree.len()..][..tree.len()];
+        let bytes = row.iter().copied().max().unwrap_or(0);
+        flits_of(bytes, timing.flit_bytes())
+    });
+    let flits: Vec<u64> = flits.collect();
+    let mut hops = planned(present.tree(), &flits).hops;
+    for hop in &mut hops {
+        if timing.setup_flits == 0 {
+            hop.packing = Packing::Flits;
+        }
+        hop.message = present.who(hop.message.pe()).into();
+        (hop.from, hop.to) = (present.who(hop.from), present.who(hop.to));
+    }
+    hops
+}
+
+/// Returns the PEs whose positions among the present PEs are greater by `away`.
+fn neighbours_at(tree: &Tree, pe: PeId, away: impl Fn(usize) -> Vec<usize>) -> Vec<PeId> {
+    let pes: Vec<PeId> = tree.pes().collect();
+    let Ok(place) = pes.binary_search(&pe) else {
+        return Vec::new();
+    };
+    let away = away(pes.len()).into_iter();
+    away.map(|away| pes[(place + away) % pes.len()]).collect()
+}
+
+/// Returns a lower bound on the steps of a gossip with one port: some PE has to receive all flits
+/// of the others, and each message has to reach all PEs.
+fn least_steps(flits: &[u64]) -> u64 {
+    let total: u64 = flits.iter().sum();
+    let taken = flits.iter().map(|own| total - own).max().unwrap_or(0);
+    let hops = flits.len().next_power_of_two().ilog2();
+    match total {
+        0 => 0,
+        _ => taken.max(u64::from(hops)),
+    }
+}
+
+/// Plans by the better of two orders, in blocks of flits if messages are long.
+fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
+    let block = blocks::of_gossip(tree, flits);
+    let in_blocks = flits.iter().map(|flits| flits.div_ceil(block));
+    let in_blocks: Vec<u64> = in_blocks.collect();
+    let orders = [Order::Hungry, Order::Needy];
+    let [hungry, needy] = orders.map(|order| gossip_plan::one_port(tree, &in_blocks, order));
+    let better = match needy.time_steps < hungry.time_steps {
+        true => needy,
+        false => hungry,
+    };
+    let of_message = |message: MessageId| flits[message.index()];
+    let hops = blocks::in_flits(better.hops, block, of_message);
+    Timetable::of(hops)
+}
+
+/// The messages of the PEs `of`, in this order, from one PE to another in one round.
+struct Packet {
+    from: usize,
+    to: usize,
+    of: Vec<usize>,
+}
+
+/// Plans rounds in which each PE sends one packet and receives one.
+fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timetable {
+    let (mut hops, mut begun) = (Vec::new(), 0);
+    for packets in rounds {
+        let mut longest = 0;
+        for Packet { from, to, of } in packets {
+            let mut sent = 0;
+            for of in of.into_iter().filter(|of| flits[*of] > 0) {
+                hops.push(ScheduledHop {
+                    message: MessageId(of as u64),
+                    offset: 0,
+                    flits: flits[of],
+                    from: PeId(from as u32),
+                    to: PeId(to as u32),
+                    first_step: begun + sent + 1,
+                    every: 1,
+                    packing: match sent {
+                        0 => Packing::Begins,
+                        _ => Packing::Joins,
+                    },
+                });
+                sent += flits[of];
+            }
+            longest = longest.max(sent);
+        }
+        begun += longest;
+    }
+    Timetable::of(hops)
+}
+
+/// In step s, P_p sends the message of P_(p - s + 1) to P_(p + 1).
+fn circulate(flits: &[u64]) -> Timetable {
+    let pes = flits.len();
+    let packets = |step: usize| {
+        let packet = |from: usize| Packet {
+            from,
+            to: (from + 1) % pes,
+            of: vec![(from + pes + 1 - step) % pes],
+        };
+        (0..pes).map(packet).collect()
+    };
+    in_rounds(flits, (1..pes).map(packets))
+}
+
+/// Returns 1, 2, 4 and so on below `pes`.
+fn widths(pes: usize) -> impl Iterator<Item = usize> + Clone {
+    std::iter::successors(Some(1), |width| Some(width * 2)).take_while(move |width| *width < pes)
+}
+
+/// P_p has the messages of P_p to P_(p + w - 1), and gets those of w more PEs from P_(p + w).
+fn disseminate(flits: &[u64]) -> Timetable {
+    let pes = flits.len();
+    let packets = |width: usize| {
+        let packet = |to: usize| {
+            let of = (width..pes.min(2 * width)).map(|away| (to + away) % pes);
+            Packet {
+                from: (to + width) % pes,
+                to,
+                of: of.collect(),
+            }
+        };
+        (0..pes).map(packet).collect()
+    };
+    in_rounds(flits, widths(pes).map(packets))
+}
+
+/// In round k, P_p sends its own message to P_(p + k).
+fn direct(flits: &[u64]) -> Timetable {
+    let pes = flits.len();
+    let packets = |shift: usize| {
+        let packet = |from: usize| Packet {
+            from,
+            to: (from + shift) % pes,
+            of: vec![from],
+        };
+        (0..pes).map(packet).collect()
+    };
+    in_rounds(flits, (1..pes).map(packets))
+}

@@ -1,0 +1,139 @@
+//! Rounds take as long as the paper's steps, on links with only a latency, a rate or a set-up time.
+
+use std::sync::Arc;
+
+use flitcast_proto::schedule::pace::Pacing;
+
+use super::super::Algorithm;
+use super::*;
+use crate::cost::{Edge, Link, Model, Ports};
+use crate::gossip::Grid;
+use crate::predict::predict;
+
+const FLIT_BYTES: u32 = 1000;
+/// The latency, the set-up time or the time of a flit.
+const UNIT_NS: f64 = 1e6;
+
+fn grid(sides: &[usize], closed: bool) -> GossipNetwork {
+    let sides = sides.to_vec();
+    GossipNetwork::Grid(Grid { sides, closed })
+}
+
+/// Returns the planned and the predicted units of time of a gossip of blocks of `flits` flits on
+/// links with only a latency, only a rate and only a set-up time, one for each neighbour.
+fn planned_and_run(arena: &GossipNetwork, algorithm: &str, flits: u64) -> [[f64; 2]; 3] {
+    let pes = arena.pes();
+    let algorithm: GossipAlgorithm = algorithm.parse().unwrap();
+    let gossip = Gossip::new(arena.clone(), &vec![flits; pes], &algorithm).unwrap();
+    let one = OnNetwork::new(arena.clone(), algorithm).unwrap();
+    let operation = Algorithm::gossip_on(one);
+    let parents = (0..pes).map(|pe| (pe > 0).then_some(PeId(0)));
+    let tree = Arc::new(Tree::from_parents(parents.collect()).unwrap());
+    let each = flits * u64::from(FLIT_BYTES);
+    let bytes = operation.collective().by_delivery(&tree, &vec![each; pes]);
+    let run = |link: Link| {
+        let edge = Edge {
+            down: link,
+            up: link,
+        };
+        let model = Model {
+            edges: vec![edge; pes],
+            ports: Ports::PerEdge,
+            own_links: true,
+            prefix_bytes: 0,
+            ..Model::unit(pes)
+        };
+        let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
+        let briefs = operation.schedules(&tree, &bytes, &timing);
+        predict(&tree, &briefs, &model).unwrap().round_ns() as f64 / UNIT_NS
+    };
+    let none = Link::default();
+    let cost = gossip.cost();
+    let [startups, flits] = [cost.startups, cost.flits].map(|units| units as f64);
+    [
+        (
+            startups,
+            Link {
+                latency_ns: UNIT_NS,
+                ..none
+            },
+        ),
+        (
+            flits,
+            Link {
+                ns_per_byte: UNIT_NS / f64::from(FLIT_BYTES),
+                ..none
+            },
+        ),
+        (
+            startups,
+            Link {
+                setup_ns: UNIT_NS,
+                ..none
+            },
+        ),
+    ]
+    .map(|(planned, link)| [planned, run(link)])
+}
+
+/// Packets wait for all of their blocks, begin when their links are free, and pay one set-up.
+#[test]
+fn a_round_takes_as_long_as_the_steps() {
+    let line = ["approach1", "approach2", "circgos:3,3,1"];
+    for (sides, closed, algorithms) in [
+        (
+            &[9][..],
+            true,
+            &[&line[..], &["halves", "circgos:9,3,1"]].concat()[..],
+        ),
+        (
+            &[27],
+            true,
+            &[&line[..], &["halves", "circgos:9,3,1", "circgos:3,3,2"]].concat(),
+        ),
+        (&[9], false, &line),
+        (
+            &[3, 3],
+            true,
+            &[
+                "approach1",
+                "approach2",
+                "torgos:3;;",
+                "cubgos",
+                "phases:1,3,1/1,3,1",
+            ],
+        ),
+        (
+            &[9, 9],
+            true,
+            &[
+                "approach1",
+                "approach2",
+                "torgos:3;3;1",
+                "torgos:9;;",
+                "cubgos",
+            ],
+        ),
+        (&[3, 3, 3], true, &["approach1", "approach2", "cubgos"]),
+        (&[4, 4], false, &["approach1"]),
+    ] {
+        let arena = grid(sides, closed);
+        for (algorithm, flits) in algorithms.iter().flat_map(|it| [(it, 1), (it, 6)]) {
+            for [planned, run] in planned_and_run(&arena, algorithm, flits) {
+                let off = (run - planned).abs();
+                assert!(
+                    off <= 1e-6,
+                    "{sides:?} {algorithm} {flits}: {run} for {planned}"
+                );
+            }
+        }
+    }
+}
+
+/// Lines of four PEs concentrate in two steps on one side and in one on the other. Packets that
+/// cross several edges have links of their own, so that the shorter side need not wait.
+#[test]
+fn a_round_is_quicker_where_no_edge_is_shared() {
+    let times = planned_and_run(&grid(&[4, 4], false), "approach2", 1);
+    assert_eq!(times, [[8.0, 6.0], [40.0, 30.0], [8.0, 6.0]]);
+}

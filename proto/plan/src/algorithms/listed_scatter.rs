@@ -1,0 +1,83 @@
+//! Scatter, farthest destination first, by a static schedule: a comparison with the scatter without one.
+
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::schedule::flits_of;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::algorithm::Algorithm;
+use super::farthest_first::{one_by_one, order, plan_farthest_first};
+use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, no_peers};
+use super::steps::MessagePlan;
+use crate::schedule::scatter as rules;
+use crate::timing::Timing;
+
+/// Scatter by a static schedule.
+const SPEC: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Scatter,
+    name: "listed",
+    sync: None,
+    ways: &[],
+    fits: TreeRequirement::Trees,
+    gives_orders: false,
+    all_ports: AllPorts::Never,
+    peers: no_peers,
+    parts: |_| 1,
+    order,
+    hops: scatter_hops,
+    plan: Some(plan_farthest_first),
+    bound: rules::optimal_steps,
+    role: PeRole::StaticSchedule,
+};
+
+impl Algorithm {
+    /// Scatter, farthest destination first, by a static schedule.
+    pub const LISTED_SCATTER: Algorithm = Algorithm::of(&SPEC);
+}
+
+/// Returns the crossings of a scatter with their lock-step times.
+fn scatter_hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
+    let flits = bytes
+        .iter()
+        .map(|&bytes| flits_of(bytes, timing.flit_bytes()));
+    let flits: Vec<u64> = flits.collect();
+    let destinations = order(tree, bytes, timing).into_iter().map(MessageId::pe);
+    hops_in_order(tree, &flits, &destinations.collect::<Vec<_>>())
+}
+
+/// Returns the crossings of a scatter in which P0 sends to the destinations in this order.
+pub(super) fn hops_in_order(
+    tree: &Tree,
+    flits: &[u64],
+    destinations: &[PeId],
+) -> Vec<ScheduledHop> {
+    let messages = one_by_one(tree, flits, destinations);
+    let hops = messages.iter().flat_map(|message| hops_of(tree, message));
+    let mut hops: Vec<ScheduledHop> = hops.collect();
+    hops.sort_by_key(|hop| hop.first_step);
+    hops
+}
+
+/// Returns the crossings of a message that goes from P0 down to its PE without a stop, the last one
+/// first.
+pub fn hops_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
+    let MessagePlan {
+        pe,
+        flits,
+        first_step,
+        ..
+    } = *message;
+    let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
+    up.filter_map(move |to| {
+        Some(ScheduledHop {
+            message: pe.into(),
+            offset: 0,
+            flits,
+            from: tree.parent(to)?,
+            to,
+            first_step: first_step + u64::from(tree.depth(to)) - 1,
+            every: 1,
+            packing: Packing::Flits,
+        })
+    })
+}

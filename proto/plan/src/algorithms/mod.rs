@@ -1,0 +1,48 @@
+//! The algorithms: each computes a schedule for the PEs, which have one of a few roles.
+//!
+//! The registry ([`Algorithm::ALL`]) contains the properties of each algorithm that other code uses: its
+//! name, its collective, the role of its PEs, its bound in the paper's model. A new algorithm needs a file
+//! with its properties and its planner, and a line in the registry.
+
+mod algorithm;
+mod arcs;
+pub mod blocks;
+mod broadcast;
+mod broadcast_hypercube;
+pub mod broadcast_plan;
+mod certification;
+mod combining;
+pub mod cover_in_turn;
+pub mod cover_plan;
+mod cover_split;
+mod exchange;
+pub mod exchange_hosts;
+pub mod exchange_plan;
+mod farthest_first;
+pub mod gather_order;
+mod gossip;
+mod gossip_on_network;
+mod gossip_one_port;
+pub mod gossip_plan;
+mod in_order;
+mod linear;
+mod listed_scatter;
+pub mod plan;
+mod ports;
+mod present;
+mod registry;
+mod schedules;
+mod shoulder_tap;
+mod spec;
+mod steps;
+pub mod timetable;
+mod upper_bound;
+
+pub use algorithm::Algorithm;
+pub use broadcast::MOST_BLOCKS;
+pub use gossip_on_network::OnNetwork;
+pub use spec::TreeRequirement;
+pub use upper_bound::UpperBound;
+
+#[cfg(test)]
+mod tests;

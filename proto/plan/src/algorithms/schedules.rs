@@ -1,0 +1,109 @@
+//! The schedules of all PEs of a round.
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::parts::bytes_of_parts;
+use flitcast_proto::ops::{Direction, PeSchedule};
+use flitcast_proto::schedule::flits_of;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{PeId, Tree};
+
+use super::algorithm::Algorithm;
+use crate::timing::Timing;
+
+impl Algorithm {
+    /// Returns the schedules of all PEs by index. `bytes` is by delivery: 0 if a PE is absent or
+    /// the message is left out there. An absent PE has no messages.
+    pub fn schedules(self, tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeSchedule> {
+        let collective = self.collective();
+        let (mut sends, mut receives) = messages_of_pes(tree, self, bytes, timing);
+        let subtree_messages = tree.subtree_sums(|pe| match collective.direction() {
+            Direction::Down | Direction::Across => receives[pe.index()].len() as u64,
+            Direction::Up => sends[pe.index()].len() as u64,
+        });
+        let mut hops = vec![Vec::new(); tree.len()];
+        for hop in self.hops(tree, bytes, timing) {
+            hops[hop.from.index()].push(hop);
+            hops[hop.to.index()].push(hop);
+        }
+        for (pe, sends) in tree.ids().zip(&mut sends) {
+            // The order of the static schedule, if there is one.
+            let mut firsts = BTreeMap::new();
+            for hop in hops[pe.index()].iter().filter(|hop| hop.from == pe) {
+                firsts.entry(hop.message).or_insert(hop.first_step);
+            }
+            sends.sort_by_key(|message| firsts.get(&message.id).copied());
+        }
+        let brief = |pe: PeId| {
+            let children = tree.children(pe).iter();
+            let sends = std::mem::take(&mut sends[pe.index()]);
+            PeSchedule {
+                collective,
+                role: self.role(),
+                parts: self.parts(tree) as u32,
+                flit_bytes: timing.flit_bytes(),
+                pace: timing.pace(tree, pe),
+                packet_bytes: timing.packet_bytes_of(sends.iter().map(|sent| sent.id)),
+                sends,
+                receives: std::mem::take(&mut receives[pe.index()]),
+                subtree_messages: subtree_messages[pe.index()],
+                child_messages: children
+                    .map(|child| subtree_messages[child.index()])
+                    .collect(),
+                child_ranks: Vec::new(),
+                hops: std::mem::take(&mut hops[pe.index()]),
+                all_ports: self.uses_all_ports(timing) && (self.is_static() || pe == tree.root()),
+                in_turns: false,
+                in_any_order: false,
+            }
+        };
+        let mut briefs: Vec<PeSchedule> = tree.ids().map(brief).collect();
+        for brief in briefs.iter_mut().filter(|_| self.is_static()) {
+            let one_port = !timing.is_lock_step() && !brief.all_ports;
+            brief.in_turns = self.gives_orders() && timing.pacing == Pacing::Turns && one_port;
+            let has_order = brief.all_ports || brief.in_turns;
+            brief.in_any_order = timing.shares_no_port && !has_order;
+        }
+        briefs
+    }
+}
+
+/// Returns the messages that each PE sends, in the order of the algorithm, and those that it
+/// receives, by id; both lists are by PE index.
+fn messages_of_pes(
+    tree: &Tree,
+    operation: Algorithm,
+    bytes: &[u64],
+    timing: &Timing,
+) -> (Vec<Vec<Message>>, Vec<Vec<Message>>) {
+    let mut sends = vec![Vec::new(); tree.len()];
+    let mut receives = vec![Vec::new(); tree.len()];
+    let (collective, flit_bytes) = (operation.collective(), timing.flit_bytes());
+    for id in operation.order(tree, bytes, timing) {
+        let Some(address) = operation.address(tree, id) else {
+            continue;
+        };
+        let length = collective.length(tree, address, bytes);
+        let takes_it = |pe: &PeId| bytes[collective.delivery(tree, id, *pe).index()] > 0;
+        let flits = operation.part_flits(tree, flits_of(length, flit_bytes));
+        let parts = bytes_of_parts(&flits, length, flit_bytes.into());
+        let parts = parts.into_iter().enumerate();
+        for (part, bytes) in parts.filter(|(_, bytes)| *bytes > 0) {
+            let message = Message {
+                id: collective.part(tree, id, part),
+                source: address.source,
+                destination: address.destination,
+                bytes,
+            };
+            sends[address.source.index()].push(message);
+            for pe in address.ends(tree).filter(takes_it) {
+                receives[pe.index()].push(message);
+            }
+        }
+    }
+    for receives in &mut receives {
+        receives.sort_by_key(|message: &Message| message.id);
+    }
+    (sends, receives)
+}

@@ -1,0 +1,72 @@
+//! Gather by Shoulder-Tap (paper 000, section III-A).
+
+use std::sync::Arc;
+
+use flitcast_proto::Tree;
+use flitcast_proto::items::Control;
+use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::schedule::shoulder_tap as rules;
+
+use super::algorithm::Algorithm;
+use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, by_id, no_hops, no_peers};
+use super::steps::{ControlPlan, Plan, finish, gathered};
+use crate::schedule::bounds::gather_steps;
+use crate::timing::Timing;
+
+/// Gather by Shoulder-Tap.
+const SPEC: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Gather,
+    name: "shoulder-tap",
+    sync: None,
+    ways: &[
+        ("shoulder-tap", Some(Pacing::Scheduled)),
+        ("shoulder-tap-turns", Some(Pacing::Turns)),
+        ("shoulder-tap-eager", Some(Pacing::Eager)),
+    ],
+    fits: TreeRequirement::Paths,
+    gives_orders: true,
+    all_ports: AllPorts::Never,
+    peers: no_peers,
+    parts: |_| 1,
+    order: by_id,
+    hops: no_hops,
+    plan: Some(plan),
+    bound: gather_steps,
+    role: PeRole::ShoulderTap,
+};
+
+impl Algorithm {
+    /// Gather by Shoulder-Tap; the tree must be a path.
+    pub const SHOULDER_TAP: Algorithm = Algorithm::of(&SPEC);
+}
+
+fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
+    assert!(tree.is_path(), "Shoulder-Tap works on paths");
+    let mut messages = Vec::new();
+    let mut control = Vec::new();
+    let along = tree.top_down();
+    let mut after = rules::FIRST_WAKEUP;
+    for (position, pair) in (1..).zip(along.windows(2)) {
+        let (from, pe) = (pair[0], pair[1]);
+        let item = Control::Wakeup { after };
+        control.push(ControlPlan {
+            step: position,
+            from,
+            to: pe,
+            item,
+        });
+        let own = flits[pe.index()];
+        let pace = Timing::LOCK_STEP.pace(tree, pe);
+        if own > 0 {
+            // All but the end PE forward the call first.
+            let start = match tree.children(pe).is_empty() {
+                true => after - 1,
+                false => rules::start(&pace, after, own),
+            };
+            messages.push(gathered(tree, pe, own, position + start + 1));
+        }
+        after = rules::next_wakeup(&pace, after, own);
+    }
+    finish(tree, operation, flits, messages, control)
+}

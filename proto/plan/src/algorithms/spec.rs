@@ -1,0 +1,108 @@
+//! The properties of an algorithm, and values that several algorithms have in common.
+
+use std::sync::Arc;
+
+use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::algorithm::Algorithm;
+use super::steps::Plan;
+use crate::timing::Timing;
+
+/// The trees on which an algorithm works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeRequirement {
+    /// All trees.
+    Trees,
+    /// Paths: no PE has two children.
+    Paths,
+    /// Stars: all PEs but the root are children of the root.
+    Stars,
+    /// All trees; the PEs also connect to each other outside the tree.
+    Complete,
+    /// Trees of 2, 4, 8 and so on PEs without absent PEs; the PEs also connect outside the tree.
+    Cubes,
+}
+
+impl TreeRequirement {
+    /// Returns whether a tree is of this kind.
+    pub fn holds(self, tree: &Tree) -> bool {
+        match self {
+            TreeRequirement::Trees | TreeRequirement::Complete => true,
+            TreeRequirement::Paths => tree.is_path(),
+            TreeRequirement::Stars => tree.children(tree.root()).len() + 1 == tree.count(),
+            TreeRequirement::Cubes => tree.len().is_power_of_two() && tree.count() == tree.len(),
+        }
+    }
+}
+
+/// Number of ports of a PE: one in each direction, or one for each neighbour. All PEs of a static
+/// schedule use them, and P0 alone in a scatter or a gather.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AllPorts {
+    /// One port in each direction.
+    Never,
+    /// A port for each neighbour if each neighbour has a separate link.
+    WithOwnLinks,
+    /// A port for each neighbour in any case.
+    Always,
+}
+
+/// Computes the lock-step schedule; message lengths are in flits.
+type Planner = fn(&Arc<Tree>, Algorithm, &[u64]) -> Plan;
+
+/// The properties of an algorithm; methods of [`Algorithm`] return most of them.
+#[derive(Debug)]
+pub(crate) struct AlgorithmSpec {
+    pub collective: Collective,
+    /// Name in input and output.
+    pub name: &'static str,
+    /// Name of the synchronisation, if there are several.
+    pub sync: Option<&'static str>,
+    /// Names of the methods that users may choose or compare, each with its pacing if it has one.
+    /// Empty if users cannot choose the algorithm, or only on a baseline's tree.
+    pub ways: &'static [(&'static str, Option<Pacing>)],
+    pub fits: TreeRequirement,
+    pub gives_orders: bool,
+    pub all_ports: AllPorts,
+    pub role: PeRole,
+    /// The PEs to which a PE connects outside the tree. May contain the PE itself, tree neighbours
+    /// and absent PEs, which [`Algorithm::peers`] removes.
+    pub peers: fn(&Tree, PeId) -> Vec<PeId>,
+    /// The number of parts of each message.
+    pub parts: fn(&Tree) -> usize,
+    /// The nonnull messages, those of each source in sending order. Lengths are by delivery.
+    pub order: fn(&Tree, &[u64], &Timing) -> Vec<MessageId>,
+    /// All crossings of the static schedule by first step; empty without one. Lengths are by
+    /// delivery.
+    pub hops: fn(&Tree, &[u64], &Timing) -> Vec<ScheduledHop>,
+    /// Computes the lock-step schedule without simulation, if that is possible.
+    pub plan: Option<Planner>,
+    /// Lower bound on the steps of any algorithm for the collective. Lengths are in flits.
+    pub bound: fn(&Tree, &[u64]) -> u64,
+}
+
+/// Returns the nonnull messages by id, for algorithms in which each source has one message.
+pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {
+    let ids = (0..).map(MessageId).zip(bytes);
+    ids.filter(|(_, bytes)| **bytes > 0)
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Returns all other PEs.
+pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
+    tree.pes().filter(|other| *other != pe).collect()
+}
+
+/// Returns no PE.
+pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
+    Vec::new()
+}
+
+/// Returns no static schedule.
+pub(super) fn no_hops(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<ScheduledHop> {
+    Vec::new()
+}

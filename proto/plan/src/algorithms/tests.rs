@@ -1,0 +1,558 @@
+use flitcast_proto::ops::Collective;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use flitcast_proto::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
+use flitcast_proto::ops::{Direction, PeMachine, PeSchedule};
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, Time, Tree};
+
+use super::listed_scatter::hops_in_order;
+use super::plan::{plan, plan_scatter};
+use super::{Algorithm, OnNetwork};
+use crate::cost::{Model, Ports};
+use crate::gossip::GossipNetwork;
+use crate::predict::predict;
+use crate::sim;
+use crate::timing::Timing;
+use crate::trace::Item;
+
+fn tree(spec: &str) -> Arc<Tree> {
+    let spec: TreeSpec = spec.parse().unwrap();
+    Arc::new(spec.build().unwrap())
+}
+
+/// Random trees and lengths, some of which are 0.
+fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
+    (0..200).map(|seed| {
+        let mut random = SplitMix64::new(seed);
+        let tree = tree(&format!("random:{}:{seed}", 1 + random.below(30)));
+        let lengths = tree.ids().map(|pe| match pe {
+            PeId::ROOT => 0,
+            _ => random.below(7),
+        });
+        let lengths = lengths.collect();
+        (seed, tree, lengths)
+    })
+}
+
+/// The plan, every crossing of the simulation, and every arrival are equal.
+#[test]
+fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
+    for (seed, tree, flits) in cases() {
+        let [fdf, listed] =
+            [Algorithm::FARTHEST_FIRST, Algorithm::LISTED_SCATTER].map(|operation| {
+                let run = sim::run(&tree, operation, &flits).unwrap();
+                (plan(&tree, operation, &flits), run)
+            });
+        assert_eq!(listed.1.crossings, fdf.1.crossings, "seed {seed}");
+        assert_eq!(listed.1.arrival_steps, fdf.1.arrival_steps, "seed {seed}");
+        assert_eq!(listed.0.messages, fdf.0.messages, "seed {seed}");
+        assert_eq!(listed.0.crossings(), fdf.0.crossings(), "seed {seed}");
+        assert_eq!(listed.0.time_steps, fdf.0.time_steps, "seed {seed}");
+        assert_eq!(listed.0.lower_bound_steps, fdf.0.lower_bound_steps);
+    }
+}
+
+/// A PE with a static schedule sends while it receives, so on other links it may be earlier.
+#[test]
+fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
+    for (seed, tree, flits) in cases() {
+        let model = Model::unit(tree.len());
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
+        let [fdf, listed] =
+            [Algorithm::FARTHEST_FIRST, Algorithm::LISTED_SCATTER].map(|operation| {
+                let briefs = operation.schedules(&tree, &flits, &timing);
+                predict(&tree, &briefs, &model).unwrap()
+            });
+        assert_eq!(listed.arrivals_ns, fdf.arrivals_ns, "seed {seed}");
+        assert_eq!(listed.visible_ns, fdf.visible_ns, "seed {seed}");
+    }
+}
+
+/// The simulation follows the schedule, not the planner's order.
+#[test]
+fn a_list_is_played_in_its_order() {
+    for (seed, tree, flits) in cases() {
+        let mut order: Vec<PeId> = tree.pes().filter(|pe| flits[pe.index()] > 0).collect();
+        let mut random = SplitMix64::new(seed);
+        order.sort_by_cached_key(|_| random.below(1000));
+        let planned = plan_scatter(&tree, &flits, &order);
+        let hops = hops_in_order(&tree, &flits, &order);
+        let operation = Algorithm::LISTED_SCATTER;
+        let mut briefs = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
+        for (pe, brief) in tree.ids().zip(&mut briefs) {
+            let own = hops.iter().filter(|hop| hop.from == pe || hop.to == pe);
+            brief.hops = own.copied().collect();
+        }
+        let mut crossings = sim::run_briefs(&tree, briefs).unwrap().crossings;
+        crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
+        assert_eq!(planned.crossings(), crossings, "seed {seed}");
+    }
+}
+
+/// Returns P1 of a path of three PEs with this static schedule.
+fn listed(hops: Vec<ScheduledHop>) -> PeMachine {
+    let tree = tree("path:3");
+    let briefs = Algorithm::LISTED_SCATTER.schedules(&tree, &[0, 1, 1], &Timing::LOCK_STEP);
+    let brief = PeSchedule {
+        hops,
+        ..briefs[1].clone()
+    };
+    PeMachine::new(tree, PeId(1), brief)
+}
+
+fn hop(message: u64, from: u32, to: u32, first_step: u64) -> ScheduledHop {
+    ScheduledHop {
+        offset: 0,
+        every: 1,
+        message: MessageId(message),
+        flits: 1,
+        from: PeId(from),
+        to: PeId(to),
+        first_step,
+        packing: Packing::Flits,
+    }
+}
+
+fn message_for(pe: u32) -> Message {
+    Message::between(PeId::ROOT, PeId(pe), 1)
+}
+
+/// A message that is not forwarded in the next step is held until its own step.
+#[test]
+fn a_list_may_have_a_message_held() {
+    let mut pe = listed(vec![hop(2, 0, 1, 1), hop(1, 0, 1, 2), hop(2, 1, 2, 4)]);
+    let (own, passing) = (message_for(1), message_for(2));
+    assert_eq!(pe.handle_head(PeId::ROOT, passing), Ok(Route::hold()));
+    pe.handle_received(PeId::ROOT);
+    assert_eq!(pe.poll_transmit(Time(1)), None, "its step is the fourth");
+    assert_eq!(pe.poll_timeout(), Some(Time(3)));
+    assert_eq!(pe.handle_head(PeId::ROOT, own), Ok(Route::deliver()));
+    let sent = Transmit::Part {
+        to: PeId(2),
+        message: passing,
+        bytes: [0, 1],
+        later_from: u64::MAX,
+        packing: Packing::Flits,
+    };
+    assert_eq!(
+        pe.poll_transmit(Time(3)),
+        Some(sent),
+        "while another comes in"
+    );
+}
+
+/// In dissemination among four PEs, P2 sends its message to P1, and then to P0 with that of P3.
+#[test]
+fn short_messages_to_one_neighbour_wait_for_each_other() {
+    let tree = tree("star:4");
+    let mut all = Algorithm::ALL.into_iter();
+    let operation = all.find(|it| it.algorithm() == "dissemination").unwrap();
+    let model = Model {
+        ports: Ports::PerEdge,
+        ..Model::unit(4)
+    };
+    let timing = Timing::of(&model, 1 << 20, Pacing::Scheduled);
+    for (bytes, waits) in [(1000, true), (100_000, false)] {
+        let lengths = vec![bytes; operation.collective().deliveries(&tree)];
+        let brief = operation.schedules(&tree, &lengths, &timing)[2].clone();
+        let (own, others) = (brief.sends[0], brief.receives[2]);
+        let mut pe = PeMachine::new(tree.clone(), PeId(2), brief);
+        let sends = |pe: &mut PeMachine| match pe.poll_transmit(Time(0)) {
+            Some(Transmit::Part { to, message, .. }) => {
+                pe.handle_sent();
+                Some((to, message))
+            }
+            _ => None,
+        };
+        pe.handle_trigger(Time(0));
+        assert_eq!(sends(&mut pe), Some((PeId(1), own)));
+        let at_once = Some((PeId(0), own));
+        assert_eq!(sends(&mut pe), at_once.filter(|_| !waits));
+        pe.handle_head(PeId(3), others).unwrap();
+        pe.handle_received(PeId(3));
+        assert_eq!(
+            sends(&mut pe),
+            at_once.filter(|_| waits).or(Some((PeId(0), others)))
+        );
+        assert_eq!(sends(&mut pe), Some((PeId(0), others)).filter(|_| waits));
+    }
+}
+
+#[test]
+fn what_the_list_does_not_have_next_is_refused() {
+    let mut pe = listed(vec![hop(2, 0, 1, 1), hop(2, 1, 2, 2), hop(1, 0, 1, 2)]);
+    let (from, message) = (PeId::ROOT, message_for(1));
+    let refused = Err(Violation::OutOfTurn { from, message });
+    assert_eq!(pe.handle_head(from, message), refused);
+}
+
+/// Names are unique, and the role of each algorithm serves its collective.
+#[test]
+fn no_two_entries_are_alike() {
+    let all = Algorithm::ALL;
+    let names: BTreeSet<_> = all
+        .into_iter()
+        .map(|one| (one.collective().name(), one.algorithm(), one.sync()))
+        .collect();
+    assert_eq!(names.len(), all.len());
+    for operation in all {
+        assert!(
+            operation.role().serves(operation.collective()),
+            "{operation:?}"
+        );
+    }
+}
+
+/// Returns all algorithms for gossip and exchange on trees that may lack PEs.
+fn across() -> impl Iterator<Item = (u64, Arc<Tree>, Algorithm, Vec<u64>)> {
+    let all = Algorithm::ALL.into_iter();
+    let all = all.filter(|operation| operation.collective().direction() == Direction::Across);
+    let all: Vec<Algorithm> = all.collect();
+    let of_any_size = (0..60).map(move |seed| {
+        let pes = 2 + SplitMix64::new(seed).below(9);
+        case(seed, pes, all[seed as usize % all.len()], 5)
+    });
+    of_any_size.chain(on_networks())
+}
+
+/// Returns all algorithms for networks; with an absent PE they use a ring of the present PEs.
+fn on_networks() -> impl Iterator<Item = (u64, Arc<Tree>, Algorithm, Vec<u64>)> {
+    let ways = [
+        ("ring:3", "approach1"),
+        ("ring:8", "approach1"),
+        ("ring:7", "halves"),
+        ("ring:10", "approach2:3"),
+        ("ring:12", "circgos:4,3,2"),
+        ("ring:9", "cubgos"),
+        ("array:7", "approach1"),
+        ("array:10", "circgos:3,4,3"),
+        ("mesh:2x3", "approach1"),
+        ("mesh:3x4", "approach2:2"),
+        ("mesh:2x2x3", "phases:2,2,1/1,2,1/1,3,2"),
+        ("torus:3x4", "approach1"),
+        ("torus:4x4", "torgos:2;2;1"),
+        ("torus:3x3", "cubgos"),
+        ("torus:3x3x3", "cubgos"),
+        ("complete:5", "approach1"),
+        ("complete:6", "neighbour"),
+        ("complete:7", "dissemination:2"),
+        ("complete:5", "circulate"),
+        ("complete:4", "direct"),
+    ];
+    // Each algorithm with all PEs, and then with one absent.
+    let seeds = (0..ways.len() as u64).flat_map(|way| [(way, 3 * way + 1), (way, 3 * way)]);
+    seeds.map(move |(way, seed)| {
+        let (network, algorithm) = ways[way as usize];
+        let pes = GossipNetwork::of(&network.parse().unwrap()).unwrap().pes();
+        case(seed, pes as u64, on_network(network, algorithm), 9)
+    })
+}
+
+fn on_network(network: &str, algorithm: &str) -> Algorithm {
+    let arena = GossipNetwork::of(&network.parse().unwrap()).unwrap();
+    let one = OnNetwork::new(arena, algorithm.parse().unwrap()).unwrap();
+    Algorithm::gossip_on(one)
+}
+
+/// Returns lengths below `longest`, some of them 0.
+fn case(
+    seed: u64,
+    pes: u64,
+    operation: Algorithm,
+    longest: u64,
+) -> (u64, Arc<Tree>, Algorithm, Vec<u64>) {
+    let mut random = SplitMix64::new(seed);
+    let mut tree = tree(&format!("random:{pes}:{seed}"));
+    if seed.is_multiple_of(3) {
+        let dead = PeId(1 + random.below(pes - 1) as u32);
+        tree = Arc::new(tree.without(&[dead], |_, _| true).tree);
+    }
+    let mut flits = vec![0; operation.collective().deliveries(&tree)];
+    for message in operation.collective().messages(&tree) {
+        let length = random.below(longest).saturating_sub(1);
+        for at in message.ends(&tree) {
+            let is_there = tree.contains(message.source) && tree.contains(at);
+            let delivery = operation.collective().delivery(&tree, message.id, at);
+            flits[delivery.index()] = length * u64::from(is_there);
+        }
+    }
+    (seed, tree, operation, flits)
+}
+
+/// If packets are whole blocks, no port idles: a port receives a block of each other PE.
+#[test]
+fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
+    for (network, algorithm) in [
+        ("ring:7", "approach1"),
+        ("ring:8", "halves"),
+        ("complete:6", "neighbour"),
+        ("complete:9", "dissemination"),
+    ] {
+        let operation = on_network(network, algorithm);
+        let pes = GossipNetwork::of(&network.parse().unwrap()).unwrap().pes();
+        let tree = tree(&format!("star:{pes}"));
+        let flits = operation.collective().by_delivery(&tree, &vec![24; pes]);
+        let run = sim::run(&tree, operation, &flits).unwrap();
+        let last = run.arrival_steps.iter().max().copied();
+        assert_eq!(last, Some(24 * (pes as u64 - 1)), "{network}, {algorithm}");
+    }
+}
+
+/// In lock step PEs follow the schedule as planned, and everything arrives.
+#[test]
+fn gossip_and_exchange_are_played_as_planned() {
+    for (seed, tree, operation, flits) in across() {
+        let hops = operation.hops(&tree, &flits, &Timing::LOCK_STEP);
+        let planned = hops.iter().flat_map(|hop| {
+            let flits = 0..hop.flits;
+            flits.map(|flit| {
+                let index = hop.offset + flit + 1;
+                (hop.first_step + flit, hop.from, hop.to, hop.message, index)
+            })
+        });
+        let planned: BTreeSet<_> = planned.collect();
+        let run = sim::run(&tree, operation, &flits).unwrap();
+        let crossed = run.crossings.iter().filter_map(|it| match it.item {
+            Item::Flit { message, index } => Some((it.step, it.from, it.to, message.id, index)),
+            Item::Control(_) => None,
+        });
+        let crossed: BTreeSet<_> = crossed.collect();
+        assert_eq!(crossed, planned, "seed {seed}: {operation:?} on {tree:?}");
+        let arrived = run.arrival_steps.iter().map(|step| *step > 0);
+        let owed = flits.iter().map(|flits| *flits > 0);
+        assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+    }
+}
+
+/// On unit links no PE is later than in lock step, where each port has its order.
+#[test]
+fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
+    let at_once = Algorithm::EXCHANGE_AT_ONCE;
+    for (seed, tree, operation, flits) in across().filter(|(_, _, it, _)| *it != at_once) {
+        let lock_step = sim::run(&tree, operation, &flits).unwrap();
+        let model = Model {
+            control_bytes: 0,
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
+        let briefs = operation.schedules(&tree, &flits, &timing);
+        let free = predict(&tree, &briefs, &model).unwrap();
+        for (delivery, step) in lock_step.arrival_steps.iter().enumerate() {
+            let arrival = free.arrivals_ns[delivery].unwrap_or(0);
+            assert!(
+                arrival <= *step && (arrival > 0) == (*step > 0),
+                "seed {seed}: {operation:?}, delivery {delivery}: {arrival} for {step}"
+            );
+        }
+    }
+}
+
+/// With a port for each neighbour everything arrives, on unit links no later than planned, and more
+/// ports are faster.
+#[test]
+fn all_ports_are_used_at_once() {
+    let mut sooner = 0;
+    for (seed, tree, operation, flits) in across().filter(|(_, _, it, _)| it.has_all_ports()) {
+        let model = |own_links| Model {
+            control_bytes: 0,
+            ports: Ports::PerEdge,
+            own_links,
+            ..Model::unit(tree.len())
+        };
+        let ends = [true, false].map(|own_links| {
+            let model = model(own_links);
+            let timing = Timing::of(&model, 1, Pacing::Scheduled);
+            let briefs = operation.schedules(&tree, &flits, &timing);
+            assert!(briefs.iter().all(|brief| brief.all_ports == own_links));
+            let run = predict(&tree, &briefs, &model).unwrap();
+            let arrived = run.arrivals_ns.iter().map(Option::is_some);
+            let owed = flits.iter().map(|flits| *flits > 0);
+            assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
+            let last = operation.hops(&tree, &flits, &timing).into_iter();
+            let last = last.map(|hop| hop.first_step + (hop.flits - 1) * hop.every);
+            (run.round_ns(), last.max().unwrap_or(0))
+        });
+        let [(at_once, planned), (one_by_one, _)] = ends;
+        assert!(
+            at_once <= planned,
+            "seed {seed}: {operation:?}: {at_once} for {planned}"
+        );
+        sooner += usize::from(at_once < one_by_one);
+    }
+    assert!(sooner > 10, "{sooner}");
+}
+
+/// For any lengths, crossings are only between connected PEs.
+#[test]
+fn lists_name_none_but_neighbours() {
+    for (seed, tree, operation, flits) in across() {
+        for own_links in [true, false] {
+            let model = Model {
+                own_links,
+                ..Model::unit(tree.len())
+            };
+            let timing = Timing::of(&model, 1, Pacing::Scheduled);
+            for hop in operation.hops(&tree, &flits, &timing) {
+                for [one, other] in [[hop.from, hop.to], [hop.to, hop.from]] {
+                    assert!(
+                        operation.neighbours(&tree, one).contains(&other),
+                        "seed {seed}: {operation:?}: {hop:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Delivery numbers lead back to message and PE, names to the numbers, and every end of every
+/// message has its own number.
+#[test]
+fn deliveries_have_numbers_and_names() {
+    let parents = [Some(PeId(1)), Some(PeId(2)), None, None, Some(PeId(2))];
+    let tree = Tree::with_absent(PeId(2), parents.to_vec()).unwrap();
+    for operation in Algorithm::ALL {
+        let mut met = BTreeSet::new();
+        for message in operation.collective().messages(&tree) {
+            for at in message.ends(&tree) {
+                let delivery = operation.collective().delivery(&tree, message.id, at);
+                assert!(delivery.index() < operation.collective().deliveries(&tree));
+                assert_eq!(
+                    operation.collective().delivered(&tree, delivery),
+                    Some((message, at))
+                );
+                let name = operation.collective().delivery_name(&tree, delivery);
+                assert_eq!(
+                    operation.collective().delivery_named(&tree, name),
+                    Some(delivery)
+                );
+                let is_there = tree.contains(message.source) && tree.contains(at);
+                assert_eq!(
+                    operation.collective().can_deliver(&tree, delivery),
+                    is_there
+                );
+                assert!(met.insert(delivery), "{operation:?}: {delivery:?}");
+            }
+        }
+        let none = DeliveryId(operation.collective().deliveries(&tree) as u32);
+        assert_eq!(operation.collective().delivered(&tree, none), None);
+        assert_eq!(
+            operation
+                .collective()
+                .delivered(&tree, DeliveryId(u32::MAX)),
+            None
+        );
+    }
+}
+
+#[test]
+fn a_delivery_is_called_by_its_ends() {
+    let tree = tree("star:8");
+    let name = |operation: Algorithm, delivery| {
+        let delivery = DeliveryId(delivery);
+        let name = operation
+            .collective()
+            .delivery_name(&tree, delivery)
+            .to_string();
+        (name, operation.collective().row(&tree, delivery).0)
+    };
+    assert_eq!(name(Algorithm::FARTHEST_FIRST, 3), ("P3".to_owned(), 3));
+    assert_eq!(name(Algorithm::COMBINING_GATHER, 3), ("P3".to_owned(), 3));
+    assert_eq!(name(Algorithm::BROADCAST_URGENT, 3), ("P3".to_owned(), 3));
+    let pairs = [Algorithm::GOSSIP_FLOOD, Algorithm::EXCHANGE_TREE];
+    for operation in pairs {
+        assert_eq!(name(operation, 2 * 8 + 5), ("P2's at P5".to_owned(), 5));
+        assert_eq!(
+            operation
+                .collective()
+                .delivered(&tree, DeliveryId(2 * 8 + 2)),
+            None
+        );
+        let own = DeliveryName {
+            row: PeId(2),
+            source: Some(PeId(2)),
+        };
+        assert_eq!(operation.collective().delivery_named(&tree, own), None);
+    }
+    let alone = DeliveryName {
+        row: PeId(5),
+        source: None,
+    };
+    assert_eq!(pairs[0].collective().delivery_named(&tree, alone), None);
+}
+
+/// Conversion between lengths by message and lengths by delivery works in both directions.
+#[test]
+fn lengths_are_given_by_message_and_kept_by_delivery() {
+    let tree = tree("star:3");
+    let gossip = Collective::Gossip;
+    let bytes = gossip.by_delivery(&tree, &[7, 0, 9]);
+    assert_eq!(bytes, [0, 7, 7, 0, 0, 0, 9, 9, 0]);
+    assert_eq!(gossip.by_message(&tree, &bytes), [7, 0, 9]);
+    assert_eq!(gossip.total(&tree, &bytes), 16);
+    assert_eq!(gossip.moved_by_pe(&tree, &bytes), [16, 16, 16]);
+    let exchange = Collective::Exchange;
+    let given = [0, 1, 2, 3, 0, 4, 5, 6, 0];
+    let bytes = exchange.by_delivery(&tree, &given);
+    assert_eq!(bytes, given);
+    assert_eq!(exchange.by_message(&tree, &bytes), given);
+    assert_eq!(exchange.moved_by_pe(&tree, &bytes), [11, 14, 17]);
+    let gather = Collective::Gather;
+    let bytes = gather.by_delivery(&tree, &[4, 5]);
+    assert_eq!(bytes, [0, 4, 5]);
+    assert_eq!(gather.by_message(&tree, &bytes), [4, 5]);
+    assert_eq!(gather.moved_by_pe(&tree, &bytes), [9, 4, 5]);
+}
+
+/// In turns a PE sends only after a call, and the next sender is called when little is left of the
+/// called streams, so that two streams may arrive at once.
+#[test]
+fn in_turns_a_list_is_played_by_calls() {
+    let tree = tree("star:4");
+    let operation = Algorithm::EXCHANGE_SHIFTS;
+    let model = Model::unit(tree.len());
+    let timing = Timing::of(&model, 10, Pacing::Turns);
+    let mut brief = operation
+        .schedules(&tree, &[100; 16], &timing)
+        .swap_remove(0);
+    brief.pace.ahead_bytes = 10;
+    let mut pe = PeMachine::new(tree.clone(), PeId(0), brief);
+    let now = Time(0);
+    let call = Control::Wakeup { after: 1 };
+    pe.handle_trigger(Time(5));
+    assert_eq!(pe.poll_interjection(now), None, "it is not time yet");
+    assert_eq!(pe.poll_timeout(), Some(Time(5)));
+    let now = Time(5);
+    assert_eq!(pe.poll_interjection(now), Some((PeId(3), call)));
+    assert_eq!(pe.poll_interjection(now), None);
+    assert_eq!(pe.poll_transmit(now), None, "nobody has called");
+    pe.handle_control(now, PeId(1), call).unwrap();
+    let sent = pe.poll_transmit(now);
+    assert!(
+        matches!(sent, Some(Transmit::Part { to: PeId(1), .. })),
+        "{sent:?}"
+    );
+    let again = pe.handle_control(now, PeId(1), call);
+    assert!(matches!(again, Err(Violation::UnexpectedControl { .. })));
+
+    let message = |from| {
+        let id = super::exchange_plan::message(PeId(from), PeId(0), tree.len());
+        Message {
+            id,
+            ..Message::between(PeId(from), PeId(0), 100)
+        }
+    };
+    let uncalled = pe.handle_head(PeId(2), message(2));
+    assert!(matches!(uncalled, Err(Violation::OutOfTurn { .. })));
+    assert_eq!(pe.handle_head(PeId(3), message(3)), Ok(Route::deliver()));
+    pe.handle_taken(PeId(3), 80);
+    assert_eq!(pe.poll_interjection(now), None);
+    assert_eq!(pe.awaits_bytes(), Some(10));
+    pe.handle_arriving(10);
+    assert_eq!(pe.poll_interjection(now), Some((PeId(2), call)));
+    assert_eq!(pe.handle_head(PeId(2), message(2)), Ok(Route::deliver()));
+    assert!(pe.listens_to(PeId(3)));
+}

@@ -1,0 +1,258 @@
+//! A schedule that lists the crossings of each arc, for several messages at once.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::{MessageId, PeId};
+
+/// A list of crossings with their steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timetable {
+    /// All crossings by step, then by sender; the flits of one hop are consecutive flits of a
+    /// message.
+    pub hops: Vec<ScheduledHop>,
+    /// The step of the last arrival; 0 if nothing is to be sent.
+    pub time_steps: u64,
+}
+
+impl Timetable {
+    /// Creates a timetable of these crossings, in any order.
+    pub(super) fn of(mut hops: Vec<ScheduledHop>) -> Timetable {
+        hops.sort_unstable_by_key(|hop| (hop.first_step, hop.from, hop.to));
+        let last = |hop: &ScheduledHop| hop.first_step + (hop.flits - 1) * hop.every;
+        Timetable {
+            time_steps: hops.iter().map(last).max().unwrap_or(0),
+            hops,
+        }
+    }
+
+    /// Returns the maximum number of flits that a PE keeps for others at the end of a step, not
+    /// counting flits that start there. A flit is kept from its first arrival at the PE until it
+    /// leaves the PE for the last time.
+    pub fn kept_flits(&self) -> u64 {
+        // The first crossing of a message begins at its source.
+        let mut sources = BTreeMap::new();
+        for hop in &self.hops {
+            sources.entry(hop.message).or_insert(hop.from);
+        }
+        let visits = self.hops.iter().flat_map(|hop| {
+            [(hop.to, true), (hop.from, false)].map(|(pe, comes)| Visit {
+                pe,
+                message: hop.message,
+                flits: hop.offset..hop.offset + hop.flits,
+                ahead: hop.first_step as i64 - hop.offset as i64,
+                comes,
+            })
+        });
+        let mut visits: Vec<Visit> = visits
+            .filter(|visit| sources.get(&visit.message) != Some(&visit.pe))
+            .collect();
+        visits.sort_unstable_by_key(|visit| (visit.pe, visit.message, visit.flits.start));
+        let at_pes = visits.chunk_by(|one, next| one.pe == next.pe);
+        at_pes.map(most_kept).max().unwrap_or(0)
+    }
+}
+
+/// A crossing at one of its ends, which is not the source of the message. Flit x crosses in step
+/// `ahead + x`.
+struct Visit {
+    pe: PeId,
+    message: MessageId,
+    flits: Range<u64>,
+    ahead: i64,
+    /// Whether the flits arrive.
+    comes: bool,
+}
+
+/// Returns the maximum number of flits that a PE keeps; `visits` are in the order of messages, then of
+/// flits.
+fn most_kept(visits: &[Visit]) -> u64 {
+    // From each of these steps on, one flit more or less arrives or leaves per step.
+    let mut changes: Vec<(i64, i64)> = Vec::new();
+    for visits in visits.chunk_by(|one, next| one.message == next.message) {
+        let ends = visits
+            .iter()
+            .flat_map(|visit| [visit.flits.start, visit.flits.end]);
+        let mut ends: Vec<u64> = ends.collect();
+        ends.sort_unstable();
+        ends.dedup();
+        let mut later = visits.iter().peekable();
+        let mut here: Vec<&Visit> = Vec::new();
+        for part in ends.windows(2) {
+            here.retain(|visit| visit.flits.end > part[0]);
+            while let Some(visit) = later.next_if(|visit| visit.flits.start == part[0]) {
+                here.push(visit);
+            }
+            let step = |comes: bool| {
+                let visits = here.iter().filter(move |visit| visit.comes == comes);
+                visits.map(|visit| visit.ahead + part[0] as i64)
+            };
+            if let (Some(comes), Some(leaves)) = (step(true).min(), step(false).max()) {
+                let flits = (part[1] - part[0]) as i64;
+                changes.extend([(comes, 1), (comes + flits, -1)]);
+                changes.extend([(leaves, -1), (leaves + flits, 1)]);
+            }
+        }
+    }
+    changes.sort_unstable();
+    let (mut kept, mut most, mut growth, mut since) = (0, 0, 0, 0);
+    for (step, change) in changes {
+        kept += growth * (step - since);
+        most = most.max(kept);
+        growth += change;
+        since = step;
+    }
+    most as u64
+}
+
+/// Crossings built from single flits, step by step: a flit that follows the previous one in the
+/// next step over the same arc extends its crossing.
+#[derive(Debug)]
+pub(super) struct HopList {
+    hops: Vec<ScheduledHop>,
+    /// For each arc, the position of its last crossing.
+    last: Vec<Option<usize>>,
+}
+
+impl HopList {
+    /// Creates an empty list over `arcs` arcs.
+    pub(super) fn over(arcs: usize) -> HopList {
+        HopList {
+            hops: Vec::new(),
+            last: vec![None; arcs],
+        }
+    }
+
+    /// Adds a flit of a message that crosses an arc with these ends.
+    pub(super) fn put(&mut self, arc: usize, ends: [PeId; 2], step: u64, flit: (MessageId, u64)) {
+        let (message, offset) = flit;
+        let last = self.last[arc].map(|place| &mut self.hops[place]);
+        let continued = last.filter(|hop| {
+            let follows = hop.offset + hop.flits == offset && hop.first_step + hop.flits == step;
+            hop.message == message && follows
+        });
+        if let Some(hop) = continued {
+            hop.flits += 1;
+            return;
+        }
+        self.last[arc] = Some(self.hops.len());
+        self.hops.push(ScheduledHop {
+            message,
+            offset,
+            flits: 1,
+            from: ends[0],
+            to: ends[1],
+            first_step: step,
+            every: 1,
+            packing: Packing::Flits,
+        });
+    }
+
+    pub(super) fn into_hops(self) -> Vec<ScheduledHop> {
+        self.hops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use flitcast_proto::Tree;
+    use flitcast_proto::seeded::SplitMix64;
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::super::gossip_plan::{self, Order};
+    use super::super::{broadcast_plan, exchange_plan};
+    use super::*;
+
+    fn tree(spec: &str) -> Tree {
+        let spec: TreeSpec = spec.parse().expect("a tree");
+        spec.build().expect("a tree")
+    }
+
+    /// Plays all crossings step by step and counts the flits of others that each PE has and that
+    /// leave it later.
+    fn replay(hops: &[ScheduledHop], source: impl Fn(MessageId) -> PeId) -> u64 {
+        let flits = hops.iter().flat_map(|hop| {
+            (0..hop.flits).map(|flit| {
+                let step = hop.first_step + flit * hop.every;
+                (step, hop.from, hop.to, (hop.message, hop.offset + flit))
+            })
+        });
+        let mut flits: Vec<_> = flits.collect();
+        flits.sort_unstable_by_key(|flit| flit.0);
+        let mut has: BTreeSet<(PeId, (MessageId, u64))> = BTreeSet::new();
+        let mut most = 0;
+        for step in 1..=flits.last().map_or(0, |last| last.0) {
+            let arrived = flits.iter().filter(|flit| flit.0 == step);
+            has.extend(arrived.map(|(_, _, to, flit)| (*to, *flit)));
+            let later = flits.iter().filter(|flit| flit.0 > step);
+            let still: BTreeSet<_> = later
+                .map(|(_, from, _, flit)| (*from, *flit))
+                .filter(|(pe, flit)| source(flit.0) != *pe && has.contains(&(*pe, *flit)))
+                .collect();
+            for pe in still.iter().map(|kept| kept.0) {
+                most = most.max(still.iter().filter(|kept| kept.0 == pe).count());
+            }
+        }
+        most as u64
+    }
+
+    #[test]
+    fn a_ring_around_a_path_of_11_has_flits_that_pass_a_pe_twice() {
+        let kept = |spec: &str| gossip_plan::ring_emulation(&tree(spec)).kept_flits();
+        let found = ["path:11", "star:11", "kary:2:15", "random:12:3"].map(kept);
+        assert_eq!(found, [9, 10, 14, 11]);
+    }
+
+    #[test]
+    fn kept_flits_are_those_of_a_replay() {
+        let mut random = SplitMix64::new(11);
+        for seed in 0..40 {
+            let pes = 2 + random.below(9);
+            let spec = match seed % 4 {
+                0 => format!("path:{pes}"),
+                1 => format!("star:{pes}"),
+                _ => format!("random:{pes}:{seed}"),
+            };
+            let tree = tree(&spec);
+            let flits: Vec<u64> = (0..pes).map(|_| random.below(6)).collect();
+            let to_each = |from: u64, random: &mut SplitMix64| -> Vec<u64> {
+                let length = |to| if to == from { 0 } else { random.below(4) };
+                (0..pes).map(length).collect()
+            };
+            let rows: Vec<Vec<u64>> = (0..pes).map(|from| to_each(from, &mut random)).collect();
+            let gossips = [
+                gossip_plan::ring_emulation(&tree),
+                gossip_plan::all_ports(&tree, &flits),
+                gossip_plan::one_port(&tree, &flits, Order::Hungry),
+                gossip_plan::one_port(&tree, &flits, Order::Needy),
+            ];
+            for plan in gossips {
+                let kept = replay(&plan.hops, MessageId::pe);
+                assert_eq!(plan.kept_flits(), kept, "{spec} {flits:?}");
+            }
+            let exchanges = [
+                exchange_plan::all_ports(&tree, &rows),
+                exchange_plan::one_port(&tree, &rows),
+            ];
+            for plan in exchanges {
+                let kept = replay(&plan.hops, |message| PeId((message.0 / pes) as u32));
+                assert_eq!(plan.kept_flits(), kept, "{spec} {rows:?}");
+            }
+            let long = 1 + random.below(9);
+            let broadcasts = [
+                broadcast_plan::rounds(&tree, long),
+                broadcast_plan::urgent(&tree, long),
+                broadcast_plan::child_by_child(&tree, long),
+                broadcast_plan::all_ports(&tree, long),
+                broadcast_plan::hypercube(1 + seed as u32 % 4, long),
+            ];
+            for plan in broadcasts {
+                let kept = replay(&plan.hops, |_| PeId::ROOT);
+                assert_eq!(plan.kept_flits, kept, "{spec} {long}");
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Execution of transfers along the edges of a tree, flit by flit, with single ports, unbounded
+//! buffers and first come, first served.
+
+use std::collections::VecDeque;
+
+use flitcast_proto::{PeId, Tree};
+
+use super::Transfer;
+
+/// The cost of a set of transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The last step in which a data flit reached the end of its transfer.
+    pub time_steps: u64,
+    /// Number of steps in which control items crossed edges.
+    pub control_steps: u64,
+    /// Maximum number of flits of other PEs' messages that a PE held at the end of a step.
+    pub largest_buffer_flits: u64,
+}
+
+/// A transfer at one PE on its path.
+#[derive(Clone, Copy)]
+struct Hop {
+    transfer: usize,
+    next: PeId,
+    /// Number of flits that have arrived here.
+    here: u64,
+    /// Number of these that were sent on.
+    sent: u64,
+}
+
+struct Carrier<'a> {
+    tree: &'a Tree,
+    transfers: &'a [Transfer],
+    /// The transfers that each PE has to send, in the order of their arrival; the first is under
+    /// way.
+    queues: Vec<VecDeque<Hop>>,
+    /// Number of transfers that each transfer still waits for.
+    waits_for: Vec<usize>,
+    waiting: Vec<Vec<usize>>,
+    /// Number of other PEs' flits at each PE.
+    held: Vec<u64>,
+    /// The sender and the transfer that each PE received from last; it continues with these.
+    last_heard: Vec<Option<(PeId, usize)>>,
+    flow: Flow,
+    step: u64,
+}
+
+/// Executes all transfers.
+pub fn flow(tree: &Tree, transfers: &[Transfer]) -> Flow {
+    let mut carrier = Carrier {
+        tree,
+        transfers,
+        queues: vec![VecDeque::new(); tree.len()],
+        waits_for: transfers
+            .iter()
+            .map(|transfer| transfer.after.len())
+            .collect(),
+        waiting: vec![Vec::new(); transfers.len()],
+        held: vec![0; tree.len()],
+        last_heard: vec![None; tree.len()],
+        flow: Flow {
+            time_steps: 0,
+            control_steps: 0,
+            largest_buffer_flits: 0,
+        },
+        step: 0,
+    };
+    for (index, transfer) in transfers.iter().enumerate() {
+        for &earlier in &transfer.after {
+            carrier.waiting[earlier].push(index);
+        }
+    }
+    for index in 0..transfers.len() {
+        if carrier.waits_for[index] == 0 {
+            carrier.begin(index);
+        }
+    }
+    while carrier.advance() {}
+    carrier.flow
+}
+
+impl Carrier<'_> {
+    /// Starts a transfer at its source.
+    fn begin(&mut self, index: usize) {
+        let Transfer {
+            from, to, flits, ..
+        } = self.transfers[index];
+        let next = self.toward(from, to);
+        self.queues[from.index()].push_back(Hop {
+            transfer: index,
+            next,
+            here: flits,
+            sent: 0,
+        });
+    }
+
+    /// Returns the neighbour of `at` on the path to `to`.
+    fn toward(&self, at: PeId, to: PeId) -> PeId {
+        let down = self.tree.child_toward(at, to);
+        down.or(self.tree.parent(at)).unwrap_or(at)
+    }
+
+    /// Executes one step and returns whether anything moved.
+    fn advance(&mut self) -> bool {
+        self.step += 1;
+        // The receiver of each sender, and the sender that each PE receives from.
+        let mut chosen: Vec<Option<PeId>> = vec![None; self.queues.len()];
+        for from in self.tree.pes() {
+            let Some(leg) = self.queues[from.index()].front() else {
+                continue;
+            };
+            if leg.sent == leg.here {
+                continue;
+            }
+            let to = leg.next.index();
+            let goes_on = self.last_heard[to] == Some((from, leg.transfer));
+            if goes_on || chosen[to].is_none() {
+                chosen[to] = Some(from);
+            }
+        }
+        let moves: Vec<(PeId, PeId)> = self
+            .tree
+            .pes()
+            .filter_map(|to| Some((chosen[to.index()]?, to)))
+            .collect();
+        let mut arrivals = Vec::new();
+        for &(from, to) in &moves {
+            if let Some(leg) = self.send(from) {
+                arrivals.push((from, to, leg));
+            }
+        }
+        for (from, to, leg) in arrivals {
+            self.receive(from, to, leg);
+        }
+        let fullest = self.held.iter().copied().max().unwrap_or(0);
+        self.flow.largest_buffer_flits = self.flow.largest_buffer_flits.max(fullest);
+        !moves.is_empty()
+    }
+
+    /// Sends one flit of the transfer under way and returns its state.
+    fn send(&mut self, from: PeId) -> Option<Hop> {
+        let queue = &mut self.queues[from.index()];
+        let leg = queue.front_mut()?;
+        leg.sent += 1;
+        let leg = *leg;
+        let transfer = &self.transfers[leg.transfer];
+        if leg.sent == transfer.flits {
+            queue.pop_front();
+        }
+        // The sender's own part of a combined message goes first.
+        let own = transfer.flits - transfer.held_flits;
+        let of_others = transfer.from != from || leg.sent > own;
+        if of_others && !transfer.control {
+            self.held[from.index()] = self.held[from.index()].saturating_sub(1);
+        }
+        self.flow.control_steps += u64::from(transfer.control);
+        Some(leg)
+    }
+
+    fn receive(&mut self, from: PeId, at: PeId, leg: Hop) {
+        let transfer = &self.transfers[leg.transfer];
+        let last = leg.sent == transfer.flits;
+        self.last_heard[at.index()] = (!last).then_some((from, leg.transfer));
+        let keeps = transfer.to == at;
+        if !keeps {
+            let next = self.toward(at, transfer.to);
+            let queue = &mut self.queues[at.index()];
+            match queue.iter_mut().find(|l| l.transfer == leg.transfer) {
+                Some(under_way) => under_way.here += 1,
+                None => queue.push_back(Hop {
+                    transfer: leg.transfer,
+                    next,
+                    here: 1,
+                    sent: 0,
+                }),
+            }
+        } else if !transfer.control {
+            self.flow.time_steps = self.step;
+        }
+        // Flits that end here are not buffered, unless a later transfer passes them on.
+        let goes_on = self.waiting[leg.transfer].iter().any(|&later| {
+            let later = &self.transfers[later];
+            later.from == at && later.held_flits > 0
+        });
+        if !transfer.control && (!keeps || goes_on) {
+            self.held[at.index()] += 1;
+        }
+        if keeps && last {
+            for later in std::mem::take(&mut self.waiting[leg.transfer]) {
+                self.waits_for[later] -= 1;
+                if self.waits_for[later] == 0 {
+                    self.begin(later);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::super::Baseline;
+    use super::*;
+
+    fn tree(spec: &str) -> Tree {
+        spec.parse::<TreeSpec>().unwrap().build().unwrap()
+    }
+
+    #[test]
+    fn a_linear_gather_pays_two_ways_for_each_pe() {
+        // The request goes down in `depth` steps, and the first flit comes back after as many.
+        let flow = |t: &str, flits: &[u64]| {
+            let tree = tree(t);
+            flow(&tree, &Baseline::Linear.gather(&tree, flits))
+        };
+        assert_eq!(flow("star:4", &[0, 5, 5, 5]).time_steps, 3 * (2 + 4));
+        assert_eq!(flow("path:4", &[0, 0, 0, 5]).time_steps, 6 + 4);
+        assert_eq!(flow("star:4", &[0, 5, 0, 5]).control_steps, 2);
+        assert_eq!(flow("path:4", &[0, 0, 0, 5]).largest_buffer_flits, 1);
+    }
+
+    #[test]
+    fn a_wide_window_hides_the_requests_and_needs_buffers() {
+        let tree = tree("kary:2:7");
+        let flits = [0, 8, 8, 8, 8, 8, 8];
+        let one = flow(&tree, &Baseline::Linear.gather(&tree, &flits));
+        let all = flow(&tree, &Baseline::Window(6).gather(&tree, &flits));
+        assert!(all.time_steps < one.time_steps, "{all:?} {one:?}");
+        assert!(
+            all.largest_buffer_flits > one.largest_buffer_flits,
+            "{all:?} {one:?}"
+        );
+    }
+
+    #[test]
+    fn binomial_on_its_own_tree_stores_and_forwards() {
+        let tree = tree("binomial:8");
+        let flits = [0, 1, 1, 1, 1, 1, 1, 1];
+        let gather = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
+        // Levels of 1, 2 and 4 flits, one after the other.
+        assert_eq!(gather.time_steps, 7);
+        assert_eq!(gather.largest_buffer_flits, 3);
+        let scatter = flow(&tree, &Baseline::Binomial.scatter(&tree, &flits));
+        assert_eq!(scatter.time_steps, 7);
+    }
+
+    #[test]
+    fn the_adaptive_tree_spares_the_heavy_message_detours() {
+        let flits = [0, 1, 1, 1, 1, 1, 1, 100];
+        let star = tree("star:8");
+        let heavy_hops = |baseline: Baseline| {
+            let transfers = baseline.gather(&star, &flits);
+            transfers
+                .iter()
+                .filter(|transfer| transfer.flits >= 100)
+                .count()
+        };
+        assert_eq!(heavy_hops(Baseline::Binomial), 3);
+        assert_eq!(heavy_hops(Baseline::Adaptive), 1);
+    }
+
+    #[test]
+    fn every_flit_arrives_in_every_baseline() {
+        let tree = tree("random:23:5");
+        let flits: Vec<u64> = (0..23)
+            .map(|i| if i == 0 { 0 } else { i * 5 % 7 })
+            .collect();
+        let total: u64 = flits.iter().sum();
+        for baseline in [
+            Baseline::Linear,
+            Baseline::Window(4),
+            Baseline::Binomial,
+            Baseline::Adaptive,
+        ] {
+            for transfers in [
+                baseline.gather(&tree, &flits),
+                baseline.scatter(&tree, &flits),
+            ] {
+                let at_root: u64 = transfers
+                    .iter()
+                    .filter(|t| !t.control && (t.to == PeId::ROOT || t.from == PeId::ROOT))
+                    .map(|t| t.flits)
+                    .sum();
+                assert_eq!(at_root, total, "{baseline:?}");
+                assert!(flow(&tree, &transfers).time_steps >= total, "{baseline:?}");
+            }
+        }
+    }
+}

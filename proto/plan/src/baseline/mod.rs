@@ -1,0 +1,255 @@
+//! Baselines in the step model, for comparison with the schedules: linear, windowed linear,
+//! binomial with combining, and Träff's adaptive tree.
+//!
+//! A baseline is a set of [`Transfer`]s that [`flow`] executes along the tree's edges. The ports
+//! are single, as for the schedules, but buffers are unbounded, which these algorithms require.
+//! Nothing else is scheduled here. Real runs of the baselines (`ops/linear.rs`, `ops/combining.rs`)
+//! use the trees of this module.
+
+mod flow;
+
+use flitcast_proto::{PeId, Tree};
+
+pub use flow::{Flow, flow};
+
+/// A message between any two PEs, sent as soon as the transfers that it waits for have arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Source.
+    pub from: PeId,
+    /// Destination.
+    pub to: PeId,
+    /// Length.
+    pub flits: u64,
+    /// Number of flits that the sender only passes on, and so had to hold.
+    pub held_flits: u64,
+    /// Whether it is a request or a size, not data.
+    pub control: bool,
+    /// Indices of the transfers that must have arrived before.
+    pub after: Vec<usize>,
+}
+
+/// A well-known algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// P0 serves one PE after the other, by index. In a gather, P0 sends a request to each and
+    /// waits for its message.
+    Linear,
+    /// Like `Linear`, with this number of requests under way at once. A scatter has no requests and
+    /// is linear.
+    Window(usize),
+    /// A binomial tree over the PEs' indices; each PE waits for its children and sends everything
+    /// that it has as one message.
+    Binomial,
+    /// J. L. Träff, Practical, linear-time, fully distributed algorithms for irregular gather and
+    /// scatter (arXiv 1702.05967): neighbouring blocks of 1, 2, 4, .. PEs merge; the root of the
+    /// lighter block sends to that of the heavier, and the block with P0 always receives.
+    Adaptive,
+}
+
+impl Baseline {
+    /// Returns the transfers of a gather; `flits[i]` is L_i.
+    pub fn gather(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
+        match self {
+            Baseline::Linear => requested(tree, flits, 1),
+            Baseline::Window(width) => requested(tree, flits, width.max(1)),
+            Baseline::Binomial => combined(&binomial(tree.len()), flits),
+            Baseline::Adaptive => combined(&adaptive(flits), flits),
+        }
+    }
+
+    /// Returns the transfers of a scatter.
+    pub fn scatter(self, tree: &Tree, flits: &[u64]) -> Vec<Transfer> {
+        match self {
+            Baseline::Linear | Baseline::Window(_) => {
+                let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
+                let transfer = |pe: PeId| Transfer {
+                    from: tree.root(),
+                    to: pe,
+                    flits: flits[pe.index()],
+                    held_flits: 0,
+                    control: false,
+                    after: Vec::new(),
+                };
+                nonnull.map(transfer).collect()
+            }
+            Baseline::Binomial => reversed(combined(&binomial(tree.len()), flits), flits),
+            Baseline::Adaptive => reversed(combined(&adaptive(flits), flits), flits),
+        }
+    }
+}
+
+/// Returns the transfers of a gather whose PEs wait for a token, which goes down the tree before. A
+/// real run sends it: P0 has to be ready for what arrives.
+pub fn after_token(tree: &Tree, gather: Vec<Transfer>) -> Vec<Transfer> {
+    let mut tokens: Vec<Transfer> = Vec::new();
+    let mut token_of = vec![None; tree.len()];
+    for &pe in tree.top_down() {
+        let Some(parent) = tree.parent(pe) else {
+            continue;
+        };
+        token_of[pe.index()] = Some(tokens.len());
+        tokens.push(Transfer {
+            from: parent,
+            to: pe,
+            flits: 1,
+            held_flits: 0,
+            control: true,
+            after: token_of[parent.index()].into_iter().collect(),
+        });
+    }
+    let before = tokens.len();
+    tokens.extend(gather.into_iter().map(|mut transfer| {
+        transfer.after.iter_mut().for_each(|place| *place += before);
+        transfer.after.extend(token_of[transfer.from.index()]);
+        transfer
+    }));
+    tokens
+}
+
+/// Returns the tree of [`Baseline::Binomial`], for real runs as well.
+pub fn binomial_tree(pes: usize) -> Tree {
+    merged(&binomial(pes), pes)
+}
+
+/// Returns the tree of [`Baseline::Adaptive`], for real runs as well.
+pub fn adaptive_tree(lengths: &[u64]) -> Tree {
+    merged(&adaptive(lengths), lengths.len())
+}
+
+fn merged(merges: &[Merge], pes: usize) -> Tree {
+    let mut parents = vec![None; pes.max(1)];
+    for merge in merges {
+        parents[merge.from] = Some(PeId(merge.to as u32));
+    }
+    match Tree::from_parents(parents) {
+        Ok(tree) => tree,
+        Err(faults) => unreachable!("every block but P0's is merged once: {faults}"),
+    }
+}
+
+/// Returns the transfers of a gather in which P0 sends requests by index, at most `width`
+/// unanswered at a time.
+fn requested(tree: &Tree, flits: &[u64], width: usize) -> Vec<Transfer> {
+    let mut transfers: Vec<Transfer> = Vec::new();
+    let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
+    for (place, pe) in nonnull.enumerate() {
+        // Requests and answers alternate, so this is the answer `width` positions before:
+        let after = place.checked_sub(width).map(|earlier| 2 * earlier + 1);
+        let request = transfers.len();
+        transfers.push(Transfer {
+            from: tree.root(),
+            to: pe,
+            flits: 1,
+            held_flits: 0,
+            control: true,
+            after: after.into_iter().collect(),
+        });
+        transfers.push(Transfer {
+            from: pe,
+            to: tree.root(),
+            flits: flits[pe.index()],
+            held_flits: 0,
+            control: false,
+            after: vec![request],
+        });
+    }
+    transfers
+}
+
+/// One merge of two blocks of PEs: the block of `from` becomes part of that of `to`.
+#[derive(Clone, Copy)]
+struct Merge {
+    from: usize,
+    to: usize,
+}
+
+/// Returns the binomial tree by levels, the smallest blocks first: PE i sends to i with its lowest
+/// set bit cleared.
+fn binomial(pes: usize) -> Vec<Merge> {
+    let mut merges = Vec::new();
+    let mut block = 1;
+    while block < pes {
+        let senders = (block..pes).step_by(2 * block);
+        merges.extend(senders.map(|from| Merge {
+            from,
+            to: from - block,
+        }));
+        block *= 2;
+    }
+    merges
+}
+
+/// Returns Träff's tree by levels.
+fn adaptive(flits: &[u64]) -> Vec<Merge> {
+    // Root and weight of each block, from left to right.
+    let mut blocks: Vec<(usize, u64)> = flits.iter().copied().enumerate().collect();
+    let mut merges = Vec::new();
+    while blocks.len() > 1 {
+        let merged = blocks.chunks(2).map(|pair| match *pair {
+            [(left, a), (right, b)] => {
+                let left_receives = left == 0 || a >= b;
+                let (to, from) = if left_receives {
+                    (left, right)
+                } else {
+                    (right, left)
+                };
+                merges.push(Merge { from, to });
+                (to, a + b)
+            }
+            _ => pair[0],
+        });
+        blocks = merged.collect();
+    }
+    merges
+}
+
+/// Converts each merge to one message with everything that the sender's block holds, after all
+/// messages to the sender. A block of null messages sends nothing.
+fn combined(merges: &[Merge], flits: &[u64]) -> Vec<Transfer> {
+    let mut holds = flits.to_vec();
+    let mut arrived: Vec<Vec<usize>> = vec![Vec::new(); flits.len()];
+    let mut transfers = Vec::new();
+    for &Merge { from, to } in merges {
+        if holds[from] == 0 {
+            continue;
+        }
+        let index = transfers.len();
+        transfers.push(Transfer {
+            from: PeId(from as u32),
+            to: PeId(to as u32),
+            flits: holds[from],
+            held_flits: holds[from] - flits[from],
+            control: false,
+            after: std::mem::take(&mut arrived[from]),
+        });
+        arrived[to].push(index);
+        holds[to] += holds[from];
+        holds[from] = 0;
+    }
+    transfers
+}
+
+/// Reverses a gather to a scatter: a PE sends its children's parts on, largest block first, after
+/// it has received its own.
+fn reversed(gather: Vec<Transfer>, flits: &[u64]) -> Vec<Transfer> {
+    let last = gather.len().saturating_sub(1);
+    let mut feeds = vec![None; flits.len()];
+    for (index, transfer) in gather.iter().enumerate() {
+        feeds[transfer.from.index()] = Some(last - index);
+    }
+    let turn = |transfer: &Transfer| Transfer {
+        from: transfer.to,
+        to: transfer.from,
+        flits: transfer.flits,
+        // The part that the sender received for others.
+        held_flits: if transfer.to == PeId::ROOT {
+            0
+        } else {
+            transfer.flits
+        },
+        control: false,
+        after: feeds[transfer.to.index()].into_iter().collect(),
+    };
+    gather.iter().rev().map(turn).collect()
+}

@@ -1,0 +1,207 @@
+use flitcast_proto::seeded::SplitMix64;
+
+use super::*;
+
+const COSTS: usize = 7;
+const UNSURE: f64 = 1.1;
+
+/// Costs of a wake-up, a control frame, a flit, a byte sent, a byte received, a byte at an end,
+/// and a message.
+const PRIOR: Prior<COSTS> = Prior {
+    costs: [15e3, 5e3, 6e3, 0.12, 0.12, 0.05, 20e3],
+    log_deviations: [UNSURE; COSTS],
+    common: 0.0,
+    min_deviation: 0.03,
+    drift: 0.02,
+    common_drift: 0.0,
+    sitting: 0.3,
+    iterations: 10,
+};
+const TRUTH: [f64; COSTS] = [60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3];
+
+/// Hops, messages, bytes and control frames of rounds of one kind.
+const ROUNDS: [[f64; 4]; 6] = [
+    [1.0, 7.0, 1e3, 0.0],
+    [3.0, 7.0, 1e3, 20.0],
+    [7.0, 1.0, 1e6, 0.0],
+    [1.0, 7.0, 2e6, 20.0],
+    [2.0, 3.0, 6e4, 8.0],
+    [7.0, 7.0, 3e5, 20.0],
+];
+
+fn times_of(costs: &[f64; COSTS], round: usize) -> Option<Vec<f64>> {
+    let [hops, messages, bytes, words] = ROUNDS[round % ROUNDS.len()];
+    let [wake, control, flit, send, receive, end, message] = *costs;
+    let flits = bytes / 65_536.0;
+    let last = hops * (wake + flit)
+        + messages * message
+        + bytes * (send + receive + end)
+        + flits * flit
+        + words * control;
+    Some(vec![last, last / 2.0 + wake])
+}
+
+fn lessons(wild: &[usize], count: usize) -> Vec<Observation> {
+    let mut chance = SplitMix64::new(3);
+    let mut noise = || 0.97 + chance.below(60) as f64 / 1000.0;
+    let lesson = |round: usize| {
+        let factor = if wild.contains(&round) { 4.0 } else { 1.0 };
+        let times = times_of(&TRUTH, round).expect("each has a prediction");
+        Observation {
+            times_ns: times.iter().map(|ns| ns * factor * noise()).collect(),
+            deviation: 0.1,
+            rounds: 5,
+        }
+    };
+    (0..count).map(lesson).collect()
+}
+
+#[track_caller]
+fn assert_predicts(learned: &CostEstimate<COSTS>, within: f64) {
+    for round in 0..ROUNDS.len() {
+        let (found, truth) = (times_of(&learned.costs, round), times_of(&TRUTH, round));
+        for (found, truth) in found.into_iter().flatten().zip(truth.into_iter().flatten()) {
+            let off = (found / truth - 1.0).abs();
+            assert!(off < within, "{off} in round {round}: {learned:?}");
+        }
+    }
+}
+
+#[test]
+fn a_few_lessons_at_once_tell_what_rounds_take() {
+    let learned = CostEstimate::assumed(&PRIOR).after(&lessons(&[], 6), &PRIOR, &times_of);
+    assert_predicts(&learned, 0.08);
+    assert_eq!(learned.rounds, 30);
+    assert!(learned.is_sound());
+}
+
+#[test]
+fn a_lesson_at_a_time_comes_to_the_same() {
+    let mut learned = CostEstimate::assumed(&PRIOR);
+    for (round, lesson) in lessons(&[], 30).into_iter().enumerate() {
+        let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+        learned = learned.after(&[lesson], &PRIOR, &predict);
+        assert!(learned.is_sound(), "{learned:?}");
+    }
+    assert_predicts(&learned, 0.12);
+}
+
+#[test]
+fn wild_rounds_count_little() {
+    let all = lessons(&[4, 7, 15], 24);
+    let learned = CostEstimate::assumed(&PRIOR).after(&all, &PRIOR, &times_of);
+    assert_predicts(&learned, 0.15);
+}
+
+#[test]
+fn what_no_lesson_tells_of_stays_and_stays_unsure() {
+    let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6] * 3.0]);
+    let lesson = Observation {
+        times_ns: vec![90e3],
+        deviation: 0.05,
+        rounds: 1,
+    };
+    let before = CostEstimate::assumed(&PRIOR);
+    let learned = before.after(&[lesson], &PRIOR, &predict);
+    assert!((learned.costs[6] / 30e3 - 1.0).abs() < 0.02);
+    assert!(learned.covariance[6][6] < 0.01);
+    for i in 0..COSTS - 1 {
+        let (was, is) = (before.costs[i], learned.costs[i]);
+        assert!((is / was - 1.0).abs() < 1e-9, "cost {i}: {is} for {was}");
+        assert!((learned.covariance[i][i] / (UNSURE * UNSURE) - 1.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
+    let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6]]);
+    let lesson = Observation {
+        times_ns: vec![1e15],
+        deviation: 0.01,
+        rounds: 1,
+    };
+    let mut learned = CostEstimate::assumed(&PRIOR);
+    for _ in 0..50 {
+        learned = learned.after(std::slice::from_ref(&lesson), &PRIOR, &predict);
+    }
+    assert!(learned.costs[6] <= 20e3 * FARTHEST * 1.001);
+    assert!(learned.is_sound());
+}
+
+#[test]
+fn without_a_prediction_nothing_is_learned() {
+    let learned = CostEstimate::assumed(&PRIOR);
+    let none = |_: &[f64; COSTS], _: usize| None;
+    assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &none), learned);
+    let short = |_: &[f64; COSTS], _: usize| Some(vec![1.0]);
+    assert_eq!(learned.after(&lessons(&[], 3), &PRIOR, &short), learned);
+    let mut broken = learned;
+    broken.covariance[2][2] = f64::NAN;
+    assert!(!broken.is_sound());
+}
+
+/// A machine whose costs are mostly alike, as processors differ.
+const ALIKE: Prior<COSTS> = Prior {
+    log_deviations: [0.5; COSTS],
+    common: 0.9,
+    common_drift: 0.05,
+    ..PRIOR
+};
+
+/// Returns the estimate after single rounds that take `factors` of the true times.
+fn after_rounds(mut learned: CostEstimate<COSTS>, factors: &[f64]) -> CostEstimate<COSTS> {
+    for (round, factor) in factors.iter().enumerate() {
+        let times = times_of(&TRUTH, round).expect("each has a prediction");
+        let lesson = Observation {
+            times_ns: times.iter().map(|ns| ns * factor).collect(),
+            deviation: 0.25,
+            rounds: 1,
+        };
+        let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
+        learned = learned.after(&[lesson], &ALIKE, &predict);
+    }
+    learned
+}
+
+#[test]
+fn one_kind_of_rounds_tells_of_a_faster_processor() {
+    let prior = CostEstimate::assumed(&ALIKE);
+    let faster = prior.costs.map(|cost| cost / 3.0);
+    let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, 1);
+    let lesson = Observation {
+        times_ns: times_of(&faster, 1).expect("each has a prediction"),
+        deviation: 0.1,
+        rounds: 9,
+    };
+    let learned = prior.after(&[lesson], &ALIKE, &predict);
+    for (i, (is, truth)) in learned.costs.iter().zip(faster).enumerate() {
+        let off = (is / truth).ln().abs();
+        assert!(off < 0.35, "cost {i}: {off}");
+    }
+}
+
+#[test]
+fn a_loaded_sitting_does_not_outlast_quiet_ones() {
+    let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+    let mut earlier = vec![usual.costs];
+    let quiet = after_rounds(usual.in_new_sitting(&[], &ALIKE), &[1.0; 6]);
+    earlier.push(quiet.costs);
+    let loaded = quiet.in_new_sitting(&earlier, &ALIKE);
+    let loaded = after_rounds(loaded, &[2.2; 12]);
+    let next = loaded.in_new_sitting(&earlier, &ALIKE);
+    // At once, before any round.
+    assert_predicts(&next, 0.25);
+}
+
+#[test]
+fn an_odd_first_sitting_is_forgotten_within_three_rounds() {
+    let odd = after_rounds(CostEstimate::assumed(&ALIKE), &[2.5; 30]);
+    let next = after_rounds(odd.in_new_sitting(&[], &ALIKE), &[1.0; 3]);
+    assert_predicts(&next, 0.25);
+}
+
+#[test]
+fn a_disturbed_round_moves_a_known_machine_little() {
+    let usual = CostEstimate::assumed(&ALIKE).after(&lessons(&[], 6), &ALIKE, &times_of);
+    assert_predicts(&after_rounds(usual, &[1.0, 6.0]), 0.25);
+}

@@ -1,0 +1,440 @@
+//! Results of measuring a cluster: exchanges over an edge, and from them the latency, rate and
+//! burst of the edge ([`fit`]) and the offset between two clocks ([`clock`]).
+//!
+//! This module is pure arithmetic. The node performs the exchanges, and the coordinator uses the
+//! results.
+
+pub mod clock;
+pub mod cost_estimate;
+pub mod fit;
+
+use flitcast_proto::exchange::{BURST_FLITS, Exchange};
+
+use crate::cost::{Edge, Host, Hosts, Link};
+use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
+
+/// Approximate bytes of the small frame of an exchange. At 1 Mbit/s it takes 0.2 ms, which must not
+/// count as latency.
+const SMALL_FRAME_BYTES: u64 = 24;
+
+/// Both directions of an edge as measured from outside: wire and software.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasuredEdge {
+    /// From parent to child.
+    pub down: MeasuredLink,
+    /// From child to parent.
+    pub up: MeasuredLink,
+}
+
+impl MeasuredEdge {
+    /// Returns the best values without uncertainties.
+    pub fn values(&self) -> Edge {
+        Edge {
+            down: self.down.value(),
+            up: self.up.value(),
+        }
+    }
+}
+
+/// Fits an edge to the exchanges over it. If both ends read the same clock, each direction is timed
+/// separately; otherwise each is assumed to take half of a round trip.
+///
+/// # Errors
+///
+/// Returns an error if the exchanges of a direction have too few sizes, or too many.
+pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEdge, FitError> {
+    let [(_, down), (_, up)] = fit_directions(exchanges, shared_clock)?;
+    Ok(MeasuredEdge {
+        down: down.link,
+        up: up.link,
+    })
+}
+
+/// Fits an edge and returns the points of each direction with the fit, down and up.
+///
+/// # Errors
+///
+/// Returns an error like [`fit_edge`].
+pub fn fit_directions(
+    exchanges: &[Exchange],
+    shared_clock: bool,
+) -> Result<[(Vec<Point>, LinkFit); 2], FitError> {
+    let cut = exchanges.iter().copied().filter(|it| it.extra_flits > 0);
+    let whole = exchanges.iter().copied().filter(|it| it.extra_flits == 0);
+    let whole: Vec<Exchange> = whole.collect();
+    let [down, up] = directions(&whole, shared_clock);
+    let mut fitted = [fit_link(&down, 1)?, fit_link(&up, 2)?];
+    // The small exchanges give the duration of the other exchanges' way back.
+    let small = whole.iter().filter(|it| it.down_bytes + it.up_bytes == 0);
+    let cut: Vec<Exchange> = small.copied().chain(cut).collect();
+    let cut_points = directions(&cut, shared_clock);
+    let extra = cut.iter().map(|it| it.extra_flits).max().unwrap_or(0);
+    let points = [[&down, &cut_points[0]], [&up, &cut_points[1]]];
+    for (seed, (fit, [whole, cut])) in (1..).zip(fitted.iter_mut().zip(points)) {
+        let setup_ns = setup(whole, cut, extra, fit.link.ns_per_byte.value);
+        if setup_ns.value > 0.0 {
+            // The set-up times of the flits must not count as rate.
+            *fit = fit_link(&without_setup(whole, setup_ns.value, extra), seed)?;
+        }
+        fit.link.setup_ns = setup_ns;
+    }
+    let [down_fit, up_fit] = fitted;
+    Ok([(down, down_fit), (up, up_fit)])
+}
+
+/// Returns the points of bursts without the set-up times of their flits. The longest burst was
+/// divided into `extra` flits more than usual, all of which are full except the last.
+fn without_setup(whole: &[Point], setup_ns: f64, extra: u32) -> Vec<Point> {
+    let longest = whole.iter().map(|point| point.bytes).max().unwrap_or(0);
+    let flits_of_longest = BURST_FLITS.saturating_sub(extra).max(1);
+    let full = longest.div_ceil(flits_of_longest.into()).max(1);
+    let without = whole.iter().map(|point| {
+        let flits = match point.bytes {
+            // The point is a control frame.
+            ..=SMALL_FRAME_BYTES => 0,
+            bytes => bytes.div_ceil(full),
+        };
+        Point {
+            ns: (point.ns - setup_ns * flits as f64).max(0.0),
+            ..*point
+        }
+    });
+    without.collect()
+}
+
+/// Computes the set-up time of a flit from the longest bursts and from such bursts in `extra` flits
+/// more. Returns zero unless the difference exceeds the uncertainty.
+fn setup(whole: &[Point], cut: &[Point], extra: u32, ns_per_byte: f64) -> Estimate {
+    let longest = |points: &[Point]| {
+        let bytes = points.iter().map(|point| point.bytes).max()?;
+        let mut times: Vec<f64> = points
+            .iter()
+            .filter(|point| point.bytes == bytes)
+            .map(|point| point.ns)
+            .collect();
+        times.sort_by(f64::total_cmp);
+        Some((bytes as f64, centre(&times)?))
+    };
+    let (Some((bytes, whole)), Some((cut_bytes, cut))) = (longest(whole), longest(cut)) else {
+        return Estimate::default();
+    };
+    if extra == 0 || cut_bytes < bytes {
+        return Estimate::default();
+    }
+    let of_bytes = ns_per_byte * (cut_bytes - bytes);
+    let a_flit = |longer: f64| ((longer - of_bytes) / f64::from(extra)).max(0.0);
+    let low = a_flit(cut.low - whole.high);
+    match low > 0.0 {
+        true => Estimate {
+            value: a_flit(cut.value - whole.value),
+            low,
+            high: a_flit(cut.high - whole.low),
+        },
+        false => Estimate::default(),
+    }
+}
+
+/// Fits an edge that had only small exchanges: the latencies are measured, everything else is
+/// copied from `alike`. Without a plausible exchange, the latencies are copied as well.
+pub fn fit_latencies(
+    exchanges: &[Exchange],
+    shared_clock: bool,
+    alike: &MeasuredEdge,
+) -> MeasuredEdge {
+    let link = |points: &[Point], alike: MeasuredLink| {
+        let mut times: Vec<f64> = points.iter().map(|point| point.ns).collect();
+        times.sort_by(f64::total_cmp);
+        // Even a small frame has bytes, which the rate accounts for.
+        let beyond = (SMALL_FRAME_BYTES as f64 - alike.burst_bytes.value).max(0.0);
+        let of_bytes = alike.ns_per_byte.value * beyond;
+        let latency = centre(&times).map(|centre| Estimate {
+            value: (centre.value - of_bytes).max(0.0),
+            low: (centre.low - of_bytes).max(0.0),
+            high: (centre.high - of_bytes).max(0.0),
+        });
+        MeasuredLink {
+            latency_ns: latency.unwrap_or(alike.latency_ns),
+            ..alike
+        }
+    };
+    let [down, up] = directions(exchanges, shared_clock);
+    MeasuredEdge {
+        down: link(&down, alike.down),
+        up: link(&up, alike.up),
+    }
+}
+
+/// Returns the points of both directions, down and up: a burst's bytes, and the time from the
+/// departure of its first byte to the arrival of its last.
+pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2] {
+    let sound = || exchanges.iter().filter(|exchange| exchange.is_sound());
+    let is_small = |e: &&Exchange| e.down_bytes == 0 && e.up_bytes == 0;
+    let mut small: Vec<f64> = sound()
+        .filter(is_small)
+        .map(|e| e.round_trip_ns() as f64)
+        .collect();
+    small.sort_by(f64::total_cmp);
+    let way_back = centre(&small).map_or(0.0, |centre| centre.value / 2.0);
+    // From a burst, the time of the way back is subtracted; a small exchange takes the same time
+    // both ways.
+    let one_way = |e: &Exchange| match is_small(&e) {
+        true => e.round_trip_ns() as f64 / 2.0,
+        false => (e.round_trip_ns() as f64 - way_back).max(0.0),
+    };
+    let point = |burst_bytes, ns| Point {
+        bytes: burst_bytes + SMALL_FRAME_BYTES,
+        ns,
+    };
+    let difference = |later: u64, earlier: u64| (later as i128 - earlier as i128) as f64;
+    let down = sound().filter(|e| e.up_bytes == 0).map(|e| {
+        let ns = match shared_clock {
+            true => difference(e.received_ns, e.sent_ns),
+            false => one_way(e),
+        };
+        point(e.down_bytes, ns)
+    });
+    let up = sound().filter(|e| e.down_bytes == 0).map(|e| {
+        let ns = match shared_clock {
+            true => difference(e.returned_ns, e.answered_ns),
+            false => one_way(e),
+        };
+        point(e.up_bytes, ns)
+    });
+    [down.collect(), up.collect()]
+}
+
+/// Returns the links without the costs of the processes at their ends, by PE index like `measured`.
+pub fn edges_from_measurements(measured: &[MeasuredEdge], hosts: &Hosts) -> Vec<Edge> {
+    let edges = measured.iter().enumerate().map(|(index, edge)| {
+        let [upper, lower] = hosts.ends(index);
+        Edge {
+            down: wire(edge.down.value(), [upper, lower]),
+            up: wire(edge.up.value(), [lower, upper]),
+        }
+    });
+    edges.collect()
+}
+
+/// Returns the link without the costs of software at its ends. A slow wire hides the software's time
+/// per flit and per byte, and one of equal speed cannot be distinguished from it; between the two,
+/// the wire's share changes linearly.
+fn wire(seen: Link, [sender, receiver]: [&Host; 2]) -> Link {
+    let software = sender.send_ns_per_byte + receiver.receive_ns_per_byte;
+    let share = |seen: f64, software: f64| (2.0 * (seen - software)).clamp(0.0, seen);
+    let small = sender.control_ns + receiver.wake_ns + receiver.control_ns;
+    Link {
+        latency_ns: (seen.latency_ns - small).max(0.0),
+        setup_ns: share(seen.setup_ns, sender.flit_ns + receiver.flit_ns),
+        ns_per_byte: share(seen.ns_per_byte, software),
+        burst_bytes: seen.burst_bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flitcast_proto::exchange::Exchange;
+
+    use crate::cost::Host;
+
+    const HOST: Host = Host {
+        shared_cores: None,
+        busy_threads: 0,
+        wake_ns: 30_000.0,
+        control_ns: 5_000.0,
+        flit_ns: 5_000.0,
+        send_ns_per_byte: 0.2,
+        receive_ns_per_byte: 0.3,
+        end_ns_per_byte: 0.1,
+        message_ns: 10_000.0,
+        first_ns: 0.0,
+    };
+
+    fn measured(latency_ns: f64, ns_per_byte: f64) -> MeasuredEdge {
+        let link = MeasuredLink {
+            latency_ns: Estimate::exact(latency_ns),
+            setup_ns: Estimate::exact(0.0),
+            ns_per_byte: Estimate::exact(ns_per_byte),
+            burst_bytes: Estimate::exact(7.0),
+        };
+        MeasuredEdge {
+            down: link,
+            up: link,
+        }
+    }
+
+    #[test]
+    fn a_slow_wire_keeps_its_rate_and_a_fast_one_is_the_software() {
+        let seen = [measured(1e6, 40.0), measured(38_000.0, 0.45)];
+        let wires = edges_from_measurements(&seen, &Hosts::one(HOST));
+        assert_eq!(wires[0].up.latency_ns, 960_000.0);
+        assert_eq!(wires[0].up.ns_per_byte, 40.0);
+        assert_eq!(wires[0].up.burst_bytes, 7.0);
+        assert_eq!(
+            (wires[1].down.latency_ns, wires[1].down.ns_per_byte),
+            (0.0, 0.0)
+        );
+    }
+
+    /// Returns exchanges over an edge with 1 ms and 10 ns per byte down, 2 ms and 30 ns per byte
+    /// up; the lower end's clock is ahead by `ahead_ns`.
+    fn exchanges(ahead_ns: u64) -> Vec<Exchange> {
+        let sizes = [0, 1 << 12, 1 << 14, 1 << 16];
+        let down = sizes.map(|bytes| (bytes, 0));
+        let up = sizes.map(|bytes| (0, bytes));
+        let all = down.into_iter().chain(up).cycle().take(40);
+        let mut now = 1_000;
+        all.map(|(down_bytes, up_bytes)| {
+            let small = SMALL_FRAME_BYTES;
+            let sent_ns = now;
+            let received = sent_ns + 1_000_000 + 10 * (down_bytes + small);
+            let answered = received + 700;
+            let returned_ns = answered + 2_000_000 + 30 * (up_bytes + small);
+            now = returned_ns + 50;
+            Exchange {
+                down_bytes,
+                up_bytes,
+                extra_flits: 0,
+                sent_ns,
+                received_ns: received + ahead_ns,
+                answered_ns: answered + ahead_ns,
+                returned_ns,
+            }
+        })
+        .collect()
+    }
+
+    #[test]
+    fn one_clock_tells_the_two_ways_apart() {
+        let edge = fit_edge(&exchanges(0), true).unwrap().values();
+        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-6 * truth;
+        assert!(
+            near(edge.down.latency_ns, 1e6) && near(edge.up.latency_ns, 2e6),
+            "{edge:?}"
+        );
+        assert!(
+            near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
+            "{edge:?}"
+        );
+    }
+
+    #[test]
+    fn two_clocks_give_half_of_the_round_trip_and_both_rates() {
+        let edge = fit_edge(&exchanges(5_000_000_000), false).unwrap().values();
+        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
+        assert!(
+            near(edge.down.latency_ns, 1.5e6) && near(edge.up.latency_ns, 1.5e6),
+            "{edge:?}"
+        );
+        assert!(
+            near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
+            "{edge:?}"
+        );
+    }
+
+    #[test]
+    fn small_exchanges_tell_the_latency_and_another_edge_the_rest() {
+        let is_small = |e: &Exchange| e.down_bytes + e.up_bytes == 0;
+        let small = exchanges(0).into_iter().filter(is_small);
+        let small: Vec<Exchange> = small.collect();
+        let alike = measured(1.0, 20.0);
+        let edge = fit_latencies(&small, true, &alike).values();
+        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
+        assert!(
+            near(edge.down.latency_ns, 1e6) && near(edge.up.latency_ns, 2e6),
+            "{edge:?}"
+        );
+        assert_eq!((edge.down.ns_per_byte, edge.up.burst_bytes), (20.0, 7.0));
+        assert_eq!(fit_latencies(&[], true, &alike), alike);
+    }
+
+    /// A flit takes 40 us down and 3 us up; its prefix has 30 bytes.
+    #[test]
+    fn many_short_flits_tell_what_one_takes_beside_its_bytes() {
+        for ahead_ns in [0, 5_000_000_000] {
+            let shared_clock = ahead_ns == 0;
+            let mut all = exchanges(ahead_ns);
+            assert_eq!(
+                fit_edge(&all, shared_clock).unwrap().down.setup_ns,
+                Estimate::default()
+            );
+            // Each burst is one flit.
+            for one in &mut all {
+                let longer = if one.down_bytes > 0 { 40_000 } else { 0 };
+                one.received_ns += longer;
+                one.answered_ns += longer;
+                one.returned_ns += longer + if one.up_bytes > 0 { 3_000 } else { 0 };
+            }
+            let longest = all
+                .iter()
+                .filter(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);
+            let cut: Vec<Exchange> = longest.copied().collect();
+            all.extend(cut.into_iter().map(|mut cut| {
+                cut.extra_flits = 63;
+                let bytes = 63 * 30;
+                if cut.down_bytes > 0 {
+                    cut.down_bytes += bytes;
+                    let longer = 63 * 40_000 + 10 * bytes;
+                    cut.received_ns += longer;
+                    cut.answered_ns += longer;
+                    cut.returned_ns += longer;
+                } else {
+                    cut.up_bytes += bytes;
+                    cut.returned_ns += 63 * 3_000 + 30 * bytes;
+                }
+                cut
+            }));
+            let edge = fit_edge(&all, shared_clock).unwrap().values();
+            let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
+            assert!(
+                near(edge.down.setup_ns, 40_000.0) && near(edge.up.setup_ns, 3_000.0),
+                "{edge:?}"
+            );
+            assert!(
+                near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
+                "{edge:?}"
+            );
+        }
+    }
+
+    /// A slower wire hides the time that a process spends on a flit; it is counted once.
+    #[test]
+    fn a_flit_is_the_wires_or_the_softwares() {
+        let set_up = |setup_ns| {
+            let link = MeasuredLink {
+                setup_ns: Estimate::exact(setup_ns),
+                ..measured(1e6, 40.0).down
+            };
+            let edge = MeasuredEdge {
+                down: link,
+                up: link,
+            };
+            edges_from_measurements(&[edge], &Hosts::one(HOST))[0]
+                .down
+                .setup_ns
+        };
+        assert_eq!(set_up(9_000.0), 0.0);
+        assert_eq!(set_up(12_000.0), 4_000.0);
+        assert_eq!(set_up(50_000.0), 50_000.0);
+    }
+
+    #[test]
+    fn times_that_run_backwards_are_not_looked_at() {
+        let mut all = exchanges(0);
+        let good = fit_edge(&all, true).unwrap();
+        all.push(Exchange {
+            sent_ns: 9,
+            returned_ns: 3,
+            ..Exchange::default()
+        });
+        all.push(Exchange {
+            received_ns: u64::MAX,
+            ..Exchange::default()
+        });
+        all.push(Exchange {
+            answered_ns: u64::MAX,
+            ..Exchange::default()
+        });
+        assert_eq!(fit_edge(&all, true), Ok(good));
+    }
+}

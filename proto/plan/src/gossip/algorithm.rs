@@ -1,0 +1,172 @@
+//! The algorithms, and their names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use flitcast_proto::names::whole_number;
+
+use super::complete::CompleteGossip;
+use super::gossip_network::MAX_PES;
+use super::line::LineParameters;
+use super::stage::Diagonal;
+
+/// A gossip algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GossipAlgorithm {
+    /// Every block goes around, along one axis after the other.
+    Approach1,
+    /// Concentration in this number of heads, and its reverse, along one axis after the other.
+    Approach2(usize),
+    /// CIRCGOS, on one line.
+    Circgos(LineParameters),
+    /// TORGOS, on tori and meshes of equal sides.
+    Torgos(Diagonal),
+    /// TORGOS with A = 3, all b = 3 and all x = 1, where sides are powers of 3.
+    Cubgos,
+    /// CIRCGOS along one axis after the other.
+    Phases(Vec<LineParameters>),
+    /// One half of each block goes around a ring to the right, the other to the left.
+    Halves,
+    /// The algorithms of complete networks; approach 1 is available there, too.
+    Among(CompleteGossip),
+}
+
+/// An error in the name of an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// Another word.
+    #[error("`{0}` is not a gossip algorithm; use one of {ALL}")]
+    Unknown(String),
+    /// A name without its numbers, or with invalid ones.
+    #[error("`{given}` does not have the form {form}, with whole numbers up to {MAX_NUMBER}")]
+    Form {
+        /// The name as typed.
+        given: String,
+        /// The expected form.
+        form: &'static str,
+    },
+}
+
+const ALL: &str = "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
+                   phases:A,a,b/A,a,b/.., halves, dissemination[:K], circulate, neighbour, direct";
+
+/// The greatest number in a name: all useful parameters are smaller.
+const MAX_NUMBER: usize = 4 * MAX_PES;
+
+fn number(text: &str) -> Option<usize> {
+    let number = usize::try_from(whole_number(text)?).ok()?;
+    (number <= MAX_NUMBER).then_some(number)
+}
+
+fn numbers(text: &str) -> Option<Vec<usize>> {
+    match text {
+        "" => Some(Vec::new()),
+        _ => text.split(',').map(number).collect(),
+    }
+}
+
+fn line_parameters(text: &str) -> Option<LineParameters> {
+    let [heads, division, steps] = numbers(text)?.try_into().ok()?;
+    Some(LineParameters {
+        heads,
+        division,
+        steps,
+    })
+}
+
+fn diagonal(text: &str) -> Option<Diagonal> {
+    let mut parts = text.split(';');
+    let points = number(parts.next()?)?;
+    let divisions = numbers(parts.next().unwrap_or_default())?;
+    let steps = numbers(parts.next().unwrap_or_default())?;
+    let rounds = divisions.iter().copied().zip(steps.iter().copied());
+    (divisions.len() == steps.len() && parts.next().is_none()).then(|| Diagonal {
+        points,
+        rounds: rounds.collect(),
+    })
+}
+
+impl FromStr for GossipAlgorithm {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<GossipAlgorithm, NameError> {
+        let (word, rest) = match text.split_once(':') {
+            Some((word, rest)) => (word, Some(rest)),
+            None => (text, None),
+        };
+        let (form, read) = match (word, rest) {
+            ("approach1", None) => ("", Some(GossipAlgorithm::Approach1)),
+            ("approach2", None) => ("", Some(GossipAlgorithm::Approach2(1))),
+            ("cubgos", None) => ("", Some(GossipAlgorithm::Cubgos)),
+            ("halves", None) => ("", Some(GossipAlgorithm::Halves)),
+            ("circulate", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Circulate))),
+            ("neighbour", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Neighbour))),
+            ("direct", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Direct))),
+            ("dissemination", None) => {
+                let one = CompleteGossip::Dissemination { ports: 1 };
+                ("", Some(GossipAlgorithm::Among(one)))
+            }
+            ("approach2", Some(rest)) => {
+                ("approach2:A", number(rest).map(GossipAlgorithm::Approach2))
+            }
+            ("dissemination", Some(rest)) => {
+                let among = number(rest).map(|ports| CompleteGossip::Dissemination { ports });
+                ("dissemination:K", among.map(GossipAlgorithm::Among))
+            }
+            ("circgos", rest) => {
+                let read = line_parameters(rest.unwrap_or_default());
+                ("circgos:A,a,b", read.map(GossipAlgorithm::Circgos))
+            }
+            ("torgos", rest) => {
+                let read = diagonal(rest.unwrap_or_default());
+                (
+                    "torgos:A;b0,b1,..;x0,x1,..",
+                    read.map(GossipAlgorithm::Torgos),
+                )
+            }
+            ("phases", rest) => {
+                let phases = rest.unwrap_or_default().split('/').map(line_parameters);
+                let phases: Option<Vec<LineParameters>> = phases.collect();
+                ("phases:A,a,b/A,a,b/..", phases.map(GossipAlgorithm::Phases))
+            }
+            _ => return Err(NameError::Unknown(text.to_owned())),
+        };
+        read.ok_or_else(|| NameError::Form {
+            given: text.to_owned(),
+            form,
+        })
+    }
+}
+
+impl fmt::Display for GossipAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |one: &LineParameters| format!("{},{},{}", one.heads, one.division, one.steps);
+        let list = |all: &mut dyn Iterator<Item = usize>| {
+            let all: Vec<String> = all.map(|number| number.to_string()).collect();
+            all.join(",")
+        };
+        match self {
+            GossipAlgorithm::Approach1
+            | GossipAlgorithm::Among(CompleteGossip::CirculateBothWays) => f.write_str("approach1"),
+            GossipAlgorithm::Approach2(heads) => write!(f, "approach2:{heads}"),
+            GossipAlgorithm::Circgos(parameters) => write!(f, "circgos:{}", line(parameters)),
+            GossipAlgorithm::Torgos(Diagonal { points, rounds }) => {
+                let divisions = list(&mut rounds.iter().map(|round| round.0));
+                let steps = list(&mut rounds.iter().map(|round| round.1));
+                write!(f, "torgos:{points};{divisions};{steps}")
+            }
+            GossipAlgorithm::Cubgos => f.write_str("cubgos"),
+            GossipAlgorithm::Phases(phases) => {
+                let phases: Vec<String> = phases.iter().map(line).collect();
+                write!(f, "phases:{}", phases.join("/"))
+            }
+            GossipAlgorithm::Halves => f.write_str("halves"),
+            GossipAlgorithm::Among(CompleteGossip::Dissemination { ports }) => {
+                write!(f, "dissemination:{ports}")
+            }
+            GossipAlgorithm::Among(CompleteGossip::Circulate) => f.write_str("circulate"),
+            GossipAlgorithm::Among(CompleteGossip::Neighbour) => f.write_str("neighbour"),
+            GossipAlgorithm::Among(CompleteGossip::Direct) => f.write_str("direct"),
+        }
+    }
+}

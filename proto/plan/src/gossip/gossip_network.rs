@@ -1,0 +1,216 @@
+//! The networks of planned gossips: rings, arrays, meshes and tori of any number of dimensions,
+//! numbered row by row, and complete networks.
+
+use std::fmt;
+
+use flitcast_proto::PeId;
+
+use super::moves::Line;
+use crate::network::NetworkSpec;
+
+/// Limit of PEs of a gossip: its plan lists the packets between all pairs of PEs, up to 4 million.
+pub const MAX_PES: usize = 2048;
+
+/// A network to gossip on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GossipNetwork {
+    /// Lines of PEs along each axis.
+    Grid(Grid),
+    /// Every PE reaches every other over its one port.
+    Complete(usize),
+}
+
+/// A mesh or a torus; a ring and an array are those of one dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// PEs along each axis, the slowest axis first.
+    pub sides: Vec<usize>,
+    /// Whether lines are rings.
+    pub closed: bool,
+}
+
+/// A reason why a network has no planned gossip.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidGossipNetwork {
+    /// A ring of one or two PEs has an edge twice.
+    #[error("{0} PEs are too few for a ring; use at least 3, or array:{0}")]
+    ShortRing(usize),
+    /// A torus with such a side has an edge twice.
+    #[error("a side of {0} is too short for a torus, whose sides have at least 3 PEs; use a mesh")]
+    ShortSide(usize),
+    /// A line of one PE.
+    #[error("a side of 1 is too short; use sides of at least 2")]
+    NoSide,
+    /// A network of one PE.
+    #[error("one PE cannot gossip; use at least 2")]
+    Alone,
+    /// More than [`MAX_PES`].
+    #[error("{0} PEs are too many to plan every PE's messages; the limit is {MAX_PES}")]
+    TooMany(usize),
+    /// Another network.
+    #[error("a gossip is planned on ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N")]
+    Unknown,
+}
+
+impl GossipNetwork {
+    /// Returns the network of this specification.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the network is invalid, with a valid alternative.
+    pub fn of(spec: &NetworkSpec) -> Result<GossipNetwork, InvalidGossipNetwork> {
+        let sizes = |sides: &[u32]| sides.iter().map(|side| *side as usize).collect::<Vec<_>>();
+        let arena = match spec {
+            NetworkSpec::Ring { nodes } if *nodes < 3 => {
+                return Err(InvalidGossipNetwork::ShortRing(*nodes as usize));
+            }
+            NetworkSpec::Ring { nodes } => GossipNetwork::Grid(Grid {
+                sides: vec![*nodes as usize],
+                closed: true,
+            }),
+            NetworkSpec::Torus { sides } => {
+                if let Some(short) = sides.iter().find(|side| **side < 3) {
+                    return Err(InvalidGossipNetwork::ShortSide(*short as usize));
+                }
+                GossipNetwork::Grid(Grid {
+                    sides: sizes(sides),
+                    closed: true,
+                })
+            }
+            NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => {
+                return Err(InvalidGossipNetwork::Alone);
+            }
+            NetworkSpec::Mesh { sides } if sides.contains(&1) => {
+                return Err(InvalidGossipNetwork::NoSide);
+            }
+            NetworkSpec::Mesh { sides } => GossipNetwork::Grid(Grid {
+                sides: sizes(sides),
+                closed: false,
+            }),
+            NetworkSpec::Complete { nodes } if *nodes < 2 => {
+                return Err(InvalidGossipNetwork::Alone);
+            }
+            NetworkSpec::Complete { nodes } => GossipNetwork::Complete(*nodes as usize),
+            _ => return Err(InvalidGossipNetwork::Unknown),
+        };
+        Ok(arena)
+    }
+
+    /// Returns the mesh or torus, if the network is one.
+    pub fn grid(&self) -> Option<&Grid> {
+        match self {
+            GossipNetwork::Grid(grid) => Some(grid),
+            GossipNetwork::Complete(_) => None,
+        }
+    }
+
+    /// Returns the number of PEs.
+    pub fn pes(&self) -> usize {
+        match self {
+            GossipNetwork::Grid(grid) => grid.pes(),
+            GossipNetwork::Complete(pes) => *pes,
+        }
+    }
+
+    /// Checks that a plan of this number of PEs is possible.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`InvalidGossipNetwork::TooMany`].
+    pub fn check_size(&self) -> Result<(), InvalidGossipNetwork> {
+        match self.pes() {
+            pes if pes > MAX_PES => Err(InvalidGossipNetwork::TooMany(pes)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the number of classes of a block: one for each axis.
+    pub fn classes(&self) -> usize {
+        match self {
+            GossipNetwork::Grid(grid) => grid.sides.len(),
+            GossipNetwork::Complete(_) => 1,
+        }
+    }
+}
+
+/// Writes `array of 9` or `4x6 torus` for errors.
+impl fmt::Display for GossipNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = |closed| if closed { "torus" } else { "mesh" };
+        match self {
+            GossipNetwork::Complete(pes) => write!(f, "complete network of {pes}"),
+            GossipNetwork::Grid(Grid { sides, closed }) => match (&sides[..], closed) {
+                ([n], true) => write!(f, "ring of {n}"),
+                ([n], false) => write!(f, "array of {n}"),
+                (sides, _) => {
+                    let sides: Vec<String> = sides.iter().map(usize::to_string).collect();
+                    write!(f, "{} {}", sides.join("x"), kind(*closed))
+                }
+            },
+        }
+    }
+}
+
+impl Grid {
+    /// Returns the number of PEs.
+    pub fn pes(&self) -> usize {
+        self.sides.iter().product()
+    }
+
+    /// Returns the difference between the numbers of neighbours along an axis.
+    pub fn stride(&self, axis: usize) -> usize {
+        self.sides[axis + 1..].iter().product()
+    }
+
+    /// Returns the lines along an axis.
+    pub fn line(&self, axis: usize) -> Line {
+        Line {
+            positions: self.sides[axis],
+            closed: self.closed,
+        }
+    }
+
+    /// Returns the first PE of each line along an axis.
+    pub fn line_begins(&self, axis: usize) -> impl Iterator<Item = usize> {
+        let (stride, side) = (self.stride(axis), self.sides[axis]);
+        (0..self.pes()).filter(move |pe| pe / stride % side == 0)
+    }
+
+    /// Returns the coordinates of a PE.
+    pub fn coordinates(&self, pe: usize) -> impl Iterator<Item = usize> {
+        (0..self.sides.len()).map(move |axis| pe / self.stride(axis) % self.sides[axis])
+    }
+
+    /// Returns the PE `hops` hops away along an axis.
+    pub fn along(&self, pe: usize, axis: usize, hops: i64) -> usize {
+        let stride = self.stride(axis);
+        let place = pe / stride % self.sides[axis];
+        let other = self.line(axis).position(place as i64 + hops);
+        pe - place * stride + other * stride
+    }
+
+    pub(super) fn path(&self, from: PeId, axis: usize, hops: i64) -> Vec<PeId> {
+        let way = hops.signum();
+        let at = |hop: i64| PeId(self.along(from.index(), axis, way * hop) as u32);
+        (0..=hops.abs()).map(at).collect()
+    }
+
+    /// Returns the number of edges of a PE.
+    pub fn degree(&self, pe: usize) -> u64 {
+        let of_axis = |(place, side): (usize, &usize)| match self.closed {
+            true => 2,
+            false => u64::from(place > 0) + u64::from(place + 1 < *side),
+        };
+        self.coordinates(pe).zip(&self.sides).map(of_axis).sum()
+    }
+
+    /// Returns the distance to the farthest PE, in hops.
+    pub fn eccentricity(&self, pe: usize) -> u64 {
+        let of_axis = |(place, side): (usize, &usize)| match self.closed {
+            true => side / 2,
+            false => place.max(side - 1 - place),
+        };
+        let hops = self.coordinates(pe).zip(&self.sides).map(of_axis);
+        hops.sum::<usize>() as u64
+    }
+}

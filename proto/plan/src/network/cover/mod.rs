@@ -1,0 +1,113 @@
+//! Covers: several trees that span a network from one root such that no arc is in two of them
+//! (paper 000, section IV). Links are full duplex, so an edge is two arcs.
+//!
+//! The maximum number of trees is the minimum, over all nodes, of the number of arc-disjoint paths
+//! from the root (Edmonds). For hypercubes the trees follow a rule of Johnsson and Ho; the rules
+//! for tori, meshes and de Bruijn networks are new ([`rules`]). For other networks the trees follow
+//! from Lovász's proof of Edmonds' theorem ([`general`]).
+//!
+//! The paper's second technique permits trees that share edges. Trees of a cover do, in opposite
+//! directions, which do not meet. Trees that share arcs as well are one for each port of the root
+//! ([`shared`]).
+
+mod general;
+mod rules;
+mod shared;
+
+use flitcast_proto::Tree;
+
+use super::spanning::{Spanning, SpanningError, depths};
+use super::{Network, NetworkSpec};
+
+pub use general::ways_to_all;
+pub use shared::tree_for_each_port;
+
+/// Several trees of the same PEs: those of [`cover()`] share no arc.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cover {
+    /// Trees, at least one.
+    pub trees: Vec<Tree>,
+    /// Network node of each PE, by PE index: P0 is on the root, the other PEs on the other nodes in
+    /// increasing order.
+    pub nodes: Vec<u32>,
+}
+
+/// The reason why there is no cover.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CoverError {
+    /// No tree spans the network from this root.
+    #[error(transparent)]
+    Spanning(#[from] SpanningError),
+    /// A port of the root does not lead to all nodes.
+    #[error(
+        "without node {root}, node {first} does not reach all others, so there is no tree for each \
+         port of the root"
+    )]
+    Apart {
+        /// The root.
+        root: u32,
+        /// The neighbour at the port.
+        first: u32,
+    },
+    /// The search would take too long.
+    #[error(
+        "a cover of a network without a rule of its own is worked out for at most {most} edges, \
+         and this one has {edges}"
+    )]
+    TooLarge {
+        /// Number of edges of the network.
+        edges: usize,
+        /// Maximum number of edges.
+        most: usize,
+    },
+}
+
+/// The parent of each node in each tree; the root is its own parent.
+type Parents = Vec<Vec<u32>>;
+
+/// Computes a cover: by the rule of a named network, otherwise with the maximum number of trees.
+///
+/// # Errors
+///
+/// Returns an error if the root does not exist, if nodes cannot be reached from it, or if the
+/// network is too large to search.
+pub fn cover(
+    network: &Network,
+    spec: Option<&NetworkSpec>,
+    root: u32,
+) -> Result<Cover, CoverError> {
+    depths(network, root)?;
+    let parents = match spec.and_then(|spec| rules::parents(spec, root)) {
+        Some(parents) => parents,
+        None => general::parents(network, root)?,
+    };
+    // Every cover is checked; a violation would be a bug of this module.
+    assert!(
+        is_cover(network, root, &parents),
+        "the trees of a cover share an arc, or have one that is none of the network's"
+    );
+    let spanning = parents.iter().map(|parents| Spanning::new(root, parents));
+    let spanning: Vec<Spanning> = spanning.collect();
+    let nodes = spanning.first().map(|one| one.nodes.clone());
+    Ok(Cover {
+        nodes: nodes.unwrap_or_default(),
+        trees: spanning.into_iter().map(|one| one.tree).collect(),
+    })
+}
+
+/// Returns whether the trees use only arcs of the network, and none twice. Creating the trees
+/// checks that they span the network.
+fn is_cover(network: &Network, root: u32, trees: &Parents) -> bool {
+    let arcs = trees.iter().flat_map(|tree| {
+        let nodes = (0..tree.len() as u32).filter(|node| *node != root);
+        nodes.map(|node| (tree[node as usize], node))
+    });
+    let mut arcs: Vec<(u32, u32)> = arcs.collect();
+    let mut each = arcs.iter();
+    let all_there = each.all(|(from, to)| network.neighbours(*from).contains(to));
+    arcs.sort_unstable();
+    all_there && arcs.windows(2).all(|pair| pair[0] != pair[1])
+}
+
+#[cfg(test)]
+mod tests;

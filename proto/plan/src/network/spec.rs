@@ -1,0 +1,325 @@
+//! Networks by name: `mesh:4x4`, `hypercube:4`, `edges:FILE`.
+//!
+//! Users type the name and reports print it, so it denotes the same network on every machine. A
+//! network in a file is only named here: this crate does not read files.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use flitcast_proto::names::{likely, whole_number};
+use flitcast_proto::tree::MAX_PES;
+
+use super::{MAX_EDGES, Network, NetworkError, bounded};
+
+/// A network by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetworkSpec {
+    /// `mesh:AxBx..`: the points of a grid of any number of dimensions; two are neighbours if one
+    /// coordinate differs by 1. Nodes are numbered row by row: in `mesh:4x3`, node 3 y + x is in
+    /// row y, column x. `array:N` is `mesh:N`.
+    Mesh {
+        /// Number of nodes on each side.
+        sides: Vec<u32>,
+    },
+    /// `torus:AxBx..`: the mesh, with the ends of each line connected as well.
+    Torus {
+        /// Number of nodes on each side.
+        sides: Vec<u32>,
+    },
+    /// `ring:N`: 0 - 1 - 2 and so on, and back to 0.
+    Ring {
+        /// N.
+        nodes: u32,
+    },
+    /// `hypercube:D`: 2^D nodes; two are neighbours if one bit differs.
+    Hypercube {
+        /// D.
+        dimensions: u32,
+    },
+    /// `debruijn:B:D`: the words of D digits from 0 to B-1, as numbers to base B. The neighbours of
+    /// a word result from removing the digit at one end and adding any digit at the other.
+    /// Undirected, without loops or double edges.
+    DeBruijn {
+        /// B.
+        base: u32,
+        /// D.
+        digits: u32,
+    },
+    /// `complete:N`: any two nodes are neighbours.
+    Complete {
+        /// N.
+        nodes: u32,
+    },
+    /// `edges:FILE`: a file with one edge per line, which the caller reads.
+    Edges(PathBuf),
+}
+
+/// A text that does not name a network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NetworkSpecError {
+    /// An unknown network.
+    #[error("no network is called `{given}`{hint}; the networks are {}", known())]
+    UnknownNetwork {
+        /// Text before the first colon.
+        given: String,
+        /// A suggestion, as a clause for the message, or empty.
+        hint: String,
+    },
+    /// Too few or too many parts between colons.
+    #[error("`{given}` does not have the form {form}")]
+    Form {
+        /// The whole text.
+        given: String,
+        /// Form of this network.
+        form: &'static str,
+    },
+    /// Not a number, or one out of range.
+    #[error("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")]
+    Number {
+        /// Form of this network.
+        form: &'static str,
+        /// Name of the number.
+        what: &'static str,
+        /// Text in its place.
+        given: String,
+        /// Minimum.
+        low: u64,
+        /// Maximum.
+        high: u64,
+    },
+    /// The numbers together make too large a network.
+    #[error("{given}: {fault}")]
+    TooLarge {
+        /// The whole text.
+        given: String,
+        /// Limit that is exceeded.
+        fault: NetworkError,
+    },
+}
+
+/// Names and forms of the networks; messages print the forms.
+const FORMS: [(&str, &str); 8] = [
+    ("mesh", "mesh:AxBx.."),
+    ("torus", "torus:AxBx.."),
+    ("ring", "ring:N"),
+    ("array", "array:N"),
+    ("hypercube", "hypercube:D"),
+    ("debruijn", "debruijn:B:D"),
+    ("complete", "complete:N"),
+    ("edges", "edges:FILE"),
+];
+
+fn known() -> String {
+    FORMS.map(|(_, form)| form).join(", ")
+}
+
+/// Maximum of D, for which 2^D is [`MAX_PES`].
+const MAX_DIMENSIONS: u64 = MAX_PES.ilog2() as u64;
+
+impl FromStr for NetworkSpec {
+    type Err = NetworkSpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, rest) = match text.split_once(':') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (text, None),
+        };
+        let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
+            let hint = hint(text, name);
+            let given = name.to_owned();
+            return Err(NetworkSpecError::UnknownNetwork { given, hint });
+        };
+        let wrong_form = || NetworkSpecError::Form {
+            given: text.to_owned(),
+            form,
+        };
+        let rest = rest.ok_or_else(wrong_form)?;
+        let number = |what, given: &str, low, high| {
+            whole_number(given)
+                .filter(|n| (low..=high).contains(n))
+                // `high` is at most MAX_PES.
+                .map(|n| n as u32)
+                .ok_or_else(|| NetworkSpecError::Number {
+                    form,
+                    what,
+                    given: given.to_owned(),
+                    low,
+                    high,
+                })
+        };
+        let nodes = |given| number("N", given, 1, MAX_PES as u64);
+        let sides = || {
+            let side = |given| number("each side", given, 1, MAX_PES as u64);
+            rest.split('x').map(side).collect::<Result<Vec<u32>, _>>()
+        };
+
+        let spec = match name {
+            "edges" if rest.is_empty() => return Err(wrong_form()),
+            "edges" => NetworkSpec::Edges(PathBuf::from(rest)),
+            "debruijn" => {
+                let (base, digits) = rest.split_once(':').ok_or_else(wrong_form)?;
+                NetworkSpec::DeBruijn {
+                    base: number("B", base, 2, MAX_PES as u64)?,
+                    digits: number("D", digits, 1, MAX_DIMENSIONS)?,
+                }
+            }
+            _ if rest.is_empty() || rest.contains(':') => return Err(wrong_form()),
+            "mesh" => NetworkSpec::Mesh { sides: sides()? },
+            "torus" => NetworkSpec::Torus { sides: sides()? },
+            "array" => NetworkSpec::Mesh {
+                sides: vec![nodes(rest)?],
+            },
+            "ring" => NetworkSpec::Ring {
+                nodes: nodes(rest)?,
+            },
+            "hypercube" => NetworkSpec::Hypercube {
+                dimensions: number("D", rest, 0, MAX_DIMENSIONS)?,
+            },
+            _ => NetworkSpec::Complete {
+                nodes: nodes(rest)?,
+            },
+        };
+        match spec.check_size() {
+            Ok(()) => Ok(spec),
+            Err(fault) => Err(NetworkSpecError::TooLarge {
+                given: text.to_owned(),
+                fault,
+            }),
+        }
+    }
+}
+
+/// Returns a suggestion for an unknown network.
+fn hint(text: &str, name: &str) -> String {
+    if !text.contains(':') && text.contains(['/', '.']) {
+        return format!(" (for a file of edges, write edges:{text})");
+    }
+    const TREES: [&str; 7] = [
+        "path", "star", "kary", "binomial", "random", "parents", "file",
+    ];
+    if TREES.contains(&name) {
+        return format!(" (that is a tree: --tree {text})");
+    }
+    match likely(name, FORMS.iter().map(|(known, _)| *known)) {
+        Some(known) => format!(" (did you mean `{known}`?)"),
+        None => String::new(),
+    }
+}
+
+impl fmt::Display for NetworkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grid = |f: &mut fmt::Formatter<'_>, name, sides: &[u32]| {
+            for (i, side) in sides.iter().enumerate() {
+                write!(f, "{}{side}", if i == 0 { name } else { "x" })?;
+            }
+            Ok(())
+        };
+        match self {
+            NetworkSpec::Mesh { sides } => grid(f, "mesh:", sides),
+            NetworkSpec::Torus { sides } => grid(f, "torus:", sides),
+            NetworkSpec::Ring { nodes } => write!(f, "ring:{nodes}"),
+            NetworkSpec::Hypercube { dimensions } => write!(f, "hypercube:{dimensions}"),
+            NetworkSpec::DeBruijn { base, digits } => write!(f, "debruijn:{base}:{digits}"),
+            NetworkSpec::Complete { nodes } => write!(f, "complete:{nodes}"),
+            NetworkSpec::Edges(path) => write!(f, "edges:{}", path.display()),
+        }
+    }
+}
+
+impl NetworkSpec {
+    /// Builds the network.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a size that parsing would have rejected, and for any
+    /// [`NetworkSpec::Edges`], which the caller must read.
+    pub fn build(&self) -> Result<Network, NetworkError> {
+        self.check_size()?;
+        match self {
+            NetworkSpec::Mesh { sides } => grid(sides, false),
+            NetworkSpec::Torus { sides } => grid(sides, true),
+            NetworkSpec::Ring { nodes } => grid(&[*nodes], true),
+            NetworkSpec::Hypercube { dimensions } => {
+                let nodes = 1u32 << dimensions;
+                let up = |node: u32| {
+                    let bits = (0..*dimensions).map(move |bit| node | 1 << bit);
+                    bits.filter(move |&other| other != node)
+                        .map(move |other| (node, other))
+                };
+                Network::from_edges(nodes as usize, (0..nodes).flat_map(up))
+            }
+            NetworkSpec::DeBruijn { base, digits } => {
+                let nodes = u64::from(*base).pow(*digits);
+                let next = |node: u64| {
+                    let shifted = node * u64::from(*base) % nodes;
+                    let others = shifted..shifted + u64::from(*base);
+                    others.map(move |other| (node as u32, other as u32))
+                };
+                let edges = (0..nodes).flat_map(next).filter(|(a, b)| a != b);
+                Network::from_edges(nodes as usize, edges)
+            }
+            NetworkSpec::Complete { nodes } => {
+                let pairs = (0..*nodes).flat_map(|b| (0..b).map(move |a| (a, b)));
+                Network::from_edges(*nodes as usize, pairs)
+            }
+            NetworkSpec::Edges(path) => {
+                let path = path.display().to_string();
+                Err(NetworkError::InFile { path })
+            }
+        }
+    }
+
+    /// Checks the numbers of nodes and edges. For edges it uses an upper bound, which only de
+    /// Bruijn graphs and short tori are below; only nearly complete networks come close to the
+    /// limit.
+    fn check_size(&self) -> Result<(), NetworkError> {
+        let (nodes, degree) = match self {
+            NetworkSpec::Mesh { sides } | NetworkSpec::Torus { sides } => {
+                let nodes = sides.iter().map(|&side| u128::from(side));
+                let long = sides.iter().filter(|&&side| side > 1).count();
+                // Each dimension has two neighbours, or one if the side is 2.
+                let pairs = sides.iter().filter(|&&side| side == 2).count();
+                (
+                    nodes.fold(1, u128::saturating_mul),
+                    (2 * long - pairs) as u128,
+                )
+            }
+            NetworkSpec::Ring { nodes } => (u128::from(*nodes), 2),
+            NetworkSpec::Hypercube { dimensions } => {
+                let nodes = 1u128.checked_shl(*dimensions).unwrap_or(u128::MAX);
+                (nodes, u128::from(*dimensions))
+            }
+            NetworkSpec::DeBruijn { base, digits } => {
+                let nodes = u128::from(*base).saturating_pow(*digits);
+                let degree = (2 * u128::from(*base)).min(nodes.saturating_sub(1));
+                (nodes, degree)
+            }
+            NetworkSpec::Complete { nodes } => {
+                (u128::from(*nodes), u128::from(*nodes).saturating_sub(1))
+            }
+            NetworkSpec::Edges(_) => return Ok(()),
+        };
+        bounded(nodes, nodes.saturating_mul(degree) / 2)
+    }
+}
+
+/// Builds the grid with these sides, numbered row by row.
+fn grid(sides: &[u32], closed: bool) -> Result<Network, NetworkError> {
+    let nodes: u32 = sides.iter().product();
+    let mut edges = Vec::new();
+    let mut stride = 1;
+    for &side in sides.iter().rev() {
+        for node in 0..nodes {
+            match node / stride % side {
+                place if place + 1 < side => edges.push((node, node + stride)),
+                // A side of 1 would give a loop, and a side of 2 a double edge.
+                place if closed && side > 2 => edges.push((node, node - place * stride)),
+                _ => {}
+            }
+        }
+        stride *= side;
+    }
+    debug_assert!(edges.len() <= MAX_EDGES);
+    Network::from_edges(nodes as usize, edges)
+}

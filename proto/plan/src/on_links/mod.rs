@@ -1,0 +1,234 @@
+//! The time of a plan on real links, computed from its crossings alone.
+//!
+//! A plan counts steps, in which a flit or a control item crosses an edge. On links with a latency, a
+//! rate and a set-up time the same plan follows these rules, as a real round does:
+//!
+//! - A PE sends in the planned order: as soon as it has the flits and all control items that the
+//!   plan gives it in earlier steps, and its port is free. Nothing waits for the end of a step, and
+//!   within a step the possible packet that can begin first goes first.
+//! - A PE receives in the planned order.
+//! - A packet occupies both ports for its set-up time and its bytes, and arrives a latency later, one
+//!   block after the other. If links have a set-up time, it leaves when all of it is there; else each
+//!   of its flits follows when it is.
+//! - A control item of a few bytes is sent between two packets: it pays no set-up and waits for no
+//!   port.
+//!
+//! No state machine runs here. [`crate::predict`] runs those of real rounds, and both have to take the
+//! same time (`predict/plan_tests.rs`).
+
+mod plans;
+mod sent;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use crate::cost::{Model, Ports};
+
+pub use plans::{of_crossings, of_gossip, of_hops, of_transfers};
+pub use sent::{Flits, Load, Sent};
+
+/// The course of a plan on links.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OnLinks {
+    /// Time when the last flit arrives.
+    pub time_ns: f64,
+    /// Number of packets, control items not counted.
+    pub packets: u64,
+}
+
+/// Returns the time and the number of packets of planned crossings on the links of a model; its hosts
+/// cost nothing. Flits have `flit_bytes` bytes.
+pub fn course(all: &[Sent], tree: &Tree, model: &Model, flit_bytes: u32) -> OnLinks {
+    let mut carrier = Carrier {
+        all,
+        tree,
+        model,
+        flit_bytes: u64::from(flit_bytes) + model.prefix_bytes,
+        sends: BTreeMap::new(),
+        takes: BTreeMap::new(),
+        here: BTreeMap::new(),
+        told: vec![0.0; tree.len()],
+        arrived: vec![0.0; all.len()],
+        whole: OnLinks::default(),
+    };
+    let mut order: Vec<usize> = (0..all.len()).collect();
+    order.sort_by_key(|place| all[*place].step);
+    for step in order.chunk_by(|one, next| all[*one].step == all[*next].step) {
+        carrier.step(step);
+    }
+    carrier.whole
+}
+
+/// A port of a PE: the only one in this direction, or the one for a neighbour.
+type Port = (PeId, Option<PeId>);
+
+struct Carrier<'a> {
+    all: &'a [Sent],
+    tree: &'a Tree,
+    model: &'a Model,
+    /// Bytes of a flit's frame.
+    flit_bytes: u64,
+    /// Times from which ports are free.
+    sends: BTreeMap<Port, f64>,
+    takes: BTreeMap<Port, f64>,
+    /// Arrivals of flits at PEs that are not their sources.
+    here: BTreeMap<(PeId, MessageId, u64), f64>,
+    /// For each PE, the arrival of the last control item of earlier steps.
+    told: Vec<f64>,
+    /// Arrivals by position.
+    arrived: Vec<f64>,
+    whole: OnLinks,
+}
+
+impl Carrier<'_> {
+    fn port(&self, pe: PeId, other: PeId) -> Port {
+        (pe, (self.model.ports == Ports::PerEdge).then_some(other))
+    }
+
+    /// Sends all crossings that begin in a step.
+    fn step(&mut self, places: &[usize]) {
+        let mut queues: BTreeMap<Port, VecDeque<usize>> = BTreeMap::new();
+        let mut controls = Vec::new();
+        for &place in places {
+            let Sent { from, to, load, .. } = &self.all[place];
+            match load {
+                Load::Control => controls.push(place),
+                _ => queues
+                    .entry(self.port(*from, *to))
+                    .or_default()
+                    .push_back(place),
+            }
+        }
+        controls.iter().for_each(|place| self.control(*place));
+        loop {
+            let heads = queues.iter().filter_map(|(port, queue)| {
+                let place = *queue.front()?;
+                Some((self.begin(place), place, *port))
+            });
+            let first = heads.min_by(|one, next| one.0.total_cmp(&next.0).then(one.1.cmp(&next.1)));
+            let Some((_, place, port)) = first else { break };
+            queues.entry(port).or_default().pop_front();
+            self.packet(place);
+        }
+        for place in controls {
+            let told = &mut self.told[self.all[place].to.index()];
+            *told = told.max(self.arrived[place]);
+        }
+    }
+
+    /// Returns the time from which the sender may send something, apart from its port and its flits.
+    fn permitted(&self, place: usize) -> f64 {
+        let Sent { from, after, .. } = &self.all[place];
+        let after = after.iter().map(|before| self.arrived[*before]);
+        after.fold(self.told[from.index()], f64::max)
+    }
+
+    /// Returns when the sender has flits of a message.
+    fn has(&self, from: PeId, flits: &Flits) -> f64 {
+        let each = flits.offset..flits.offset + flits.flits;
+        let times = each.filter_map(|flit| self.here.get(&(from, flits.message, flit)));
+        times.copied().fold(0.0, f64::max)
+    }
+
+    /// Returns when a packet, or its first flit, begins to occupy its port.
+    fn begin(&self, place: usize) -> f64 {
+        let Sent { from, to, load, .. } = &self.all[place];
+        let free = self.sends.get(&self.port(*from, *to)).copied();
+        let begin = self.permitted(place).max(free.unwrap_or(0.0));
+        match load {
+            Load::Flits { flits, .. } if self.is_whole(place) => flits
+                .iter()
+                .fold(begin, |begin, it| begin.max(self.has(*from, it))),
+            Load::Flits { flits, .. } => flits.first().map_or(begin, |it| {
+                begin.max(self.has(*from, &Flits { flits: 1, ..*it }))
+            }),
+            Load::Control | Load::Count(_) => begin,
+        }
+    }
+
+    fn is_whole(&self, place: usize) -> bool {
+        let Sent { from, to, load, .. } = &self.all[place];
+        let is_whole = matches!(load, Load::Flits { is_whole: true, .. });
+        is_whole || self.model.link(self.tree, *from, *to).setup_ns > 0.0
+    }
+
+    fn control(&mut self, place: usize) {
+        let Sent { from, to, .. } = self.all[place];
+        let link = self.model.link(self.tree, from, to);
+        let takes = link.ns_per_byte * self.model.control_bytes as f64;
+        let begin = self.permitted(place);
+        let free = self.sends.entry(self.port(from, to)).or_default();
+        // The packet that it interrupts is delayed.
+        *free = free.max(begin) + takes;
+        self.arrived[place] = begin + takes + link.latency_ns;
+    }
+
+    fn packet(&mut self, place: usize) {
+        let permitted = self.permitted(place);
+        let whole = self.is_whole(place);
+        let Sent { from, to, load, .. } = &self.all[place];
+        let ends = [*from, *to];
+        match load {
+            Load::Flits { flits: pieces, .. } if whole => {
+                let flits: u64 = pieces.iter().map(|it| it.flits).sum();
+                let ready = pieces.iter().map(|it| self.has(ends[0], it));
+                let ready = ready.fold(permitted, f64::max);
+                let arrived = self.cross(place, ends, ready, flits);
+                let link = self.model.link(self.tree, ends[0], ends[1]);
+                let mut behind = flits;
+                for piece in pieces {
+                    behind -= piece.flits;
+                    let here = arrived - link.occupied_ns(0, behind * self.flit_bytes);
+                    for flit in piece.offset..piece.offset + piece.flits {
+                        self.here.insert((ends[1], piece.message, flit), here);
+                    }
+                }
+            }
+            Load::Flits { flits: pieces, .. } => {
+                for Flits {
+                    message,
+                    offset,
+                    flits,
+                } in pieces
+                {
+                    for flit in *offset..offset + flits {
+                        let one = Flits {
+                            message: *message,
+                            offset: flit,
+                            flits: 1,
+                        };
+                        let ready = permitted.max(self.has(ends[0], &one));
+                        let arrived = self.cross(place, ends, ready, 1);
+                        self.here.insert((ends[1], *message, flit), arrived);
+                    }
+                }
+            }
+            Load::Count(flits) => {
+                for _ in 0..*flits {
+                    self.cross(place, ends, permitted, 1);
+                }
+            }
+            Load::Control => {}
+        }
+    }
+
+    /// Sends a packet that is there at `ready`; returns its arrival.
+    fn cross(&mut self, place: usize, [from, to]: [PeId; 2], ready: f64, flits: u64) -> f64 {
+        let link = self.model.link(self.tree, from, to);
+        let takes = link.occupied_ns(1, flits * self.flit_bytes);
+        let (sends, takes_at) = (self.port(from, to), self.port(to, from));
+        let sent = self.sends.entry(sends).or_default();
+        *sent = sent.max(ready) + takes;
+        let there = *sent + link.latency_ns;
+        let taken = self.takes.entry(takes_at).or_default();
+        *taken = there.max(*taken + takes);
+        self.arrived[place] = *taken;
+        self.whole.time_ns = self.whole.time_ns.max(*taken);
+        self.whole.packets += 1;
+        *taken
+    }
+}
+
+#[cfg(test)]
+mod tests;

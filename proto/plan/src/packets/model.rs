@@ -1,0 +1,293 @@
+//! The cost of a packet, dispatch sequences, and their simulation (paper 003, chapter 2).
+//!
+//! A packet of p flits on a link takes the set-up cost and p: it occupies the sender's send port and
+//! the receiver's receive port for that time. A relay sends a packet when it has all of it and its send
+//! port is free, first come, first served.
+
+use std::str::FromStr;
+
+use flitcast_proto::{PeId, Tree};
+use smallvec::SmallVec;
+use thiserror::Error;
+
+use crate::fraction::{Fraction, greatest_common_divisor};
+
+/// A time in ticks of a [`LinkCost`]: exact, and wide enough for all times within the limits of this
+/// module.
+pub type Ticks = u128;
+
+/// The largest numerator and denominator of a set-up cost: with them, and with
+/// [`MAX_FLITS`](super::MAX_FLITS), all products of this module fit into 128 bits.
+const MAX_NUMERATOR: u64 = 1 << 32;
+const MAX_DENOMINATOR: u64 = 1 << 16;
+
+/// The cost of a link. A flit takes as many ticks as the denominator of the set-up cost, in flits, so
+/// that all times are whole ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkCost {
+    /// Ticks to start a packet: the paper's beta.
+    pub setup: Ticks,
+    /// Ticks of each flit.
+    pub flit: Ticks,
+}
+
+/// An error in a set-up cost.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LinkCostError {
+    /// Neither an integer nor a fraction.
+    #[error(
+        "`{0}` is not a set-up cost; give an integer or a fraction of a flit's time, for example 20 or 3/2"
+    )]
+    Form(String),
+    /// A denominator of 0.
+    #[error("`{0}` divides by 0")]
+    Zero(String),
+    /// A fraction with which times would not be exact.
+    #[error(
+        "`{0}` is too fine or too large: at most {MAX_NUMERATOR}/{MAX_DENOMINATOR} in its terms"
+    )]
+    Limit(String),
+}
+
+impl FromStr for LinkCost {
+    type Err = LinkCostError;
+
+    fn from_str(text: &str) -> Result<LinkCost, LinkCostError> {
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+        let parts = [numerator, denominator];
+        if parts.iter().any(|part| part.is_empty() || !is_number(part)) {
+            return Err(LinkCostError::Form(text.to_owned()));
+        }
+        // A text of digits alone fails to parse only if the number is too large.
+        let [numerator, denominator] = parts.map(|part| part.parse().unwrap_or(u64::MAX));
+        if denominator == 0 {
+            return Err(LinkCostError::Zero(text.to_owned()));
+        }
+        let shared = greatest_common_divisor(numerator.into(), denominator.into()) as u64;
+        let (setup, flit) = (numerator / shared, denominator / shared);
+        let is_limited = setup <= MAX_NUMERATOR && flit <= MAX_DENOMINATOR;
+        match is_limited && numerator < u64::MAX && denominator < u64::MAX {
+            true => Ok(LinkCost {
+                setup: setup.into(),
+                flit: flit.into(),
+            }),
+            false => Err(LinkCostError::Limit(text.to_owned())),
+        }
+    }
+}
+
+impl LinkCost {
+    /// Returns the time of a packet of `flits` flits on a link.
+    pub fn packet(self, flits: u64) -> Ticks {
+        self.stream(1, flits)
+    }
+
+    /// Returns the time of `packets` packets with `flits` flits in total on a link.
+    pub fn stream(self, packets: u64, flits: u64) -> Ticks {
+        self.setup * Ticks::from(packets) + self.flit * Ticks::from(flits)
+    }
+
+    /// Returns the time of a message on a link in even packets of at most `cap` flits.
+    pub fn capped(self, flits: u64, cap: u64) -> Ticks {
+        self.stream(flits.div_ceil(cap), flits)
+    }
+
+    /// Returns a time in units of a flit's time, for output.
+    pub fn exact(self, time: Ticks) -> Fraction {
+        Fraction::new(time, self.flit)
+    }
+}
+
+/// A nonnull message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The destination.
+    pub pe: PeId,
+    /// The links on its path: the depth of its PE.
+    pub hops: u64,
+    /// The length.
+    pub flits: u64,
+}
+
+/// Returns the nonnull messages, farthest destination first, ties by index. `flits[i]` is L_i.
+pub fn messages(tree: &Tree, flits: &[u64]) -> Vec<Message> {
+    let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
+    let mut all: Vec<Message> = nonnull
+        .map(|pe| Message {
+            pe,
+            hops: tree.depth(pe).into(),
+            flits: flits[pe.index()],
+        })
+        .collect();
+    all.sort_by_key(|message| (std::cmp::Reverse(message.hops), message.pe));
+    all
+}
+
+/// The flits of one message in a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The destination.
+    pub pe: PeId,
+    /// The number of flits.
+    pub flits: u64,
+}
+
+/// Consecutive equal packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The destination; the farthest one if the packets mix messages.
+    pub pe: PeId,
+    /// The number of flits for it in each packet.
+    pub flits: u64,
+    /// The flits in each packet for PEs on the way to it, farthest first; mostly none.
+    pub also: Vec<Part>,
+    /// The number of packets.
+    pub packets: u64,
+}
+
+impl Run {
+    /// Creates packets for one PE.
+    pub fn new(pe: PeId, flits: u64, packets: u64) -> Run {
+        Run {
+            pe,
+            flits,
+            also: Vec::new(),
+            packets,
+        }
+    }
+
+    /// Returns the size of each packet.
+    pub fn size(&self) -> u64 {
+        let also = self.also.iter().map(|part| part.flits);
+        also.fold(self.flits, u64::saturating_add)
+    }
+
+    /// Returns the flits of each message in a packet, farthest destination first.
+    pub fn parts(&self) -> impl Iterator<Item = Part> {
+        let first = Part {
+            pe: self.pe,
+            flits: self.flits,
+        };
+        std::iter::once(first).chain(self.also.iter().copied())
+    }
+}
+
+/// Cuts a message into even packets, the larger ones first: `flits mod packets` of them have one flit
+/// more than the others.
+pub fn even(pe: PeId, flits: u64, packets: u64) -> impl Iterator<Item = Run> {
+    let larger = flits % packets;
+    let run = move |flits, packets| Run::new(pe, flits, packets);
+    let runs = [
+        run(flits / packets + 1, larger),
+        run(flits / packets, packets - larger),
+    ];
+    runs.into_iter().filter(|run| run.packets > 0)
+}
+
+/// The send ports of P0 and the relays.
+#[derive(Clone, Debug)]
+pub struct SendPorts {
+    /// Time from which each is free.
+    pub free: Vec<Ticks>,
+}
+
+impl SendPorts {
+    /// Creates ports that are free from the beginning.
+    pub fn new(count: usize) -> SendPorts {
+        SendPorts {
+            free: vec![0; count],
+        }
+    }
+
+    /// Sends a packet that takes `ticks` on each link through these ports, P0's first, and returns when
+    /// it is complete at its destination. Packets that meet anywhere arrive in the order in which P0
+    /// sends them, so one pass is exact.
+    pub fn send(&mut self, way: &[u32], ticks: Ticks) -> Ticks {
+        let mut whole = 0;
+        for &sender in way {
+            let free = &mut self.free[sender as usize];
+            whole = whole.max(*free) + ticks;
+            *free = whole;
+        }
+        whole
+    }
+}
+
+/// The times when a packet of a dispatch sequence crosses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dispatched {
+    /// Time when P0 begins to send it.
+    pub leaves: Ticks,
+    /// Times when it is complete at its destinations, farthest first.
+    pub whole: SmallVec<[Ticks; 1]>,
+    /// For each link on its way, when it occupies the link.
+    pub links: Vec<[Ticks; 2]>,
+}
+
+/// Simulates a dispatch sequence packet by packet, each in as many operations as its path has links.
+#[derive(Clone, Debug)]
+pub struct Timetable<'a> {
+    tree: &'a Tree,
+    cost: LinkCost,
+    ports: SendPorts,
+    /// The senders of packets for `to`, P0 first.
+    way: Vec<u32>,
+    to: PeId,
+}
+
+impl<'a> Timetable<'a> {
+    /// Creates the state before the first packet.
+    pub fn new(tree: &'a Tree, cost: LinkCost) -> Timetable<'a> {
+        Timetable {
+            tree,
+            cost,
+            ports: SendPorts::new(tree.len()),
+            way: Vec::new(),
+            to: PeId::ROOT,
+        }
+    }
+
+    /// Sends the next packet of a run from P0. At each destination it leaves the flits for that PE.
+    pub fn dispatch(&mut self, run: &Run) -> Dispatched {
+        if run.pe != self.to {
+            self.to = run.pe;
+            self.way = way(self.tree, run.pe);
+        }
+        let leaves = self.ports.free[PeId::ROOT.index()];
+        let (mut size, mut also) = (run.size(), &run.also[..]);
+        let mut whole = SmallVec::new();
+        let mut links = Vec::with_capacity(self.way.len());
+        let mut end = 0;
+        for (hop, &sender) in self.way.iter().enumerate() {
+            let free = &mut self.ports.free[sender as usize];
+            let begin = end.max(*free);
+            end = begin + self.cost.packet(size);
+            *free = end;
+            links.push([begin, end]);
+            let next = self.way.get(hop + 1).copied();
+            if let Some((nearest, farther)) = also.split_last()
+                && Some(nearest.pe.0) == next
+            {
+                whole.push(end);
+                size -= nearest.flits;
+                also = farther;
+            }
+        }
+        whole.push(end);
+        whole.reverse();
+        Dispatched {
+            leaves,
+            whole,
+            links,
+        }
+    }
+}
+
+/// Returns the indices of the senders of packets for a PE, P0's first.
+pub fn way(tree: &Tree, pe: PeId) -> Vec<u32> {
+    let senders = std::iter::successors(tree.parent(pe), |&sender| tree.parent(sender));
+    let mut way: Vec<u32> = senders.map(|sender| sender.0).collect();
+    way.reverse();
+    way
+}

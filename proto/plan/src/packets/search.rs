@@ -1,0 +1,186 @@
+//! Branch and bound over dispatch sequences: exact if it completes in single flits (not in the paper).
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::{PeId, Tree};
+
+use super::bounds::of_rest;
+use super::model::{Message, SendPorts, Ticks};
+use super::tree::{Packet, Scatter, Schedule};
+
+/// Default number of nodes, which take a fraction of a second.
+pub const DEFAULT_NODES: u64 = 200_000;
+/// Largest number of nodes, which take several minutes.
+pub const MOST_NODES: u64 = 100_000_000;
+
+/// Approximate number of grains into which all messages together are cut: single flits if they are
+/// fewer.
+const GRAINS: u64 = 64;
+/// Limit of relays and messages in a state of the search, which is copied at each node.
+const MOST_RELAYS: usize = 512;
+const MOST_MESSAGES: usize = 64;
+/// Limit of numbers in remembered states, 16 bytes each.
+const MOST_REMEMBERED: usize = 8_000_000;
+
+/// The result of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// No schedule takes less time than the best.
+    Exhausted,
+    /// There may be better ones.
+    Open,
+}
+
+/// Searches for a schedule that takes less than `best`, and not less than `bound`, in at most `nodes`
+/// nodes: packets that are appended to a sequence.
+pub fn search(
+    tree: &Tree,
+    scatter: &Scatter,
+    bound: Ticks,
+    nodes: u64,
+    best: &mut Schedule,
+) -> Outcome {
+    let messages = &scatter.messages;
+    if messages.len() > MOST_MESSAGES || scatter.relays() > MOST_RELAYS {
+        return Outcome::Open;
+    }
+    let flits: u64 = messages.iter().map(|message| message.flits).sum();
+    let grain = flits.div_ceil(GRAINS);
+    let is_below = |below: &Message| {
+        let above = messages.iter();
+        above
+            .map(|above| tree.child_toward(above.pe, below.pe).is_some())
+            .collect()
+    };
+    let mut search = Search {
+        scatter,
+        is_below: messages.iter().map(is_below).collect(),
+        grain,
+        bound,
+        left: messages.iter().map(|message| message.flits).collect(),
+        ports: SendPorts::new(scatter.relays()),
+        time: 0,
+        sent: Vec::new(),
+        best,
+        nodes,
+        is_cut_short: false,
+        seen: BTreeMap::new(),
+        remembered: 0,
+    };
+    search.extend();
+    match search.is_cut_short || grain > 1 {
+        true => Outcome::Open,
+        false => Outcome::Exhausted,
+    }
+}
+
+/// The remaining flits of each message, and the last destination.
+type Left = (Vec<u64>, Option<usize>);
+
+struct Search<'a> {
+    scatter: &'a Scatter,
+    /// `[a][b]`: whether the PE of message a is below that of b.
+    is_below: Vec<Vec<bool>>,
+    /// The sizes of packets are multiples of this number of flits, or the whole rest of their message.
+    grain: u64,
+    bound: Ticks,
+    left: Vec<u64>,
+    ports: SendPorts,
+    /// Time when the last packet so far is complete.
+    time: Ticks,
+    sent: Vec<Packet>,
+    best: &'a mut Schedule,
+    nodes: u64,
+    is_cut_short: bool,
+    /// The times of states, the time so far first: a state in which all are later gains nothing.
+    seen: BTreeMap<Left, Vec<Vec<Ticks>>>,
+    remembered: usize,
+}
+
+impl Search<'_> {
+    /// Tries all packets that can be sent next, the deepest and the largest first.
+    fn extend(&mut self) {
+        if self.left.iter().all(|&left| left == 0) {
+            if self.time < self.best.time {
+                self.best.time = self.time;
+                self.best.packets.clone_from(&self.sent);
+            }
+            return;
+        }
+        for message in 0..self.left.len() {
+            // A packet for a PE below the last destination would better have been sent before (Lemma
+            // 1).
+            let last = self.sent.last().map(|packet| packet.message);
+            if last.is_some_and(|last| self.is_below[message][last]) {
+                continue;
+            }
+            let left = self.left[message];
+            for grains in (1..=left.div_ceil(self.grain)).rev() {
+                if self.best.time <= self.bound {
+                    return;
+                }
+                if self.nodes == 0 {
+                    self.is_cut_short = true;
+                    return;
+                }
+                self.nodes -= 1;
+                let flits = left.min(grains * self.grain);
+                self.append(Packet { message, flits });
+            }
+        }
+    }
+
+    /// Sends a packet, continues from there, and takes it back.
+    fn append(&mut self, packet: Packet) {
+        let way = self.scatter.way(packet.message);
+        let free: Vec<Ticks> = way
+            .iter()
+            .map(|&relay| self.ports.free[relay as usize])
+            .collect();
+        let time = self.time;
+        let ticks = self.scatter.cost.packet(packet.flits);
+        self.time = time.max(self.ports.send(way, ticks));
+        self.left[packet.message] -= packet.flits;
+        self.sent.push(packet);
+        if self.is_promising() {
+            self.extend();
+        }
+        self.sent.pop();
+        self.left[packet.message] += packet.flits;
+        self.time = time;
+        for (&relay, free) in way.iter().zip(free) {
+            self.ports.free[relay as usize] = free;
+        }
+    }
+
+    /// Returns whether the current sequence may lead to an improvement.
+    fn is_promising(&mut self) -> bool {
+        let Scatter { cost, messages, .. } = self.scatter;
+        let start = self.ports.free[PeId::ROOT.index()];
+        let rest = of_rest(*cost, messages, &self.left, start);
+        self.time.max(rest) < self.best.time && !self.is_dominated()
+    }
+
+    /// Returns whether the same flits were left before with no time later; else remembers the state.
+    fn is_dominated(&mut self) -> bool {
+        let state: Vec<Ticks> = [self.time]
+            .iter()
+            .chain(&self.ports.free)
+            .copied()
+            .collect();
+        let last = self.sent.last().map(|packet| packet.message);
+        let place = (self.left.clone(), last);
+        let is_no_later =
+            |seen: &Vec<Ticks>| seen.iter().zip(&state).all(|(seen, now)| seen <= now);
+        let seen = self.seen.get(&place);
+        if seen.is_some_and(|seen| seen.iter().any(is_no_later)) {
+            return true;
+        }
+        let size = state.len() + self.left.len();
+        if self.remembered + size <= MOST_REMEMBERED {
+            self.remembered += size;
+            self.seen.entry(place).or_default().push(state);
+        }
+        false
+    }
+}

@@ -1,0 +1,439 @@
+//! The cases that were worked out independently of this code, and the forms that hold in classes
+//! of scatters.
+
+use flitcast_proto::PeId;
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::tree::TreeSpec;
+
+use super::certification::{self, Certified, ControlCost};
+use super::count::best_count;
+use super::mixed::time_of as replay;
+use super::model::{LinkCost, Run, messages};
+use super::search::DEFAULT_NODES;
+use super::tree::Scatter;
+use super::*;
+
+fn tree(spec: &str) -> Tree {
+    let spec: TreeSpec = spec.parse().expect("it is a tree");
+    spec.build().expect("it is a tree")
+}
+
+fn cost(text: &str) -> LinkCost {
+    text.parse().expect("it is a set-up cost")
+}
+
+/// P0's 0 and these.
+fn with_root(lengths: &[u64]) -> Vec<u64> {
+    [0].iter().chain(lengths).copied().collect()
+}
+
+fn on_path(lengths: &[u64], beta: &str) -> (String, Vec<u64>) {
+    let (tree, flits) = (
+        tree(&format!("path:{}", lengths.len() + 1)),
+        with_root(lengths),
+    );
+    let plan = plan(&tree, &flits, cost(beta), 0).expect("it is small");
+    assert_eq!(plan.bound, plan.time, "{lengths:?}");
+    assert_eq!(plan.time, replay(&tree, cost(beta), &plan.sequence));
+    let count = |pe| {
+        let runs = plan.sequence.iter().filter(|run| run.pe.index() == pe);
+        runs.map(|run| run.packets).sum()
+    };
+    let counts = (1..flits.len()).map(count).collect();
+    (cost(beta).exact(plan.time).to_string(), counts)
+}
+
+#[test]
+fn one_message_has_its_best_count() {
+    for (hops, flits, beta, packets, largest, alpha) in [
+        (5, 3, "3", 3, 1, "28"),
+        (7, 3, "5", 3, 1, "54"),
+        (4, 5, "1", 5, 1, "16"),
+        (11, 12, "1", 12, 1, "44"),
+        (10, 1000, "1/2", 125, 8, "1139"),
+        (7, 65536, "500", 28, 2341, "96582"),
+        (2, 25, "1", 5, 5, "36"),
+    ] {
+        let mut lengths = vec![0; hops];
+        lengths[hops - 1] = flits;
+        let (time, counts) = on_path(&lengths, beta);
+        assert_eq!((time.as_str(), counts[hops - 1]), (alpha, packets));
+        assert_eq!(flits.div_ceil(packets), largest);
+    }
+    let (a, b, flits) = (50_000, 2380, 1 << 40);
+    let packets = best_count(a, b, flits);
+    let value = a * u128::from(packets) + b * u128::from(flits.div_ceil(packets));
+    assert_eq!((packets, value), (228_770, 22_877_227_440));
+}
+
+#[test]
+fn the_root_rounded_either_way_is_not_the_best_count() {
+    let alpha = |hops: u64, flits: u64, beta: u64, packets: u64| {
+        flits + packets * beta + (hops - 1) * (beta + flits.div_ceil(packets))
+    };
+    for (hops, flits, beta, down, up) in [
+        (5, 3, 3, 29, 28),
+        (7, 3, 5, 56, 55),
+        (4, 5, 1, 17, 18),
+        (11, 12, 1, 52, 53),
+    ] {
+        let root = u64::isqrt((hops - 1) * flits / beta);
+        let [floor, ceil] = [root, root + 1].map(|packets| packets.clamp(1, flits));
+        let times = [floor, ceil].map(|packets| alpha(hops, flits, beta, packets));
+        assert_eq!(times, [down, up]);
+    }
+}
+
+#[test]
+fn the_best_count_is_the_least_best_one_of_all() {
+    let mut random = SplitMix64::new(3);
+    for _ in 0..3000 {
+        let (a, b) = (random.below(40), random.below(40));
+        let flits = 1 + random.below(300);
+        let value = |r: u64| a * r + b * flits.div_ceil(r);
+        let best = (1..=flits).min_by_key(|&r| (value(r), r));
+        let found = best_count(a.into(), b.into(), flits);
+        assert_eq!(Some(found), best, "{a} {b} {flits}");
+    }
+}
+
+/// No product leaves 128 bits at the limits.
+#[test]
+fn the_largest_numbers_are_reckoned_with() {
+    for setup in [1, 1 << 16, 1 << 32] {
+        for per_size in [1, 1 << 20, 1 << 36] {
+            for flits in [1, 1 << 30, MAX_FLITS] {
+                let packets = best_count(setup, per_size, flits);
+                assert!((1..=flits).contains(&packets));
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_messages_on_a_path_have_one_count() {
+    for (first, last, flits, beta, time, packets) in [
+        (2, 3, 2, "1", "9", 1),
+        (3, 6, 12, "2", "80", 2),
+        (5, 5, 25, "1", "50", 9),
+        (1, 4, 9, "3", "48", 1),
+    ] {
+        let lengths: Vec<u64> = (1..=last)
+            .map(|pe| if pe >= first { flits } else { 0 })
+            .collect();
+        let (best, counts) = on_path(&lengths, beta);
+        assert_eq!(best, time);
+        let counts = &counts[first - 1..];
+        assert!(counts.iter().all(|&count| count == packets), "{counts:?}");
+    }
+}
+
+#[test]
+fn paths_are_planned_as_worked_out() {
+    for (lengths, beta, time, packets) in [
+        (&[2, 3, 0, 2, 1][..], "2", "19", &[1, 1, 0, 2, 1][..]),
+        (&[9, 0, 1, 0, 12], "3", "48", &[1, 0, 1, 0, 4]),
+        (
+            &[40, 7, 19, 3, 25, 0, 8],
+            "5",
+            "137",
+            &[1, 1, 1, 1, 2, 0, 1],
+        ),
+        (&[2, 2, 0, 2], "1", "10", &[1, 1, 0, 2]),
+    ] {
+        assert_eq!(on_path(lengths, beta).0, time, "{lengths:?}");
+        // Other counts may do as well.
+        let nonnull = (0..lengths.len()).rev().filter(|&place| lengths[place] > 0);
+        let runs = nonnull.flat_map(|place| {
+            let pe = PeId(place as u32 + 1);
+            even(pe, lengths[place], packets[place])
+        });
+        let tree = tree(&format!("path:{}", lengths.len() + 1));
+        let played = replay(&tree, cost(beta), &runs.collect::<Vec<_>>());
+        assert_eq!(cost(beta).exact(played).to_string(), time);
+    }
+}
+
+/// P at distance 3 gets 3 flits, Q at distance 4 on another branch 1.
+const THESIS_4_1: (&str, [u64; 7]) = ("parents:0,1,2,0,4,5,6", [0, 0, 3, 0, 0, 0, 1]);
+
+#[test]
+fn the_example_of_section_4_1_is_bettered() {
+    let (tree, flits) = (tree(THESIS_4_1.0), with_root(&THESIS_4_1.1));
+    let (p, q) = (PeId(3), PeId(7));
+    for (beta, farthest_first, thesis, best) in [
+        ("3/2", "15", "29/2", "27/2"),
+        ("2", "18", "17", "16"),
+        ("5/2", "20", "39/2", "37/2"),
+    ] {
+        let cost = cost(beta);
+        let time = |packets: &[(PeId, u64)]| {
+            let run = |&(pe, flits): &(PeId, u64)| Run::new(pe, flits, 1);
+            let runs: Vec<Run> = packets.iter().map(run).collect();
+            replay(&tree, cost, &runs)
+        };
+        let splits: [&[(PeId, u64)]; 4] = [
+            &[(q, 1), (p, 1), (p, 1), (p, 1)],
+            &[(q, 1), (p, 2), (p, 1)],
+            &[(q, 1), (p, 1), (p, 2)],
+            &[(q, 1), (p, 3)],
+        ];
+        let least = splits.iter().map(|split| time(split)).min().unwrap_or(0);
+        assert_eq!(cost.exact(least).to_string(), farthest_first);
+        assert_eq!(cost.exact(time(&[(p, 3), (q, 1)])).to_string(), thesis);
+        let plan = plan(&tree, &flits, cost, DEFAULT_NODES).expect("it is small");
+        assert_eq!(cost.exact(plan.time).to_string(), best);
+        assert_eq!(plan.bound, plan.time);
+        assert_eq!(
+            bounds::from_the_beginning(&scatter(&tree, &flits, cost)),
+            plan.time
+        );
+    }
+}
+
+fn scatter(tree: &Tree, flits: &[u64], cost: LinkCost) -> Scatter {
+    Scatter::new(tree, flits, cost).expect("it is small")
+}
+
+#[test]
+fn a_message_is_split_around_another() {
+    for (parents, lengths, beta, best) in [
+        ("parents:0,0,1,2", &[0, 0, 3, 4][..], "1", 12),
+        ("parents:0,0,1,2,3,5,5", &[0, 0, 0, 4, 1, 1, 0], "2", 17),
+    ] {
+        let (tree, flits) = (tree(parents), with_root(lengths));
+        let plan = plan(&tree, &flits, cost(beta), DEFAULT_NODES).expect("it is small");
+        assert_eq!((plan.time, plan.bound), (best, best), "{parents}");
+        assert_eq!(replay(&tree, cost(beta), &plan.sequence), best);
+    }
+}
+
+/// Ten flits for each of three leaves of two hops, beta = 5: 58 is the best. In grains of two flits a
+/// search of four times that finds better than four times 58, and claims nothing.
+#[test]
+fn a_search_in_grains_proves_nothing() {
+    let tree = tree("parents:0,1,0,3,0,5");
+    let planned = |flits, beta, nodes| {
+        let flits = with_root(&[0, flits, 0, flits, 0, flits]);
+        let plan = plan(&tree, &flits, cost(beta), nodes).expect("it is small");
+        (plan.time, plan.bound)
+    };
+    assert_eq!(planned(10, "5", DEFAULT_NODES), (58, 58));
+    assert_eq!(planned(40, "20", 0).0, 240);
+    for nodes in [1, DEFAULT_NODES] {
+        let (time, bound) = planned(40, "20", nodes);
+        assert!(time <= 4 * 58 && bound < time, "{time} {bound}");
+    }
+}
+
+/// Section 5.4: 55 flits at depth 2, four single flits at depth 3, five branches.
+#[test]
+fn the_largest_tail_goes_first() {
+    let mut parents = vec!["0".to_owned(), "1".to_owned()];
+    let mut lengths = vec![0, 55];
+    for branch in 0..4 {
+        let first = 3 + 3 * branch;
+        parents.extend(["0".to_owned(), first.to_string(), (first + 1).to_string()]);
+        lengths.extend([0, 0, 1]);
+    }
+    let tree = tree(&format!("parents:{}", parents.join(",")));
+    let flits = with_root(&lengths);
+    let scatter = scatter(&tree, &flits, cost("10"));
+    let (best, method) = scatter.best_cut(&EITHER);
+    assert_eq!((best.time, method), (131, Method::LargestTailFirst));
+    assert_eq!(bounds::from_the_beginning(&scatter), 130);
+    // Farthest first, with the best count that the large message has there.
+    let farthest = |count: u64| {
+        let first = scatter.messages.iter().take(4);
+        let singles = first.map(|message| Run::new(message.pe, 1, 1));
+        let large = model::even(PeId(2), 55, count);
+        replay(
+            &tree,
+            scatter.cost,
+            &singles.chain(large).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!((1..=55).map(farthest).min(), Some(157));
+    let plan = plan(&tree, &flits, cost("10"), DEFAULT_NODES).expect("it is small");
+    assert!(plan.time <= 131 && plan.bound >= 130, "{plan:?}");
+}
+
+#[test]
+fn single_flits_take_what_the_closed_form_says() {
+    let mut random = SplitMix64::new(5);
+    for seed in 0..50 {
+        let tree = tree(&format!("random:{}:{seed}", 3 + random.below(10)));
+        let ones = vec![1; tree.len() - 1];
+        let plan = plan(&tree, &with_root(&ones), cost("3/2"), 0).expect("it is small");
+        let flits = with_root(&ones);
+        let form = time_of_single_flits(cost("3/2"), &messages(&tree, &flits));
+        assert_eq!((plan.time, plan.bound), (form, form));
+        let lengths: Vec<u64> = ones.iter().map(|_| random.below(5)).collect();
+        let flits = with_root(&lengths);
+        let plan = super::plan(&tree, &flits, cost("0"), 0).expect("it is small");
+        assert_eq!(
+            (plan.time, plan.bound),
+            (replay(&tree, cost("0"), &plan.sequence), plan.time)
+        );
+    }
+}
+
+/// A grid of caps gives a schedule and a bound of it.
+#[test]
+fn long_messages_on_a_path_have_a_proven_gap() {
+    let flits: Vec<u64> = (0..50).map(|pe| (pe * pe * 7_919_321) << 5).collect();
+    let plan = plan(&tree("path:50"), &flits, cost("700"), 0).expect("it fits");
+    assert!(plan.bound <= plan.time);
+    assert!(
+        plan.time * 1000 <= plan.bound * 1001,
+        "{} {}",
+        plan.time,
+        plan.bound
+    );
+}
+
+fn certified(spec: &str, lengths: &[u64], beta: &str, cap: u64) -> Certified {
+    certification::plan(
+        &tree(spec),
+        &with_root(lengths),
+        cost(beta),
+        ControlCost::Packet,
+        cap,
+    )
+    .expect("it is small")
+}
+
+#[test]
+fn certification_promises_and_orders_as_worked_out() {
+    let path = ("path:6", &[2, 3, 0, 2, 1][..]);
+    let branches = ("parents:0,0,1,1,2,3", &[3, 4, 2, 5, 6, 7][..]);
+    for ((spec, lengths), cap, b, lags, streams, orders, time) in [
+        (
+            path,
+            1,
+            15,
+            &[6, 6, 9, 3, 0][..],
+            &[24, 18, 9, 9, 3][..],
+            &[6, 6, 9, 3, 3][..],
+            63,
+        ),
+        (
+            path,
+            2,
+            15,
+            &[13, 10, 10, 3, 0],
+            &[18, 14, 7, 7, 3],
+            &[13, 10, 10, 3, 1],
+            64,
+        ),
+        (
+            branches,
+            3,
+            9,
+            &[6, 3, 4, 0, 0, 0],
+            &[31, 18, 17, 9, 10, 13],
+            &[6, 34, 12, 0, 34, 8],
+            76,
+        ),
+        (
+            branches,
+            7,
+            9,
+            &[10, 5, 8, 0, 0, 0],
+            &[25, 14, 13, 7, 8, 9],
+            &[22, 5, 22, 12, 0, 14],
+            68,
+        ),
+    ] {
+        let plan = certified(spec, lengths, "2", cap);
+        assert_eq!((plan.certified, plan.time), (2 * b, time), "{spec} {cap}");
+        let certificates = &plan.certificates[1..];
+        let promised: Vec<Ticks> = certificates.iter().map(|one| one.lag).collect();
+        assert_eq!(promised, lags, "{spec} {cap}");
+        let lengths: Vec<Ticks> = certificates
+            .iter()
+            .map(|one| cost("2").certified(one))
+            .collect();
+        assert_eq!(lengths, streams, "{spec} {cap}");
+        let mut after = vec![0; orders.len()];
+        for stream in &plan.streams {
+            after[stream.pe.index() - 1] = stream.after;
+        }
+        assert_eq!(after, orders, "{spec} {cap}");
+    }
+    let (tree, flits) = (tree(branches.0), with_root(branches.1));
+    let best = certification::plan_best_cap(&tree, &flits, cost("2"), ControlCost::Packet)
+        .expect("it is small");
+    assert_eq!((best.cap, best.time), (7, 68));
+    assert_eq!(
+        bounds::from_the_beginning(&scatter(&tree, &flits, cost("2"))),
+        39
+    );
+    let unsplit = certified("parents:0,1,1,2,4,5", &[1, 0, 6, 3, 1, 3], "1", MAX_FLITS);
+    assert_eq!(unsplit.time, 50);
+}
+
+#[test]
+fn a_set_up_cost_is_an_integer_or_a_fraction() {
+    assert_eq!(cost("6/4"), cost("3/2"));
+    assert_eq!(cost("3/2").packet(3), 9);
+    assert_eq!(cost("0").packet(3), 3);
+    for text in [
+        "",
+        "-1",
+        "1.5",
+        "1/",
+        "/2",
+        "1/2/3",
+        "+1",
+        "1/0",
+        "99999999999999999999999",
+        "1/65537",
+    ] {
+        assert!(text.parse::<LinkCost>().is_err(), "{text}");
+    }
+}
+
+/// No requested order or cut of a message beats the plan without such a request, or its bound.
+#[test]
+fn no_request_beats_auto_or_the_bound() {
+    let mut random = SplitMix64::new(17);
+    for seed in 0..60 {
+        let pes = 3 + random.below(8) as usize;
+        let tree = match seed % 3 {
+            0 => tree(&format!("kary:2:{pes}")),
+            _ => tree(&format!("random:{pes}:{seed}")),
+        };
+        let most = [3, 12, 60][random.below(3) as usize];
+        let mut flits: Vec<u64> = (0..pes).map(|_| random.below(most)).collect();
+        flits[0] = 0;
+        let beta = ["0", "1/2", "2", "7"][random.below(4) as usize];
+        let cost = cost(beta);
+        let auto = plan(&tree, &flits, cost, [0, 2000][seed % 2]).expect("it is small");
+        let longest = flits.iter().copied().max().unwrap_or(0);
+        let farthest: Vec<PeId> = messages(&tree, &flits).iter().map(|one| one.pe).collect();
+        let mut nearest = farthest.clone();
+        nearest.sort_by_key(|pe| (tree.depth(*pe), *pe));
+        for order in [None, Some(&farthest[..]), Some(&nearest[..])] {
+            let of_order = match order {
+                Some(order) => plan_in_order(&tree, &flits, cost, order).expect("it is small"),
+                None => auto.clone(),
+            };
+            let case = format!("{seed} {flits:?} {beta} {order:?}");
+            assert!(auto.time <= of_order.time, "{case}");
+            for count in 1..=longest {
+                let split = Split::Count(count);
+                let asked = plan_split(&tree, &flits, cost, &split, order).expect("it is small");
+                assert!(of_order.time <= asked.time, "{case} {count}");
+                assert!(
+                    auto.bound <= asked.time && asked.bound <= asked.time,
+                    "{case}"
+                );
+                if order == Some(&farthest[..]) {
+                    let depths = asked.sequence.iter().map(|run| tree.depth(run.pe));
+                    assert!(depths.rev().is_sorted(), "{case} {count}");
+                }
+            }
+        }
+    }
+}

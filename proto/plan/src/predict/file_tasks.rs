@@ -1,0 +1,101 @@
+//! The schedule of threads that work on files: when they get a core or a disk, and which PEs they
+//! wake.
+
+use flitcast_proto::items::Message;
+use flitcast_proto::{PeId, Time};
+
+use super::cores::SLICE_NS;
+use super::files::{Step, TaskCompletion};
+use super::prediction_state::{Event, PredictionState};
+
+impl PredictionState<'_> {
+    /// Returns whether the next bytes that a PE sends are read; if not, the end of a chore wakes
+    /// it.
+    pub(super) fn is_read(&mut self, now: u64, at: PeId, message: Message, offset: u64) -> bool {
+        let Some(desks) = &mut self.desks else {
+            return true;
+        };
+        let starts_here = message.source == at;
+        let is_read = !starts_here || desks.is_read(at, message, offset);
+        self.begin_chores(now);
+        self.stations[at.index()].goes_on(now, is_read)
+    }
+
+    /// Returns whether a PE can store the bytes that it has received; if not, the end of a chore
+    /// makes it try again.
+    pub(super) fn is_taken(
+        &mut self,
+        now: u64,
+        at: PeId,
+        message: Message,
+        [offset, bytes]: [u64; 2],
+    ) -> bool {
+        let Some(desks) = &mut self.desks else {
+            return true;
+        };
+        let is_last = offset + bytes == message.bytes;
+        let is_taken = desks.take(at, message, bytes, is_last);
+        self.begin_chores(now);
+        self.stations[at.index()].goes_on(now, is_taken)
+    }
+
+    /// Starts the threads of new chores.
+    fn begin_chores(&mut self, now: u64) {
+        let begun = self
+            .desks
+            .as_mut()
+            .map(|desks| std::mem::take(&mut desks.begun));
+        for chore in begun.into_iter().flatten() {
+            let wake = self.model.hosts.of(chore.at).wake_ns.round() as u64;
+            self.chores.push(chore);
+            self.cause(now.saturating_add(wake), Event::Step(self.chores.len() - 1));
+        }
+    }
+
+    /// Continues a chore: its thread works for a while if it has a core, waits for a disk, or is
+    /// done.
+    pub(super) fn step(&mut self, now: u64, index: usize) {
+        let thread = self.stations.len() + index;
+        let chore = &mut self.chores[index];
+        while matches!(chore.steps.front(), Some(Step::Core(work)) if *work < 1.0) {
+            chore.steps.pop_front();
+        }
+        let (at, goal) = (chore.at, chore.goal);
+        if let Some(Step::Core(_)) = chore.steps.front() {
+            if self.takes_core(now, thread) {
+                self.work_on(now, index);
+            }
+            return;
+        }
+        let next = chore.steps.pop_front();
+        self.give_up_core(now, thread);
+        let Some(desks) = &mut self.desks else {
+            return;
+        };
+        if let Some(Step::Disk { disk, busy, wait }) = next {
+            let done = desks.serve(now, disk, busy, wait);
+            self.cause(done, Event::Step(index));
+            return;
+        }
+        desks.done(at, goal);
+        self.begin_chores(now);
+        let station = &mut self.stations[at.index()];
+        if let TaskCompletion::Visible(message) = goal {
+            station.round.handle_committed(Time(now), message, None);
+        }
+        self.cause(now, Event::Look(at));
+    }
+
+    /// Lets a thread with a core work until its step is over or it may have to yield.
+    pub(super) fn work_on(&mut self, now: u64, index: usize) {
+        if let Some(Step::Core(work)) = self.chores[index].steps.front_mut() {
+            // Very long work is divided into a limited number of stretches.
+            let stretch = work.min((SLICE_NS as f64).max(*work / 16.0));
+            *work -= stretch;
+            self.cause(
+                now.saturating_add(stretch.round() as u64),
+                Event::Step(index),
+            );
+        }
+    }
+}

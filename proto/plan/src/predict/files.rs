@@ -1,0 +1,374 @@
+//! Files of a predicted round: blocks that threads read before the network needs them, and write
+//! after it. The threads share the cores with the PEs, and disks are shared by all their users.
+//!
+//! The work of a thread is a [`FileTask`]: steps that take a core or a disk, one after the other. A
+//! disk keeps written data in memory up to a limit (Dubois et al., *Modeling the Linux page cache
+//! for accurate simulation*, 2021); a sync waits for the disk.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use flitcast_proto::items::Message;
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use crate::cost::{FileCosts, Files, MadeOf};
+
+/// Maximum number of steps in which the files of a block are created and synced; more steps would
+/// be too short to matter.
+const MOST_STEPS: f64 = 256.0;
+
+/// The next step of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Work of this number of nanoseconds on a core.
+    Core(f64),
+    /// Work of a disk: it is busy for `busy` nanoseconds and free for others during the following
+    /// `wait`.
+    Disk {
+        /// Index of the disk.
+        disk: usize,
+        /// Nanoseconds of exclusive use.
+        busy: f64,
+        /// Further nanoseconds, in which others can use it.
+        wait: f64,
+    },
+}
+
+/// The work of a thread, and its purpose.
+#[derive(Debug)]
+pub(super) struct FileTask {
+    pub at: PeId,
+    pub steps: VecDeque<Step>,
+    pub goal: TaskCompletion,
+}
+
+/// The result of a complete chore.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TaskCompletion {
+    /// The next block of M_i is read.
+    Read(MessageId),
+    /// A block of M_i is written, and the next one can be.
+    Written(MessageId),
+    /// A message is durable and visible.
+    Visible(Message),
+}
+
+#[derive(Debug)]
+struct Reading {
+    message: Message,
+    /// The end of the blocks that the network thread has taken.
+    taken: u64,
+    /// The end of the blocks that are read.
+    read: u64,
+}
+
+#[derive(Debug)]
+struct Writing {
+    message: Message,
+    /// Bytes in the block that is being filled.
+    filled: u64,
+    /// Bytes that were passed to the thread.
+    given: u64,
+    /// Whether a thread is writing.
+    busy: bool,
+}
+
+/// The file work of a PE.
+#[derive(Debug, Default)]
+struct PeFileQueues {
+    /// Messages to be sent that are not open yet.
+    unopened: VecDeque<Message>,
+    /// Open messages in sending order.
+    opened: VecDeque<Reading>,
+    /// Incoming messages: several if they arrive in parts.
+    writing: Vec<Writing>,
+    /// Chores that begin when the block before them is written.
+    behind: Vec<FileTask>,
+    commits: usize,
+}
+
+impl PeFileQueues {
+    /// Returns the state of a message that is written, and creates it if necessary.
+    fn writing_of(&mut self, message: Message) -> &mut Writing {
+        let mut all = self.writing.iter();
+        let place = all.position(|writing| writing.message == message);
+        let place = place.unwrap_or_else(|| {
+            self.writing.push(Writing {
+                message,
+                filled: 0,
+                given: 0,
+                busy: false,
+            });
+            self.writing.len() - 1
+        });
+        &mut self.writing[place]
+    }
+}
+
+/// The file work of all PEs.
+#[derive(Debug)]
+pub(super) struct FileThreads<'a> {
+    files: &'a Files,
+    /// For each message, parts included, the files that it is made of.
+    made_of: BTreeMap<MessageId, MadeOf>,
+    block: u64,
+    desks: Vec<PeFileQueues>,
+    /// For each disk, when it is free, and the bytes that are only in memory.
+    free: Vec<f64>,
+    dirty: Vec<f64>,
+    /// Chores to be started.
+    pub begun: Vec<FileTask>,
+}
+
+impl<'a> FileThreads<'a> {
+    /// Creates the state before the round: the first messages are open, and their first blocks
+    /// read.
+    pub fn new(
+        files: &'a Files,
+        tree: &Tree,
+        briefs: &[PeSchedule],
+        piece: u64,
+    ) -> FileThreads<'a> {
+        let desk = |brief: &PeSchedule| PeFileQueues {
+            unopened: brief.sends.iter().copied().collect(),
+            ..PeFileQueues::default()
+        };
+        let made_of = |message: &Message, brief: &PeSchedule| {
+            let (whole, _) = brief.collective.whole(tree, message.id);
+            let parts = u64::from(brief.parts);
+            let MadeOf {
+                entries,
+                cold_bytes,
+            } = *files.made_of.get(whole.index())?;
+            // Each file is counted in one of the parts, the one in which it ends.
+            let of_part = MadeOf {
+                entries: entries.div_ceil(parts),
+                cold_bytes: cold_bytes / parts,
+            };
+            Some((message.id, of_part))
+        };
+        let sent = briefs.iter().flat_map(|brief| {
+            let sent = brief.sends.iter();
+            sent.filter_map(move |message| made_of(message, brief))
+        });
+        let mut desks = FileThreads {
+            files,
+            made_of: sent.collect(),
+            block: files.block_bytes.max(piece),
+            desks: briefs.iter().map(desk).collect(),
+            free: vec![0.0; files.disks.len()],
+            dirty: vec![0.0; files.disks.len()],
+            begun: Vec::new(),
+        };
+        for desk in &mut desks.desks {
+            while desk.opened.len() < files.opened_ahead
+                && let Some(message) = desk.unopened.pop_front()
+            {
+                let read = message.bytes.min(desks.block);
+                desk.opened.push_back(Reading {
+                    message,
+                    taken: 0,
+                    read,
+                });
+            }
+        }
+        desks
+    }
+
+    fn costs(&self, at: PeId) -> (usize, &'a FileCosts) {
+        let disk = self.files.disk_of[at.index()];
+        (disk, &self.files.disks[disk])
+    }
+
+    /// Returns whether the bytes of a message of `at` from `offset` are ready to be sent; if not,
+    /// the end of a chore in progress wakes the PE.
+    pub fn is_read(&mut self, at: PeId, message: Message, offset: u64) -> bool {
+        let desk = &mut self.desks[at.index()];
+        let is_it = |reading: &Reading| reading.message == message;
+        let is_left = |reading: &Reading| reading.taken < reading.message.bytes;
+        desk.opened
+            .retain(|reading| is_it(reading) || is_left(reading));
+        let Some(reading) = desk.opened.iter_mut().find(|reading| is_it(reading)) else {
+            return true;
+        };
+        if offset < reading.taken {
+            return true;
+        }
+        if reading.read <= offset {
+            return false;
+        }
+        // The block is taken, so the next one can be read; with the first block, also a following
+        // message.
+        let first = reading.taken == 0;
+        reading.taken = reading.read;
+        if reading.read < message.bytes {
+            self.read(at, message.id);
+        }
+        if first {
+            self.open(at);
+        }
+        true
+    }
+
+    fn open(&mut self, at: PeId) {
+        let desk = &mut self.desks[at.index()];
+        let Some(message) = desk.unopened.pop_front() else {
+            return;
+        };
+        desk.opened.push_back(Reading {
+            message,
+            taken: 0,
+            read: 0,
+        });
+        self.read(at, message.id);
+    }
+
+    /// Starts to read the next block of M_i.
+    fn read(&mut self, at: PeId, of: MessageId) {
+        let (disk, costs) = self.costs(at);
+        let made_of = self.made_of.get(&of).copied().unwrap_or_default();
+        let desk = &mut self.desks[at.index()];
+        let is_it = |reading: &&mut Reading| reading.message.id == of;
+        let Some(reading) = desk.opened.iter_mut().find(is_it) else {
+            return;
+        };
+        let whole = reading.message.bytes;
+        let bytes = (whole - reading.read).min(self.block) as f64;
+        let part = bytes / whole as f64;
+        let entries = made_of.entries as f64 * part;
+        let cold = made_of.cold_bytes as f64 * part;
+        let cold_entries = entries * made_of.cold_bytes as f64 / whole as f64;
+        let mut steps = VecDeque::from([Step::Core(
+            costs.thread_ns + costs.open_ns * entries + costs.read_ns_per_byte * bytes,
+        )]);
+        if cold > 0.0 {
+            let busy = costs.fetch_ns * cold_entries + costs.fetch_ns_per_byte * cold;
+            let wait = 0.0;
+            steps.push_back(Step::Disk { disk, busy, wait });
+        }
+        let goal = TaskCompletion::Read(of);
+        self.begun.push(FileTask { at, steps, goal });
+    }
+
+    /// Accepts `bytes` bytes of a message for `at`, unless these have to wait: for the previous
+    /// block to be written, or, with the last bytes, for another message to be durable.
+    pub fn take(&mut self, at: PeId, message: Message, bytes: u64, last: bool) -> bool {
+        let desk = &mut self.desks[at.index()];
+        let is_late = last && desk.commits >= self.files.commits_under_way;
+        let writing = desk.writing_of(message);
+        let full = writing.filled > 0 && writing.filled + bytes > self.block;
+        if (full && writing.busy) || is_late {
+            return false;
+        }
+        if full {
+            self.write(at, message, TaskCompletion::Written(message.id), Vec::new());
+        }
+        let desk = &mut self.desks[at.index()];
+        desk.writing_of(message).filled += bytes;
+        if last {
+            desk.commits += 1;
+            let (disk, costs) = self.costs(at);
+            // The receipt, and the directory that shows the message.
+            let sync = self.sync(disk, costs, 2.0, 0.0);
+            let commit = vec![Step::Core(costs.commit_ns), sync];
+            self.write(at, message, TaskCompletion::Visible(message), commit);
+            let writing = &mut self.desks[at.index()].writing;
+            writing.retain(|writing| writing.message != message);
+        }
+        true
+    }
+
+    /// Passes the filled block to the thread, with the steps that follow it.
+    fn write(&mut self, at: PeId, message: Message, goal: TaskCompletion, then: Vec<Step>) {
+        let (disk, costs) = self.costs(at);
+        let writing = self.desks[at.index()].writing_of(message);
+        let whole = writing.message.bytes as f64;
+        let made_of = self.made_of.get(&writing.message.id).copied();
+        let made_of = made_of.unwrap_or_default();
+        let entry_bytes = whole / made_of.entries.max(1) as f64;
+        let (before, bytes) = (writing.given as f64, writing.filled as f64);
+        writing.given += writing.filled;
+        writing.filled = 0;
+        let waits = std::mem::replace(&mut writing.busy, true);
+        let entries = bytes / entry_bytes;
+        let after = before + bytes;
+        let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
+        let ends = ended(after) - ended(before);
+        // A sync covers all data that the files that end here have left in memory.
+        let synced = match ends > 0.0 {
+            true => after.min(ended(after) * entry_bytes) - ended(before) * entry_bytes,
+            false => 0.0,
+        };
+        let core = costs.create_ns * entries + costs.write_ns_per_byte * bytes;
+        self.dirty[disk] += bytes;
+        let beyond = self.dirty[disk] - costs.memory_bytes;
+        let (syncs, synced) = match () {
+            () if ends > 0.0 => (ends, synced),
+            () if beyond > 0.0 => (0.0, beyond),
+            () => (0.0, 0.0),
+        };
+        self.dirty[disk] = (self.dirty[disk] - synced).max(0.0);
+        // Files are created and synced one after the other.
+        let parts = ends.clamp(1.0, MOST_STEPS);
+        let sync = self.sync(disk, costs, syncs / parts, synced / parts);
+        // The first block is passed behind the task that creates the message.
+        let tasks = if before > 0.0 { 1.0 } else { 2.0 };
+        let mut steps = VecDeque::from([Step::Core(costs.thread_ns * tasks)]);
+        for _ in 0..parts as u64 {
+            steps.push_back(Step::Core(core / parts));
+            if syncs + synced > 0.0 {
+                steps.push_back(sync);
+            }
+        }
+        steps.extend(then);
+        let chore = FileTask { at, steps, goal };
+        match waits {
+            true => self.desks[at.index()].behind.push(chore),
+            false => self.begun.push(chore),
+        }
+    }
+
+    fn sync(&self, disk: usize, costs: &FileCosts, syncs: f64, bytes: f64) -> Step {
+        let alone = costs.sync_alone_ns.min(costs.sync_ns);
+        Step::Disk {
+            disk,
+            busy: alone * syncs + costs.flush_ns_per_byte * bytes,
+            wait: (costs.sync_ns - alone) * syncs,
+        }
+    }
+
+    /// Adds work for a disk at `now`; returns when it is done.
+    pub fn serve(&mut self, now: u64, disk: usize, busy: f64, wait: f64) -> u64 {
+        let free = &mut self.free[disk];
+        *free = free.max(now as f64) + busy;
+        (*free + wait).round() as u64
+    }
+
+    /// Handles the end of a chore of `at`.
+    pub fn done(&mut self, at: PeId, goal: TaskCompletion) {
+        let block = self.block;
+        let desk = &mut self.desks[at.index()];
+        match goal {
+            TaskCompletion::Read(of) => {
+                let reading = desk.opened.iter_mut().find(|r| r.message.id == of);
+                if let Some(reading) = reading {
+                    reading.read = (reading.read + block).min(reading.message.bytes);
+                }
+            }
+            TaskCompletion::Written(of) => {
+                let is_next = |chore: &FileTask| matches!(chore.goal, TaskCompletion::Visible(m) if m.id == of);
+                if let Some(next) = desk.behind.iter().position(is_next) {
+                    self.begun.push(desk.behind.swap_remove(next));
+                } else {
+                    let writing = desk.writing.iter_mut();
+                    let of_it = writing.filter(|writing| writing.message.id == of);
+                    of_it.for_each(|writing| writing.busy = false);
+                }
+            }
+            TaskCompletion::Visible(_) => desk.commits -= 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+use std::sync::Arc;
+
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::tree::TreeSpec;
+
+use super::*;
+use crate::algorithms::Algorithm;
+use crate::cost::{MadeOf, Model};
+use crate::predict::{Prediction, predict};
+use crate::timing::Timing;
+
+const FLIT: u64 = 100;
+const BLOCK: u64 = 400;
+
+const FREE: FileCosts = FileCosts {
+    open_ns: 0.0,
+    read_ns_per_byte: 0.0,
+    fetch_ns: 0.0,
+    fetch_ns_per_byte: 0.0,
+    create_ns: 0.0,
+    write_ns_per_byte: 0.0,
+    sync_ns: 0.0,
+    sync_alone_ns: 0.0,
+    flush_ns_per_byte: 0.0,
+    commit_ns: 0.0,
+    thread_ns: 0.0,
+    memory_bytes: f64::INFINITY,
+};
+
+/// Predicts a scatter over links of a byte a nanosecond to PEs that share one disk.
+fn scatter(tree: &str, bytes: u64, made_of: MadeOf, disk: FileCosts) -> Prediction {
+    let spec: TreeSpec = tree.parse().unwrap();
+    let tree = Arc::new(spec.build().unwrap());
+    let mut lengths = vec![bytes; tree.len()];
+    lengths[0] = 0;
+    let files = Files {
+        disks: vec![FREE, disk],
+        disk_of: tree.ids().map(|pe| usize::from(pe != PeId::ROOT)).collect(),
+        made_of: vec![made_of; tree.len()],
+        block_bytes: BLOCK,
+        opened_ahead: 8,
+        commits_under_way: 16,
+    };
+    predicted(&tree, &lengths, files)
+}
+
+fn predicted(tree: &Arc<flitcast_proto::Tree>, lengths: &[u64], files: Files) -> Prediction {
+    let model = Model {
+        files: Some(files),
+        ..Model::unit(tree.len())
+    };
+    let timing = Timing::of(&model, FLIT as u32, Pacing::Scheduled);
+    let briefs = Algorithm::FARTHEST_FIRST.schedules(tree, lengths, &timing);
+    predict(tree, &briefs, &model).unwrap()
+}
+
+fn entries(entries: u64) -> MadeOf {
+    MadeOf {
+        entries,
+        cold_bytes: 0,
+    }
+}
+
+#[test]
+fn files_that_cost_nothing_change_nothing() {
+    let spec: TreeSpec = "kary:2:8".parse().unwrap();
+    let tree = Arc::new(spec.build().unwrap());
+    let lengths: Vec<u64> = tree.ids().map(|pe| u64::from(pe.0) * 250).collect();
+    let timing = Timing::of(&Model::unit(tree.len()), FLIT as u32, Pacing::Scheduled);
+    let briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &lengths, &timing);
+    let without = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
+    let files = Files {
+        disks: vec![FREE],
+        disk_of: vec![0; tree.len()],
+        made_of: vec![entries(3); tree.len()],
+        block_bytes: BLOCK,
+        opened_ahead: 8,
+        commits_under_way: 16,
+    };
+    let with = predicted(&tree, &lengths, files);
+    assert_eq!(with.arrivals_ns, without.arrivals_ns);
+    assert_eq!(with.visible_ns, with.arrivals_ns);
+    assert_eq!((with.commit_ns(), with.disk_ns()), (0, 0));
+    assert_eq!(without.visible_ns, without.arrivals_ns);
+}
+
+#[test]
+fn one_short_file_is_committed_after_it_has_come() {
+    let disk = FileCosts {
+        create_ns: 7.0,
+        write_ns_per_byte: 2.0,
+        sync_ns: 1000.0,
+        sync_alone_ns: 10.0,
+        flush_ns_per_byte: 3.0,
+        commit_ns: 50.0,
+        ..FREE
+    };
+    let got = scatter("star:2", FLIT, entries(1), disk);
+    assert_eq!(got.round_ns(), 100);
+    // The file, then its receipt and the directory.
+    let (written, synced) = (7 + 200, 1000 + 300);
+    assert_eq!(got.commit_ns(), written + synced + 50 + 2000);
+    assert_eq!(got.disk_ns(), 0, "nobody has to wait before");
+}
+
+#[test]
+fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
+    let together = FileCosts {
+        sync_ns: 100_000.0,
+        sync_alone_ns: 0.0,
+        ..FREE
+    };
+    let apart = FileCosts {
+        sync_alone_ns: 100_000.0,
+        ..together
+    };
+    let commit = |disk, pes: u64| {
+        let tree = format!("star:{}", pes + 1);
+        scatter(&tree, FLIT, entries(1), disk).commit_ns() as f64
+    };
+    let alone = commit(together, 1);
+    assert_eq!(alone, 300_000.0, "a file, its receipt, the directory");
+    assert_eq!(commit(together, 6), alone);
+    assert!((commit(apart, 6) / alone / 6.0 - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn what_is_not_in_memory_is_waited_for_at_its_source() {
+    let spec: TreeSpec = "star:2".parse().unwrap();
+    let tree = Arc::new(spec.build().unwrap());
+    let bytes = 10 * BLOCK;
+    let cold = MadeOf {
+        entries: 1,
+        cold_bytes: bytes,
+    };
+    let disk = FileCosts {
+        fetch_ns_per_byte: 5.0,
+        ..FREE
+    };
+    let files = |made_of| Files {
+        disks: vec![disk, FREE],
+        disk_of: vec![0, 1],
+        made_of: vec![made_of; 2],
+        block_bytes: BLOCK,
+        opened_ahead: 8,
+        commits_under_way: 16,
+    };
+    let warm = predicted(&tree, &[0, bytes], files(entries(1)));
+    assert_eq!((warm.round_ns(), warm.disk_ns()), (bytes, 0));
+    // The first block was read before the round; the network takes the time of the last one.
+    let got = predicted(&tree, &[0, bytes], files(cold));
+    assert_eq!(got.round_ns(), 9 * BLOCK * 5 + BLOCK);
+    // Each block but the first was waited for after the last flit before it.
+    assert_eq!(got.files_ns, vec![9 * (BLOCK * 5 - (BLOCK - FLIT)), 0]);
+}
+
+/// Simulates one receiver, its disk and its page cache byte by byte, from the rules alone: the
+/// network fills a block while another one is written to memory; data beyond the memory goes to the
+/// disk first; the end of a file syncs it. `write` and `flush` are ticks per byte.
+fn byte_by_byte(bytes: u64, file: u64, write: u64, flush: u64, memory: u64) -> (u64, u64) {
+    let (mut now, mut filled, mut sent) = (0u64, 0u64, 0u64);
+    let (mut writer_free, mut written, mut dirty) = (0u64, 0u64, 0u64);
+    let put = |from: u64, block: u64, written: &mut u64, dirty: &mut u64| {
+        let mut at = from + block * write;
+        let (before, after) = (*written / file, (*written + block) / file);
+        let last = after * file;
+        *dirty += block;
+        *written += block;
+        if after > before {
+            let synced = last - before * file;
+            *dirty = dirty.saturating_sub(synced);
+            at += synced * flush;
+        } else if *dirty > memory {
+            at += (*dirty - memory) * flush;
+            *dirty = memory;
+        }
+        at
+    };
+    while sent < bytes {
+        let flit = FLIT.min(bytes - sent);
+        sent += flit;
+        // The network never idles: data that was not accepted waits at the receiver.
+        now = now.max(sent);
+        if filled + flit > BLOCK {
+            now = now.max(writer_free);
+            writer_free = put(now, filled, &mut written, &mut dirty);
+            filled = 0;
+        }
+        filled += flit;
+    }
+    let end = put(now.max(writer_free), filled, &mut written, &mut dirty);
+    (now, end)
+}
+
+#[test]
+fn a_receiver_is_predicted_as_its_disk_and_page_cache_are_simulated() {
+    let mut random = flitcast_proto::seeded::SplitMix64::new(12);
+    for case in 0..200 {
+        let files = 1 + random.below(12);
+        let file = FLIT * (1 + random.below(40));
+        let (write, flush) = (random.below(5), random.below(9));
+        let memory = FLIT * random.below(60);
+        let disk = FileCosts {
+            write_ns_per_byte: write as f64,
+            flush_ns_per_byte: flush as f64,
+            memory_bytes: memory as f64,
+            ..FREE
+        };
+        let got = scatter("star:2", files * file, entries(files), disk);
+        let (arrived, visible) = byte_by_byte(files * file, file, write, flush, memory);
+        // Data that waits for a block in the network is sent flit by flit, so a delayed port
+        // catches up: the last byte arrives at most a block's time earlier.
+        let told = (got.round_ns(), got.round_ns() + got.commit_ns());
+        let case = format!("case {case}: {files} files of {file}, {write}, {flush}, {memory}");
+        assert!(
+            told.0.abs_diff(arrived) <= BLOCK,
+            "{case}: {told:?}, {arrived}"
+        );
+        assert!(
+            told.1.abs_diff(visible) <= BLOCK,
+            "{case}: {told:?}, {visible}"
+        );
+    }
+}
+
+/// Costs that a PE reports may be of any size.
+#[test]
+fn files_without_number_that_take_for_ever_are_predicted_all_the_same() {
+    let worst = FileCosts::from_array([1e10; crate::cost::FILE_COSTS]);
+    let bytes = 64 * BLOCK;
+    let got = scatter("star:3", bytes, entries(1 << 60), worst);
+    assert!(got.round_ns() >= bytes, "{}", got.round_ns());
+    assert!(got.visible_ns.iter().skip(1).all(Option::is_some));
+}

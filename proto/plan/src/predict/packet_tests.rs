@@ -1,0 +1,248 @@
+//! Compares the real state machine in virtual time with the model of packets (`crate::packets`),
+//! which shares no code with it.
+
+use flitcast_proto::PeId;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::tree::TreeSpec;
+
+use super::*;
+use crate::algorithms::Algorithm;
+use crate::cost::{Edge, Host, Hosts, Link};
+use crate::packets::certification::{self, ControlCost};
+use crate::packets::model::{LinkCost, Run, Timetable};
+use crate::packets::plan;
+use crate::timing::Timing;
+
+fn tree(spec: &str) -> Arc<Tree> {
+    let spec: TreeSpec = spec.parse().expect("a tree");
+    Arc::new(spec.build().expect("a tree"))
+}
+
+/// A model of flits of one byte, with no costs except those of the links.
+fn model(pes: usize, cost: LinkCost) -> Model {
+    let link = Link {
+        setup_ns: cost.setup as f64,
+        ns_per_byte: cost.flit as f64,
+        ..Link::default()
+    };
+    Model {
+        edges: vec![
+            Edge {
+                down: link,
+                up: link
+            };
+            pes
+        ],
+        // A socket accepts all that it has room for, so no PE waits for a relay's port with a
+        // packet in hand.
+        ahead_ns: f64::INFINITY,
+        ..Model::unit(pes)
+    }
+}
+
+/// Returns when each message is complete at its PE, in packets of these sizes, and the order of
+/// sending.
+fn run(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, sizes: &[u32]) -> (Vec<u64>, Vec<PeId>) {
+    let model = model(tree.len(), cost);
+    let largest = sizes.iter().copied().max().unwrap_or(1);
+    let timing = Timing::of(&model, largest, Pacing::Scheduled);
+    let timing = timing.in_packets(sizes.to_vec());
+    let briefs = Algorithm::FARTHEST_FIRST.schedules(tree, bytes, &timing);
+    let order = briefs[0].sends.iter().map(|message| message.pe());
+    let predicted = predict(tree, &briefs, &model).expect("a schedule");
+    let arrivals = predicted.arrivals_ns.iter();
+    let arrivals = arrivals.map(|arrival| arrival.unwrap_or(0));
+    (arrivals.collect(), order.collect())
+}
+
+/// Returns the arrivals by the model, full packets first.
+fn replayed(tree: &Tree, bytes: &[u64], cost: LinkCost, sizes: &[u32], order: &[PeId]) -> Vec<u64> {
+    let mut timetable = Timetable::new(tree, cost);
+    let mut arrivals = vec![0; tree.len()];
+    for &pe in order {
+        let mut left = bytes[pe.index()];
+        while left > 0 {
+            let packet = left.min(sizes[pe.index()].into());
+            left -= packet;
+            arrivals[pe.index()] = timetable.dispatch(&Run::new(pe, packet, 1)).whole[0] as u64;
+        }
+    }
+    arrivals
+}
+
+#[test]
+fn packets_arrive_when_the_model_says() {
+    for seed in 0..300u64 {
+        let mut random = SplitMix64::new(seed);
+        let pes = 2 + random.below(9);
+        let tree = tree(&match seed % 3 {
+            0 => format!("path:{pes}"),
+            1 => format!("star:{pes}"),
+            _ => format!("random:{pes}:{seed}"),
+        });
+        let mut bytes: Vec<u64> = (0..pes).map(|_| random.below(30)).collect();
+        bytes[0] = 0;
+        let sizes: Vec<u32> = (0..pes).map(|_| 1 + random.below(12) as u32).collect();
+        let cost = LinkCost {
+            setup: random.below(20).into(),
+            flit: (1 + random.below(3)).into(),
+        };
+        let (arrivals, order) = run(&tree, &bytes, cost, &sizes);
+        let expected = replayed(&tree, &bytes, cost, &sizes, &order);
+        assert_eq!(arrivals, expected, "seed {seed}");
+    }
+}
+
+/// On the golden cases of paths, the machine takes the optimal time with the planned packets.
+#[test]
+fn paths_take_what_is_planned() {
+    for (lengths, beta) in [
+        (&[2, 3, 0, 2, 1][..], "2"),
+        (&[9, 0, 1, 0, 12], "3"),
+        (&[40, 7, 19, 3, 25, 0, 8], "5"),
+        (&[2, 2, 0, 2], "1"),
+        (&[0, 0, 0, 0, 3], "3"),
+        (&[0, 0, 0, 0, 0, 0, 0, 0, 0, 1000], "1/2"),
+        (&[0, 2, 2], "1"),
+        (&[0, 0, 12, 12, 12, 12], "2"),
+    ] {
+        let tree = tree(&format!("path:{}", lengths.len() + 1));
+        let bytes: Vec<u64> = [0].iter().chain(lengths).copied().collect();
+        let cost: LinkCost = beta.parse().expect("a set-up cost");
+        let planned = plan(&tree, &bytes, cost, 0).expect("it is small");
+        let mut sizes = vec![1u32; tree.len()];
+        for run in &planned.sequence {
+            let size = &mut sizes[run.pe.index()];
+            *size = (*size).max(run.flits as u32);
+        }
+        let (arrivals, order) = run(&tree, &bytes, cost, &sizes);
+        let last = arrivals.into_iter().max().unwrap_or(0);
+        assert_eq!(
+            u128::from(last),
+            planned.time,
+            "{lengths:?} {beta} {sizes:?} {order:?}"
+        );
+    }
+}
+
+/// A flit costs the maximum of its time on the wire and in the relay's process.
+#[test]
+fn a_set_up_on_the_wire_hides_that_of_a_process() {
+    let tree = tree("path:2");
+    let bytes = [0, 100];
+    let took = |setup, flit_ns| {
+        let cost = LinkCost { setup, flit: 1 };
+        let model = Model {
+            hosts: Hosts::one(Host {
+                flit_ns,
+                ..Host::NONE
+            }),
+            ..model(2, cost)
+        };
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
+        let briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
+        predict(&tree, &briefs, &model)
+            .expect("a schedule")
+            .round_ns()
+    };
+    assert_eq!(took(50, 0.0), 100 * 51);
+    // The sender's first set-up, and the receiver's last.
+    assert_eq!(took(50, 10.0), 100 * 51 + 2 * 10);
+}
+
+/// Returns when a gather by certification ends, in packets of at most `cap` flits.
+fn gathered(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, cap: u64, pacing: Pacing) -> u64 {
+    let model = Model {
+        control_bytes: 0,
+        ..model(tree.len(), cost)
+    };
+    let sizes = bytes.iter().map(|&bytes| {
+        let packets = bytes.div_ceil(cap).max(1);
+        bytes.div_ceil(packets).max(1) as u32
+    });
+    let sizes: Vec<u32> = sizes.collect();
+    let largest = sizes.iter().copied().max().unwrap_or(1);
+    let timing = Timing::of(&model, largest, pacing).in_packets(sizes);
+    let operation = Algorithm::CERTIFICATION_PIPELINED;
+    let briefs = operation.schedules(tree, bytes, &timing);
+    predict(tree, &briefs, &model)
+        .expect("a schedule")
+        .round_ns()
+}
+
+/// Returns the planned times under all caps, with the caps that are best.
+fn caps(lengths: &[u64], time: impl Fn(u64) -> u64) -> (Vec<u64>, Vec<u64>) {
+    let longest = lengths.iter().copied().max().unwrap_or(1);
+    let times: Vec<u64> = (1..=longest).map(time).collect();
+    let best = times.iter().min();
+    let caps = (1..).zip(&times).filter(|(_, time)| Some(*time) == best);
+    (times.clone(), caps.map(|(cap, _)| cap).collect())
+}
+
+/// A control item pays no set-up on links. If messages are alike, a plan that has it so takes the time of
+/// the run under every cap, so that both have the same best one. In the golden case another cap is best
+/// with the paper's control packets.
+#[test]
+fn a_gather_takes_what_is_planned_with_control_between_packets() {
+    for seed in 0..60u64 {
+        let mut random = SplitMix64::new(seed);
+        let pes = 3 + random.below(9);
+        let tree = tree(&format!("random:{pes}:{seed}"));
+        let each = 1 + random.below(16);
+        let bytes: Vec<u64> = (0..pes).map(|pe| each * u64::from(pe > 0)).collect();
+        let cost = LinkCost {
+            setup: (1 + random.below(9)).into(),
+            flit: (1 + random.below(3)).into(),
+        };
+        let (free, _) = caps(&bytes, |cap| {
+            let plan = certification::plan(&tree, &bytes, cost, ControlCost::Free, cap);
+            plan.expect("it is small").time as u64
+        });
+        for pacing in [Pacing::Eager, Pacing::Scheduled, Pacing::Turns] {
+            let (times, _) = caps(&bytes, |cap| gathered(&tree, &bytes, cost, cap, pacing));
+            assert_eq!(times, free, "seed {seed} {pacing:?} {bytes:?} {cost:?}");
+        }
+    }
+    // The golden case of paper 003's algorithm.
+    let (path, bytes) = (tree("path:6"), [0, 2, 3, 0, 2, 1]);
+    let cost: LinkCost = "2".parse().expect("a set-up cost");
+    let best = |control| certification::plan_best_cap(&path, &bytes, cost, control);
+    let [paper, free] = [ControlCost::Packet, ControlCost::Free].map(|it| best(it).expect("small"));
+    assert_eq!(
+        [(paper.cap, paper.time), (free.cap, free.time)],
+        [(1, 63), (2, 19)]
+    );
+    let (times, best) = caps(&bytes, |cap| {
+        gathered(&path, &bytes, cost, cap, Pacing::Scheduled)
+    });
+    assert_eq!((times, best), (vec![24, 20, 21], vec![2]));
+}
+
+/// If messages differ, a run waits for streams with larger packets, which certificates do not count.
+/// Mostly the planned cap is the best one for the run all the same.
+#[test]
+fn a_run_has_the_best_cap_of_the_plan_with_free_control() {
+    let mut same = [0; 2];
+    for seed in 0..100u64 {
+        let mut random = SplitMix64::new(seed);
+        let pes = 3 + random.below(9);
+        let tree = tree(&format!("random:{pes}:{seed}"));
+        let bytes = (0..pes).map(|pe| random.below(30) * u64::from(pe > 0));
+        let bytes: Vec<u64> = bytes.collect();
+        let cost = LinkCost {
+            setup: (1 + random.below(20)).into(),
+            flit: (1 + random.below(3)).into(),
+        };
+        let run = |cap| gathered(&tree, &bytes, cost, cap, Pacing::Eager);
+        let (times, _) = caps(&bytes, run);
+        let kinds = [ControlCost::Free, ControlCost::Packet];
+        for (same, control) in same.iter_mut().zip(kinds) {
+            let planned = certification::plan_best_cap(&tree, &bytes, cost, control);
+            let at = times[planned.expect("it is small").cap as usize - 1];
+            *same += u32::from(times.iter().min() == Some(&at));
+        }
+    }
+    let [free, packet] = same;
+    assert!(free >= 85 && free > packet, "{same:?}");
+}

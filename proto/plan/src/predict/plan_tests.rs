@@ -1,0 +1,258 @@
+//! A run is its plan: on links with only a latency, only a rate or only a set-up time, the state
+//! machines of real rounds send the planned flits over the planned arcs, in the planned order and in
+//! as many packets, and take the plan's time.
+
+mod cases;
+
+use std::collections::BTreeMap;
+
+use cases::{Case, Planned, cases};
+use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::shape::RUN_AHEAD_NS;
+use flitcast_proto::{MessageId, PeId};
+
+use super::*;
+use crate::algorithms::Algorithm;
+use crate::cost::{Edge, Link, Ports};
+use crate::on_links::{Load, Sent, course, of_hops};
+use crate::timing::Timing;
+
+const FLIT_BYTES: u32 = 4096;
+/// Bytes of a control item: a hundredth of a flit, as on real links.
+const CONTROL_BYTES: u64 = 40;
+/// The latency, the set-up time or the time of a flit.
+const UNIT_NS: f64 = 20e6;
+/// Largest difference between the times of a run and its plan, as a fraction of the plan's.
+const OFF: f64 = 0.05;
+
+/// The receiver, the message and the flit.
+type Flit = (PeId, u64, u64);
+/// The flits of each send port, in order.
+type OfPorts<T> = BTreeMap<(PeId, Option<PeId>), Vec<T>>;
+
+/// Returns the planned flits of each port step by step.
+fn planned_of(planned: &[Sent], multi: bool) -> OfPorts<Vec<Flit>> {
+    let mut steps: BTreeMap<_, BTreeMap<u64, Vec<Flit>>> = BTreeMap::new();
+    for sent in planned {
+        let flits: Vec<Flit> = match &sent.load {
+            Load::Control => continue,
+            Load::Count(flits) => vec![(sent.to, 0, 0); *flits as usize],
+            Load::Flits { flits, .. } => {
+                let each = flits.iter();
+                let each = each
+                    .flat_map(|it| (0..it.flits).map(|at| (sent.to, it.message.0, it.offset + at)));
+                each.collect()
+            }
+        };
+        let port = (sent.from, multi.then_some(sent.to));
+        let of_port: &mut BTreeMap<u64, Vec<Flit>> = steps.entry(port).or_default();
+        of_port.entry(sent.step).or_default().extend(flits);
+    }
+    let steps = steps.into_iter();
+    steps
+        .map(|(port, steps)| (port, steps.into_values().collect()))
+        .collect()
+}
+
+/// Returns whether some PE does not receive the flits of a message in order, as a real PE has to.
+fn is_out_of_order(planned: &[Sent]) -> bool {
+    let mut next: BTreeMap<(PeId, MessageId), u64> = BTreeMap::new();
+    let mut planned: Vec<&Sent> = planned.iter().collect();
+    planned.sort_by_key(|sent| sent.step);
+    planned.into_iter().any(|sent| match &sent.load {
+        Load::Flits { flits, .. } => flits.iter().any(|it| {
+            let next = next.entry((sent.to, it.message)).or_default();
+            let is_late = it.offset < *next;
+            *next = it.offset + it.flits;
+            is_late
+        }),
+        Load::Control | Load::Count(_) => false,
+    })
+}
+
+/// Returns the flits that a run sends over each port, in order, and the number of its packets.
+fn sent_of(case: &Case, world: &PredictionState, is_counted: bool) -> (OfPorts<Flit>, u64) {
+    let Case {
+        tree,
+        operation,
+        flits,
+        ..
+    } = case;
+    let (mut sent, mut all): (OfPorts<Flit>, u64) = (BTreeMap::new(), 0);
+    for (from, out, packets) in &world.sent {
+        all += packets;
+        let (whole, part) = operation.collective().whole(tree, out.message.id);
+        let address = operation.address(tree, whole).expect("a message");
+        let length = operation.collective().length(tree, address, flits);
+        let first = out.offset / u64::from(FLIT_BYTES);
+        let flit = |at| match is_counted {
+            true => (out.to, 0, 0),
+            false => (
+                out.to,
+                whole.0,
+                operation.flit_of_part(tree, length, part, at),
+            ),
+        };
+        let port = (*from, case.multi.then_some(out.to));
+        let flits = out.bytes.div_ceil(FLIT_BYTES.into());
+        sent.entry(port)
+            .or_default()
+            .extend((first..first + flits).map(flit));
+    }
+    (sent, all)
+}
+
+/// Returns the differences between the flits of each port in a run and those that are planned.
+fn differences_of(mut sent: OfPorts<Flit>, planned: OfPorts<Vec<Flit>>) -> Vec<String> {
+    let mut differences = Vec::new();
+    for (port, steps) in planned {
+        let mut sent = sent.remove(&port).unwrap_or_default();
+        let mut left = &mut sent[..];
+        for mut step in steps {
+            let (of_step, rest) = left.split_at_mut(step.len().min(left.len()));
+            of_step.sort_unstable();
+            step.sort_unstable();
+            if of_step != step {
+                differences.push(format!("{port:?} sends {of_step:?} for {step:?}"));
+                break;
+            }
+            left = rest;
+        }
+    }
+    if sent.values().any(|flits| !flits.is_empty()) {
+        differences.push(format!("{sent:?} are not planned"));
+    }
+    differences
+}
+
+/// Returns the static schedule of a round.
+fn hops_of(briefs: &[PeSchedule]) -> Vec<ScheduledHop> {
+    let of_sender = |(pe, brief): (u32, &PeSchedule)| {
+        let hops = brief.hops.clone().into_iter();
+        hops.filter(move |hop| hop.from == PeId(pe))
+    };
+    let mut hops: Vec<ScheduledHop> = (0..).zip(briefs).flat_map(of_sender).collect();
+    hops.sort_by_key(|hop| hop.first_step);
+    hops
+}
+
+/// Returns the differences between a run and its plan on one kind of links.
+fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
+    let model = Model {
+        edges: vec![
+            Edge {
+                down: link,
+                up: link
+            };
+            case.tree.len()
+        ],
+        ports: if case.multi {
+            Ports::PerEdge
+        } else {
+            Ports::Single
+        },
+        own_links: case.multi,
+        prefix_bytes: 0,
+        control_bytes: CONTROL_BYTES,
+        ahead_ns: RUN_AHEAD_NS as f64,
+        ..Model::unit(case.tree.len())
+    };
+    let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
+    let bytes: Vec<u64> = case
+        .flits
+        .iter()
+        .map(|flits| flits * u64::from(FLIT_BYTES))
+        .collect();
+    let briefs = case.operation.schedules(&case.tree, &bytes, &timing);
+    let given_up = AtomicBool::new(false);
+    let mut world = PredictionState::new(&case.tree, &briefs, &model, 1);
+    world.run_to_end(&briefs, &given_up).expect("a schedule");
+    let of_links;
+    let planned = match &case.planned {
+        Planned::Crossings(planned) => planned,
+        Planned::OnLinks(plan) => {
+            of_links = plan.on_links(&timing);
+            &of_links
+        }
+    };
+    let is_counted = planned
+        .iter()
+        .any(|sent| matches!(sent.load, Load::Count(_)));
+    let (mut sent, packets) = sent_of(case, &world, is_counted);
+    let mut of_ports = planned_of(planned, case.multi);
+    // The network orders what is sent at once.
+    let is_at_once = case.operation == Algorithm::EXCHANGE_AT_ONCE;
+    if is_at_once || is_out_of_order(planned) {
+        sent.values_mut().for_each(|flits| flits.sort_unstable());
+        of_ports
+            .values_mut()
+            .for_each(|steps| *steps = vec![steps.concat()]);
+    }
+    let mut differences = differences_of(sent, of_ports);
+    let in_turn = match is_out_of_order(planned) {
+        true => of_hops(&hops_of(&briefs), true),
+        false => Vec::new(),
+    };
+    let timed = if in_turn.is_empty() {
+        planned
+    } else {
+        &in_turn
+    };
+    let planned = course(timed, &case.tree, &model, FLIT_BYTES);
+    if packets != planned.packets {
+        differences.push(format!("{packets} packets for {}", planned.packets));
+    }
+    let took = world.prediction().round_ns() as f64;
+    let (is_early, is_late) = (
+        took < planned.time_ns * (1.0 - OFF),
+        took > planned.time_ns * (1.0 + OFF) && !is_at_once,
+    );
+    if is_early || is_late {
+        let [took, planned] = [took, planned.time_ns].map(|ns| ns / UNIT_NS);
+        differences.push(format!("{took:.2} units for {planned:.2}"));
+    }
+    let named = differences.into_iter();
+    named
+        .map(|it| format!("{}, {kind}: {it}", case.name))
+        .collect()
+}
+
+#[test]
+fn a_run_is_its_plan() {
+    let none = Link::default();
+    let links = [
+        (
+            "latency",
+            Link {
+                latency_ns: UNIT_NS,
+                ..none
+            },
+        ),
+        (
+            "rate",
+            Link {
+                ns_per_byte: UNIT_NS / f64::from(FLIT_BYTES),
+                ..none
+            },
+        ),
+        (
+            "set-up",
+            Link {
+                setup_ns: UNIT_NS,
+                ..none
+            },
+        ),
+    ];
+    let mut all = Vec::new();
+    for operation in Algorithm::ALL {
+        let cases = cases(operation);
+        // The plan of a gather over all links has steps, and no crossings: `tests` compares them.
+        let has_steps_alone = operation == Algorithm::CERTIFICATION_MULTI_PORT;
+        assert_eq!(cases.is_empty(), has_steps_alone, "{operation:?}");
+        for (case, (kind, link)) in cases.iter().flat_map(|case| links.map(|it| (case, it))) {
+            all.extend(differences(case, kind, link));
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}

@@ -1,0 +1,370 @@
+//! Rounds of every algorithm, each with its plan. An algorithm without a case does not compile or fails
+//! the test.
+
+use flitcast_proto::ops::Collective;
+use std::sync::Arc;
+
+use flitcast_proto::Tree;
+use flitcast_proto::tree::TreeSpec;
+
+use crate::algorithms::gossip_plan::{self, Order};
+use crate::algorithms::plan::{Plan, plan};
+use crate::algorithms::timetable::Timetable;
+use crate::algorithms::{Algorithm, OnNetwork, broadcast_plan, exchange_hosts, exchange_plan};
+use crate::baseline::{Baseline, Transfer, adaptive_tree, after_token, binomial_tree};
+use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
+use crate::network::NetworkSpec;
+use crate::on_links::{Sent, of_gossip, of_hops, of_transfers};
+
+/// A round and its plan.
+pub struct Case {
+    pub name: String,
+    pub tree: Arc<Tree>,
+    pub operation: Algorithm,
+    /// Flits by delivery.
+    pub flits: Vec<u64>,
+    pub planned: Planned,
+    /// Whether each neighbour has its own link.
+    pub multi: bool,
+}
+
+/// The plan of a round.
+pub enum Planned {
+    /// Crossings, whatever the links.
+    Crossings(Vec<Sent>),
+    /// A plan whose order depends on the links.
+    OnLinks(Plan),
+}
+
+impl From<Vec<Sent>> for Planned {
+    fn from(crossings: Vec<Sent>) -> Planned {
+        Planned::Crossings(crossings)
+    }
+}
+
+impl From<Plan> for Planned {
+    fn from(plan: Plan) -> Planned {
+        Planned::OnLinks(plan)
+    }
+}
+
+impl Case {
+    /// Creates a case; `lengths` are those of all messages of the operation.
+    fn new(
+        name: impl Into<String>,
+        tree: &Arc<Tree>,
+        operation: Algorithm,
+        lengths: &[u64],
+        planned: impl Into<Planned>,
+    ) -> Case {
+        Case {
+            name: format!("{} {}", operation.collective().name(), name.into()),
+            tree: tree.clone(),
+            operation,
+            flits: operation.collective().by_delivery(tree, lengths),
+            planned: planned.into(),
+            multi: false,
+        }
+    }
+
+    fn multi(mut self) -> Case {
+        self.name += " multi";
+        self.multi = true;
+        self
+    }
+}
+
+fn tree(spec: &str) -> Arc<Tree> {
+    let spec: TreeSpec = spec.parse().expect("a tree");
+    Arc::new(spec.build().expect("a tree"))
+}
+
+/// Equal lengths, and some that are not.
+fn lengths(count: usize) -> [Vec<u64>; 2] {
+    let uneven = [2, 0, 1, 3, 1, 1, 4].into_iter().cycle();
+    [vec![1; count], uneven.take(count).collect()]
+}
+
+/// Returns rounds of a scatter or a gather between P0 and all others with the plan of the table.
+fn to_or_from_root(operation: Algorithm, specs: &[&str]) -> Vec<Case> {
+    let of_tree = |spec: &&str| {
+        let tree = tree(spec);
+        lengths(tree.len() - 1).map(|lengths| {
+            let flits = operation.collective().by_delivery(&tree, &lengths);
+            let plan = plan(&tree, operation, &flits);
+            let names = [Some(operation.algorithm()), operation.sync()];
+            let name = format!("{names:?} {spec} {lengths:?}");
+            Case::new(name, &tree, operation, &lengths, plan)
+        })
+    };
+    specs.iter().flat_map(of_tree).collect()
+}
+
+/// Returns rounds of a baseline on its own tree.
+fn baseline(
+    operation: Algorithm,
+    baseline: Baseline,
+    lay: impl Fn(&[u64]) -> Tree,
+    transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
+) -> Vec<Case> {
+    let of_size = |pes: usize| {
+        let lengths = vec![1; pes - 1];
+        let mut flits = lengths.clone();
+        flits.insert(0, 0);
+        let tree = Arc::new(lay(&flits));
+        let planned = of_transfers(&transfers(baseline, &tree, &flits));
+        let name = format!("{baseline:?} of {pes}");
+        Case::new(name, &tree, operation, &lengths, planned)
+    };
+    [6, 8, 13].map(of_size).into()
+}
+
+fn combining(
+    operation: Algorithm,
+    transfers: fn(Baseline, &Tree, &[u64]) -> Vec<Transfer>,
+) -> Vec<Case> {
+    let binomial = |flits: &[u64]| binomial_tree(flits.len());
+    all([
+        baseline(operation, Baseline::Binomial, binomial, transfers),
+        baseline(operation, Baseline::Adaptive, adaptive_tree, transfers),
+    ])
+}
+
+fn all(cases: impl IntoIterator<Item = Vec<Case>>) -> Vec<Case> {
+    cases.into_iter().flatten().collect()
+}
+
+fn broadcast(
+    one: Algorithm,
+    specs: &[&str],
+    planned: fn(&Tree, u64) -> broadcast_plan::Broadcast,
+) -> Vec<Case> {
+    let of_tree = |spec: &&str| {
+        let tree = tree(spec);
+        [1, 4, 7].map(|flits| {
+            let mut hops = planned(&tree, flits).hops;
+            hops.sort_by_key(|hop| hop.first_step);
+            let lengths = vec![flits; tree.len() - 1];
+            let name = format!("{one:?} {spec} {flits}");
+            Case::new(name, &tree, one, &lengths, of_hops(&hops, false))
+        })
+    };
+    specs.iter().flat_map(of_tree).collect()
+}
+
+/// Returns gossips over the edges of trees.
+fn flood() -> Vec<Case> {
+    let operation = Algorithm::GOSSIP_FLOOD;
+    let one_port = |tree: &Tree, flits: &[u64]| {
+        let orders = [Order::Hungry, Order::Needy];
+        let plans = orders.map(|order| gossip_plan::one_port(tree, flits, order));
+        let better = plans.into_iter().min_by_key(|plan| plan.time_steps);
+        better.expect("there are two")
+    };
+    let of_tree = |spec: &'static str| {
+        let tree = tree(spec);
+        lengths(tree.len()).into_iter().flat_map(move |lengths| {
+            let name = format!("flood {spec} {lengths:?}");
+            let case = |plan: Timetable| {
+                Case::new(
+                    &name,
+                    &tree,
+                    operation,
+                    &lengths,
+                    of_hops(&plan.hops, false),
+                )
+            };
+            [
+                case(one_port(&tree, &lengths)),
+                case(gossip_plan::all_ports(&tree, &lengths)).multi(),
+            ]
+        })
+    };
+    ["path:5", "kary:2:7", "random:8:4"]
+        .map(of_tree)
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn arena(spec: &str) -> GossipNetwork {
+    let spec: NetworkSpec = spec.parse().expect("a network");
+    GossipNetwork::of(&spec).expect("a network to gossip on")
+}
+
+/// Returns gossips by an operation of the table that has the plan of this algorithm for networks.
+fn of_network(operation: Option<Algorithm>, network: &str, algorithm: &str) -> Vec<Case> {
+    let arena = arena(network);
+    let pes = arena.pes();
+    let algorithm: GossipAlgorithm = algorithm.parse().expect("an algorithm");
+    // The schedules of the table cut a packet through.
+    let are_whole = operation.is_none();
+    let one = || OnNetwork::new(arena.clone(), algorithm.clone()).expect("it suits");
+    let operation = operation.unwrap_or_else(|| Algorithm::gossip_on(one()));
+    let tree = tree(&format!("star:{pes}"));
+    let has_own_links = arena.grid().is_some();
+    // Blocks are cut by the dimensions and in halves: 6 flits can be.
+    let [alike, unlike] = lengths(pes);
+    let alike: Vec<u64> = alike.iter().map(|flits| 6 * flits).collect();
+    let of_lengths = |lengths: Vec<u64>| {
+        let plan = OfNetwork::new(arena.clone(), &lengths, &algorithm).expect("it suits");
+        let name = format!("{network} {algorithm} {lengths:?}");
+        let planned = of_gossip(&plan, are_whole);
+        let case = Case::new(name, &tree, operation, &lengths, planned);
+        if has_own_links { case.multi() } else { case }
+    };
+    [alike, unlike].map(of_lengths).into()
+}
+
+/// Gossips of each kind on networks.
+const ON_NETWORKS: [(&str, &str); 30] = [
+    ("ring:9", "approach1"),
+    ("ring:9", "approach2"),
+    ("ring:9", "circgos:3,3,1"),
+    ("ring:9", "halves"),
+    ("ring:8", "approach1"),
+    ("ring:27", "approach1"),
+    ("ring:27", "approach2"),
+    ("ring:27", "circgos:9,3,1"),
+    ("ring:27", "circgos:3,3,2"),
+    ("array:9", "approach1"),
+    ("array:9", "approach2"),
+    ("array:9", "circgos:3,3,1"),
+    ("torus:3x3", "approach1"),
+    ("torus:3x3", "approach2"),
+    ("torus:3x3", "torgos:3;;"),
+    ("torus:3x3", "cubgos"),
+    ("torus:3x3", "phases:1,3,1/1,3,1"),
+    ("torus:3x3x3", "approach1"),
+    ("torus:3x3x3", "cubgos"),
+    ("torus:9x9", "torgos:3;3;1"),
+    ("mesh:3x3", "phases:1,3,1/1,3,1"),
+    ("mesh:4x4", "approach1"),
+    ("mesh:4x4", "approach2"),
+    ("complete:8", "approach1"),
+    ("complete:8", "dissemination"),
+    ("complete:9", "dissemination"),
+    ("complete:9", "dissemination:2"),
+    ("complete:8", "circulate"),
+    ("complete:8", "neighbour"),
+    ("complete:8", "direct"),
+];
+
+/// Returns the number of an algorithm's kind, below [`KINDS`].
+fn kind(algorithm: &GossipAlgorithm) -> usize {
+    match algorithm {
+        GossipAlgorithm::Approach1 => 0,
+        GossipAlgorithm::Approach2(_) => 1,
+        GossipAlgorithm::Circgos(_) => 2,
+        GossipAlgorithm::Torgos(_) => 3,
+        GossipAlgorithm::Cubgos => 4,
+        GossipAlgorithm::Phases(_) => 5,
+        GossipAlgorithm::Halves => 6,
+        GossipAlgorithm::Among(CompleteGossip::Dissemination { .. }) => 7,
+        GossipAlgorithm::Among(CompleteGossip::Circulate) => 8,
+        GossipAlgorithm::Among(CompleteGossip::Neighbour) => 9,
+        GossipAlgorithm::Among(CompleteGossip::Direct) => 10,
+        // The name of approach 1 on a complete network.
+        GossipAlgorithm::Among(CompleteGossip::CirculateBothWays) => 0,
+    }
+}
+const KINDS: usize = 11;
+
+fn exchange(operation: Algorithm) -> Vec<Case> {
+    let of_tree = |spec: &'static str| {
+        let tree = tree(spec);
+        let pes = tree.len();
+        lengths(pes * pes).into_iter().flat_map(move |mut lengths| {
+            (0..pes).for_each(|pe| lengths[pe * pes + pe] = 0);
+            let rows: Vec<Vec<u64>> = lengths.chunks(pes).map(<[u64]>::to_vec).collect();
+            let plans = match operation.algorithm() {
+                "rounds" => vec![exchange_hosts::rounds(&rows)],
+                // For `at-once` no order is planned.
+                "shifts" | "at-once" => vec![exchange_hosts::shifts(&rows)],
+                "tree" => vec![
+                    exchange_plan::one_port(&tree, &rows),
+                    exchange_plan::all_ports(&tree, &rows),
+                ],
+                other => panic!("an exchange without a plan: {other}"),
+            };
+            let uneven = if lengths.iter().any(|flits| *flits > 1) {
+                " uneven"
+            } else {
+                ""
+            };
+            let name = format!("{operation:?} {spec}{uneven}");
+            let case = |(place, plan): (usize, Timetable)| {
+                let case = Case::new(
+                    &name,
+                    &tree,
+                    operation,
+                    &lengths,
+                    of_hops(&plan.hops, false),
+                );
+                if place == 0 { case } else { case.multi() }
+            };
+            let cases: Vec<Case> = plans.into_iter().enumerate().map(case).collect();
+            cases
+        })
+    };
+    ["star:5", "star:8", "kary:2:7"]
+        .map(of_tree)
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Returns the rounds of an algorithm with the crossings of their plans.
+pub fn cases(operation: Algorithm) -> Vec<Case> {
+    let trees = ["path:6", "kary:2:7", "star:6", "random:9:2"];
+    match (operation.collective(), operation.algorithm()) {
+        (Collective::Scatter, "fdf" | "listed") => to_or_from_root(operation, &trees),
+        (Collective::Gather, "shoulder-tap") => {
+            to_or_from_root(operation, &["path:2", "path:6", "path:9"])
+        }
+        // The time of the last one in steps is not planned.
+        (Collective::Gather, "certification") if operation.has_plan() => {
+            to_or_from_root(operation, &trees)
+        }
+        (Collective::Gather, "certification") => Vec::new(),
+        (Collective::Gather, "linear") => {
+            let star = |flits: &[u64]| (*tree(&format!("star:{}", flits.len()))).clone();
+            let window = |window| {
+                let operation = Algorithm::linear_gather(window);
+                let of_window = Baseline::Window(window as usize);
+                baseline(operation, of_window, star, Baseline::gather)
+            };
+            all([1, 4].map(window))
+        }
+        (Collective::Gather, "combining") => combining(operation, |baseline, tree, flits| {
+            after_token(tree, baseline.gather(tree, flits))
+        }),
+        (Collective::Scatter, "combining") => combining(operation, Baseline::scatter),
+        (Collective::Broadcast, "rounds") => {
+            let specs = [&trees[..], &["path:8", "kary:2:8"]].concat();
+            broadcast(operation, &specs, broadcast_plan::rounds)
+        }
+        (Collective::Broadcast, "urgent") => broadcast(operation, &trees, broadcast_plan::urgent),
+        (Collective::Broadcast, "child-by-child") => {
+            broadcast(operation, &trees, broadcast_plan::child_by_child)
+        }
+        (Collective::Broadcast, "hypercube") => {
+            broadcast(operation, &["path:8", "path:16"], |tree, flits| {
+                broadcast_plan::hypercube(tree.len().ilog2(), flits)
+            })
+        }
+        (Collective::Gossip, "flood") => flood(),
+        (Collective::Gossip, "on-network") => {
+            let seen = ON_NETWORKS.map(|(_, name)| kind(&name.parse().expect("a name")));
+            assert!((0..KINDS).all(|kind| seen.contains(&kind)), "{seen:?}");
+            let case = |(network, algorithm)| of_network(None, network, algorithm);
+            all(ON_NETWORKS.map(case))
+        }
+        (Collective::Gossip, on_complete) => {
+            let one = |network| of_network(Some(operation), network, on_complete);
+            all(["complete:8", "complete:9"].map(one))
+        }
+        (Collective::Exchange, _) => exchange(operation),
+        other => panic!("an algorithm without a case: {other:?}"),
+    }
+}

@@ -1,0 +1,191 @@
+//! A PE of a predicted round: its part of the round, its ports and its current work.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use flitcast_proto::items::{Message, Packing};
+use flitcast_proto::ops::{COALESCE_LIMIT_BYTES, PeSchedule};
+use flitcast_proto::round::{Action, Round, Sized};
+use flitcast_proto::{MessageId, PeId};
+
+use super::resources::PortQueue;
+
+/// A PE of a predicted round.
+pub struct PredictedPe {
+    pub round: Round,
+    /// The work in progress.
+    pub work: Option<Work>,
+    /// Since when it waits for an event.
+    pub waits_since: Option<u64>,
+    /// Whether it polls a few times before it sleeps.
+    pub spins_before_sleep: bool,
+    /// Whether consecutive short frames to one neighbour go together.
+    pub gathers: bool,
+    pub gathered: CoalescedFrames,
+    /// Own messages for several neighbours that were sent to at least one of them.
+    pub set_up: BTreeSet<MessageId>,
+    /// Whether it has done nothing yet.
+    pub fresh: bool,
+    /// When it can run first.
+    pub begins: u64,
+    /// Transmissions in progress, while wires have no room for them.
+    pub writes: VecDeque<Action>,
+    /// When the work was requested.
+    pub began: u64,
+    /// Since when it waits for its files.
+    pub waiting_for_files_since: Option<u64>,
+    /// Total time of waits for its files.
+    pub files_ns: u64,
+    /// The ports, if all edges share them.
+    pub send: PortQueue,
+    pub receive: PortQueue,
+}
+
+impl PredictedPe {
+    /// Creates a PE that has done nothing; it may sleep until something happens.
+    pub fn new(round: Round, brief: &PeSchedule, sleeps: bool) -> PredictedPe {
+        PredictedPe {
+            round,
+            work: None,
+            waits_since: sleeps.then_some(0),
+            spins_before_sleep: brief.spins_before_sleep(),
+            gathers: brief.in_any_order,
+            gathered: CoalescedFrames::default(),
+            set_up: BTreeSet::new(),
+            fresh: true,
+            begins: 0,
+            writes: VecDeque::new(),
+            began: 0,
+            waiting_for_files_since: None,
+            files_ns: 0,
+            send: PortQueue::default(),
+            receive: PortQueue::default(),
+        }
+    }
+
+    /// Records whether its files let it continue at `now`.
+    pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
+        match can {
+            true => {
+                self.files_ns += self
+                    .waiting_for_files_since
+                    .take()
+                    .map_or(0, |since| now - since)
+            }
+            false => self.waiting_for_files_since = self.waiting_for_files_since.or(Some(now)),
+        }
+        can
+    }
+}
+
+/// Short frames that go together with the next one: the receiver, and the number of bytes.
+#[derive(Default)]
+pub struct CoalescedFrames(Option<(PeId, u64)>);
+
+impl CoalescedFrames {
+    /// Returns whether a frame for this neighbour goes together with them.
+    pub fn is_for(&self, to: PeId) -> bool {
+        self.0.is_some_and(|(whom, _)| whom == to)
+    }
+
+    /// Adds a frame of `bytes` bytes to a neighbour.
+    pub fn add(&mut self, to: PeId, bytes: u64) {
+        let before = self.0.filter(|(whom, _)| *whom == to);
+        let bytes = before.map_or(0, |(_, bytes)| bytes) + bytes;
+        self.0 = (bytes <= COALESCE_LIMIT_BYTES as u64).then_some((to, bytes));
+    }
+}
+
+/// Work on one frame, which takes a core.
+pub enum Work {
+    /// An action that puts a frame into a wire.
+    Out(Action),
+    /// A frame received from a wire, and whether it came together with the previous one.
+    In(PeId, Sized, bool),
+}
+
+/// Outgoing flits.
+#[derive(Clone, Copy)]
+pub struct FlitsOut {
+    pub to: PeId,
+    pub message: Message,
+    pub offset: u64,
+    pub bytes: u64,
+    pub packing: Packing,
+}
+
+impl FlitsOut {
+    /// Returns the flits that an action sends, if it sends any.
+    pub fn of(action: &Action) -> Option<FlitsOut> {
+        let (&to, &message, &offset, &bytes, packing) = match action {
+            Action::SendFlit {
+                to,
+                message,
+                offset,
+                bytes,
+                packing,
+            }
+            | Action::SendHeld {
+                to,
+                message,
+                offset,
+                bytes,
+                packing,
+                ..
+            } => (to, message, offset, bytes, *packing),
+            Action::SendAgain {
+                to,
+                message,
+                offset,
+                bytes,
+                ..
+            }
+            | Action::Forward {
+                to,
+                message,
+                offset,
+                bytes,
+                ..
+            } => (to, message, offset, bytes, Packing::Flits),
+            _ => return None,
+        };
+        Some(FlitsOut {
+            to,
+            message,
+            offset,
+            bytes,
+            packing,
+        })
+    }
+}
+
+/// The next step of a PE.
+pub enum Next {
+    Act(Work),
+    /// Wait for an event, or until this time.
+    Sleep(Option<u64>),
+    /// Wait for files, without sleeping.
+    Stays,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_frames_to_one_neighbour_go_along_until_they_are_many_bytes() {
+        let mut gathered = CoalescedFrames::default();
+        let bytes = COALESCE_LIMIT_BYTES as u64 / 2;
+        let mut goes_along = |to, bytes| {
+            let goes = gathered.is_for(PeId(to));
+            gathered.add(PeId(to), bytes);
+            goes
+        };
+        assert!(!goes_along(1, bytes), "it is the first");
+        assert!(goes_along(1, bytes));
+        assert!(goes_along(1, 1), "it does not fit, and takes them along");
+        assert!(!goes_along(1, bytes));
+        assert!(!goes_along(2, bytes), "it goes elsewhere");
+        assert!(!goes_along(1, 3 * bytes), "it is too long");
+        assert!(!goes_along(1, bytes));
+    }
+}

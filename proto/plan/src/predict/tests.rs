@@ -1,0 +1,496 @@
+use flitcast_proto::PeId;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::tree::TreeSpec;
+
+use super::*;
+use crate::algorithms::{
+    Algorithm, cover_plan::steps_of_gather_on_a_tree, plan::plan_scatter_by_branch,
+};
+use crate::cost::{Edge, Host, Hosts, Link, Ports};
+use crate::sim;
+use crate::timing::Timing;
+
+fn tree(spec: &str) -> Arc<Tree> {
+    let spec: TreeSpec = spec.parse().unwrap();
+    Arc::new(spec.build().unwrap())
+}
+
+/// On links of one tick a flit and with software that costs nothing, every message
+/// arrives in the step of the lock-step simulator.
+#[test]
+fn unit_links_give_the_steps_of_the_simulator() {
+    for seed in 0..60u64 {
+        let n = 2 + seed % 19;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let flits: Vec<u64> = (0..n)
+            .map(|i| if i == 0 { 0 } else { (i * 7 + seed * 13) % 9 })
+            .collect();
+        let mut operations = vec![
+            Algorithm::FARTHEST_FIRST,
+            Algorithm::CERTIFICATION_SERIAL,
+            Algorithm::CERTIFICATION_PIPELINED,
+        ];
+        if tree.is_path() {
+            operations.push(Algorithm::SHOULDER_TAP);
+        }
+        for operation in operations {
+            let briefs = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
+            let predicted = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
+            let simulated = sim::run(&tree, operation, &flits).unwrap();
+            let steps: Vec<u64> = predicted
+                .arrivals_ns
+                .iter()
+                .map(|a| a.unwrap_or(0))
+                .collect();
+            assert_eq!(steps, simulated.arrival_steps, "{operation:?}, seed {seed}");
+        }
+    }
+}
+
+/// Returns the steps of a scatter or a gather over unit links if P0 has a port for each child.
+fn steps_by_all_ports(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> u64 {
+    let mut timing = Timing::LOCK_STEP;
+    timing.all_ports = true;
+    let model = Model {
+        ports: Ports::PerEdge,
+        own_links: true,
+        ..Model::unit(tree.len())
+    };
+    let briefs = operation.schedules(tree, flits, &timing);
+    let only_root = tree.pes().filter(|pe| briefs[pe.index()].all_ports);
+    assert_eq!(only_root.collect::<Vec<_>>(), [tree.root()]);
+    let predicted = predict(tree, &briefs, &model).unwrap();
+    let arrived = predicted.arrivals_ns.iter().map(Option::is_some);
+    assert!(
+        arrived.eq(flits.iter().map(|flits| *flits > 0)),
+        "{flits:?}"
+    );
+    predicted.round_ns()
+}
+
+/// On unit links, a round with a port of P0 for each child takes as many steps as the plan: of a
+/// scatter the time of its slowest branch, of a gather that of spec-exchange, section 7.
+#[test]
+fn rounds_by_all_ports_take_the_steps_of_their_plans() {
+    let gather = Algorithm::CERTIFICATION_MULTI_PORT;
+    let golden: [(&str, &[u64], u64); 3] = [
+        ("path:6", &[0, 2, 3, 0, 2, 1], 20),
+        ("star:9", &[0, 4, 4, 4, 4, 4, 4, 4, 4], 7),
+        (
+            "kary:2:15",
+            &[0, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3],
+            28,
+        ),
+    ];
+    for (spec, flits, steps) in golden {
+        let tree = tree(spec);
+        assert_eq!(steps_of_gather_on_a_tree(&tree, flits), steps, "{spec}");
+        assert_eq!(steps_by_all_ports(&tree, gather, flits), steps, "{spec}");
+    }
+    let mut sooner = 0;
+    for seed in 0..80u64 {
+        let mut random = flitcast_proto::seeded::SplitMix64::new(seed);
+        let n = 2 + random.below(20);
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let mut flits: Vec<u64> = (0..n).map(|_| random.below(9)).collect();
+        flits[0] = 0;
+        let planned = plan_scatter_by_branch(&tree, &flits);
+        let planned = planned.iter().map(|message| message.arrival_step).max();
+        let scatter = steps_by_all_ports(&tree, Algorithm::FARTHEST_FIRST, &flits);
+        assert_eq!(scatter, planned.unwrap_or(0), "seed {seed}");
+        let one_port = sim::run(&tree, Algorithm::FARTHEST_FIRST, &flits).unwrap();
+        sooner += usize::from(scatter < one_port.time_steps());
+        let planned = steps_of_gather_on_a_tree(&tree, &flits);
+        let took = steps_by_all_ports(&tree, gather, &flits);
+        assert_eq!(took, planned, "seed {seed}: {flits:?}");
+    }
+    assert!(sooner > 20, "{sooner}");
+}
+
+/// Edges of all kinds, whose every flit of 64 bytes takes a whole number of ticks.
+fn edges(pes: usize, seed: u64) -> Vec<Edge> {
+    let mut random = flitcast_proto::seeded::SplitMix64::new(seed);
+    let mut link = || Link {
+        latency_ns: random.below(500) as f64,
+        setup_ns: random.below(200) as f64,
+        ns_per_byte: (1 + random.below(12)) as f64 / 4.0,
+        burst_bytes: 0.0,
+    };
+    let edge = |_| Edge {
+        down: link(),
+        up: link(),
+    };
+    (0..pes).map(edge).collect()
+}
+
+/// Simulates the flits of a scatter one by one over links of any rate and latency, from the rules
+/// of the model alone. A PE forwards flits in the order of arrival and receives the next when the
+/// last has departed; a port sends one at a time.
+fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edge]) -> Vec<f64> {
+    let mut send_free = vec![0f64; tree.len()];
+    let mut receive_free = vec![0f64; tree.len()];
+    let mut handed_over = vec![0f64; tree.len()];
+    let mut arrivals = vec![0f64; tree.len()];
+    for &pe in order {
+        let mut way = vec![pe];
+        while let Some(parent) = tree.parent(way[way.len() - 1]) {
+            way.push(parent);
+        }
+        way.reverse();
+        let mut left = bytes[pe.index()];
+        while left > 0 {
+            let flit = left.min(64);
+            left -= flit;
+            let mut here = 0f64;
+            for hop in way.windows(2) {
+                let (from, to) = (hop[0].index(), hop[1].index());
+                let Link {
+                    latency_ns,
+                    setup_ns,
+                    ns_per_byte,
+                    ..
+                } = edges[to].down;
+                let takes = setup_ns + ns_per_byte * flit as f64;
+                handed_over[from] = here.max(send_free[from]);
+                send_free[from] = handed_over[from] + takes;
+                let there = send_free[from] + latency_ns;
+                receive_free[to] = there.max(receive_free[to] + takes);
+                here = receive_free[to].max(handed_over[to]);
+            }
+            arrivals[pe.index()] = here;
+        }
+    }
+    arrivals
+}
+
+#[test]
+fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
+    for seed in 0..200u64 {
+        let n = 2 + seed % 15;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let bytes: Vec<u64> = (0..n)
+            .map(|i| {
+                if i == 0 {
+                    0
+                } else {
+                    16 * ((i * 31 + seed * 17) % 40)
+                }
+            })
+            .collect();
+        let model = Model {
+            edges: edges(tree.len(), seed),
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 64, Pacing::Scheduled);
+        let briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
+        let predicted = predict(&tree, &briefs, &model).unwrap();
+        let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.pe()).collect();
+        let simulated = scatter_flit_by_flit(&tree, &order, &bytes, &model.edges);
+        for (pe, predicted) in tree.pes().zip(&predicted.arrivals_ns) {
+            let simulated = simulated[pe.index()];
+            assert_eq!(
+                predicted.unwrap_or(0) as f64,
+                simulated,
+                "{pe}, seed {seed}"
+            );
+        }
+    }
+}
+
+/// A longer tick multiplies the times of the simulator.
+#[test]
+fn a_longer_tick_is_all_that_changes() {
+    for (seed, tick) in (0..60u64).zip([2u64, 3, 250, 1000].into_iter().cycle()) {
+        let n = 2 + seed % 13;
+        let spec = if seed % 3 == 0 {
+            format!("path:{n}")
+        } else {
+            format!("random:{n}:{seed}")
+        };
+        let tree = tree(&spec);
+        let flits: Vec<u64> = (0..n)
+            .map(|i| if i == 0 { 0 } else { (i * 5 + seed * 11) % 7 })
+            .collect();
+        let link = Link {
+            ns_per_byte: tick as f64,
+            ..Link::default()
+        };
+        let model = Model {
+            edges: vec![
+                Edge {
+                    down: link,
+                    up: link
+                };
+                tree.len()
+            ],
+            ..Model::unit(tree.len())
+        };
+        let mut operations = vec![Algorithm::FARTHEST_FIRST, Algorithm::CERTIFICATION_SERIAL];
+        if tree.is_path() {
+            operations.push(Algorithm::SHOULDER_TAP);
+        }
+        for operation in operations {
+            let timing = Timing::of(&model, 1, Pacing::Scheduled);
+            let briefs = operation.schedules(&tree, &flits, &timing);
+            let predicted = predict(&tree, &briefs, &model).unwrap();
+            let steps = sim::run(&tree, operation, &flits).unwrap().arrival_steps;
+            let ticks: Vec<u64> = steps.iter().map(|step| step * tick).collect();
+            let predicted: Vec<u64> = predicted
+                .arrivals_ns
+                .iter()
+                .map(|a| a.unwrap_or(0))
+                .collect();
+            assert_eq!(predicted, ticks, "{operation:?} on {spec}");
+        }
+    }
+}
+
+#[test]
+fn every_pacing_of_every_gather_brings_every_message() {
+    for seed in 0..40u64 {
+        let n = 2 + seed % 11;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let bytes: Vec<u64> = (0..n)
+            .map(|i| {
+                if i == 0 {
+                    0
+                } else {
+                    100 * ((i * 31 + seed * 17) % 60)
+                }
+            })
+            .collect();
+        let model = Model {
+            edges: edges(tree.len(), seed),
+            ahead_ns: 100.0,
+            own_links: seed % 2 == 0,
+            ports: if seed % 2 == 0 {
+                Ports::PerEdge
+            } else {
+                Ports::Single
+            },
+            ..Model::unit(tree.len())
+        };
+        let mut operations = vec![
+            Algorithm::CERTIFICATION_SERIAL,
+            Algorithm::CERTIFICATION_PIPELINED,
+            Algorithm::CERTIFICATION_MULTI_PORT,
+        ];
+        if tree.is_path() {
+            operations.push(Algorithm::SHOULDER_TAP);
+        }
+        for operation in operations {
+            for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
+                let timing = Timing::of(&model, 64, pacing);
+                let briefs = operation.schedules(&tree, &bytes, &timing);
+                let run = predict(&tree, &briefs, &model).unwrap();
+                for (arrival, bytes) in run.arrivals_ns.iter().zip(&bytes) {
+                    assert_eq!(arrival.is_some(), *bytes > 0, "{operation:?} {pacing:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A machine whose only cost is a nanosecond for each byte that is sent or received.
+fn machine(cores: u32, wake_ns: f64) -> Host {
+    Host {
+        shared_cores: Some(cores),
+        wake_ns,
+        send_ns_per_byte: 1.0,
+        receive_ns_per_byte: 1.0,
+        ..Host::NONE
+    }
+}
+
+/// Returns the duration of a gather on a star whose wires take no time.
+fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
+    let tree = tree("star:8");
+    let bytes: Vec<u64> = (0..8).map(|i| if i == 0 { 0 } else { 64_000 }).collect();
+    let model = Model {
+        edges: vec![Edge::default(); tree.len()],
+        hosts: hosts(&tree),
+        ports: Ports::PerEdge,
+        ahead_ns: f64::INFINITY,
+        ..Model::unit(tree.len())
+    };
+    let timing = Timing::of(&model, 1_000, Pacing::Eager);
+    let operation = Algorithm::CERTIFICATION_PIPELINED;
+    let briefs = operation.schedules(&tree, &bytes, &timing);
+    predict(&tree, &briefs, &model).unwrap().round_ns()
+}
+
+#[test]
+fn a_busy_program_takes_its_share_of_the_cores() {
+    let beside = |busy_threads, cores| {
+        gathered_on(|_| {
+            Hosts::one(Host {
+                busy_threads,
+                send_ns_per_byte: 100.0,
+                receive_ns_per_byte: 100.0,
+                ..machine(cores, 0.0)
+            })
+        }) as f64
+    };
+    let alone = beside(0, 1);
+    // 90 ms of work on one core, half of which another program takes.
+    assert!((beside(1, 1) / alone - 2.0).abs() < 0.1);
+    // On two cores, it takes at most half of one, and nothing where P0 alone has work.
+    let share = beside(1, 2) / beside(0, 2);
+    assert!((1.05..1.4).contains(&share), "{share}");
+    assert_eq!(beside(1, 64), beside(0, 64), "there are cores for all");
+}
+
+#[test]
+fn one_core_does_all_of_the_work_one_after_the_other() {
+    let one_core = |_: &Tree| Hosts::one(machine(1, 0.0));
+    assert_eq!(gathered_on(one_core), 2 * 7 * 64_000);
+}
+
+/// P0 receives from seven machines, which are all faster, or one of them much slower.
+#[test]
+fn machines_share_no_cores_and_cost_each_their_own() {
+    let apart = |slow: f64| {
+        gathered_on(|tree| {
+            let machines = tree.ids().map(|pe| Host {
+                send_ns_per_byte: if pe.0 == 7 { slow } else { 0.1 },
+                ..machine(1, 0.0)
+            });
+            Hosts::new(machines.collect(), (0..tree.len()).collect(), tree)
+        })
+    };
+    let took = apart(0.1);
+    assert!((7 * 64_000..7 * 64_000 + 200).contains(&took), "{took}");
+    let took = apart(20.0);
+    assert!((20 * 64_000..21 * 64_000).contains(&took), "{took}");
+}
+
+/// Each PE wakes up at least for its order and for its transmission; P0 does not wake up for each
+/// message.
+#[test]
+fn waking_up_takes_a_core() {
+    let [more, less] = [1_000.0, 0.0].map(|wake| gathered_on(|_| Hosts::one(machine(1, wake))));
+    let more = more - less;
+    assert!((14_000..40_000).contains(&more), "{more}");
+}
+
+/// A relay acknowledges received data through the port by which it forwards the data; with separate
+/// ports, the link down carries no acknowledgements.
+#[test]
+fn acknowledgements_share_the_port_of_what_goes_their_way() {
+    let tree = tree("path:3");
+    let took = |ports, acknowledged| {
+        let model = Model {
+            ports,
+            acknowledged,
+            ..Model::unit(tree.len())
+        };
+        let timing = Timing::of(&model, 100, Pacing::Eager);
+        let operation = Algorithm::BROADCAST_ROUNDS;
+        let briefs = operation.schedules(&tree, &[0, 10_000, 10_000], &timing);
+        predict(&tree, &briefs, &model).unwrap().round_ns()
+    };
+    for ports in [Ports::Single, Ports::PerEdge] {
+        assert_eq!(took(ports, 0.0), 10_100);
+    }
+    // The acknowledgements of all flits but the last, which arrives before the last one departs,
+    // delay the forwarded flits.
+    assert_eq!(took(Ports::Single, 0.1), 10_100 + 100 * 10);
+    assert_eq!(took(Ports::PerEdge, 0.1), 10_100);
+}
+
+/// Both PEs are woken to begin, and then wait for each other's message.
+#[test]
+fn who_waits_for_a_short_message_looks_before_it_sleeps() {
+    let tree = tree("path:2");
+    let took = |wake_ns, latency_ns, bytes| {
+        let host = Host {
+            shared_cores: Some(2),
+            wake_ns,
+            ..Host::NONE
+        };
+        let link = Link {
+            latency_ns,
+            ..Link::default()
+        };
+        let model = Model {
+            ports: Ports::PerEdge,
+            hosts: Hosts::one(host),
+            edges: vec![
+                Edge {
+                    down: link,
+                    up: link
+                };
+                tree.len()
+            ],
+            ..Model::unit(tree.len())
+        };
+        let operation = Algorithm::GOSSIP_FLOOD;
+        let timing = Timing::of(&model, 1 << 20, Pacing::Eager);
+        let briefs = operation.schedules(
+            &tree,
+            &vec![bytes; operation.collective().deliveries(&tree)],
+            &timing,
+        );
+        predict(&tree, &briefs, &model).unwrap().round_ns()
+    };
+    let (short, long) = (1 << 10, 1 << 20);
+    assert_eq!(took(20_000.0, 25_000.0, short), 45_000 + 1_200);
+    let quick = took(1_000.0, 25_000.0, short);
+    assert_eq!(quick, 26_000 + 1_000, "to be woken takes less");
+    let late = took(20_000.0, 90_000.0, short);
+    assert_eq!(late, 110_000 + 20_000, "it has given up looking");
+    assert_eq!(took(20_000.0, 25_000.0, long), 45_000 + 20_000);
+}
+
+/// Flits that cross an edge together wait for each other at each edge of their way, and in a static
+/// schedule before each earlier message; this bounds the error of a prediction in pieces.
+#[test]
+fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
+    for seed in 0..18u64 {
+        let n = 2 + seed % 9;
+        let tree = tree(&format!("random:{n}:{seed}"));
+        let mut random = flitcast_proto::seeded::SplitMix64::new(seed);
+        let model = Model {
+            edges: edges(tree.len(), seed),
+            ..Model::unit(tree.len())
+        };
+        let flit_ns = |link: &Link| link.occupied_ns(1, 64) + link.latency_ns;
+        let links = model.edges.iter().flat_map(|edge| [&edge.down, &edge.up]);
+        let slowest = links.map(flit_ns).fold(0.0, f64::max);
+        let timing = Timing::of(&model, 64, Pacing::Eager);
+        for operation in [
+            Algorithm::FARTHEST_FIRST,
+            Algorithm::CERTIFICATION_PIPELINED,
+            Algorithm::BROADCAST_ROUNDS,
+            Algorithm::BROADCAST_URGENT,
+            Algorithm::GOSSIP_FLOOD,
+            Algorithm::EXCHANGE_TREE,
+        ] {
+            let flits: Vec<u64> = (0..n).map(|_| 20 + random.below(30)).collect();
+            let bytes = (0..operation.collective().deliveries(&tree) as u64).map(|delivery| {
+                let (from, to) = (delivery / n, delivery % n);
+                64 * flits[from as usize] * u64::from(from != to)
+            });
+            let bytes: Vec<u64> = bytes.collect();
+            let briefs = operation.schedules(&tree, &bytes, &timing);
+            let in_pieces = |flits| {
+                let given_up = AtomicBool::new(false);
+                let predicted = predict_in_pieces(&given_up, &tree, &briefs, &model, flits);
+                predicted.unwrap().round_ns() as f64
+            };
+            let exact = in_pieces(1);
+            let waits = match operation.is_static() {
+                true => n * n,
+                false => n,
+            };
+            for flits in [2, 5, 11] {
+                let off = (in_pieces(flits) - exact).abs();
+                let bound = (flits * waits) as f64 * slowest;
+                assert!(
+                    off <= bound,
+                    "{operation:?}, {flits}, seed {seed}: {off} of {exact}"
+                );
+            }
+        }
+    }
+}

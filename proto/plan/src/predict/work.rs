@@ -1,0 +1,67 @@
+//! Times of a core for a PE's work: before it begins, and for each frame.
+
+use flitcast_proto::PeId;
+use flitcast_proto::ops::SPIN_ATTEMPTS;
+use flitcast_proto::round::{Action, Sized};
+
+use super::predicted_pe::{FlitsOut, Work};
+use super::prediction_state::PredictionState;
+use crate::cost::COALESCED_FRAME_COST;
+
+impl PredictionState<'_> {
+    /// Returns the nanoseconds until a PE that has waited for `waited_ns` continues, or begins the
+    /// round.
+    pub(super) fn wake_ns(&self, at: PeId, waited_ns: u64, begins: bool) -> f64 {
+        let hosts = &self.model.hosts;
+        let host = hosts.of(at);
+        let look_ns = host.look_ns(self.residents[hosts.machine_of(at)]);
+        let is_awake = self.stations[at.index()].spins_before_sleep
+            && !begins
+            && waited_ns as f64 <= SPIN_ATTEMPTS as f64 * look_ns;
+        match is_awake {
+            true => host.wake_ns.min(look_ns),
+            false => host.wake_ns,
+        }
+    }
+
+    /// Returns the nanoseconds of a core for a piece of work.
+    pub(super) fn core_ns(&self, at: PeId, work: &Work) -> u64 {
+        let host = self.model.hosts.of(at);
+        let station = &self.stations[at.index()];
+        let (message, offset, bytes, per_byte, along) = match work {
+            Work::Out(action) => match FlitsOut::of(action) {
+                Some(out) => {
+                    let along = station.gathered.is_for(out.to);
+                    let per_byte = host.send_ns_per_byte;
+                    (out.message, out.offset, out.bytes, per_byte, along)
+                }
+                None => return host.control_ns.round() as u64,
+            },
+            Work::In(_, Sized::Flits { message, bytes }, along) => {
+                let offset = station.round.bytes_taken(message.id);
+                let per_byte = host.receive_ns_per_byte;
+                (*message, offset, *bytes, per_byte, *along)
+            }
+            Work::In(..) => return host.control_ns.round() as u64,
+        };
+        let flits = self.flits(message, bytes) as f64;
+        let calls = if along { COALESCED_FRAME_COST } else { 1.0 };
+        let mut core_ns = host.flit_ns * flits * calls + per_byte * bytes as f64;
+        let (ends, first_or_last) = match work {
+            // The bytes were prepared for the first neighbour.
+            Work::Out(Action::SendAgain { .. }) => (false, false),
+            Work::Out(_) => (
+                message.source == at,
+                offset == 0 && !station.set_up.contains(&message.id),
+            ),
+            Work::In(..) => (message.is_for(at), offset + bytes == message.bytes),
+        };
+        if ends {
+            core_ns += host.end_ns_per_byte * bytes as f64;
+            if first_or_last {
+                core_ns += host.message_ns;
+            }
+        }
+        core_ns.round() as u64
+    }
+}

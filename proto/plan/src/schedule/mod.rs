@@ -1,0 +1,26 @@
+//! The order of the messages of a scatter or a gather, and lower bounds on its time, in flits and steps.
+
+pub mod bounds;
+pub mod order_search;
+pub mod scatter;
+
+use flitcast_proto::Tree;
+
+/// Returns for each depth that holds a nonnull message, deepest first, the depth, and the flits at that
+/// depth and below.
+fn flits_from_depth_down(tree: &Tree, flits: &[u64]) -> Vec<(u64, u64)> {
+    let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
+    let mut at_depth = vec![0u64; deepest as usize + 1];
+    for pe in tree.pes() {
+        at_depth[tree.depth(pe) as usize] += flits[pe.index()];
+    }
+    let mut down_from_here = 0;
+    let by_depth = at_depth.iter().enumerate().rev();
+    by_depth
+        .filter(|(_, flits)| **flits > 0)
+        .map(|(depth, flits)| {
+            down_from_here += flits;
+            (depth as u64, down_from_here)
+        })
+        .collect()
+}

@@ -1,0 +1,120 @@
+//! Orders against all there are, by a replay flit by flit that shares no code with the search.
+
+use flitcast_proto::seeded::SplitMix64;
+use flitcast_proto::{PeId, Tree};
+
+use super::{Hop, search};
+use crate::schedule::scatter::{farthest_first, optimal_steps};
+
+/// When the last flit is there, each flit of each message over each link, in this order.
+fn replay(tree: &Tree, flits: &[u64], hops: &[Hop], order: &[PeId]) -> u64 {
+    let mut free = vec![0u64; tree.len()];
+    let mut end = 0;
+    for &pe in order {
+        let mut way = vec![pe];
+        while let Some(parent) = tree.parent(way[0]) {
+            way.insert(0, parent);
+        }
+        for _ in 0..flits[pe.index()] {
+            let mut at = 0;
+            for hop in way.windows(2) {
+                let Hop { flit, latency } = hops[hop[1].index()];
+                let gone = at.max(free[hop[0].index()]) + flit;
+                free[hop[0].index()] = gone;
+                at = gone + latency;
+            }
+            end = end.max(at);
+        }
+    }
+    end
+}
+
+fn orders(left: &[PeId]) -> Vec<Vec<PeId>> {
+    if left.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (place, &first) in left.iter().enumerate() {
+        let mut rest = left.to_vec();
+        rest.remove(place);
+        for mut order in orders(&rest) {
+            order.insert(0, first);
+            all.push(order);
+        }
+    }
+    all
+}
+
+fn random_case(random: &mut SplitMix64, alike: bool) -> (Tree, Vec<u64>, Vec<Hop>) {
+    let pes = 2 + random.below(5);
+    let mut parents = vec![None];
+    let mut flits = vec![0];
+    for pe in 1..pes {
+        parents.push(Some(PeId(random.below(pe) as u32)));
+        flits.push(random.below(6));
+    }
+    let hop = |_| match alike {
+        true => Hop {
+            flit: 1,
+            latency: 0,
+        },
+        false => Hop {
+            flit: 1 + random.below(6),
+            latency: random.below(12),
+        },
+    };
+    let hops = (0..pes).map(hop).collect();
+    (Tree::from_parents(parents).unwrap(), flits, hops)
+}
+
+#[test]
+fn no_order_beats_what_is_called_optimal() {
+    let mut random = SplitMix64::new(15);
+    let mut gained = 0;
+    for case in 0..300 {
+        let (tree, flits, hops) = random_case(&mut random, false);
+        let farthest = farthest_first(&tree, &flits);
+        let all = orders(&farthest);
+        let times = all.iter().map(|order| replay(&tree, &flits, &hops, order));
+        let optimum = times.min().unwrap();
+        let fdf = replay(&tree, &flits, &hops, &farthest);
+        for nodes in [0, 3, 100_000] {
+            let found = search(&tree, &flits, &hops, nodes).unwrap();
+            assert_eq!(found.farthest_first, fdf, "case {case}");
+            assert_eq!(
+                replay(&tree, &flits, &hops, &found.order),
+                found.time,
+                "case {case}"
+            );
+            assert!((optimum..=fdf).contains(&found.time), "case {case}");
+            assert!(found.bound <= optimum, "case {case}");
+            if nodes == 100_000 {
+                assert_eq!([found.time, found.bound], [optimum; 2], "case {case}");
+            }
+        }
+        gained += u32::from(optimum < fdf);
+    }
+    assert!(gained > 0, "farthest first was optimal everywhere");
+}
+
+#[test]
+fn on_links_alike_nothing_beats_farthest_first() {
+    let mut random = SplitMix64::new(1993);
+    for case in 0..300 {
+        let (tree, flits, hops) = random_case(&mut random, true);
+        let found = search(&tree, &flits, &hops, 0).unwrap();
+        let optimum = optimal_steps(&tree, &flits);
+        assert_eq!([found.time, found.bound], [optimum; 2], "case {case}");
+        assert_eq!(found.order, farthest_first(&tree, &flits), "case {case}");
+    }
+}
+
+#[test]
+fn times_beyond_counting_are_refused() {
+    let tree = Tree::from_parents(vec![None, Some(PeId(0))]).unwrap();
+    let hop = Hop {
+        flit: u64::MAX / 2,
+        latency: 0,
+    };
+    assert_eq!(search(&tree, &[0, 3], &[hop; 2], 0), None);
+}

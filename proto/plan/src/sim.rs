@@ -1,0 +1,492 @@
+//! The lock-step simulator: one state machine per PE under the papers' rules.
+//!
+//! In each step every PE sends at most one flit to one neighbour and receives at
+//! most one from one neighbour; a flit received in step t is sent on in step
+//! t+1; a message's flits stay together. The simulator checks each of these and
+//! fails loudly. Receipts follow the data outside the model: they take no step.
+
+use flitcast_proto::ops::Collective;
+use flitcast_proto::ops::Direction;
+use flitcast_proto::ops::PeRole;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use flitcast_proto::items::{Control, Hops, Message, Route, Transmit, Violation};
+use flitcast_proto::ops::{PeMachine, PeSchedule};
+use flitcast_proto::{MessageId, PeId, Time, Tree};
+use smallvec::smallvec;
+use thiserror::Error;
+
+use crate::algorithms::Algorithm;
+use crate::timing::Timing;
+use crate::trace::{Crossing, Item};
+
+/// A finished simulation.
+#[derive(Debug)]
+pub struct Simulated {
+    /// Everything that crossed an edge, by step, then by sender.
+    pub crossings: Vec<Crossing>,
+    /// The step in which the last flit reached its destination, by delivery; 0 for a null one.
+    pub arrival_steps: Vec<u64>,
+}
+
+impl Simulated {
+    /// Returns the time of the operation, in steps: the last arrival. 0 if there was nothing to
+    /// send.
+    pub fn time_steps(&self) -> u64 {
+        self.arrival_steps.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Returns the step in which each M_i first crossed a link; 0 for a null message.
+    pub fn first_steps(&self) -> Vec<u64> {
+        let mut first = vec![0; self.arrival_steps.len()];
+        for crossing in &self.crossings {
+            if let Item::Flit { message, index: 1 } = crossing.item
+                && message.source == crossing.from
+            {
+                first[message.id.index()] = crossing.step;
+            }
+        }
+        first
+    }
+}
+
+/// A rule of the model was broken.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SimulationError {
+    /// A state machine refused what a neighbour sent.
+    #[error("step {step}: {pe}: {violation}")]
+    Violation {
+        /// The step.
+        step: u64,
+        /// The PE that refused.
+        pe: PeId,
+        /// The violation.
+        violation: Violation,
+    },
+    /// Two items reached a PE in one step.
+    #[error("step {step}: {first} and {second} both send to {pe}")]
+    ReceiveCollision {
+        /// The step.
+        step: u64,
+        /// The receiver.
+        pe: PeId,
+        /// One sender.
+        first: PeId,
+        /// The other.
+        second: PeId,
+    },
+    /// A flit was to be sent of a message that has not come so far.
+    #[error("step {step}: {pe} has no flit {index} of the message of {} to send", message.pe())]
+    Lacking {
+        /// The step.
+        step: u64,
+        /// The PE.
+        pe: PeId,
+        /// The message.
+        message: Message,
+        /// The index of the flit that was to be sent.
+        index: u64,
+    },
+    /// A flit could not be sent on in the step after its receipt.
+    #[error("step {step}: {pe} holds a flit, but its send port is busy")]
+    SendCollision {
+        /// The step.
+        step: u64,
+        /// The PE.
+        pe: PeId,
+    },
+    /// The flits of a message did not stay together, or not in order.
+    #[error("step {step}: {pe} received flit {index} of the message of {}, not flit {expected}", message.pe())]
+    Torn {
+        /// The step.
+        step: u64,
+        /// The receiver.
+        pe: PeId,
+        /// The message.
+        message: Message,
+        /// The index of the received flit.
+        index: u64,
+        /// The index of the expected flit.
+        expected: u64,
+    },
+    /// Data left its source before an order reached it.
+    #[error("step {step}: {pe} sent data before its order")]
+    Early {
+        /// The step.
+        step: u64,
+        /// The PE.
+        pe: PeId,
+    },
+    /// Nothing can happen any more, but the round is not over.
+    #[error("step {step}: the round makes no progress; unfinished: {unfinished:?}")]
+    Stalled {
+        /// The step.
+        step: u64,
+        /// The unfinished PEs.
+        unfinished: Vec<PeId>,
+    },
+}
+
+/// One PE and what its ports hold.
+struct SimulatedPe {
+    pe: PeMachine,
+    /// A message that this PE sends, its receivers, the number of flits that were sent, and the
+    /// number to be sent: each flit counts once for each receiver.
+    outgoing: Option<(Hops, Message, u64, u64)>,
+    /// Received flits that are forwarded: to one neighbour in the step after their arrival, to
+    /// several in as many steps.
+    held: VecDeque<(PeId, Message, u64)>,
+    /// The message that is coming in, the next flit expected, its route.
+    incoming: Option<(Message, u64, Route)>,
+    /// The next expected flit and the route of each message that has partly arrived.
+    paused: BTreeMap<MessageId, (Message, u64, Route)>,
+    /// The number of stored flits of each message.
+    here: BTreeMap<MessageId, u64>,
+    /// When the PE got its order or wakeup call.
+    ordered: Option<u64>,
+    /// The step of the last receive, and the sender.
+    heard: (u64, PeId),
+    finished: bool,
+}
+
+impl SimulatedPe {
+    /// Returns the route of a received flit, which must be the next one of its message.
+    fn route(
+        &mut self,
+        step: u64,
+        from: PeId,
+        message: Message,
+        index: u64,
+    ) -> Result<Route, SimulationError> {
+        let pe = self.pe.id();
+        let begun = match self.incoming.take() {
+            None if index > 1 => {
+                let next = self.pe.handle_next_part(from);
+                next.and_then(|(id, until)| {
+                    let (of, expected, mut route) = self.paused.remove(&id)?;
+                    route.until = Some(until).filter(|until| *until < of.bytes);
+                    Some((of, expected, route))
+                })
+            }
+            begun => begun,
+        };
+        match begun {
+            None if index == 1 => {
+                let route = self.pe.handle_head(from, message);
+                route.map_err(|violation| SimulationError::Violation {
+                    step,
+                    pe,
+                    violation,
+                })
+            }
+            Some((under_way, expected, route)) if under_way == message && expected == index => {
+                Ok(route)
+            }
+            other => Err(SimulationError::Torn {
+                step,
+                pe,
+                message,
+                index,
+                expected: other.map_or(1, |(_, expected, _)| expected),
+            }),
+        }
+    }
+}
+
+/// Runs one round, `flits[i]` being L_i, to its end.
+pub fn run(
+    tree: &Arc<Tree>,
+    operation: Algorithm,
+    flits: &[u64],
+) -> Result<Simulated, SimulationError> {
+    run_briefs(tree, operation.schedules(tree, flits, &Timing::LOCK_STEP))
+}
+
+/// Runs one round of the given briefs, flits of one byte and steps of one tick.
+pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<PeSchedule>) -> Result<Simulated, SimulationError> {
+    let played = briefs.first().map(|brief| (brief.collective, brief.role));
+    let (collective, role) = played.unwrap_or((Collective::Scatter, PeRole::Scatter));
+    let pes = tree.ids().zip(briefs).map(|(id, brief)| SimulatedPe {
+        pe: PeMachine::new(tree.clone(), id, brief),
+        outgoing: None,
+        held: VecDeque::new(),
+        incoming: None,
+        paused: BTreeMap::new(),
+        here: BTreeMap::new(),
+        ordered: None,
+        heard: (0, id),
+        finished: !tree.contains(id),
+    });
+    let mut simulation = Simulation {
+        pes: pes.collect(),
+        tree: tree.clone(),
+        collective,
+        role,
+        step: 0,
+        unfinished: tree.count(),
+        agenda: BTreeMap::from([(1, tree.pes().map(PeId::index).collect())]),
+        run: Simulated {
+            crossings: Vec::new(),
+            arrival_steps: vec![0; collective.deliveries(tree)],
+        },
+    };
+    let root = tree.root();
+    simulation.pes[root.index()].pe.handle_trigger(Time(0));
+    while simulation.unfinished > 0 {
+        simulation.advance()?;
+    }
+    Ok(simulation.run)
+}
+
+struct Simulation {
+    pes: Vec<SimulatedPe>,
+    tree: Arc<Tree>,
+    collective: Collective,
+    role: PeRole,
+    step: u64,
+    unfinished: usize,
+    /// The PEs that may have something to send in each step; others are not examined.
+    agenda: BTreeMap<u64, BTreeSet<usize>>,
+    run: Simulated,
+}
+
+impl Simulation {
+    /// Returns whether control items of any number may be sent and received in a step.
+    fn is_multi_port(&self) -> bool {
+        self.role.has_control_ports()
+    }
+
+    /// Moves to the next step in which something can happen.
+    fn advance(&mut self) -> Result<(), SimulationError> {
+        let Some((step, busy)) = self.agenda.pop_first() else {
+            let stuck = self.pes.iter().filter(|player| !player.finished);
+            let unfinished = stuck.map(|player| player.pe.id()).collect();
+            let step = self.step;
+            return Err(SimulationError::Stalled { step, unfinished });
+        };
+        self.step = step;
+        let mut receipts = Vec::new();
+        let mut crossings = Vec::new();
+        for &at in &busy {
+            self.send(at, &mut crossings, &mut receipts)?;
+        }
+        for crossing in &crossings {
+            self.receive(crossing)?;
+        }
+        for (from, to) in receipts {
+            self.control(from, to, Control::Receipt)?;
+        }
+        self.run.crossings.append(&mut crossings);
+        for at in busy {
+            self.look_ahead(at);
+        }
+        Ok(())
+    }
+
+    /// Schedules the next check of a PE after this step.
+    fn look_ahead(&mut self, at: usize) {
+        let player = &mut self.pes[at];
+        if !player.finished && player.pe.is_finished() {
+            player.finished = true;
+            self.unfinished -= 1;
+        }
+        if !player.held.is_empty() || player.outgoing.is_some() {
+            self.wake(at, self.step + 1);
+        } else if let Some(Time(due)) = player.pe.poll_timeout() {
+            // An item that is due at a tick is sent in the step that begins there.
+            self.wake(at, (due + 1).max(self.step + 1));
+        }
+    }
+
+    fn wake(&mut self, at: usize, step: u64) {
+        self.agenda.entry(step).or_default().insert(at);
+    }
+
+    /// Lets a PE send in this step. A port is free again at the end of the step, before anything is
+    /// received.
+    fn send(
+        &mut self,
+        at: usize,
+        crossings: &mut Vec<Crossing>,
+        receipts: &mut Vec<(PeId, PeId)>,
+    ) -> Result<(), SimulationError> {
+        let step = self.step;
+        let multi_port = self.is_multi_port();
+        // In lock step, static schedules contain all begins.
+        let is_duplex = self.role == PeRole::StaticSchedule;
+        let waits_for_word = self.collective.direction() == Direction::Up;
+        // A step begins at the tick before it and ends at its own.
+        let start = Time(step - 1);
+        let player = &mut self.pes[at];
+        let from = player.pe.id();
+        let mut cross = |to, item| {
+            crossings.push(Crossing {
+                step,
+                from,
+                to,
+                item,
+            });
+        };
+        if let Some((to, message, index)) = player.held.pop_front() {
+            if player.outgoing.is_some() {
+                return Err(SimulationError::SendCollision { step, pe: from });
+            }
+            if index == message.bytes && player.held.is_empty() {
+                player.pe.handle_sent();
+                // The port is free for the next step.
+                self.wake(at, step + 1);
+            }
+            cross(to, Item::Flit { message, index });
+            return Ok(());
+        }
+        while player.outgoing.is_none() {
+            match player.pe.poll_transmit(start) {
+                None => return Ok(()),
+                Some(Transmit::Control {
+                    to,
+                    item: Control::Receipt,
+                }) => {
+                    receipts.push((from, to));
+                    player.pe.handle_sent();
+                }
+                Some(Transmit::Control { to, item }) => {
+                    player.pe.handle_sent();
+                    cross(to, Item::Control(item));
+                    if !multi_port {
+                        self.wake(at, step + 1);
+                        return Ok(());
+                    }
+                }
+                Some(Transmit::Message { to, message }) => {
+                    if waits_for_word && player.ordered.is_none_or(|ordered| ordered >= step) {
+                        return Err(SimulationError::Early { step, pe: from });
+                    }
+                    let flits = message.bytes * to.len() as u64;
+                    player.outgoing = Some((to, message, 0, flits));
+                }
+                Some(Transmit::Part {
+                    to, message, bytes, ..
+                }) => {
+                    let [first, end] = bytes;
+                    player.outgoing = Some((smallvec![to], message, first, end));
+                }
+            }
+        }
+        if let Some((to, message, index)) = self.next_flit(at, is_duplex)? {
+            crossings.push(Crossing {
+                step,
+                from,
+                to,
+                item: Item::Flit { message, index },
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes the next flit of a PE's outgoing message: its receiver, the message, and its number from 1.
+    fn next_flit(
+        &mut self,
+        at: usize,
+        is_duplex: bool,
+    ) -> Result<Option<(PeId, Message, u64)>, SimulationError> {
+        let step = self.step;
+        let player = &mut self.pes[at];
+        let Some((to, message, sent, end)) = player.outgoing.take() else {
+            return Ok(None);
+        };
+        let pe = player.pe.id();
+        // Each flit goes to one receiver after the other.
+        let several = to.len() as u64;
+        let (next, index) = (to[(sent % several) as usize], sent / several + 1);
+        let here = player.here.get(&message.id);
+        if message.source != pe && is_duplex && here.is_none_or(|here| *here < index) {
+            return Err(SimulationError::Lacking {
+                step,
+                pe,
+                message,
+                index,
+            });
+        }
+        if sent + 1 == end {
+            player.pe.handle_sent();
+            self.wake(at, step + 1);
+        } else {
+            player.outgoing = Some((to, message, sent + 1, end));
+        }
+        Ok(Some((next, message, index)))
+    }
+
+    fn receive(&mut self, crossing: &Crossing) -> Result<(), SimulationError> {
+        let Crossing {
+            step,
+            from,
+            to,
+            item,
+        } = *crossing;
+        let ports_are_enough = self.is_multi_port() && matches!(item, Item::Control(_));
+        let player = &mut self.pes[to.index()];
+        let (last, first) = std::mem::replace(&mut player.heard, (step, from));
+        if last == step && !ports_are_enough {
+            return Err(SimulationError::ReceiveCollision {
+                step,
+                pe: to,
+                first,
+                second: from,
+            });
+        }
+        let (message, index) = match item {
+            Item::Control(item) => return self.control(from, to, item),
+            Item::Flit { message, index } => (message, index),
+        };
+        let route = player.route(step, from, message, index)?;
+        let goes_on = route.relay.iter().map(|&to| (to, message, index));
+        player.held.extend(goes_on);
+        // Only a message to several neighbours may fall behind.
+        if route.relay.len() == 1 && player.held.len() > 1 {
+            return Err(SimulationError::SendCollision { step, pe: to });
+        }
+        if route.hold {
+            player.here.insert(message.id, index);
+        }
+        if route.until == Some(index) {
+            player.pe.handle_received(from);
+            player
+                .paused
+                .insert(message.id, (message, index + 1, route));
+        } else if index < message.bytes {
+            player.incoming = Some((message, index + 1, route));
+        } else {
+            player.pe.handle_received(from);
+            if route.deliver {
+                player.pe.handle_delivered();
+                let delivery = self.collective.delivery(&self.tree, message.id, to);
+                self.run.arrival_steps[delivery.index()] = step;
+            }
+        }
+        self.wake(to.index(), step + 1);
+        Ok(())
+    }
+
+    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), SimulationError> {
+        let step = self.step;
+        let player = &mut self.pes[to.index()];
+        let is_word_to_send = match item {
+            Control::Wakeup { .. } | Control::Order { .. } => true,
+            // Only a baseline sends on a token.
+            Control::Token => self.role == PeRole::Combining,
+            Control::Certificate(_) | Control::Receipt => false,
+        };
+        if is_word_to_send {
+            player.ordered = Some(step);
+        }
+        let refused = |violation| SimulationError::Violation {
+            step,
+            pe: to,
+            violation,
+        };
+        let handled = player.pe.handle_control(Time(step), from, item);
+        self.wake(to.index(), step + 1);
+        handled.map_err(refused)
+    }
+}

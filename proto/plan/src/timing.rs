@@ -1,0 +1,224 @@
+//! The paces of a whole tree: in lock step, or on the links and hosts of a model.
+
+use flitcast_proto::schedule::pace::{ChildPace, Pace, Pacing, Passage};
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use crate::cost::{Edge, Host, Link, Model, Ports};
+
+/// The paces of a whole tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// The way in which orders are obeyed.
+    pub pacing: Pacing,
+    flit_bytes: u32,
+    /// The packet sizes by message id, if each message is cut differently.
+    packet_bytes: Vec<u32>,
+    /// The times on each PE's edge to its parent; `None` in lock step.
+    real: Option<Vec<EdgeTiming>>,
+    /// Whether static schedules use all links of a PE at once.
+    pub all_ports: bool,
+    /// Whether no PE waits for a port: only processes take time.
+    pub shares_no_port: bool,
+    /// The longest set-up time of a packet, as a number of flits that take as long, at most
+    /// [`MOST_SETUP_FLITS`]. If links have one, static schedules send packets of several flits.
+    pub setup_flits: u64,
+}
+
+/// An edge to a parent, the software of both ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct EdgeTiming {
+    /// Time for which a control item to the child occupies the port, and time until it has arrived.
+    control: u64,
+    reach: u64,
+    down: Passage,
+    up: Passage,
+    /// Time for which a flit down occupies the port, and time for each of its bytes.
+    down_flit: [f64; 2],
+}
+
+impl Timing {
+    /// Times of one step for everything: the papers' model.
+    pub const LOCK_STEP: Timing = Timing {
+        pacing: Pacing::Scheduled,
+        flit_bytes: 1,
+        packet_bytes: Vec::new(),
+        real: None,
+        all_ports: false,
+        shares_no_port: false,
+        setup_flits: 0,
+    };
+
+    /// Returns the times on the links and hosts of `model`.
+    pub fn of(model: &Model, flit_bytes: u32, pacing: Pacing) -> Timing {
+        let edges = model
+            .edges
+            .iter()
+            .enumerate()
+            .map(|(edge, Edge { down, up })| {
+                let [upper, lower] = model.hosts.ends(edge);
+                let port = upper.control_ns + down.ns_per_byte * model.control_bytes as f64;
+                let reach = port + down.latency_ns + lower.wake_ns + lower.control_ns;
+                EdgeTiming {
+                    control: port.round() as u64,
+                    reach: reach.round() as u64,
+                    down: passage(down, [upper, lower], flit_bytes),
+                    up: passage(up, [lower, upper], flit_bytes),
+                    down_flit: a_flit(down, [upper, lower], flit_bytes),
+                }
+            });
+        Timing {
+            pacing,
+            flit_bytes,
+            packet_bytes: Vec::new(),
+            real: Some(edges.collect()),
+            all_ports: model.own_links,
+            shares_no_port: model.ports == Ports::PerEdge,
+            setup_flits: setup_flits(model, flit_bytes),
+        }
+    }
+
+    /// Sets the packet size of each message, by message id; none is larger than a full flit.
+    pub fn in_packets(mut self, packet_bytes: Vec<u32>) -> Timing {
+        self.packet_bytes = packet_bytes;
+        self
+    }
+
+    /// Returns the times on a PE's edges.
+    pub fn pace(&self, tree: &Tree, pe: PeId) -> Pace {
+        let children = tree.children(pe);
+        let Some(edges) = &self.real else {
+            let edge = ChildPace { reach: 1, back: 1 };
+            return Pace {
+                pacing: self.pacing,
+                lock_step: true,
+                control: 1,
+                up: Passage::LOCK_STEP,
+                below: vec![edge; children.len()],
+                port_ticks_per_byte: 1.0,
+                ahead_bytes: 0,
+            };
+        };
+        let port = port(edges, tree, pe);
+        let below = children.iter().map(|child| {
+            let EdgeTiming { reach, up, .. } = edges[child.index()];
+            let back = up.first_flit(0);
+            ChildPace { reach, back }
+        });
+        Pace {
+            pacing: self.pacing,
+            lock_step: false,
+            control: children
+                .iter()
+                .map(|child| edges[child.index()].control)
+                .max()
+                .unwrap_or(0),
+            up: edges[pe.index()].up,
+            below: below.collect(),
+            port_ticks_per_byte: port.0,
+            ahead_bytes: port.1,
+        }
+    }
+
+    /// Returns the edge from a PE's parent down to it.
+    pub fn down(&self, pe: PeId) -> Passage {
+        match &self.real {
+            Some(edges) => edges[pe.index()].down,
+            None => Passage::LOCK_STEP,
+        }
+    }
+
+    /// Returns the time for which a flit occupies the port of the edge down to a PE, whatever its
+    /// length, and the time for each of its bytes.
+    pub fn down_flit(&self, pe: PeId) -> [f64; 2] {
+        match &self.real {
+            Some(edges) => edges[pe.index()].down_flit,
+            None => [0.0, 1.0],
+        }
+    }
+
+    /// Returns whether everything takes a step.
+    pub fn is_lock_step(&self) -> bool {
+        self.real.is_none()
+    }
+
+    /// Returns the payload bytes of a full flit.
+    pub fn flit_bytes(&self) -> u32 {
+        self.flit_bytes
+    }
+
+    /// Returns the packet size of each of these messages, if they have different ones; else an empty
+    /// list.
+    pub fn packet_bytes_of(&self, messages: impl Iterator<Item = MessageId>) -> Vec<u32> {
+        let cut = messages.filter(|_| !self.packet_bytes.is_empty());
+        cut.map(|message| self.flit_bytes_of(message)).collect()
+    }
+
+    /// Returns the packet size of one message.
+    pub fn flit_bytes_of(&self, message: MessageId) -> u32 {
+        let own = self.packet_bytes.get(message.index());
+        own.copied().unwrap_or(self.flit_bytes)
+    }
+}
+
+/// Limit of a set-up time in flits: far more than a message has, where bytes take no time.
+const MOST_SETUP_FLITS: u64 = 1 << 20;
+
+fn setup_flits(model: &Model, flit_bytes: u32) -> u64 {
+    let links = model.edges.iter().flat_map(|edge| [&edge.down, &edge.up]);
+    let flits = links.map(|link| match link.setup_ns > 0.0 {
+        true => link.setup_ns / (link.ns_per_byte * f64::from(flit_bytes)),
+        false => 0.0,
+    });
+    // A conversion from infinity saturates.
+    (flits.fold(0.0, f64::max).ceil() as u64).min(MOST_SETUP_FLITS)
+}
+
+/// Number of bytes after which arrivals of a stream are noticed: two segments of TCP in frames of 1500
+/// bytes.
+const SEEN_BYTES: u64 = 2 * 1448;
+
+/// Returns the time for which a byte occupies a PE's port, and the number of bytes that it sends
+/// between a request for data, to any PE, and the first byte of the answer. Two PEs that are not
+/// neighbours in the tree are connected through both their edges.
+fn port(edges: &[EdgeTiming], tree: &Tree, pe: PeId) -> (f64, u64) {
+    let there_and_back = |edge: &EdgeTiming| edge.reach.saturating_add(edge.up.latency);
+    let below = tree.pes().filter(|pe| tree.parent(*pe).is_some());
+    let all = below.map(|pe| &edges[pe.index()]);
+    let Some(farthest) = all.max_by_key(|edge| there_and_back(edge)) else {
+        return (1.0, 0);
+    };
+    let own = match tree.parent(pe) {
+        Some(_) => &edges[pe.index()],
+        None => farthest,
+    };
+    let ticks = there_and_back(own).saturating_add(there_and_back(farthest));
+    let ticks_per_byte = own.up.ticks_per_byte.max(f64::MIN_POSITIVE);
+    let ahead = (ticks as f64 / ticks_per_byte) as u64;
+    (ticks_per_byte, ahead.saturating_add(SEEN_BYTES))
+}
+
+/// Creates the passage of a link with the software of both its ends, the sender's and the
+/// receiver's, in nanoseconds. A process that forwards a flit receives it and then sends it, so it
+/// may be slower than the wire.
+pub fn passage(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> Passage {
+    let [setup, per_byte] = a_flit(link, ends, flit_bytes);
+    let [sender, receiver] = ends;
+    let latency = link.latency_ns + receiver.wake_ns + sender.flit_ns + receiver.flit_ns;
+    Passage {
+        latency: latency.round() as u64,
+        ticks_per_byte: per_byte + setup / f64::from(flit_bytes),
+        message: sender.message_ns.round() as u64,
+        flit_bytes,
+    }
+}
+
+/// Returns the time of a flit and of each of its bytes: on the wire, or by the software if that takes
+/// longer over a full flit. The software's time per flit is spread over the bytes.
+fn a_flit(link: &Link, ends: [&Host; 2], flit_bytes: u32) -> [f64; 2] {
+    let [one, other] = ends.map(|host| host.relays_ns(flit_bytes));
+    let software_ns = one.max(other);
+    match link.occupied_ns(1, flit_bytes.into()) >= software_ns {
+        true => [link.setup_ns, link.ns_per_byte],
+        false => [0.0, software_ns / f64::from(flit_bytes)],
+    }
+}

@@ -1,0 +1,100 @@
+//! The crossings of a tree's edges in a round, step by step, in the form of the papers' figures: one
+//! row per step, one column per PE.
+
+use std::fmt::Write;
+
+use flitcast_proto::PeId;
+use flitcast_proto::items::{Control, Message};
+
+/// Something that crossed an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// The step in which it crossed.
+    pub step: u64,
+    /// The sender.
+    pub from: PeId,
+    /// The receiver.
+    pub to: PeId,
+    /// The item.
+    pub item: Item,
+}
+
+/// An item that crosses an edge in one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A control item.
+    Control(Control),
+    /// Flit `index` (from 1) of a message.
+    Flit {
+        /// The message.
+        message: Message,
+        /// 1 for the head flit.
+        index: u64,
+    },
+}
+
+/// Returns the network traffic of a run, cell by cell. A cell shows what its PE receives in its step; a
+/// message's source shows each flit one step before the neighbour has it, so a scatter's table begins
+/// at step 0. `(s)` is an order or wakeup call, `[*]` the token, `<c>` a certificate, `m4,1` the first
+/// flit of M_4.
+pub fn table(crossings: &[Crossing], pes: usize) -> String {
+    let mut rows: Vec<Vec<String>> = vec![vec![String::new(); pes]];
+    let mut put = |step: u64, pe: usize, text: &str| {
+        let step = step as usize;
+        if rows.len() <= step {
+            rows.resize(step + 1, vec![String::new(); pes]);
+        }
+        let cell = &mut rows[step][pe];
+        if !cell.is_empty() {
+            cell.push(' ');
+        }
+        cell.push_str(text);
+    };
+    for crossing in crossings {
+        let text = match crossing.item {
+            Item::Control(Control::Token) => "[*]".to_owned(),
+            Item::Control(Control::Certificate(certificate)) => {
+                format!("<{}>", certificate.lag)
+            }
+            Item::Control(Control::Order { after } | Control::Wakeup { after }) => {
+                format!("({after})")
+            }
+            Item::Control(Control::Receipt) => continue,
+            Item::Flit { message, index } => format!("m{},{index}", message.pe().0),
+        };
+        put(crossing.step, crossing.to.index(), &text);
+        if let Item::Flit { message, .. } = crossing.item
+            && message.source == crossing.from
+        {
+            put(crossing.step - 1, crossing.from.index(), &text);
+        }
+    }
+    // Nothing happens in step 0 of a gather.
+    let first_row = usize::from(
+        rows.first()
+            .is_some_and(|row| row.iter().all(String::is_empty)),
+    );
+
+    let mut widths = vec![0; pes];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.len());
+        }
+    }
+    let mut out = String::from("Step");
+    for (pe, width) in widths.iter_mut().enumerate() {
+        let name = format!("P{pe}");
+        *width = (*width).max(name.len());
+        let _ = write!(out, "  {name:<width$}");
+    }
+    out = out.trim_end().to_owned() + "\n";
+    for (step, row) in rows.iter().enumerate().skip(first_row) {
+        let mut line = format!("{step:>4}");
+        for (cell, width) in row.iter().zip(&widths) {
+            let _ = write!(line, "  {cell:<width$}");
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,77 @@
+//! The round of a PE with a schedule that a planner has computed.
+
+use std::sync::Arc;
+
+use flitcast_plan::Algorithm;
+use flitcast_plan::cost::Model;
+use flitcast_plan::timing::Timing;
+use flitcast_proto::items::{Destination, Message};
+use flitcast_proto::round::{Action, Round, Sized};
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
+
+/// A relay with a static schedule frees a flit when the last receiver has it: it holds one flit of
+/// a message of any length if all flits are forwarded as they arrive.
+#[test]
+fn what_has_gone_on_is_held_no_more() {
+    for (parents, to) in [
+        ([None, Some(0), Some(1), Some(1)], 2),
+        ([None, Some(0), Some(1), None], 1),
+    ] {
+        let parents = parents.map(|parent| parent.map(PeId));
+        let tree = Arc::new(Tree::with_absent(PeId::ROOT, parents.to_vec()).unwrap());
+        let flits = 300;
+        let bytes: Vec<u64> = tree
+            .ids()
+            .map(|pe| flits * u64::from(pe != PeId::ROOT && tree.contains(pe)))
+            .collect();
+        let timing = Timing::of(&Model::unit(tree.len()), 1, Pacing::Eager);
+        let mut briefs = Algorithm::BROADCAST_URGENT.schedules(&tree, &bytes, &timing);
+        let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), briefs.swap_remove(1));
+        let message = Message {
+            id: MessageId(0),
+            source: PeId::ROOT,
+            destination: Destination::Others,
+            bytes: flits,
+        };
+        let (mut came, mut gone) = (0, 0);
+        let mut now = 0;
+        while gone < to * flits {
+            now += 1;
+            match round.poll(Time(now)) {
+                // It only checks for incoming frames.
+                Action::Wait { until: Some(_) } if gone < to * came => continue,
+                Action::Wait { .. } => {
+                    assert!(
+                        gone == to * came && came < flits,
+                        "{came} came, {gone} went on"
+                    );
+                    assert!(round.listens_to(PeId::ROOT));
+                    let flit = Sized::Flits { message, bytes: 1 };
+                    round
+                        .handle_sized([Time(now); 2], PeId::ROOT, flit)
+                        .unwrap();
+                    came += 1;
+                    continue;
+                }
+                Action::SendHeld {
+                    offset, later_from, ..
+                } => {
+                    gone += 1;
+                    // A flit that all receivers have is not needed any more.
+                    let is_last = gone == to * flits;
+                    let needed = if is_last { u64::MAX } else { gone / to };
+                    assert_eq!(later_from, needed, "at {offset}");
+                }
+                Action::Commit { message } => round.handle_delivered(Time(now), message),
+                _ => {}
+            }
+            round.handle_done(Time(now)).unwrap();
+        }
+        assert!(
+            round.peak_buffered_flits() <= 2,
+            "{}",
+            round.peak_buffered_flits()
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! The roles that PEs can have in a round.
+
+use super::certification::Certification;
+use super::collective::Collective;
+use super::combining::Combining;
+use super::flit_by_flit::FlitByFlit;
+use super::linear::Linear;
+use super::pe_schedule::PeSchedule;
+use super::role::{PePosition, Role};
+use super::scatter::Scatter;
+use super::shoulder_tap::ShoulderTap;
+use super::static_schedule_role::StaticScheduleRole;
+use crate::schedule::certification::Sync;
+
+/// The rules by which a PE decides what it sends and what it does with what arrives.
+///
+/// Planners choose the messages, their order and the crossings; the role of a PE does not depend on the
+/// algorithm that has chosen them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PeRole {
+    /// Scatter: the root sends messages in the given order, and the other PEs relay them.
+    Scatter,
+    /// Gather by Shoulder-Tap; the tree must be a path.
+    ShoulderTap,
+    /// Gather by Transmission-Certification.
+    Certification(Sync),
+    /// Gather on a star: the root asks one PE after the other, with at most `window` pending requests.
+    Linear {
+        /// At least 1.
+        window: u32,
+    },
+    /// Scatter or gather: a PE holds all messages of its subtree before it forwards them.
+    Combining,
+    /// Broadcast: a PE forwards each flit to one child after the other.
+    FlitByFlit,
+    /// Any collective but a gather: a PE executes a list of crossings.
+    StaticSchedule,
+}
+
+impl PeRole {
+    /// Returns whether the role serves a collective.
+    pub fn serves(self, collective: Collective) -> bool {
+        match self {
+            PeRole::Scatter => collective == Collective::Scatter,
+            PeRole::ShoulderTap | PeRole::Certification(_) | PeRole::Linear { .. } => {
+                collective == Collective::Gather
+            }
+            PeRole::Combining => matches!(collective, Collective::Scatter | Collective::Gather),
+            PeRole::FlitByFlit => collective == Collective::Broadcast,
+            PeRole::StaticSchedule => collective != Collective::Gather,
+        }
+    }
+
+    /// Returns whether a PE has a separate port for the control items of each neighbour.
+    pub fn has_control_ports(self) -> bool {
+        matches!(
+            self,
+            PeRole::Certification(Sync::Parallel | Sync::MultiPort)
+        )
+    }
+
+    /// Creates the state machine of a PE.
+    pub(super) fn machine(self, place: &PePosition, brief: PeSchedule) -> Box<dyn Role> {
+        match self {
+            PeRole::Scatter => Box::new(Scatter::new(place, brief)),
+            PeRole::ShoulderTap => Box::new(ShoulderTap::new(place, brief)),
+            PeRole::Certification(sync) => Box::new(Certification::new(place, brief, sync)),
+            PeRole::Linear { window } => Box::new(Linear::new(place, brief, window)),
+            PeRole::Combining => Box::new(Combining::new(place, brief)),
+            PeRole::FlitByFlit => Box::new(FlitByFlit::new(place, brief)),
+            PeRole::StaticSchedule => Box::new(StaticScheduleRole::new(place, brief)),
+        }
+    }
+}

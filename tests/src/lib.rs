@@ -38,9 +38,11 @@ pub mod slurm;
 pub mod ssh;
 pub mod storm;
 pub mod stranger;
+pub mod table;
 pub mod tap;
 
 pub use binary::{flitcast, scratch};
 pub use command::{parsed, printed, refused};
 pub use report::Report;
 pub use run::{Finished, Running, run, start};
+pub use table::{numbers, refused_each, rows};

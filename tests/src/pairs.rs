@@ -18,18 +18,18 @@ pub type Pair = (u32, u32);
 /// The directories of a run.
 pub struct Pairs {
     dir: TempDir,
-    operation: &'static str,
+    operation: String,
     pes: u32,
 }
 
 impl Pairs {
     /// Creates empty directories for `gossip` or `exchange`, or an alias of these.
     #[track_caller]
-    pub fn new(operation: &'static str, pes: u32) -> Pairs {
+    pub fn new(operation: &str, pes: u32) -> Pairs {
         let dir = scratch();
         let pairs = Pairs {
             dir,
-            operation,
+            operation: operation.to_owned(),
             pes,
         };
         fs::create_dir(pairs.input()).expect("a scratch directory can be written to");
@@ -39,7 +39,7 @@ impl Pairs {
     /// Creates directories in which each PE has a file or a folder of `bytes` bytes for each other
     /// PE.
     #[track_caller]
-    pub fn filled(operation: &'static str, pes: u32, bytes: impl Fn(Pair) -> usize) -> Pairs {
+    pub fn filled(operation: &str, pes: u32, bytes: impl Fn(Pair) -> usize) -> Pairs {
         let pairs = Pairs::new(operation, pes);
         for (from, to) in pairs.all() {
             let entry = pairs.entry((from, to));
@@ -73,7 +73,7 @@ impl Pairs {
     /// Returns the path of a message in the input; in a gossip it is the same for all destinations.
     pub fn entry(&self, (from, to): Pair) -> PathBuf {
         let row = self.input().join(format!("p{from}"));
-        match self.operation {
+        match self.operation.as_str() {
             "gossip" | "allgather" => row,
             _ => row.join(format!("p{to}")),
         }
@@ -97,7 +97,13 @@ impl Pairs {
 
     fn line(&self, more: &str) -> Vec<String> {
         let paths = [self.input(), self.output()].map(|path| path.display().to_string());
-        let fixed = [self.operation, "--input", &paths[0], "--output", &paths[1]];
+        let fixed = [
+            self.operation.as_str(),
+            "--input",
+            &paths[0],
+            "--output",
+            &paths[1],
+        ];
         let words = fixed.into_iter().chain(more.split_whitespace());
         words.map(str::to_owned).collect()
     }

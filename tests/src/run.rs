@@ -25,6 +25,8 @@ pub const CACHE_VARIABLE: &str = "XDG_CACHE_HOME";
 /// A run that has ended.
 #[derive(Debug)]
 pub struct Finished {
+    /// The command, for messages.
+    pub command: String,
     /// Exit status; `None` after a signal.
     pub code: Option<i32>,
     /// All of stdout.
@@ -37,17 +39,51 @@ impl Finished {
     /// Checks that the run succeeded.
     #[track_caller]
     pub fn ok(self) -> Finished {
-        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        self.has_code(0);
         self
+    }
+
+    /// Checks that the run failed with this exit status, and that all of these texts are on stderr.
+    #[track_caller]
+    pub fn fails(&self, code: i32, parts: &[&str]) {
+        self.has_code(code);
+        self.says(parts);
+    }
+
+    /// Checks that the run ended with this exit status, and that all of these texts are in its output.
+    #[track_caller]
+    pub fn ends(&self, code: i32, parts: &[&str]) {
+        self.has_code(code);
+        let all = format!("{}{}", self.stdout, self.stderr);
+        for part in parts {
+            assert!(
+                all.contains(part),
+                "{}: no `{part}` in\n{all}",
+                self.command
+            );
+        }
     }
 
     /// Checks that all of these texts are on stderr.
     #[track_caller]
     pub fn says(&self, parts: &[&str]) {
         for part in parts {
-            let stderr = &self.stderr;
-            assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
+            let Finished {
+                command, stderr, ..
+            } = self;
+            assert!(stderr.contains(part), "{command}: no `{part}` in\n{stderr}");
         }
+    }
+
+    #[track_caller]
+    fn has_code(&self, code: i32) {
+        let Finished {
+            command,
+            stdout,
+            stderr,
+            ..
+        } = self;
+        assert_eq!(self.code, Some(code), "{command}\n{stdout}{stderr}");
     }
 
     /// Parses the output of `--format json`.
@@ -273,6 +309,7 @@ impl Running {
     fn finished(&mut self, code: Option<i32>) -> Finished {
         let stdout = self.stdout.take().expect("taken once");
         Finished {
+            command: self.command.clone(),
             code,
             stdout: stdout.join().expect("stdout could be read"),
             stderr: std::mem::take(&mut self.seen),

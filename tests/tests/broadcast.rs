@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::report::Report;
-use flitcast_tests::{Finished, Running, run, scratch, start};
+use flitcast_tests::{Finished, Running, rows, run, scratch, start};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -86,8 +86,7 @@ fn assert_all_have(report: &Report, bytes: u64) {
 #[track_caller]
 fn refused(line: &[&str], what: &str) {
     let finished = run(line);
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    assert!(finished.stderr.contains(what), "{}", finished.stderr);
+    finished.fails(2, &[what]);
 }
 
 #[test]
@@ -215,35 +214,16 @@ fn a_relay_holds_a_flit() {
 fn what_cannot_be_broadcast_is_told_before_anything_begins() {
     let files = Files::new();
     let finished = files.broadcast(&["--tree", "path:3"]);
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    assert!(finished.stderr.contains("weights"), "{}", finished.stderr);
+    finished.fails(2, &["weights"]);
     assert!(!files.output().exists());
-    for (line, what) in [
-        (
-            "broadcast --tree path:3 --lengths 5,6",
-            "a broadcast has one message",
-        ),
-        (
-            "broadcast --tree path:3 --algorithm path --size 5",
-            "--algorithm path: it is for PEs that all reach each other: use --network complete:N",
-        ),
-        (
-            "broadcast --network ring:5 --algorithm kary:2 --size 5",
-            "--algorithm kary:2: it is for PEs that all reach each other",
-        ),
-        (
-            "broadcast --network complete:6 --algorithm hypercube --size 5",
-            "--algorithm hypercube: it is for 2, 4, 8 and so on PEs",
-        ),
-        (
-            "broadcast --tree kary:2:4 --algorithm hypercube --size 5",
-            "--algorithm hypercube: it is for PEs that all reach each other: use --network complete:N",
-        ),
-        (
-            "broadcast --tree path:3 --from P3 --size 5",
-            "--from: there is no P3 among 3 PEs",
-        ),
-    ] {
+    for [line, what] in rows("
+        broadcast --tree path:3 --lengths 5,6 | a broadcast has one message
+        broadcast --tree path:3 --algorithm path --size 5 | --algorithm path: it is for PEs that all reach each other: use --network complete:N
+        broadcast --network ring:5 --algorithm kary:2 --size 5 | --algorithm kary:2: it is for PEs that all reach each other
+        broadcast --network complete:6 --algorithm hypercube --size 5 | --algorithm hypercube: it is for 2, 4, 8 and so on PEs
+        broadcast --tree kary:2:4 --algorithm hypercube --size 5 | --algorithm hypercube: it is for PEs that all reach each other: use --network complete:N
+        broadcast --tree path:3 --from P3 --size 5 | --from: there is no P3 among 3 PEs
+    ") {
         refused(&line.split(' ').collect::<Vec<_>>(), what);
     }
 }

@@ -158,8 +158,7 @@ fn a_guarded_round_outlives_its_certificates_and_no_other_begins() {
     for (days, why) in [(10, "expired"), (-10, "not valid before")] {
         place.clock.set(days);
         let refused = place.run(&line.replace("--output out", "--output other"));
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+        refused.fails(2, &[why]);
         assert!(!place.at("other").exists());
     }
 }

@@ -2,7 +2,7 @@
 //! with `flitcast plan`.
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{parsed, refused, run, scratch};
+use flitcast_tests::{parsed, refused_each, run, scratch};
 use serde_json::Value;
 
 use super::replay::{list, number, planned_of};
@@ -189,46 +189,14 @@ fn a_million_pes_are_compared() {
 
 #[test]
 fn all_that_is_wrong_is_told_at_once() {
-    refused(
-        "compare broadcast --network complete:8 --tree path:3 --size 3 --ports multi",
-        &[
-            "--tree and --network: use one",
-            "a PE has one port for all others",
-        ],
-    );
-    refused(
-        "compare broadcast --tree path:3 --size 3 --from 3",
-        &["there is no P3 among 3 PEs, P0 to P2"],
-    );
-    refused(
-        "compare exchange --tree path:0 --lengths 3",
-        &["--tree path:0", "write each:F"],
-    );
-    refused(
-        "compare exchange --network complete:3 --ports multi",
-        &["--lengths each:F", "a PE has one port for all others"],
-    );
-    refused(
-        "compare exchange --tree path:2000 --lengths each:1",
-        &["2000 PEs are too many"],
-    );
-    refused(
-        "compare gossip --tree kary:0:1 --ts 3",
-        &[
-            "--tree kary:0:1",
-            "--lengths: missing",
-            "--ts is for a gossip on a --network",
-        ],
-    );
-    refused(
-        "compare gossip --network ring:2 --lengths 3 --root 3 --ports multi --tl 0",
-        &[
-            "--root is for trees",
-            "--lengths is for trees",
-            "--ports is for trees",
-            "use at least 3",
-            "more than 0",
-        ],
-    );
-    refused("compare gossip", &["--tree TREE", "--lengths"]);
+    refused_each("compare", "
+        broadcast --network complete:8 --tree path:3 --size 3 --ports multi | --tree and --network: use one | a PE has one port for all others
+        broadcast --tree path:3 --size 3 --from 3 | there is no P3 among 3 PEs, P0 to P2
+        exchange --tree path:0 --lengths 3 | --tree path:0 | write each:F
+        exchange --network complete:3 --ports multi | --lengths each:F | a PE has one port for all others
+        exchange --tree path:2000 --lengths each:1 | 2000 PEs are too many
+        gossip --tree kary:0:1 --ts 3 | --tree kary:0:1 | --lengths: missing | --ts is for a gossip on a --network
+        gossip --network ring:2 --lengths 3 --root 3 --ports multi --tl 0 | --root is for trees | --lengths is for trees | --ports is for trees | use at least 3 | more than 0
+        gossip | --tree TREE | --lengths
+    ");
 }

@@ -118,14 +118,12 @@ fn faults_are_those_of_a_run() {
         fill(&dir.path().join("in").join(entries[0]), 7);
         for more in [&["--dry-run"][..], &[]] {
             let finished = on_files(operation, dir.path(), more);
-            assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-            finished.says(&["--force"]);
+            finished.fails(2, &["--force"]);
         }
         fs::remove_dir_all(dir.path().join("in")).expect("it is there");
         for more in [&["--dry-run"][..], &[]] {
             let finished = on_files(operation, dir.path(), more);
-            assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-            finished.says(&["/in"]);
+            finished.fails(2, &["/in"]);
         }
     }
 }
@@ -136,8 +134,7 @@ fn hosts_that_do_not_come_are_named() {
     fill(&cluster.path("in/p1"), 10);
     let dry = cluster.guarded("scatter --input DIR/in --output DIR/out --dry-run");
     let dry = dry.finish();
-    assert_eq!(dry.code, Some(1), "{}", dry.stderr);
-    dry.says(&["P1", "P2"]);
+    dry.fails(1, &["P1", "P2"]);
     assert!(!names(&cluster.path("")).contains(&"out".to_owned()));
 }
 

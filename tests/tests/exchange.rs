@@ -5,19 +5,8 @@ use std::fs;
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
 use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, printed, refused, run, scratch};
+use flitcast_tests::{parsed, printed, refused, refused_each, run, scratch};
 use serde_json::Value;
-
-/// Slow enough to kill a PE during a round.
-const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB";
-
-/// Creates messages of which those of one PE are long.
-fn with_long(pes: u32, long: u32) -> Pairs {
-    Pairs::filled("exchange", pes, |(from, to)| match from == long {
-        true => 768 << 10,
-        false => 20_000 + 1000 * to as usize,
-    })
-}
 
 /// Checks that every PE received its column of these lengths, as predicted and as measured.
 #[track_caller]
@@ -40,46 +29,6 @@ fn assert_all_have(report: &Report, rows: &[&[u64]]) {
         assert!(report.float(&of("measured_us/median")) > 0.0, "P{pe}");
         let all = report.float("/round/measured_us/max");
         assert!(report.float(&of("measured_us/max")) <= all, "P{pe}");
-    }
-}
-
-#[test]
-fn everybody_gets_what_each_has_for_it() {
-    for (way, algorithm) in [
-        ("--tree kary:2:6", "tree"),
-        ("--tree path:6 --algorithm tree", "tree"),
-        ("--network ring:6", "tree"),
-        ("--network complete:6 --algorithm rounds", "rounds"),
-        ("--network complete:6 --algorithm shifts", "shifts"),
-        ("--network complete:6 --algorithm tree", "tree"),
-        ("--network complete:6 --algorithm at-once", "at-once"),
-        ("--tree kary:2:6 --ports multi", "tree"),
-    ] {
-        let files = Pairs::filled("exchange", 6, |(from, to)| {
-            1 + 10_000 * (from * to) as usize
-        });
-        let line = format!("{way} --flit-size 4KiB --format json");
-        let report = files.run(&line).ok().report();
-        files.assert_there(files.all());
-        assert_eq!(report.value("/algorithm"), algorithm, "{way}");
-        assert_eq!(report.number("/round/messages"), 30, "{way}");
-    }
-}
-
-/// All messages arrive with any choice.
-#[test]
-fn auto_takes_what_is_predicted_to_be_the_quickest() {
-    for (site, is_any) in [
-        ("--tree star:5", &["tree"][..]),
-        ("--network complete:5", &["tree", "rounds", "shifts"]),
-    ] {
-        let files = Pairs::filled("alltoall", 5, |_| 40_000);
-        let report = files.run(&format!("{site} --algorithm auto --format json"));
-        let report = report.ok().report();
-        files.assert_there(files.all());
-        let chosen = report.value("/choice/chosen/algorithm");
-        assert_eq!(report.value("/algorithm"), chosen);
-        assert!(is_any.iter().any(|name| chosen == name), "{chosen}");
     }
 }
 
@@ -176,18 +125,6 @@ fn links_are_as_slow_as_they_are_to_be() {
 }
 
 #[test]
-fn messages_arrive_over_tls() {
-    for way in ["--tree kary:2:4", "--network complete:4"] {
-        let files = Pairs::filled("exchange", 4, |_| 100_000);
-        let keys = files.dir().join("ca").display().to_string();
-        run(["ca", "init", &keys, "--pes", "4"]).ok();
-        let finished = files.run(&format!("{way} --credentials {keys}")).ok();
-        assert!(finished.stdout.contains("TLS 1.3 both ways"));
-        files.assert_there(files.all());
-    }
-}
-
-#[test]
 fn an_input_that_is_none_is_told_before_anything_begins() {
     let files = Pairs::filled("exchange", 4, |_| 10);
     for entry in ["p4/p1", "p1/p9", "p2/p2", "p3/notes"] {
@@ -209,8 +146,7 @@ fn an_input_that_is_none_is_told_before_anything_begins() {
     let files = Pairs::new("exchange", 3);
     fill(&files.input().join("p1"), 1);
     let finished = files.run("--tree path:3");
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    assert!(finished.stderr.contains("in/p1"), "{}", finished.stderr);
+    finished.fails(2, &["in/p1"]);
 }
 
 #[test]
@@ -238,13 +174,12 @@ fn a_matrix_that_is_none_is_told_before_anything_begins() {
         fs::write(&matrix, text).expect("the scratch folder is ours");
         refused(&line, &["--lengths: ", told]);
     }
-    refused(
-        "exchange --tree path:3 --lengths 1,2,3",
-        &["name a file with a row for each sender, or write equal:MEAN"],
-    );
-    refused(
-        "exchange --tree path:3 --lengths /no/matrix",
-        &["/no/matrix"],
+    refused_each(
+        "exchange --tree path:3 --lengths",
+        "
+        1,2,3 | name a file with a row for each sender, or write equal:MEAN
+        /no/matrix | /no/matrix
+    ",
     );
     refused(&format!("{line} --size 5"), &["choose one"]);
 }
@@ -260,50 +195,8 @@ fn algorithms_that_do_not_fit_are_told() {
             ],
         );
     }
-    refused(
-        "exchange --network complete:4 --algorithm bruck --size 5",
-        &[
-            "'bruck' for '--algorithm",
-            "rounds, shifts, tree, at-once, auto",
-        ],
-    );
-    refused("exchange --tree path:4", &["there is nothing to send"]);
-}
-
-/// The survivors have each other's messages.
-#[test]
-fn a_leaf_that_dies_is_left_out() {
-    for way in ["--network complete:5 --algorithm shifts", "--tree kary:2:5"] {
-        let files = with_long(5, 2);
-        let finished = files.kill(4, &format!("{way} {SLOW} --retry 1")).finish();
-        finished.says(&["P4 is dead (killed by signal 9", "going on without it"]);
-        files.assert_resumed(&finished, &files.among(|pe| pe != 4));
-    }
-}
-
-/// The PEs below it move up, with relays of all kinds.
-#[test]
-fn a_relay_that_dies_is_gone_around() {
-    for way in [
-        "--tree path:4",
-        "--tree path:4 --ports multi",
-        "--network complete:4",
-        "--network complete:4 --algorithm at-once",
-    ] {
-        let files = with_long(4, 3);
-        let finished = files.kill(1, &format!("{way} {SLOW} --retry 1")).finish();
-        finished.says(&["P1 is dead (killed by signal 9", "going on without it"]);
-        files.assert_resumed(&finished, &files.among(|pe| pe != 1));
-    }
-}
-
-/// The round is over, and no partial files are left; missing messages can be delivered later.
-#[test]
-fn without_p0_nothing_can_be_repaired_but_resumed() {
-    for way in ["--tree kary:2:4", "--network complete:4 --algorithm rounds"] {
-        let files = with_long(4, 1);
-        let finished = files.kill(0, &format!("{way} {SLOW} --retry 1")).finish();
-        finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
-        files.assert_resumed(&finished, &[]);
-    }
+    refused_each("exchange", "
+        --network complete:4 --algorithm bruck --size 5 | 'bruck' for '--algorithm | rounds, shifts, tree, at-once, auto
+        --tree path:4 | there is nothing to send
+    ");
 }

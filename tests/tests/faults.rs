@@ -67,16 +67,11 @@ impl Told {
         let cause = format!("P{pe} was killed by signal 9");
         assert!(message.contains(&cause), "{message}");
         let told = Told { finished, report };
-        told.on_stderr(&format!("error: {cause}"));
-        told.on_stderr(&format!("where: P{pe}, process {}", victim.pid));
-        told.on_stderr("when: round 1 of the ");
+        told.finished.says(&[&format!("error: {cause}")]);
+        told.finished
+            .says(&[&format!("where: P{pe}, process {}", victim.pid)]);
+        told.finished.says(&["when: round 1 of the "]);
         told
-    }
-
-    #[track_caller]
-    fn on_stderr(&self, words: &str) {
-        let stderr = &self.finished.stderr;
-        assert!(stderr.contains(words), "no `{words}` in\n{stderr}");
     }
 
     /// Returns the delivered messages; text and JSON must agree.
@@ -86,8 +81,10 @@ impl Told {
         let delivered: Vec<u64> = list.map(|pe| pe.as_u64().expect("an index")).collect();
         let names: Vec<String> = delivered.iter().map(|pe| format!("P{pe}")).collect();
         match names.is_empty() {
-            true => self.on_stderr("delivered: nothing"),
-            false => self.on_stderr(&format!("messages: {}\n", names.join(", "))),
+            true => self.finished.says(&["delivered: nothing"]),
+            false => self
+                .finished
+                .says(&[&format!("messages: {}\n", names.join(", "))]),
         }
         delivered
     }
@@ -121,7 +118,7 @@ impl Told {
     fn assert_partly(&self, received: Option<u64>) {
         let received = received.expect("its destination lives, and can tell");
         assert!(0 < received && received < ENDLESS, "{received}");
-        self.on_stderr("of 400 GiB arrived");
+        self.finished.says(&["of 400 GiB arrived"]);
     }
 }
 
@@ -163,7 +160,7 @@ fn scatter_on_a_binary_tree() -> Running {
 fn a_leaf_dies_in_a_scatter() {
     let told = Told::of_killing(scatter_on_a_binary_tree(), 4);
     assert_eq!(told.report.number("/error/parent"), 1);
-    told.on_stderr("child of P1");
+    told.finished.says(&["child of P1"]);
     assert_eq!(told.delivered(), [1, 3, 5, 6]);
     match told.lacking("left without")[..] {
         // The part that the dead PE had received is unknown.
@@ -177,7 +174,7 @@ fn an_interior_pe_dies_in_a_scatter() {
     let told = Told::of_killing(scatter_on_a_binary_tree(), 2);
     assert_eq!(told.delivered(), [1, 3, 4, 5, 6]);
     assert_eq!(told.lacking("left without"), [(2, None)]);
-    told.on_stderr("of 400 GiB an unknown part arrived");
+    told.finished.says(&["of 400 GiB an unknown part arrived"]);
 }
 
 #[test]
@@ -217,7 +214,7 @@ const SHOULDER_TAP: &[&str] = &["--algorithm", "shoulder-tap"];
 #[test]
 fn a_leaf_dies_in_a_gather() {
     let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), 3);
-    told.on_stderr("round 1 of the gather");
+    told.finished.says(&["round 1 of the gather"]);
     assert_eq!(told.delivered(), [1, 2]);
     match told.lacking("not gathered")[..] {
         [(3, received)] => told.assert_partly(received),
@@ -288,7 +285,7 @@ fn a_pe_that_hangs_is_killed_in_the_end() {
 
 #[test]
 fn what_a_pe_says_on_stderr_bears_its_name() {
-    let finished = run(["scatter", "--tree", "path:4", "--size", "1KiB", "-vv"]).ok();
+    let finished = run("scatter --tree path:4 --size 1KiB -vv".split(' ')).ok();
     for pe in 0..4 {
         let prefix = format!("P{pe}| ");
         let mut lines = finished
@@ -298,7 +295,7 @@ fn what_a_pe_says_on_stderr_bears_its_name() {
         let own = format!("pe{{pe=P{pe}}}:round{{round=1}}");
         assert!(lines.any(|line| line.contains(&own)), "{}", finished.stderr);
     }
-    let silent = run(["scatter", "--tree", "path:4", "--size", "1KiB"]).ok();
+    let silent = run("scatter --tree path:4 --size 1KiB".split(' ')).ok();
     assert_eq!(
         silent.stderr, "",
         "without -v, and where there is no terminal"

@@ -100,12 +100,7 @@ fn paths_that_are_too_long_are_refused_beforehand() {
         there.push(&name[..left.min(200)]);
     }
     let refused = scatter("path:2", &input, &there, &[]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("choose a shorter one"),
-        "{}",
-        refused.stderr
-    );
+    refused.fails(2, &["choose a shorter one"]);
 }
 
 #[test]

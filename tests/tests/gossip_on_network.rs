@@ -4,31 +4,14 @@
 use std::collections::BTreeSet;
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::run;
+use flitcast_tests::{numbers, parsed, refused_each, rows};
 use serde_json::Value;
 
-#[track_caller]
-fn told(line: &str) -> Value {
-    let line = format!("{line} --format json");
-    let finished = run(line.split_whitespace()).ok();
-    serde_json::from_str(&finished.stdout).expect("it is JSON")
-}
+use super::replay::{list, number, planned_of};
 
 #[track_caller]
 fn planned(line: &str) -> Value {
-    told(&format!("plan gossip {line}"))
-}
-
-#[track_caller]
-fn number(value: &Value, key: &str) -> u64 {
-    let number = value[key].as_u64();
-    number.unwrap_or_else(|| panic!("no number {key} in {value}"))
-}
-
-#[track_caller]
-fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    let list = value[key].as_array();
-    list.unwrap_or_else(|| panic!("no list {key} in {value}"))
+    planned_of("gossip", line)
 }
 
 /// Returns the sides of a network, and whether its lines are rings; `None` for a complete one.
@@ -171,71 +154,29 @@ fn check(plan: &Value, prices: [u64; 3]) {
 
 #[test]
 fn golden_plans_cost_what_the_table_says() {
-    for (line, expected) in [
-        (
-            "--network ring:9 --algorithm approach1 --lengths equal:1",
-            [4, 4, 4],
-        ),
-        (
-            "--network ring:9 --algorithm approach2 --lengths equal:1",
-            [4, 8, 18],
-        ),
-        (
-            "--network ring:8 --algorithm approach1 --lengths equal:2",
-            [4, 4, 7],
-        ),
-        (
-            "--network ring:12 --algorithm circgos:4,3,2 --lengths equal:1",
-            [5, 9, 14],
-        ),
-        ("--network ring:27 --ts 10 --lengths equal:1", [6, 14, 39]),
-        (
-            "--network array:9 --algorithm approach1 --lengths equal:1",
-            [8, 8, 8],
-        ),
-        (
-            "--network array:10 --algorithm circgos:3,4,3 --lengths equal:1",
-            [9, 14, 23],
-        ),
-        (
-            "--network torus:6x6 --algorithm torgos:3;2;1 --lengths equal:2",
-            [5, 7, 27],
-        ),
-        (
-            "--network torus:12x12 --algorithm torgos:2;2,3;1,2 --lengths equal:2",
-            [9, 24, 116],
-        ),
-        (
-            "--network torus:9x9 --algorithm phases:3,3,1/9,3,1 --lengths equal:2",
-            [7, 9, 48],
-        ),
-        (
-            "--network torus:9x9 --algorithm cubgos --lengths equal:2",
-            [5, 9, 66],
-        ),
-        (
-            "--network torus:4x6 --algorithm approach1 --lengths equal:2",
-            [6, 6, 15],
-        ),
-        (
-            "--network mesh:4x6 --algorithm approach1 --lengths equal:2",
-            [10, 10, 31],
-        ),
-        (
-            "--network mesh:3x4x5 --algorithm approach1 --lengths equal:3",
-            [12, 12, 89],
-        ),
-        (
-            "--network mesh:9x9 --algorithm torgos:3;3;1 --lengths equal:2",
-            [10, 18, 133],
-        ),
-        ("--network complete:12 --lengths equal:1", [4, 4, 11]),
-        (
-            "--network complete:12 --algorithm dissemination:2 --lengths equal:1",
-            [3, 3, 11],
-        ),
-    ] {
-        assert_eq!(replay(&planned(line)), expected, "{line}");
+    for [line, expected] in rows(
+        "
+        --network ring:9 --algorithm approach1 --lengths equal:1 | 4 4 4
+        --network ring:9 --algorithm approach2 --lengths equal:1 | 4 8 18
+        --network ring:8 --algorithm approach1 --lengths equal:2 | 4 4 7
+        --network ring:12 --algorithm circgos:4,3,2 --lengths equal:1 | 5 9 14
+        --network ring:27 --ts 10 --lengths equal:1 | 6 14 39
+        --network array:9 --algorithm approach1 --lengths equal:1 | 8 8 8
+        --network array:10 --algorithm circgos:3,4,3 --lengths equal:1 | 9 14 23
+        --network torus:6x6 --algorithm torgos:3;2;1 --lengths equal:2 | 5 7 27
+        --network torus:12x12 --algorithm torgos:2;2,3;1,2 --lengths equal:2 | 9 24 116
+        --network torus:9x9 --algorithm phases:3,3,1/9,3,1 --lengths equal:2 | 7 9 48
+        --network torus:9x9 --algorithm cubgos --lengths equal:2 | 5 9 66
+        --network torus:4x6 --algorithm approach1 --lengths equal:2 | 6 6 15
+        --network mesh:4x6 --algorithm approach1 --lengths equal:2 | 10 10 31
+        --network mesh:3x4x5 --algorithm approach1 --lengths equal:3 | 12 12 89
+        --network mesh:9x9 --algorithm torgos:3;3;1 --lengths equal:2 | 10 18 133
+        --network complete:12 --lengths equal:1 | 4 4 11
+        --network complete:12 --algorithm dissemination:2 --lengths equal:1 | 3 3 11
+    ",
+    ) {
+        let cost = replay(&planned(line));
+        assert_eq!(cost[..], numbers(expected), "{line}");
     }
 }
 
@@ -315,35 +256,35 @@ fn plans_on_random_networks_keep_the_rules() {
 
 #[test]
 fn bounds_are_those_of_the_network() {
-    for (line, bound) in [
-        // Data: both edges of a PE receive what it lacks.
-        ("ring:9 --lengths equal:3", (12, 1)),
-        ("ring:8 --lengths equal:1", (7, 2)),
-        // An array's end has one edge, a mesh's corner two.
-        ("array:9 --lengths equal:1", (8, 1)),
-        ("mesh:3x3 --lengths equal:1", (4, 1)),
-        ("torus:3x5 --lengths equal:2", (7, 1)),
-        ("complete:9 --lengths equal:2", (16, 1)),
-        // Distance from any PE with data.
-        ("ring:9 --lengths equal:1 --td 7", (28, 1)),
-        ("mesh:3x4 --lengths equal:1 --td 7", (35, 1)),
-        ("array:5 --lengths 0,0,1,0,0 --td 7", (14, 1)),
-        // Start-ups: after each step on a ring, three times as many PEs have a block.
-        ("ring:27 --lengths equal:1 --ts 100", (300, 1)),
-        ("torus:5x5 --lengths equal:1 --ts 100", (200, 1)),
-        ("array:2 --lengths equal:1 --ts 100", (100, 1)),
-        ("complete:9 --lengths equal:1 --ts 100", (400, 1)),
-        (
-            "complete:9 --algorithm dissemination:2 --lengths equal:1 --ts 100",
-            (200, 1),
-        ),
-        ("ring:9 --lengths 1,0,0,0,0,0,0,0,0 --ts 100", (100, 1)),
-        ("ring:9 --lengths equal:0", (0, 1)),
-        // Prices are exact.
-        ("ring:9 --lengths equal:1 --ts 0.1 --tl 1/3", (4, 3)),
-    ] {
+    for [line, bound] in rows(
+        "
+        # Data: both edges of a PE receive what it lacks.
+        ring:9 --lengths equal:3 | 12/1
+        ring:8 --lengths equal:1 | 7/2
+        # An array's end has one edge, a mesh's corner two.
+        array:9 --lengths equal:1 | 8/1
+        mesh:3x3 --lengths equal:1 | 4/1
+        torus:3x5 --lengths equal:2 | 7/1
+        complete:9 --lengths equal:2 | 16/1
+        # Distance from any PE with data.
+        ring:9 --lengths equal:1 --td 7 | 28/1
+        mesh:3x4 --lengths equal:1 --td 7 | 35/1
+        array:5 --lengths 0,0,1,0,0 --td 7 | 14/1
+        # Start-ups: after each step on a ring, three times as many PEs have a block.
+        ring:27 --lengths equal:1 --ts 100 | 300/1
+        torus:5x5 --lengths equal:1 --ts 100 | 200/1
+        array:2 --lengths equal:1 --ts 100 | 100/1
+        complete:9 --lengths equal:1 --ts 100 | 400/1
+        complete:9 --algorithm dissemination:2 --lengths equal:1 --ts 100 | 200/1
+        ring:9 --lengths 1,0,0,0,0,0,0,0,0 --ts 100 | 100/1
+        ring:9 --lengths equal:0 | 0/1
+        # Prices are exact.
+        ring:9 --lengths equal:1 --ts 0.1 --tl 1/3 | 4/3
+    ",
+    ) {
         let plan = planned(&format!("--network {line} --summary"));
-        assert_eq!(fraction(&plan["bound"]), bound, "{line}");
+        let (over, under) = fraction(&plan["bound"]);
+        assert_eq!(format!("{over}/{under}"), bound, "{line}");
     }
 }
 
@@ -395,7 +336,7 @@ fn row<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn comparisons_have_what_the_paper_prints() {
-    let ring = told("compare gossip --network ring:27 --ts 10");
+    let ring = parsed("compare gossip --network ring:27 --ts 10 --format json");
     for (name, paper, formula, whole) in [
         ("approach 1", 144, 143.5, 143.0),
         ("approach 2", 104, 104.0, 117.0),
@@ -411,133 +352,51 @@ fn comparisons_have_what_the_paper_prints() {
         number(&row(&ring, "CIRCGOS, the paper's")["planned"], "time"),
         99
     );
-    let torus = told("compare gossip --network torus:729x729 --ts 8");
+    let torus = parsed("compare gossip --network torus:729x729 --ts 8 --format json");
     assert_eq!(row(&torus, "TORGOS (3, 243, 211)")["paper"], 137_398);
     assert_eq!(row(&torus, "TORGOS, whole steps")["whole_steps"], 136_676.0);
-    let half = told("compare gossip --network torus:27x27 --ts 15 --tl 1/2");
+    let half = parsed("compare gossip --network torus:27x27 --ts 15 --tl 1/2 --format json");
     assert_eq!(row(&half, "TORGOS (3, 3, 2)")["paper"], 605);
-    let switch = told("compare gossip --network complete:9");
+    let switch = parsed("compare gossip --network complete:9 --format json");
     assert_eq!(row(&switch, "dissemination")["best"], true);
 }
 
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
-    let faults = |line: &str, told: &[&str]| {
-        let finished = run(line.split_whitespace());
-        assert_eq!(finished.code, Some(2), "{line}: {}", finished.stderr);
-        assert_eq!(finished.stdout, "", "{line}");
-        for told in told {
-            let said = &finished.stderr;
-            assert!(said.contains(told), "{line}: no {told} in {said}");
-        }
-    };
-    for (line, told) in [
-        ("ring:2 --lengths equal:1", "use at least 3, or array:2"),
-        (
-            "torus:2x4 --lengths equal:1",
-            "whose sides have at least 3 PEs; use a mesh",
-        ),
-        ("mesh:1x4 --lengths equal:1", "use sides of at least 2"),
-        ("complete:1 --lengths equal:1", "use at least 2"),
-        (
-            "hypercube:3 --lengths equal:1",
-            "ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N",
-        ),
-        ("ring:99999 --lengths equal:1", "the limit is 2048"),
-        ("ring:x --lengths equal:1", "N must be a whole number"),
-        (
-            "ring:9 --lengths 1,2",
-            "2 given, but 9 needed: one for each PE from P0 to P8",
-        ),
-        (
-            "ring:9 --lengths equal:9999999999999999",
-            "more than 17592186044416 flits",
-        ),
-        (
-            "ring:9 --lengths equal:9999999999999999999",
-            "more than 17592186044416 flits",
-        ),
-        (
-            "ring:9 --lengths equal:1 --algorithm direct",
-            "use one of auto, approach1",
-        ),
-        (
-            "ring:9 --lengths equal:1 --algorithm foo",
-            "use one of auto, approach1",
-        ),
-        (
-            "complete:9 --lengths equal:1 --algorithm cubgos",
-            "use one of auto, dissemination",
-        ),
-        (
-            "complete:9 --lengths equal:1 --algorithm neighbour",
-            "9 PEs are an odd number",
-        ),
-        (
-            "complete:9 --lengths equal:1 --algorithm dissemination:9",
-            "K is 9; it must be from 1 to 8",
-        ),
-        (
-            "mesh:9x9 --lengths equal:1 --algorithm circgos:1,3,1",
-            "phases:A,a,b/A,a,b/..",
-        ),
-        (
-            "ring:9 --lengths equal:1 --algorithm circgos:1,3",
-            "the form circgos:A,a,b",
-        ),
-        (
-            "ring:9 --lengths equal:1 --algorithm circgos:1,3,99999999999",
-            "whole numbers up to",
-        ),
-        (
-            "ring:9 --lengths equal:1 --algorithm circgos:1,5,1",
-            "b is 1; it must be at least 2",
-        ),
-        (
-            "torus:9x9 --lengths equal:1 --algorithm torgos:3;2;1",
-            "the product of A and all b is 6; it must be the side, 9",
-        ),
-        (
-            "torus:9x9 --lengths equal:1 --algorithm torgos:3;3",
-            "torgos:A;b0,b1,..;x0,x1,..",
-        ),
-        (
-            "torus:3x9 --lengths equal:1 --algorithm cubgos",
-            "the sides of a 3x9 torus differ",
-        ),
-        (
-            "torus:6x6 --lengths equal:1 --algorithm cubgos",
-            "6, is not a power of 3",
-        ),
-        (
-            "torus:6x6 --lengths equal:1 --algorithm phases:1,3,1",
-            "1 phases are given, and a 6x6 torus has 2",
-        ),
-        (
-            "ring:9 --lengths equal:1 --ts=-1",
-            "--ts -1: write a number",
-        ),
-        ("ring:9 --lengths equal:1 --tl 1/0", "like 10, 0.25 or 3/2"),
-        ("ring:9 --lengths equal:1 --root 3", "--root is for trees"),
-    ] {
-        faults(&format!("plan gossip --network {line}"), &[told]);
-    }
-    // All at once.
-    let line = "plan gossip --network ring:9 --lengths 1 --ts x --td y --algorithm circgos:0,1,1 --ports multi";
-    let all = [
-        "--lengths",
-        "--ts x",
-        "--td y",
-        "A is 0",
-        "a is 1",
-        "--ports",
-    ];
-    faults(line, &all);
-    let line = "compare gossip --network ring:2 --tl 0";
-    faults(line, &["use at least 3", "more than 0"]);
-    faults("compare gossip --network ring:99999", &["at most 65536"]);
-    faults(
-        "plan gossip --tree path:3 --lengths equal:1 --ts 3",
-        &["--ts is for a gossip on a --network"],
-    );
+    refused_each("plan gossip --network", "
+        ring:2 --lengths equal:1 | use at least 3, or array:2
+        torus:2x4 --lengths equal:1 | whose sides have at least 3 PEs; use a mesh
+        mesh:1x4 --lengths equal:1 | use sides of at least 2
+        complete:1 --lengths equal:1 | use at least 2
+        hypercube:3 --lengths equal:1 | ring:N, array:N, mesh:AxB.., torus:AxB.. or complete:N
+        ring:99999 --lengths equal:1 | the limit is 2048
+        ring:x --lengths equal:1 | N must be a whole number
+        ring:9 --lengths 1,2 | 2 given, but 9 needed: one for each PE from P0 to P8
+        ring:9 --lengths equal:9999999999999999 | more than 17592186044416 flits
+        ring:9 --lengths equal:9999999999999999999 | more than 17592186044416 flits
+        ring:9 --lengths equal:1 --algorithm direct | use one of auto, approach1
+        ring:9 --lengths equal:1 --algorithm foo | use one of auto, approach1
+        complete:9 --lengths equal:1 --algorithm cubgos | use one of auto, dissemination
+        complete:9 --lengths equal:1 --algorithm neighbour | 9 PEs are an odd number
+        complete:9 --lengths equal:1 --algorithm dissemination:9 | K is 9; it must be from 1 to 8
+        mesh:9x9 --lengths equal:1 --algorithm circgos:1,3,1 | phases:A,a,b/A,a,b/..
+        ring:9 --lengths equal:1 --algorithm circgos:1,3 | the form circgos:A,a,b
+        ring:9 --lengths equal:1 --algorithm circgos:1,3,99999999999 | whole numbers up to
+        ring:9 --lengths equal:1 --algorithm circgos:1,5,1 | b is 1; it must be at least 2
+        torus:9x9 --lengths equal:1 --algorithm torgos:3;2;1 | the product of A and all b is 6; it must be the side, 9
+        torus:9x9 --lengths equal:1 --algorithm torgos:3;3 | torgos:A;b0,b1,..;x0,x1,..
+        torus:3x9 --lengths equal:1 --algorithm cubgos | the sides of a 3x9 torus differ
+        torus:6x6 --lengths equal:1 --algorithm cubgos | 6, is not a power of 3
+        torus:6x6 --lengths equal:1 --algorithm phases:1,3,1 | 1 phases are given, and a 6x6 torus has 2
+        ring:9 --lengths equal:1 --ts=-1 | --ts -1: write a number
+        ring:9 --lengths equal:1 --tl 1/0 | like 10, 0.25 or 3/2
+        ring:9 --lengths equal:1 --root 3 | --root is for trees
+    ");
+    refused_each("", "
+        # All at once.
+        plan gossip --network ring:9 --lengths 1 --ts x --td y --algorithm circgos:0,1,1 --ports multi | --lengths | --ts x | --td y | A is 0 | a is 1 | --ports
+        compare gossip --network ring:2 --tl 0 | use at least 3 | more than 0
+        compare gossip --network ring:99999 | at most 65536
+        plan gossip --tree path:3 --lengths equal:1 --ts 3 | --ts is for a gossip on a --network
+    ");
 }

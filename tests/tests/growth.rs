@@ -1,8 +1,11 @@
 //! The cost of a round's start, which grows with the number of its messages and not with their
 //! lengths.
 
+use std::process::Command;
+
 use flitcast_tests::processes::memory_kib;
-use flitcast_tests::{parsed, start};
+use flitcast_tests::run::begin;
+use flitcast_tests::{flitcast, parsed, start};
 use rustix::process::Signal;
 
 /// Maximum memory of the coordinator, and of a PE, for any lengths.
@@ -46,6 +49,27 @@ fn messages_of_many_flits_are_sent_in_blocks() {
         assert_eq!(pes.len(), 3, "{line}");
         for pe in pes {
             assert_eq!(pe["bytes"], delivered << 10, "{line}");
+        }
+    }
+}
+
+/// With as many PEs as a machine starts, a prediction takes bounded memory and processor time for any
+/// length: the shell ends a command that takes more, as no correct one does by far.
+#[test]
+fn predictions_of_1024_pes_take_bounded_work_and_memory() {
+    const LIMITS: &str = "ulimit -t 50 -v 1000000; exec \"$@\"";
+    for operation in ["scatter", "gather", "broadcast"] {
+        for (tree, size) in [("kary:2:1024", "1TiB"), ("path:1024", "1MiB")] {
+            let line = format!("plan {operation} --tree {tree} --size {size}");
+            let links = "--link rate=1gbit,latency=50us --format json";
+            let mut command = Command::new("bash");
+            command.args(["-c", LIMITS, "bash"]).arg(flitcast());
+            command.args(line.split(' ').chain(links.split(' ')));
+            let plan = begin(command).finish().ok().report();
+            assert_eq!(plan.list("/pes").len(), 1024, "{line}");
+            let last = plan.float("/pes/1023/predicted_us");
+            assert!(last > 0.0 || operation == "gather", "{line}");
+            assert!(plan.float("/predicted_us") >= last, "{line}");
         }
     }
 }

@@ -4,19 +4,11 @@ use std::time::{Duration, Instant};
 
 use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::{Finished, refused};
+use flitcast_tests::refused;
 use rustix::process::Signal;
 
 /// P0 with P1 and P2, P3 below P1.
 const TREE: [u32; 3] = [0, 0, 1];
-
-#[track_caller]
-fn says(finished: &Finished, parts: &[&str]) {
-    for part in parts {
-        let stderr = &finished.stderr;
-        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
-    }
-}
 
 /// A command that does not end during a test: 8 MiB each, at 10 Mbit/s.
 const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";
@@ -61,8 +53,8 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
     ] {
         let refused = cluster.guarded(line).finish();
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        says(&refused, stands);
-        says(&refused, &["--force", "nothing was sent"]);
+        refused.says(stands);
+        refused.says(&["--force", "nothing was sent"]);
         assert!(!refused.stderr.contains("is dead"), "{}", refused.stderr);
         let after = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
         assert_eq!(after, before, "{}", refused.stderr);
@@ -117,8 +109,7 @@ fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
     }
     let wrong = cluster.node(0, "--credentials DIR/ca --health DIR/health/of0");
     let wrong = wrong.finish();
-    assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
-    says(&wrong, &["cannot write --health", "No such file"]);
+    wrong.fails(1, &["cannot write --health", "No such file"]);
 }
 
 #[test]
@@ -135,7 +126,7 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
         .finish();
     assert_eq!(refused.code, Some(1), "{}", refused.stdout);
     let told = "has 200000 entries for 3 PEs; this tree has p1..p3";
-    says(&refused, &["error: P0: ", told, "and 199901 more faults"]);
+    refused.says(&["error: P0: ", told, "and 199901 more faults"]);
     assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
     for node in nodes {
         node.finish();
@@ -168,19 +159,21 @@ fn who_never_comes_is_named_and_the_others_leave() {
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     let at = cluster.at();
     let told = format!("after 4 s P1, P3 have yet to join at {at}: start what plays each");
-    says(&failed, &[&told]);
+    failed.says(&[&told]);
     for node in nodes {
         node.finish().ok();
     }
     // The same without a listening command.
     let began = Instant::now();
     let alone = cluster.node(3, "--credentials DIR/ca --wait 1s").finish();
-    assert_eq!(alone.code, Some(1), "{}", alone.stderr);
-    says(
-        &alone,
-        &[&format!("P3 could not join at {at} within 1 s: ")],
+    alone.fails(
+        1,
+        &[
+            &format!("P3 could not join at {at} within 1 s: "),
+            "Connection refused",
+            "--wait waits longer",
+        ],
     );
-    says(&alone, &["Connection refused", "--wait waits longer"]);
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
@@ -195,9 +188,8 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
     victim.signal(Signal::KILL);
     let failed = running.finish();
     let took = began.elapsed();
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &[
             "error: P1 is gone: its process has ended",
             "where: P1, joined from 127.",
@@ -219,9 +211,8 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     let cluster = Joining::new(&TREE, "60s");
     let nodes = cluster.nodes("");
     let failed = cluster.guarded("gather --size 1KiB --retry 1").finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &[
             "P0, P1, P2, P3 would leave after one cluster, and this command may need several",
             "--stay",
@@ -237,7 +228,7 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     let victim = nodes.remove(1);
     victim.signal(Signal::KILL);
     let finished = running.finish();
-    says(&finished, &["P1 is dead (gone: its ", "P3 moves to P0"]);
+    finished.says(&["P1 is dead (gone: its ", "P3 moves to P0"]);
     // The message of the dead PE is lost.
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert!(finished.stdout.contains("P3  P0 "), "{}", finished.stdout);
@@ -252,8 +243,7 @@ fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
     let first = cluster.node(1, "--credentials DIR/ca");
     running.wait_for(&["joined", "pe=P1"]);
     let second = cluster.node(1, "--credentials DIR/ca").finish();
-    assert_eq!(second.code, Some(1), "{}", second.stderr);
-    says(&second, &["P1: registered twice: the process at 127."]);
+    second.fails(1, &["P1: registered twice: the process at 127."]);
     running.wait_for(&["P1: registered twice", "is refused"]);
     let others: Vec<_> = [0, 2, 3]
         .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
@@ -270,11 +260,7 @@ fn one_side_alone_with_certificates_is_told() {
     let mut running = cluster.command("gather --size 1KiB --insecure");
     running.wait_for(&["waiting up to"]);
     let guarded = cluster.node(1, "--credentials DIR/ca").finish();
-    assert_eq!(guarded.code, Some(1), "{}", guarded.stderr);
-    says(
-        &guarded,
-        &["P1 may not join at ", "or was told to do without"],
-    );
+    guarded.fails(1, &["P1 may not join at ", "or was told to do without"]);
     running.wait_for(&["it shows a certificate, and this command was told --insecure"]);
     // Without credentials on both sides, the run succeeds with a notice.
     let nodes: Vec<_> = (0..4).map(|pe| cluster.node(pe, "--insecure")).collect();
@@ -287,9 +273,8 @@ fn one_side_alone_with_certificates_is_told() {
     let mut running = cluster.guarded("gather --size 1KiB");
     running.wait_for(&["waiting up to"]);
     let open = cluster.node(1, "--insecure").finish();
-    assert_eq!(open.code, Some(1), "{}", open.stderr);
-    says(
-        &open,
+    open.fails(
+        1,
         &[
             "P1 may not join at ",
             "it wants certificates: give --credentials DIR",
@@ -307,27 +292,18 @@ fn a_wrong_certificate_lets_nobody_in() {
     let mut running = cluster.guarded("gather --size 1KiB");
     running.wait_for(&["waiting up to"]);
     let stranger = cluster.node(1, "--credentials DIR/other").finish();
-    assert_eq!(stranger.code, Some(1), "{}", stranger.stderr);
-    says(
-        &stranger,
-        &["P1 may not join at ", "issued by another authority"],
-    );
+    stranger.fails(1, &["P1 may not join at ", "issued by another authority"]);
     for end in ["pem", "key"] {
         let at = |name: &str| cluster.path(&format!("ca/{name}.{end}"));
         std::fs::copy(at("p1"), at("p2")).expect("it can be");
     }
     let disguised = cluster.node(2, "--credentials DIR/ca").finish();
-    assert_eq!(disguised.code, Some(2), "{}", disguised.stderr);
-    says(
-        &disguised,
-        &["p2.pem: the certificate is for P1, not for P2"],
-    );
+    disguised.fails(2, &["p2.pem: the certificate is for P1, not for P2"]);
     // From this authority, but for another PE.
     let folder = cluster.path("ca").display().to_string();
     flitcast_tests::run(["ca", "issue", &folder, "p7"]).ok();
     let seventh = cluster.node(7, "--credentials DIR/ca").finish();
-    assert_eq!(seventh.code, Some(1), "{}", seventh.stderr);
-    says(&seventh, &["this command waits for P0, P1, P2, P3 only"]);
+    seventh.fails(1, &["this command waits for P0, P1, P2, P3 only"]);
     running.signal(Signal::INT);
     assert_eq!(running.finish().code, Some(130));
     assert!(!names(&cluster.path("")).is_empty());
@@ -345,9 +321,8 @@ fn all_that_is_wrong_with_joining_is_told_at_once() {
     );
     let cluster = Joining::new(&TREE, "60s");
     let open = cluster.command("scatter --input in --output out").finish();
-    assert_eq!(open.code, Some(2), "{}", open.stdout);
-    says(
-        &open,
+    open.fails(
+        2,
         &[
             "--input in: it is a path on the hosts of the PEs, which run elsewhere",
             "--output out: ",

@@ -1,23 +1,13 @@
 //! Running clusters of `flitcast up`: their use, restarts, status and end.
 
-use flitcast_tests::Finished;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::eventually;
 use rustix::process::Signal;
 
 #[track_caller]
-fn says(finished: &Finished, code: i32, parts: &[&str]) {
-    let all = format!("{}{}", finished.stdout, finished.stderr);
-    assert_eq!(finished.code, Some(code), "{all}");
-    for part in parts {
-        assert!(all.contains(part), "no `{part}` in\n{all}");
-    }
-}
-
-#[track_caller]
 fn down(cluster: &Kept) {
-    says(&cluster.run("down FILE"), 0, &["kept", " is down"]);
+    cluster.run("down FILE").ends(0, &["kept", " is down"]);
     // The daemon releases its lock at the very end.
     eventually("nothing is left", || {
         cluster.processes().is_empty().then_some(())
@@ -31,7 +21,7 @@ fn it_is_used_by_one_command_after_the_other() {
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
         fill(&cluster.path(&format!("in/p{pe}")), bytes);
     }
-    says(&cluster.up("up FILE"), 0, &["kept is up, 4 PEs"]);
+    cluster.up("up FILE").ends(0, &["kept is up, 4 PEs"]);
     let (processes, known) = (cluster.processes(), cluster.known());
     assert_eq!((processes.len(), known.len()), (5, 1), "{processes:?}");
     // The PEs work in another folder.
@@ -63,22 +53,16 @@ fn it_is_used_by_one_command_after_the_other() {
         assert!(status.number(&format!("/pes/{pe}/resident_bytes")) > 1 << 20);
     }
     let told = cluster.run("status FILE").ok();
-    says(
-        &told,
-        0,
-        &["P3", "h3", "gather by certification, 1 round, "],
-    );
-    says(&cluster.run("status"), 0, &["kept", "cluster.toml"]);
-    says(&cluster.run("up FILE"), 0, &["kept is up already"]);
+    told.ends(0, &["P3", "h3", "gather by certification, 1 round, "]);
+    cluster.run("status").ends(0, &["kept", "cluster.toml"]);
+    cluster.run("up FILE").ends(0, &["kept is up already"]);
     assert_eq!(cluster.processes(), processes);
     down(&cluster);
-    says(&cluster.run("status"), 0, &["no cluster is up"]);
+    cluster.run("status").ends(0, &["no cluster is up"]);
     for line in ["down FILE", "status FILE"] {
-        says(
-            &cluster.run(line),
-            2,
-            &["cluster.toml: this cluster is not up"],
-        );
+        cluster
+            .run(line)
+            .ends(2, &["cluster.toml: this cluster is not up"]);
     }
     // And without it, a separate cluster.
     cluster.run("gather --cluster FILE --size 1KiB").ok();
@@ -95,25 +79,20 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     });
     cluster.run("gather --cluster FILE --size 1MiB").ok();
     let status = cluster.run("status FILE").ok();
-    says(
-        &status,
-        0,
-        &["was started again: was killed by signal 9 (SIGKILL)"],
-    );
+    status.ends(0, &["was started again: was killed by signal 9 (SIGKILL)"]);
     // In mid-round.
     let mut running = cluster.start("gather --cluster FILE --size 400GiB -v");
     running.wait_for(&["triggered"]);
     let used = "in use    by gather by certification, process ";
-    says(&cluster.run("status FILE"), 0, &[used]);
+    cluster.run("status FILE").ends(0, &[used]);
     let second = cluster.run("scatter --cluster FILE --size 1KiB");
-    says(
-        &second,
+    second.ends(
         1,
         &["error: kept is in use: gather by certification, process "],
     );
     cluster.pe(2).signal(Signal::KILL);
     let failed = running.finish();
-    says(&failed, 1, &["error: P2 is gone: ", "joined from 127."]);
+    failed.ends(1, &["error: P2 is gone: ", "joined from 127."]);
     cluster.run("scatter --cluster FILE --size 1MiB").ok();
     let status = cluster.run("status FILE --format json").ok().report();
     assert_eq!(status.number("/pes/1/starts"), 2);
@@ -155,9 +134,9 @@ fn without_its_keeper_nobody_is_left() {
     // The daemon may end a little later than its PEs.
     let status = || Some(cluster.run("status FILE")).filter(|status| status.code == Some(2));
     let status = eventually("it is not up", status);
-    says(&status, 2, &["this cluster is not up"]);
+    status.ends(2, &["this cluster is not up"]);
     cluster.run("gather --cluster FILE --size 1KiB").ok();
-    says(&cluster.up("up FILE"), 0, &["kept is up, 4 PEs"]);
+    cluster.up("up FILE").ends(0, &["kept is up, 4 PEs"]);
     cluster.run("gather --cluster FILE --size 1KiB").ok();
     down(&cluster);
 }
@@ -169,7 +148,7 @@ fn taken_down_in_mid_round_the_round_fails() {
     let mut running = cluster.start("scatter --cluster FILE --size 400GiB -v");
     running.wait_for(&["triggered"]);
     down(&cluster);
-    says(&running.finish(), 1, &["error: P", "is gone"]);
+    running.finish().ends(1, &["error: P", "is gone"]);
 }
 
 #[test]
@@ -189,10 +168,10 @@ fn strangers_do_not_join_and_are_not_joined() {
     let mut waiting = cluster.start("gather --cluster FILE --size 1KiB -v");
     waiting.wait_for(&["waiting up to 10 s for P3 to join"]);
     let plain = cluster.run(&format!("node --pe 3 --join {at} --insecure --wait 1s"));
-    says(&plain, 1, &["P3 may not join", "it wants certificates"]);
+    plain.ends(1, &["P3 may not join", "it wants certificates"]);
     cluster.run("ca init others --pes 4").ok();
     let join = format!("node --pe 3 --join {at} --credentials others --wait 1s");
-    says(&cluster.run(&join), 1, &["P3 may not join"]);
+    cluster.run(&join).ends(1, &["P3 may not join"]);
     cluster.keeper().signal(Signal::CONT);
     waiting.finish().ok();
     // They do not join another process that listens there when no command does.
@@ -203,7 +182,7 @@ fn strangers_do_not_join_and_are_not_joined() {
     std::fs::write(cluster.path("others.toml"), text).unwrap();
     for guard in ["--insecure", "--credentials others"] {
         let nobody = cluster.run(&format!("gather --size 1 --cluster others.toml {guard}"));
-        says(&nobody, 1, &["P0, P1, P2, P3 "]);
+        nobody.ends(1, &["P0, P1, P2, P3 "]);
     }
     cluster.run("gather --cluster FILE --size 1KiB").ok();
     down(&cluster);
@@ -217,16 +196,11 @@ fn a_file_that_has_changed_is_another_cluster() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.clone() + "\n# changed\n").unwrap();
     let refused = cluster.run("gather --cluster FILE --size 1KiB");
-    says(
-        &refused,
-        2,
-        &["cluster.toml has changed since `flitcast up`: take"],
-    );
+    refused.ends(2, &["cluster.toml has changed since `flitcast up`: take"]);
     std::fs::write(&path, &text).unwrap();
     for option in ["--insecure", "--credentials run"] {
         let refused = cluster.run(&format!("gather --cluster FILE --size 1KiB {option}"));
-        says(
-            &refused,
+        refused.ends(
             2,
             &["this cluster is up with the security that `flitcast up` fixed"],
         );
@@ -245,7 +219,7 @@ fn an_interrupted_round_leaves_the_cluster_up() {
     running.wait_for(&["triggered"]);
     running.signal(Signal::INT);
     let cut = running.finish();
-    says(&cut, 130, &["interrupted: the cluster stays up"]);
+    cut.ends(130, &["interrupted: the cluster stays up"]);
     assert!(!cut.stderr.contains("was stopped"), "{}", cut.stderr);
     assert_eq!(cluster.processes(), processes, "they are the same");
     cluster.run("gather --cluster FILE --size 1KiB").ok();
@@ -261,16 +235,12 @@ fn a_network_is_spanned_as_it_was() {
         let told = cluster
             .run(&format!("{line} --cluster FILE --size 1KiB"))
             .ok();
-        says(&told, 0, &["kept root h1"]);
+        told.ends(0, &["kept root h1"]);
     }
     let refused = cluster.run("gather --cluster FILE --size 1KiB --root h2");
-    says(&refused, 2, &["--root: this cluster is up with --root h1"]);
+    refused.ends(2, &["--root: this cluster is up with --root h1"]);
     let refused = cluster.run("gather --cluster FILE --size 1KiB --spanning broadcast");
-    says(
-        &refused,
-        2,
-        &["--spanning: this cluster is up with --spanning bfs"],
-    );
+    refused.ends(2, &["--spanning: this cluster is up with --spanning bfs"]);
     down(&cluster);
 }
 
@@ -285,11 +255,7 @@ fn with_certificates() {
     cluster.run("ca init ca --pes 3").ok();
     cluster.up("up FILE").ok();
     let told = cluster.run("gather --cluster FILE --size 1MiB").ok();
-    says(
-        &told,
-        0,
-        &["security     TLS 1.3 both ways, certificates in "],
-    );
+    told.ends(0, &["security     TLS 1.3 both ways, certificates in "]);
     down(&cluster);
 }
 
@@ -302,8 +268,7 @@ fn what_does_not_come_up_leaves_nothing() {
     };
     let mut cluster = Kept::new(3, "", parent);
     let failed = cluster.up("up FILE");
-    says(
-        &failed,
+    failed.ends(
         1,
         &["P1", "ended with exit status 3, having said: no licence"],
     );
@@ -314,8 +279,8 @@ fn what_does_not_come_up_leaves_nothing() {
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(path, text.replace(".100\"", ".100:7119\"")).unwrap();
     let refused = cluster.run("up FILE");
-    says(&refused, 2, &["others start the PEs of this cluster"]);
-    says(&cluster.run("up nothing.toml"), 2, &["nothing.toml"]);
+    refused.ends(2, &["others start the PEs of this cluster"]);
+    cluster.run("up nothing.toml").ends(2, &["nothing.toml"]);
 }
 
 /// The daemon does not receive the request to stop. Its PEs never join, and leave when it does.
@@ -334,7 +299,7 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
     keeper.signal(Signal::STOP);
     up.signal(Signal::INT);
     let finished = up.finish();
-    says(&finished, 130, &["interrupted"]);
+    finished.ends(130, &["interrupted"]);
     assert_eq!(cluster.known(), Vec::<String>::new());
 }
 
@@ -347,7 +312,7 @@ fn of_two_that_bring_it_up_at_once_one_does() {
         let mut all = cluster.up_twice("up FILE");
         all.sort_by_key(|finished| finished.code);
         let [first, second] = &all;
-        says(first, 0, &["kept is up"]);
+        first.ends(0, &["kept is up"]);
         match second.code {
             // This command came after the end of the other one.
             Some(0) => assert!(
@@ -356,8 +321,7 @@ fn of_two_that_bring_it_up_at_once_one_does() {
                     .any(|it| it.stdout.contains("kept is up already")),
                 "turn {turn}: {all:?}"
             ),
-            _ => says(
-                second,
+            _ => second.ends(
                 1,
                 &["cluster.toml: this cluster is being brought up by another"],
             ),
@@ -377,8 +341,8 @@ fn it_is_taken_down_and_brought_up_at_once() {
         cluster.up("up FILE").ok();
         let taking = cluster.start("down FILE");
         let up = cluster.up("up FILE");
-        says(&taking.finish(), 0, &["kept is down"]);
-        says(&up, 0, &["kept is up"]);
+        taking.finish().ends(0, &["kept is down"]);
+        up.ends(0, &["kept is up"]);
         if up.stdout.contains("already") {
             eventually("nothing is left", || {
                 cluster.processes().is_empty().then_some(())

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::report::Report;
-use flitcast_tests::{Finished, Running, refused, run, scratch, start};
+use flitcast_tests::{Finished, Running, refused_each, run, scratch, start};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -254,13 +254,12 @@ fn a_cover_of_emulated_links_needs_no_cluster_file() {
 
 #[test]
 fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
-    refused(
-        "scatter --tree star:4 --size 1 --cover",
-        &["--cover: trees that share no link"],
-    );
-    refused(
-        "scatter --network torus:3x3 --size 1 --cover --algorithm linear",
-        &["--cover is for a scatter by fdf"],
+    refused_each(
+        "scatter",
+        "
+        --tree star:4 --size 1 --cover | --cover: trees that share no link
+        --network torus:3x3 --size 1 --cover --algorithm linear | --cover is for a scatter by fdf
+    ",
     );
     let line = "scatter --network torus:3x3 --size 100KiB --cover";
     let shown = run(line.split(' ')).ok().stdout;

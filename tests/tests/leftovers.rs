@@ -159,8 +159,7 @@ fn a_users_own_hidden_file_is_sent() {
     assert_same_below(&place.path("in"), &place.path("out"));
     fill(&place.path("in").join(NOTES), 10);
     let refused = place.start("scatter", "again", &[]).finish();
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    refused.says(&["`.flitcast-notes` names no PE"]);
+    refused.fails(2, &["`.flitcast-notes` names no PE"]);
 }
 
 #[test]
@@ -205,8 +204,7 @@ fn of_two_runs_into_one_output_one_is_refused() {
         wait_for_partial(&place.path("out"));
         for more in [&[][..], &["--force"]] {
             let second = place.start(operation, "out", more).finish();
-            assert_eq!(second.code, Some(2), "{}", second.stderr);
-            second.says(&["another run is writing to it"]);
+            second.fails(2, &["another run is writing to it"]);
         }
         first.finish().ok();
         assert_nothing_hidden(&place.path("out"));

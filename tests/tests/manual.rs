@@ -39,7 +39,7 @@ fn every_shell_hears_of_every_command() {
             assert!(script.contains(option), "{shell}: {option}");
         }
     }
-    let unknown = run(["completions", "cmd"]);
+    let unknown = run("completions cmd".split(' '));
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
 }
 
@@ -81,7 +81,7 @@ fn every_command_has_a_page() {
         check.contains(".SH EXAMPLES\n.nf\nflitcast check cluster.toml\n"),
         "{check}"
     );
-    let full = run(["man", "/proc/none"]);
+    let full = run("man /proc/none".split(' '));
     assert_eq!(full.code, Some(2), "{}", full.stderr);
     assert!(
         full.stderr.starts_with("error: /proc/none: "),
@@ -92,7 +92,7 @@ fn every_command_has_a_page() {
 
 #[test]
 fn the_help_ends_with_the_exit_status() {
-    let help = run(["--help"]).ok().stdout;
+    let help = run("--help".split(' ')).ok().stdout;
     let (_, table) = help.split_once("Exit status:\n").expect("it is there");
     let codes = table
         .lines()

@@ -11,7 +11,7 @@ use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::begin;
-use flitcast_tests::{Finished, flitcast, run, scratch, start};
+use flitcast_tests::{Finished, flitcast, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -128,33 +128,20 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
 
 #[test]
 fn what_is_wrong_with_a_command_line_is_an_object() {
-    for (line, part) in [
-        ("--log-format json", "subcommand"),
-        (
-            "--log-format json scater",
-            "unrecognized subcommand 'scater'",
-        ),
-        (
-            "gather --log-format=json --no-such-option",
-            "--no-such-option",
-        ),
-        (
-            "gather --no-such-option --log-format json",
-            "--no-such-option",
-        ),
-        ("map --log-format json --tree path:3 -- wc", "--input <DIR>"),
-        ("gather --tree --log-format json", "--tree <TREE>"),
-        ("gather --log-format json --tree", "--tree <TREE>"),
-        ("gather --rounds x --log-format json", "--rounds <K>"),
-        (
-            "gather --format prose --log-format json",
-            "--format <FORMAT>",
-        ),
-        (
-            "tree --tree path:3 --tree path:4 --log-format json",
-            "multiple",
-        ),
-    ] {
+    for [line, part] in rows(
+        "
+        --log-format json | subcommand
+        --log-format json scater | unrecognized subcommand 'scater'
+        gather --log-format=json --no-such-option | --no-such-option
+        gather --no-such-option --log-format json | --no-such-option
+        map --log-format json --tree path:3 -- wc | --input <DIR>
+        gather --tree --log-format json | --tree <TREE>
+        gather --log-format json --tree | --tree <TREE>
+        gather --rounds x --log-format json | --rounds <K>
+        gather --format prose --log-format json | --format <FORMAT>
+        tree --tree path:3 --tree path:4 --log-format json | multiple
+    ",
+    ) {
         let refused = run(line.split(' '));
         assert_eq!(refused.code, Some(2), "{line}: {}", refused.stderr);
         assert_eq!(refused.stdout, "", "{line}");
@@ -173,10 +160,12 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
         "map --no-such-option -- sh --log-format json",
     ] {
         let refused = run(line.split(' '));
-        assert_eq!(refused.code, Some(2), "{line}: {}", refused.stderr);
-        refused.says(&["error: unexpected argument '--no-such-option' found\n"]);
+        refused.fails(
+            2,
+            &["error: unexpected argument '--no-such-option' found\n"],
+        );
     }
-    let helped = run(["gather", "--help", "--log-format", "json"]).ok();
+    let helped = run("gather --help --log-format json".split(' ')).ok();
     assert_eq!(helped.stderr, "");
     assert!(helped.stdout.contains("Usage: flitcast gather"));
 }
@@ -272,8 +261,7 @@ fn what_a_peer_says_cannot_pass_for_a_line_of_the_command() {
     let impostor = std::thread::spawn(move || impostor.serve());
     let failed = running.finish();
     impostor.join().expect("it can be played");
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
-    failed.says(&["error: P1: out of order\n    error: P0 has failed\n"]);
+    failed.fails(1, &["error: P1: out of order\n    error: P0 has failed\n"]);
     for line in failed.stderr.lines() {
         let is_forged = line.starts_with("error: P0") || line.starts_with("2026-01-01");
         assert!(!is_forged && !line.contains('\x1b'), "{}", failed.stderr);
@@ -301,8 +289,10 @@ fn the_limit_of_a_file_s_size_is_named() {
             operation, "--tree", "path:4", "--input", "in", "--output", operation,
         ];
         let failed = limited(dir.path(), &words);
-        assert_eq!(failed.code, Some(1), "{}", failed.stderr);
-        failed.says(&["the limit of a file's size is 512000 bytes; raise it with `ulimit -f`"]);
+        failed.fails(
+            1,
+            &["the limit of a file's size is 512000 bytes; raise it with `ulimit -f`"],
+        );
     }
     // A user's command is killed by SIGXFSZ as usual.
     let small = scratch();

@@ -1,30 +1,20 @@
 //! `flitcast plan` and `flitcast compare` as users run them.
 
-use flitcast_tests::{parsed, printed, refused};
+use flitcast_tests::{parsed, printed, refused, refused_each, rows};
 use serde_json::{Value, json};
 
 /// The tables were typed in from the paper; no test writes them.
 #[test]
 fn tables_are_the_papers_figures() {
-    for (figure, line) in [
-        ("fig1a", "plan scatter --tree path:6 --lengths 0,0,0,4,3"),
-        (
-            "fig1b",
-            "plan scatter --tree path:6 --lengths 0,0,0,4,3 --order given:4,5",
-        ),
-        (
-            "fig2",
-            "plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm shoulder-tap",
-        ),
-        (
-            "fig3",
-            "plan gather --tree path:6 --lengths 9,0,1,0,1 --algorithm shoulder-tap",
-        ),
-        (
-            "fig4",
-            "plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm certification --sync serial",
-        ),
-    ] {
+    for [figure, line] in rows(
+        "
+        fig1a | plan scatter --tree path:6 --lengths 0,0,0,4,3
+        fig1b | plan scatter --tree path:6 --lengths 0,0,0,4,3 --order given:4,5
+        fig2 | plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm shoulder-tap
+        fig3 | plan gather --tree path:6 --lengths 9,0,1,0,1 --algorithm shoulder-tap
+        fig4 | plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm certification --sync serial
+    ",
+    ) {
         let out = printed(line);
         let (table, summary) = out.split_once("\n\n").unwrap();
         let table = format!("{table}\n");
@@ -183,25 +173,15 @@ fn what_is_wrong_with_a_plan_is_told() {
         &format!("{tree} 1,1 --order sideways"),
         &["sideways", "nearest-first"],
     );
-    refused(
-        "plan gather --tree star:4 --algorithm shoulder-tap --lengths 1,1,1",
-        &["P0", "3 children"],
-    );
-    refused(
-        "plan gather --tree star:4 --ports multi --sync serial --lengths 1,1,1",
-        &["--sync"],
-    );
-    refused(
-        "plan gather --tree path:0 --lengths none",
-        &["path:N", "none"],
-    );
-    refused(
-        "plan gather --tree random:100000:1 --lengths equal:9",
-        &["--summary"],
-    );
-    refused(
-        "plan gather --tree star:9999 --lengths equal:1 --format svg",
-        &["9999 PEs"],
+    refused_each(
+        "plan gather --tree",
+        "
+        star:4 --algorithm shoulder-tap --lengths 1,1,1 | P0 | 3 children
+        star:4 --ports multi --sync serial --lengths 1,1,1 | --sync
+        path:0 --lengths none | path:N | none
+        random:100000:1 --lengths equal:9 | --summary
+        star:9999 --lengths equal:1 --format svg | 9999 PEs
+    ",
     );
 }
 
@@ -243,16 +223,12 @@ fn compare_marks_the_best_and_says_why() {
 
 #[test]
 fn what_is_wrong_with_a_comparison_is_told() {
-    refused(
-        "compare gather --lengths equal:4",
-        &["--tree TREE", "--network NETWORK"],
-    );
-    refused(
-        "compare gather --network mesh:0x4 --lengths what",
-        &["mesh", "what"],
-    );
-    refused(
-        "compare gather --tree random:1000000:1 --lengths equal:4",
-        &["too many"],
+    refused_each(
+        "compare gather",
+        "
+        --lengths equal:4 | --tree TREE | --network NETWORK
+        --network mesh:0x4 --lengths what | mesh | what
+        --tree random:1000000:1 --lengths equal:4 | too many
+    ",
     );
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flitcast_tests::run;
+use flitcast_tests::{refused, refused_each};
 
 use super::replay::{list, number, planned_of, replay};
 
@@ -140,14 +140,8 @@ fn trees_that_share_arcs_are_planned_one_message_after_the_other() {
             }
         }
     }
-    let refused =
-        run("plan scatter --network mesh:1x3 --root 1 --lengths 1,1 --cover --shared".split(' '));
-    assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.stderr.contains("no tree for each port"),
-        "{}",
-        refused.stderr
-    );
+    let line = "plan scatter --network mesh:1x3 --root 1 --lengths 1,1 --cover --shared";
+    refused(line, &["no tree for each port"]);
 }
 
 #[test]
@@ -186,41 +180,13 @@ fn unequal_lengths_keep_the_rules() {
 
 #[test]
 fn what_does_not_go_with_a_cover_is_refused() {
-    for (line, told) in [
-        (
-            "scatter --tree path:3 --lengths equal:1 --cover",
-            &["--cover: trees that share no arc are those of a --network"][..],
-        ),
-        (
-            "scatter --network ring:4 --lengths equal:1 --cover --from 1 --simulate",
-            &["--from cannot be combined", "--simulate cannot be combined"],
-        ),
-        (
-            "gather --network ring:4 --lengths equal:1 --cover --algorithm certification",
-            &["--algorithm cannot be combined"],
-        ),
-        (
-            "scatter --network ring:4 --lengths equal:1 --deal whole",
-            &["--cover"],
-        ),
-        (
-            "scatter --network complete:64 --lengths equal:1 --cover",
-            &["at most 1000 edges", "2016"],
-        ),
-        (
-            "broadcast --network ring:2000 --size 1 --cover",
-            &["2000 PEs are too many"],
-        ),
-        (
-            "broadcast --network ring:1000 --size 1000000 --cover",
-            &["one by one are too many"],
-        ),
-    ] {
-        let finished = run(format!("plan {line}").split_whitespace());
-        let stderr = &finished.stderr;
-        assert_eq!(finished.code, Some(2), "{line}: {stderr}");
-        for told in told {
-            assert!(stderr.contains(told), "{line}: {stderr}");
-        }
-    }
+    refused_each("plan", "
+        scatter --tree path:3 --lengths equal:1 --cover | --cover: trees that share no arc are those of a --network
+        scatter --network ring:4 --lengths equal:1 --cover --from 1 --simulate | --from cannot be combined | --simulate cannot be combined
+        gather --network ring:4 --lengths equal:1 --cover --algorithm certification | --algorithm cannot be combined
+        scatter --network ring:4 --lengths equal:1 --deal whole | --cover
+        scatter --network complete:64 --lengths equal:1 --cover | at most 1000 edges | 2016
+        broadcast --network ring:2000 --size 1 --cover | 2000 PEs are too many
+        broadcast --network ring:1000 --size 1000000 --cover | one by one are too many
+    ");
 }

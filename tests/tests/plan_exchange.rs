@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{run, scratch};
+use flitcast_tests::{refused, refused_each, scratch};
 use serde_json::Value;
 
 use super::replay::{list, number, planned_of, replay};
@@ -141,111 +141,41 @@ fn four_hosts_exchange_by_rounds_in_9_steps_and_by_shifts_in_14() {
     assert_eq!(replay(&plan), 32);
 }
 
-#[track_caller]
-fn assert_refused(line: &str, told: &[&str]) {
-    let finished = run(format!("plan {line}").split_whitespace());
-    let stderr = &finished.stderr;
-    assert_eq!(finished.code, Some(2), "{line}: {stderr}");
-    assert_eq!(finished.stdout, "", "{line}");
-    for told in told {
-        assert!(stderr.contains(told), "{line}: {stderr}");
-    }
-}
-
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
-    for (line, told) in [
-        (
-            "gossip --tree path:3 --lengths 1,2",
-            &["2 length(s) given, but 3 needed", "from P0 to P2"][..],
-        ),
-        (
-            "gossip --tree path:3 --lengths x1,2,3 --algorithm halves",
-            &["`x1,2,3` is neither", "auto, flood and, with --ports multi"],
-        ),
-        (
-            "gossip --tree path:3 --lengths 1,-2,3",
-            &["the length of P1"],
-        ),
-        (
-            "gossip --tree path:3 --lengths equal:1 --algorithm ring-emulation",
-            &["--ports multi"],
-        ),
-        (
-            "gossip --tree path:3 --lengths equal:2 --ports multi --algorithm ring-emulation",
-            &["--lengths equal:1"],
-        ),
-        (
-            "gossip --tree path:9 --lengths equal:1000000",
-            &["72000000 crossings", "the maximum is 2097152"],
-        ),
-        (
-            "gossip --tree path:2000 --lengths equal:1 --ports multi",
-            &["2000 PEs are too many", "the limit is 1024"],
-        ),
-        (
-            "gossip --tree path:9 --lengths equal:1000000000000 --ports multi",
-            &["--lengths: 9000000000000 flits in all are too many"],
-        ),
-        (
-            "exchange --tree path:3",
-            &["--lengths each:F", "--matrix FILE.csv"],
-        ),
-        (
-            "exchange --tree paht:3 --lengths equal:3 --algorithm direct",
-            &["`paht`", "write each:F", "there are auto and tree"],
-        ),
-        (
-            "exchange --tree path:3 --lengths each:1 --algorithm rounds",
-            &["--network complete:N"],
-        ),
-        (
-            "exchange --network complete:3 --lengths each:1 --algorithm tree",
-            &["auto, rounds and shifts"],
-        ),
-        (
-            "exchange --network complete:3 --lengths each:1 --ports multi",
-            &["a PE has one port for all others"],
-        ),
-        (
-            "exchange --tree path:9 --lengths each:18446744073709551615",
-            &["18446744073709551615 flits in all are too many"],
-        ),
-        (
-            "exchange --tree path:9 --lengths each:99999999999999999999",
-            &["write each:F"],
-        ),
-        (
-            "exchange --tree path:9 --lengths each:100000",
-            &["24000000 crossings"],
-        ),
-        (
-            "exchange --network complete:600 --lengths each:1 --algorithm rounds",
-            &["at most 512 PEs"],
-        ),
-        (
-            "exchange --tree path:3 --matrix no-such-file.csv",
-            &["--matrix: cannot read the matrix no-such-file.csv"],
-        ),
-        (
-            "exchange --tree path:3 --matrix m.csv --lengths each:1",
-            &["--lengths", "cannot be used with"],
-        ),
-    ] {
-        assert_refused(line, told);
-    }
+    refused_each("plan", "
+        gossip --tree path:3 --lengths 1,2 | 2 length(s) given, but 3 needed | from P0 to P2
+        gossip --tree path:3 --lengths x1,2,3 --algorithm halves | `x1,2,3` is neither | auto, flood and, with --ports multi
+        gossip --tree path:3 --lengths 1,-2,3 | the length of P1
+        gossip --tree path:3 --lengths equal:1 --algorithm ring-emulation | --ports multi
+        gossip --tree path:3 --lengths equal:2 --ports multi --algorithm ring-emulation | --lengths equal:1
+        gossip --tree path:9 --lengths equal:1000000 | 72000000 crossings | the maximum is 2097152
+        gossip --tree path:2000 --lengths equal:1 --ports multi | 2000 PEs are too many | the limit is 1024
+        gossip --tree path:9 --lengths equal:1000000000000 --ports multi | --lengths: 9000000000000 flits in all are too many
+        exchange --tree path:3 | --lengths each:F | --matrix FILE.csv
+        exchange --tree paht:3 --lengths equal:3 --algorithm direct | `paht` | write each:F | there are auto and tree
+        exchange --tree path:3 --lengths each:1 --algorithm rounds | --network complete:N
+        exchange --network complete:3 --lengths each:1 --algorithm tree | auto, rounds and shifts
+        exchange --network complete:3 --lengths each:1 --ports multi | a PE has one port for all others
+        exchange --tree path:9 --lengths each:18446744073709551615 | 18446744073709551615 flits in all are too many
+        exchange --tree path:9 --lengths each:99999999999999999999 | write each:F
+        exchange --tree path:9 --lengths each:100000 | 24000000 crossings
+        exchange --network complete:600 --lengths each:1 --algorithm rounds | at most 512 PEs
+        exchange --tree path:3 --matrix no-such-file.csv | --matrix: cannot read the matrix no-such-file.csv
+        exchange --tree path:3 --matrix m.csv --lengths each:1 | --lengths | cannot be used with
+    ");
 }
 
 #[test]
 fn all_faults_of_a_matrix_are_told_with_their_cells() {
     let dir = scratch();
     let file = dir.path().join("matrix.csv");
-    let refused = |text: &str, told: &[&str]| {
+    let refused_matrix = |text: &str, told: &[&str]| {
         std::fs::write(&file, text).expect("it is written");
-        let line = format!("exchange --tree path:3 --matrix {}", file.display());
-        assert_refused(&line, told);
+        let line = format!("plan exchange --tree path:3 --matrix {}", file.display());
+        refused(&line, told);
     };
-    refused(
+    refused_matrix(
         "0,-1,2\n1,3\n1,x,0\n",
         &[
             "matrix.csv:1: row 1, column 2 (P0 to P1): `-1` is no number of flits",
@@ -254,6 +184,6 @@ fn all_faults_of_a_matrix_are_told_with_their_cells() {
             "matrix.csv:3: row 3, column 2 (P2 to P1): `x` is no number of flits",
         ],
     );
-    refused("0,1\n1,0\n", &["2 rows and columns, but there are 3 PEs"]);
-    refused("", &["no rows"]);
+    refused_matrix("0,1\n1,0\n", &["2 rows and columns, but there are 3 PEs"]);
+    refused_matrix("", &["no rows"]);
 }

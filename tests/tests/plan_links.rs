@@ -1,78 +1,38 @@
 //! The time of plans on links, with `--link`.
 
-use flitcast_tests::{parsed, refused};
+use flitcast_tests::{numbers, parsed, refused_each, rows};
 
 use crate::replay::{list, number, planned_of};
 
 #[track_caller]
-fn on_links(operation: &str, line: &str) -> (u64, u64) {
+fn on_links(operation: &str, line: &str) -> [u64; 2] {
     let plan = planned_of(operation, &format!("{line} --link-flit 8192"));
     let on_links = &plan["on_links"];
     assert_eq!(number(on_links, "flit_bytes"), 8192);
     let time_us = on_links["time_us"].as_f64().expect("a time");
-    (time_us.round() as u64, number(on_links, "packets"))
+    [time_us.round() as u64, number(on_links, "packets")]
 }
 
-/// Control items take a latency for each edge, nothing waits for the end of a step, and one port pays a
+/// Microseconds, and packets. Control items take a latency for each edge, nothing waits for the end of a step, and one port pays a
 /// set-up for each of its packets.
 #[test]
 fn a_plan_has_a_time_on_links() {
-    for (operation, line, ms, packets) in [
-        (
-            "scatter",
-            "--tree path:6 --lengths equal:1 --link latency=20ms",
-            100,
-            15,
-        ),
-        (
-            "gather",
-            "--tree path:6 --lengths equal:1 --link setup=20ms",
-            100,
-            15,
-        ),
-        (
-            "broadcast",
-            "--tree kary:2:7 --size 4 --algorithm urgent --link setup=20ms",
-            200,
-            24,
-        ),
-        (
-            "gossip",
-            "--tree kary:2:7 --lengths equal:1 --ports multi --link setup=20ms",
-            120,
-            42,
-        ),
-        (
-            "gossip",
-            "--network complete:9 --lengths equal:1 --algorithm dissemination --link latency=20ms",
-            60,
-            72,
-        ),
-        (
-            "gossip",
-            "--network complete:8 --lengths equal:1 --algorithm direct --link setup=20ms",
-            140,
-            56,
-        ),
-        (
-            "gossip",
-            "--network ring:9 --lengths equal:1 --algorithm approach1 --link latency=20ms",
-            80,
-            72,
-        ),
-        (
-            "exchange",
-            "--network complete:8 --lengths each:1 --link setup=20ms",
-            140,
-            56,
-        ),
-    ] {
+    for [operation, line, figures] in rows("
+        scatter | --tree path:6 --lengths equal:1 --link latency=20ms | 100000 15
+        gather | --tree path:6 --lengths equal:1 --link setup=20ms | 100000 15
+        broadcast | --tree kary:2:7 --size 4 --algorithm urgent --link setup=20ms | 200000 24
+        gossip | --tree kary:2:7 --lengths equal:1 --ports multi --link setup=20ms | 120000 42
+        gossip | --network complete:9 --lengths equal:1 --algorithm dissemination --link latency=20ms | 60000 72
+        gossip | --network complete:8 --lengths equal:1 --algorithm direct --link setup=20ms | 140000 56
+        gossip | --network ring:9 --lengths equal:1 --algorithm approach1 --link latency=20ms | 80000 72
+        exchange | --network complete:8 --lengths each:1 --link setup=20ms | 140000 56
+    ") {
         let found = on_links(operation, line);
-        assert_eq!(found, (ms * 1000, packets), "{operation} {line}");
+        assert_eq!(found[..], numbers(figures), "{operation} {line}");
     }
     // Token, certificates and orders have 33 bytes each at 4 Mbit/s.
     let line = "--tree path:6 --lengths equal:1 --algorithm certification --link rate=4mbit";
-    let (time_us, _) = on_links("gather", line);
+    let [time_us, _] = on_links("gather", line);
     assert!((82_210..83_500).contains(&time_us), "{time_us}");
 }
 
@@ -97,27 +57,12 @@ fn comparisons_have_the_times_of_baselines() {
 
 #[test]
 fn links_are_refused_where_a_plan_has_its_own() {
-    let tree = "--tree path:4 --lengths equal:1";
-    for (line, told) in [
-        (
-            format!("scatter {tree} --setup 2 --link latency=20ms"),
-            "leave out --link",
-        ),
-        (
-            format!("scatter {tree} --order search --link latency=20ms"),
-            "leave out --link",
-        ),
-        (format!("scatter {tree} --link latency=20"), "--link"),
-        (format!("scatter {tree} --link-flit 8192"), "--link <LINK>"),
-        (
-            format!("gather {tree} --setup 2 --control free"),
-            "--control",
-        ),
-        (
-            "scatter --tree path:9 --lengths equal:900000 --summary --link latency=1ms".to_owned(),
-            "too many",
-        ),
-    ] {
-        refused(&format!("plan {line}"), &[told]);
-    }
+    refused_each("plan", "
+        scatter --tree path:4 --lengths equal:1 --setup 2 --link latency=20ms | leave out --link
+        scatter --tree path:4 --lengths equal:1 --order search --link latency=20ms | leave out --link
+        scatter --tree path:4 --lengths equal:1 --link latency=20 | --link
+        scatter --tree path:4 --lengths equal:1 --link-flit 8192 | --link <LINK>
+        gather --tree path:4 --lengths equal:1 --setup 2 --control free | --control
+        scatter --tree path:9 --lengths equal:900000 --summary --link latency=1ms | too many
+    ");
 }

@@ -2,7 +2,7 @@
 //! in lock step, and the result must agree; plans that no state machine executes are rejected.
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{refused, run, scratch};
+use flitcast_tests::{refused, refused_each, run, scratch};
 
 /// Returns the result of a simulation: the line of the summary, without its name.
 #[track_caller]
@@ -138,19 +138,9 @@ fn what_nothing_plays_is_refused() {
     ] {
         refused(line, &["--simulate: in lock step a PE has one port"]);
     }
-    refused(
-        "plan broadcast --tree kary:2:7 --size 1025 --algorithm urgent --simulate",
-        &["of more than 1024 flits several go together by urgent"],
-    );
-    refused(
-        "plan broadcast --network torus:4x4 --size 5 --cover --simulate --from 3",
-        &[
-            "--simulate cannot be combined with --cover",
-            "--from cannot be combined with --cover",
-        ],
-    );
-    refused(
-        "plan exchange --network complete:500 --lengths each:1000 --simulate",
-        &["crossings of edges are too many"],
-    );
+    refused_each("plan", "
+        broadcast --tree kary:2:7 --size 1025 --algorithm urgent --simulate | of more than 1024 flits several go together by urgent
+        broadcast --network torus:4x4 --size 5 --cover --simulate --from 3 | --simulate cannot be combined with --cover | --from cannot be combined with --cover
+        exchange --network complete:500 --lengths each:1000 --simulate | crossings of edges are too many
+    ");
 }

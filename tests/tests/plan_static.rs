@@ -1,7 +1,7 @@
 //! Plans of broadcasts, and of scatters from any PE, replayed flit by flit.
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::run;
+use flitcast_tests::{numbers, refused, refused_each, rows};
 use serde_json::Value;
 
 use super::replay::{number, planned_of, replay};
@@ -40,24 +40,17 @@ fn one_flit_takes_what_the_table_says() {
 /// Steps to 64 hosts for 1, 10, 100 and 1000 flits.
 #[test]
 fn many_flits_to_64_hosts_take_what_the_table_says() {
-    for (what, expected) in [
-        (
-            "--network complete:64 --algorithm path",
-            [63, 72, 162, 1062],
-        ),
-        ("--tree kary:2:64", [10, 28, 208, 2008]),
-        ("--tree star:64", [63, 630, 6300, 63000]),
-        (
-            "--network complete:64 --algorithm hypercube",
-            [7, 16, 106, 1006],
-        ),
-        (
-            "--network hypercube:6 --algorithm hypercube --from 5",
-            [7, 16, 106, 1006],
-        ),
-        ("--network complete:64 --from P63", [7, 16, 106, 1006]),
-    ] {
-        for (flits, steps) in [1, 10, 100, 1000].into_iter().zip(expected) {
+    for [what, expected] in rows(
+        "
+        --network complete:64 --algorithm path | 63 72 162 1062
+        --tree kary:2:64 | 10 28 208 2008
+        --tree star:64 | 63 630 6300 63000
+        --network complete:64 --algorithm hypercube | 7 16 106 1006
+        --network hypercube:6 --algorithm hypercube --from 5 | 7 16 106 1006
+        --network complete:64 --from P63 | 7 16 106 1006
+    ",
+    ) {
+        for (flits, steps) in [1, 10, 100, 1000].into_iter().zip(numbers(expected)) {
             let plan = planned(&format!("{what} --size {flits}"));
             assert_eq!(number(&plan, "time_steps"), steps, "{what}, {flits}");
             if flits <= 10 {
@@ -107,53 +100,21 @@ fn a_million_pes_are_planned() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
-    for (line, told) in [
-        (
-            "--tree path:3 --size 1 --algorithm path",
-            "--network complete:N",
-        ),
-        (
-            "--network ring:5 --size 1 --algorithm hypercube",
-            "--network complete:N",
-        ),
-        (
-            "--network complete:6 --size 1 --algorithm hypercube",
-            "6 is not a power of 2",
-        ),
-        (
-            "--tree path:3 --size 1 --from P3",
-            "there is no P3 among 3 PEs, P0 to P2",
-        ),
-        ("--tree path:3 --size 1 --from Q", "3 or P3, say"),
-        (
-            "--tree path:3 --size 1 --algorithm kary:0",
-            "auto, rounds, urgent",
-        ),
-        (
-            "--tree path:3 --size 1 --ports multi --algorithm urgent",
-            "to all its children at once",
-        ),
-        (
-            "--network complete:6 --size 5 --ports multi",
-            "a PE has one port for all others",
-        ),
-        (
-            "--network hypercube:3 --size 5 --ports multi --algorithm hypercube",
-            "by one port at a time",
-        ),
-        (
-            "--tree path:3000 --size 9000 --algorithm urgent",
-            "one by one are too many",
-        ),
-    ] {
-        let finished = run(format!("plan broadcast {line}").split_whitespace());
-        assert_eq!(finished.code, Some(2), "{line}: {}", finished.stderr);
-        assert!(
-            finished.stderr.contains(told),
-            "{line}: {}",
-            finished.stderr
-        );
-    }
+    refused_each(
+        "plan broadcast",
+        "
+        --tree path:3 --size 1 --algorithm path | --network complete:N
+        --network ring:5 --size 1 --algorithm hypercube | --network complete:N
+        --network complete:6 --size 1 --algorithm hypercube | 6 is not a power of 2
+        --tree path:3 --size 1 --from P3 | there is no P3 among 3 PEs, P0 to P2
+        --tree path:3 --size 1 --from Q | 3 or P3, say
+        --tree path:3 --size 1 --algorithm kary:0 | auto, rounds, urgent
+        --tree path:3 --size 1 --ports multi --algorithm urgent | to all its children at once
+        --network complete:6 --size 5 --ports multi | a PE has one port for all others
+        --network hypercube:3 --size 5 --ports multi --algorithm hypercube | by one port at a time
+        --tree path:3000 --size 9000 --algorithm urgent | one by one are too many
+    ",
+    );
 }
 
 /// A scatter's branches, from the root and from the worst source, one flit each: with one port n -
@@ -189,7 +150,5 @@ fn scatters_from_any_pe_take_what_the_table_says() {
         assert!(multi <= single);
     }
     let line = "plan scatter --tree path:3 --lengths 1,2 --from 1 --order nearest-first";
-    let finished = run(line.split(' '));
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    assert!(finished.stderr.contains("--order is for a scatter from P0"));
+    refused(line, &["--order is for a scatter from P0"]);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, refused, run, scratch};
+use flitcast_tests::{parsed, refused, rows, run, scratch};
 
 /// A tree of three branches whose links all differ: a leaf, a path of two, a PE with two children.
 const TREE: &str = "parents = [0, 0, 2, 0, 4, 4]\n\
@@ -101,28 +101,13 @@ fn a_gather_by_all_ports_is_planned_with_the_time_that_it_takes() {
 
 #[test]
 fn an_algorithm_with_one_port_is_refused() {
-    for (line, why) in [
-        (
-            "scatter --network complete:4 --algorithm linear",
-            "--ports multi: linear uses one port at a time",
-        ),
-        (
-            "scatter --tree path:3 --algorithm listed",
-            "--ports multi: listed uses one port at a time",
-        ),
-        (
-            "gather --tree path:3 --algorithm shoulder-tap",
-            "--ports multi: shoulder-tap uses one port at a time",
-        ),
-        (
-            "gather --network complete:4 --algorithm window",
-            "--ports multi: window uses one port at a time",
-        ),
-        (
-            "gather --tree star:4 --sync serial",
-            "--ports multi synchronises over all links at once: leave out --sync",
-        ),
-    ] {
+    for [line, why] in rows("
+        scatter --network complete:4 --algorithm linear | --ports multi: linear uses one port at a time
+        scatter --tree path:3 --algorithm listed | --ports multi: listed uses one port at a time
+        gather --tree path:3 --algorithm shoulder-tap | --ports multi: shoulder-tap uses one port at a time
+        gather --network complete:4 --algorithm window | --ports multi: window uses one port at a time
+        gather --tree star:4 --sync serial | --ports multi synchronises over all links at once: leave out --sync
+    ") {
         refused(&format!("{line} --size 1KiB --ports multi"), &[why]);
     }
 }

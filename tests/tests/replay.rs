@@ -3,15 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flitcast_tests::run;
+use flitcast_tests::parsed;
 use serde_json::Value;
 
 /// Returns the output of `flitcast plan`.
 #[track_caller]
 pub fn planned_of(operation: &str, line: &str) -> Value {
-    let line = format!("plan {operation} {line} --format json");
-    let finished = run(line.split_whitespace()).ok();
-    serde_json::from_str(&finished.stdout).expect("it is JSON")
+    parsed(&format!("plan {operation} {line} --format json"))
 }
 
 pub fn number(value: &Value, key: &str) -> u64 {

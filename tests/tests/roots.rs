@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::{Finished, run, scratch, start};
+use flitcast_tests::{Finished, refused_each, rows, run, scratch, start};
 use rustix::process::Signal;
 
 /// Creates an entry for each of these PEs, a file or a folder.
@@ -39,20 +39,11 @@ fn what_p3_scatters_it_can_gather() {
     let dir = scratch();
     let [input, output, back] = ["in", "out", "back"].map(|name| dir.path().join(name));
     put_entries(&input, &[0, 1, 2, 4, 5, 6]);
-    for (scatter, gather) in [
-        (
-            "scatter --tree kary:2:7 --from P3",
-            "gather --tree kary:2:7 --to 3",
-        ),
-        (
-            "scatter --network ring:7 --from 3 --algorithm auto",
-            "gather --network mesh:7 --to P3 --algorithm auto",
-        ),
-        (
-            "scatter --tree path:7 --from 3 --algorithm listed",
-            "gather --tree path:7 --to 3 --sync serial",
-        ),
-    ] {
+    for [scatter, gather] in rows("
+        scatter --tree kary:2:7 --from P3 | gather --tree kary:2:7 --to 3
+        scatter --network ring:7 --from 3 --algorithm auto | gather --network mesh:7 --to P3 --algorithm auto
+        scatter --tree path:7 --from 3 --algorithm listed | gather --tree path:7 --to 3 --sync serial
+    ") {
         let scatter: Vec<&str> = scatter.split(' ').collect();
         done(&scatter, &input, &output).ok();
         assert_same_below(&input, &output);
@@ -188,29 +179,16 @@ fn whoever_dies_is_gone_around() {
 
 #[test]
 fn nobody_starts_from_a_pe_that_there_is_not() {
-    let refused = |line: &str, what: &str| {
-        let finished = run(line.split(' '));
-        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-        assert!(finished.stderr.contains(what), "{}", finished.stderr);
-    };
-    refused(
-        "scatter --tree kary:2:8 --from P8 --size 1",
-        "--from: there is no P8 among 8 PEs, P0 to P7",
-    );
-    refused(
-        "gather --tree kary:2:8 --to 9 --size 1",
-        "--to: there is no P9",
-    );
-    refused(
-        "scatter --network complete:4 --algorithm linear --from 2 --size 1",
-        "--from is not for --algorithm linear",
-    );
+    refused_each("", "
+        scatter --tree kary:2:8 --from P8 --size 1 | --from: there is no P8 among 8 PEs, P0 to P7
+        gather --tree kary:2:8 --to 9 --size 1 | --to: there is no P9
+        scatter --network complete:4 --algorithm linear --from 2 --size 1 | --from is not for --algorithm linear
+    ");
     let dir = scratch();
     let input = dir.path().join("in");
     put_entries(&input, &[0, 2]);
     let words = ["scatter", "--tree", "path:3", "--from", "P2"];
     let finished = done(&words, &input, &dir.path().join("out"));
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
     let told = "`p2` is the root of the tree, which has no message; this tree has p0..p1";
-    assert!(finished.stderr.contains(told), "{}", finished.stderr);
+    finished.fails(2, &[told]);
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
 use flitcast_tests::lab::{interfaces, namespaces, said};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::refused;
+use flitcast_tests::refused_each;
 use flitcast_tests::run::{Finished, Running, begin};
 use flitcast_tests::slurm::{Job, Slurm};
 use rustix::process::{Pid, Signal, kill_process};
@@ -28,22 +28,11 @@ fn script() -> String {
 
 #[test]
 fn outside_of_slurm_what_is_missing_is_named() {
-    refused(
-        "node --join slurm --insecure",
-        &[
-            "--join slurm: SLURM_PROCID is not set: srun sets it",
-            "--join slurm: SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it",
-            "--join slurm: SLURM_JOB_ID is not set: srun sets it",
-        ],
-    );
-    refused(
-        "gather --cluster slurm --size 1KiB --insecure",
-        &["--cluster slurm: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job"],
-    );
-    refused(
-        "gather --cluster slurm:7117 --tree kary:2:4 --link rate=1mbit --size 1KiB --insecure",
-        &["only links between processes of one host are shaped"],
-    );
+    refused_each("", "
+        node --join slurm --insecure | --join slurm: SLURM_PROCID is not set: srun sets it | --join slurm: SLURM_LAUNCH_NODE_IPADDR is not set: srun sets it | --join slurm: SLURM_JOB_ID is not set: srun sets it
+        gather --cluster slurm --size 1KiB --insecure | --cluster slurm: SLURM_JOB_NUM_NODES is not set: Slurm sets it inside a job
+        gather --cluster slurm:7117 --tree kary:2:4 --link rate=1mbit --size 1KiB --insecure | only links between processes of one host are shaped
+    ");
 }
 
 #[test]

@@ -28,8 +28,7 @@ fn signals_end_a_run_while_it_is_predicted() {
         let running = predicted();
         running.signal(signal);
         let finished = running.finish();
-        assert_eq!(finished.code, Some(code), "{}", finished.stderr);
-        finished.says(&["interrupted: every process was stopped"]);
+        finished.fails(code, &["interrupted: every process was stopped"]);
         assert!(
             !finished.stderr.contains("triggered"),
             "{}",
@@ -56,8 +55,7 @@ fn a_pe_that_stands_still_is_noticed_while_the_round_is_predicted() {
     let running = predicted();
     running.pe(3).signal(Signal::STOP);
     let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    finished.says(&["error: P3 has been silent for 3.0 s"]);
+    finished.fails(1, &["error: P3 has been silent for 3.0 s"]);
 }
 
 /// Short timeouts, so that tests are short.

@@ -7,6 +7,7 @@
 //!
 //!     cargo test --workspace --test suite ssh:: -- --ignored
 
+mod among_all;
 mod architecture;
 mod bad_input;
 mod baselines;

@@ -1,7 +1,7 @@
 //! `flitcast plan` and `flitcast compare` in bytes and seconds: they predict what the real command
 //! predicts, count the steps of a plan in flits, and start nothing.
 
-use flitcast_tests::{parsed, refused, run, scratch};
+use flitcast_tests::{parsed, refused, rows, run, scratch};
 use serde_json::Value;
 
 fn planned(line: &str) -> Value {
@@ -51,39 +51,16 @@ fn a_plan_predicts_what_the_run_predicts() {
 #[test]
 fn steps_are_those_of_the_plan_in_flits() {
     let link = "--link rate=1gbit --flit-size 16KiB";
-    for (operation, tree, size, lengths) in [
-        (
-            "scatter",
-            "--tree kary:2:8",
-            "--size 48KiB",
-            "--lengths equal:3",
-        ),
-        (
-            "gather",
-            "--tree kary:2:8",
-            "--size 48KiB",
-            "--lengths equal:3",
-        ),
-        (
-            "gather",
-            "--tree path:6",
-            "--size 32KiB",
-            "--lengths equal:2",
-        ),
-        ("broadcast", "--tree kary:3:9", "--size 160KiB", "--size 10"),
-        (
-            "gossip",
-            "--tree kary:2:7",
-            "--size 16KiB",
-            "--lengths equal:1",
-        ),
-        (
-            "exchange",
-            "--tree kary:2:7",
-            "--size 16KiB",
-            "--lengths each:1",
-        ),
-    ] {
+    for [operation, tree, size, lengths] in rows(
+        "
+        scatter | --tree kary:2:8 | --size 48KiB | --lengths equal:3
+        gather | --tree kary:2:8 | --size 48KiB | --lengths equal:3
+        gather | --tree path:6 | --size 32KiB | --lengths equal:2
+        broadcast | --tree kary:3:9 | --size 160KiB | --size 10
+        gossip | --tree kary:2:7 | --size 16KiB | --lengths equal:1
+        exchange | --tree kary:2:7 | --size 16KiB | --lengths each:1
+    ",
+    ) {
         let timed = planned(&format!("{operation} {tree} {size} {link}"));
         let plan = planned(&format!("{operation} {tree} {lengths}"));
         assert_eq!(

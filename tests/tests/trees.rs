@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use flitcast_tests::{parsed, printed, refused, scratch};
+use flitcast_tests::{parsed, printed, refused, rows, scratch};
 use serde_json::Value;
 
 #[track_caller]
@@ -182,22 +182,15 @@ fn networks_that_there_are_not() {
             &format!("{command} --network ring:3 --root 3"),
             &["--network ring:3: root 3: there is no such node (the last one is 2)"],
         );
-        for (network, cause) in [
-            (
-                "ring:0",
-                "N must be a whole number from 1 to 1048576, not `0`",
-            ),
-            ("ring:1000000000", "not `1000000000`"),
-            (
-                "mesh:40000x25000",
-                "1000000000 nodes, more than the 1048576",
-            ),
-            (
-                "complete:1000000",
-                "499999500000 edges, more than the 16777216",
-            ),
-            ("mehs:4x4", "did you mean `mesh`?"),
-        ] {
+        for [network, cause] in rows(
+            "
+            ring:0 | N must be a whole number from 1 to 1048576, not `0`
+            ring:1000000000 | not `1000000000`
+            mesh:40000x25000 | 1000000000 nodes, more than the 1048576
+            complete:1000000 | 499999500000 edges, more than the 16777216
+            mehs:4x4 | did you mean `mesh`?
+        ",
+        ) {
             refused(&format!("{command} --network {network}"), &[cause]);
         }
     }

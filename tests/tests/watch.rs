@@ -7,7 +7,7 @@ use std::process::Command;
 
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::{begin, start_with};
-use flitcast_tests::{Finished, Running, flitcast, scratch};
+use flitcast_tests::{Finished, Running, flitcast, rows, scratch};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -114,15 +114,14 @@ fn a_round_is_shown_while_it_runs() {
 #[test]
 fn without_a_command_there_is_nothing_to_watch() {
     let place = Place::new();
-    for (line, why) in [
-        ("watch", "no command is running"),
-        (
-            "watch --pid 1",
-            "process 1 is not a running flitcast command",
-        ),
-        ("watch --wait 5", "has no unit"),
-        ("watch --wait 10ms", "no command is running"),
-    ] {
+    for [line, why] in rows(
+        "
+        watch | no command is running
+        watch --pid 1 | process 1 is not a running flitcast command
+        watch --wait 5 | has no unit
+        watch --wait 10ms | no command is running
+    ",
+    ) {
         let refused = place.run(line);
         assert_eq!(refused.code, Some(2), "{line}");
         assert!(refused.stderr.contains(why), "{line}: {}", refused.stderr);

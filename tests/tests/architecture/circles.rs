@@ -1,11 +1,13 @@
-//! Checks that imports form no cycle through files of different folders.
+//! Checks that imports form no cycle: neither through files of different folders, nor through the
+//! folders and files at the top of a crate, which therefore are layers; and that no command of the
+//! coordinator imports another.
 //!
 //! A name is followed to the file that defines it: re-exports in a folder's first file do not count
 //! as imports of that file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::layers::{module, named, spelled_out};
+use super::imports::{module, named, spelled_out};
 use super::source::{Source, sources};
 
 /// The files of a crate, by the modules that they are.
@@ -13,6 +15,9 @@ type Files<'a> = BTreeMap<Vec<&'a str>, &'a Source>;
 
 /// The exports of each module: the name there, and the path from the crate's root.
 type Shown<'a> = BTreeMap<(Vec<&'a str>, &'a str), Vec<&'a str>>;
+
+/// The modules that each module imports directly.
+type Imports<M> = BTreeMap<M, BTreeSet<M>>;
 
 /// Returns the paths that begin with the name of a module inside this one, and whether they are public.
 fn of_children<'a>(source: &'a Source, files: &Files<'a>) -> Vec<(Vec<&'a str>, bool)> {
@@ -65,7 +70,7 @@ fn folder<'a, 'b>(module: &'b [&'a str], files: &Files<'a>) -> &'b [&'a str] {
 }
 
 /// Returns the modules that are imported from there, directly or indirectly.
-fn reached<M: Ord + Clone>(from: &M, direct: &BTreeMap<M, BTreeSet<M>>) -> BTreeSet<M> {
+fn reached<M: Ord + Clone>(from: &M, direct: &Imports<M>) -> BTreeSet<M> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
         next.extend(
@@ -77,7 +82,7 @@ fn reached<M: Ord + Clone>(from: &M, direct: &BTreeMap<M, BTreeSet<M>>) -> BTree
     reached
 }
 
-/// Returns all pairs of files in different folders that import each other, directly or indirectly.
+/// Returns all cycles, and all commands that import another.
 fn circles(sources: &[Source]) -> Vec<String> {
     let files: Files = sources
         .iter()
@@ -104,16 +109,46 @@ fn circles(sources: &[Source]) -> Vec<String> {
         .iter()
         .map(|(module, source)| (module.clone(), imports(source)))
         .collect();
-    let all: BTreeMap<_, _> = files
-        .keys()
-        .map(|from| (from, reached(from, &direct)))
-        .collect();
+    let across = |from: &Vec<_>, to: &Vec<_>| folder(from, &files) != folder(to, &files);
+    let shown = |module: &Vec<_>| files[module].file.clone();
+    let mut found = pairs(&direct, across, shown);
+    found.extend(pairs(&tops(&direct), |_, _| true, |top| top.to_string()));
+    let among_commands = direct
+        .iter()
+        .flat_map(|(from, to)| to.iter().map(move |to| (from, to)));
+    let among_commands = among_commands.filter(|(from, to)| match (&from[..], &to[..]) {
+        (["commands", from, ..], ["commands", to, ..]) => from != to,
+        _ => false,
+    });
+    found.extend(among_commands.map(|(from, to)| format!("{} for {}", shown(from), shown(to))));
+    found
+}
+
+/// Returns the imports among the folders and files at the top of a crate, except its root.
+fn tops<'a>(direct: &Imports<Vec<&'a str>>) -> Imports<&'a str> {
+    let mut tops = Imports::new();
+    for (from, to) in direct {
+        let Some(from) = from.first() else { continue };
+        let others = to.iter().filter_map(|to| to.first());
+        let others = others.filter(|to| *to != from).copied();
+        tops.entry(*from).or_default().extend(others);
+    }
+    tops
+}
+
+/// Returns all pairs that import each other, directly or indirectly, and that `counts` accepts.
+fn pairs<M: Ord + Clone>(
+    direct: &Imports<M>,
+    counts: impl Fn(&M, &M) -> bool,
+    shown: impl Fn(&M) -> String,
+) -> Vec<String> {
+    let all = direct.keys().map(|from| (from, reached(from, direct)));
+    let all: BTreeMap<_, _> = all.collect();
     let mut found = Vec::new();
     for (&from, reached) in &all {
         for to in reached {
-            let is_circle = from < to && all[to].contains(from);
-            if is_circle && folder(from, &files) != folder(to, &files) {
-                found.push(format!("{} and {}", files[from].file, files[to].file));
+            if from < to && all[to].contains(from) && counts(from, to) {
+                found.push(format!("{} and {}", shown(from), shown(to)));
             }
         }
     }
@@ -129,12 +164,12 @@ fn place(source: &Source) -> Vec<&str> {
 }
 
 #[test]
-fn no_circle_leads_through_two_folders() {
-    for name in ["proto", "node", "coordinator", "tests"] {
+fn imports_form_no_circle() {
+    for name in ["proto", "proto/plan", "node", "coordinator", "tests"] {
         let found = circles(&sources(&[name]));
         assert!(
             found.is_empty(),
-            "these import each other:\n{}",
+            "these import each other, or are commands that import one another:\n{}",
             found.join("\n")
         );
     }
@@ -163,7 +198,23 @@ fn a_circle_that_is_planted_is_found() {
     let two = [
         "node/src/a/one.rs and node/src/b/deep.rs",
         "node/src/a/two.rs and node/src/b/deep.rs",
+        "a and b",
     ];
     assert_eq!(files("use crate::{a::Shown, b};"), two);
     assert_eq!(files("use crate::a::two::g;"), two);
+}
+
+#[test]
+fn a_command_that_imports_another_is_found() {
+    let file = |name, text| Source::new(&format!("coordinator/src/{name}.rs"), text);
+    let found = circles(&[
+        file("lib", "mod commands;"),
+        file("commands/mod", "mod plan; mod tree; use tree::draw;"),
+        file("commands/plan", "use crate::commands::tree::draw;"),
+        file("commands/tree", "use super::shared;"),
+    ]);
+    let one = "coordinator/src/commands/plan.rs for coordinator/src/commands/tree.rs";
+    assert!(found.contains(&one.to_owned()), "{found:?}");
+    let other = |found: &String| found.contains(" for ") && found != one;
+    assert!(!found.iter().any(other), "{found:?}");
 }

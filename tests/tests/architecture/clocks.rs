@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use flitcast_tests::rows;
+
 use super::source::sources;
 
 /// Types of the wall clock's time; every use has one of these.
@@ -17,98 +19,35 @@ const WALL: [&str; 7] = [
 ];
 
 /// The files that read it, and the purpose.
-const ALLOWED: &[(&str, &str)] = &[
-    (
-        "coordinator/src/site/authority.rs",
-        "from when until when a certificate is good",
-    ),
-    (
-        "coordinator/src/commands/ca.rs",
-        "until when they are, as is printed",
-    ),
-    ("coordinator/src/site/ca.rs", "until when they are"),
-    (
-        "coordinator/src/commands/calibrate/calibration.rs",
-        "when a profile was made: a comment in it",
-    ),
-    (
-        "coordinator/src/site/ca/ledger.rs",
-        "until when a certificate is good: `flitcast ca` notes it",
-    ),
-    (
-        "coordinator/src/commands/ca/revoke.rs",
-        "since when a certificate is revoked, and whether it still matters",
-    ),
-    (
-        "coordinator/src/job/host_costs/cache.rs",
-        "how long ago this machine was measured: a report prints it",
-    ),
-    (
-        "coordinator/src/commands/running_cluster/daemon.rs",
-        "since when a PE is up: `flitcast status` prints it",
-    ),
-    (
-        "coordinator/src/site/running_cluster/pes.rs",
-        "the same, on the disk",
-    ),
-    (
-        "coordinator/src/site/running_cluster/rounds.rs",
-        "when a command ended: `flitcast status` prints it",
-    ),
-    (
-        "coordinator/src/site/running_cluster/cluster_record.rs",
-        "since when a cluster is up, on the disk",
-    ),
-    (
-        "coordinator/src/site/running_cluster/state.rs",
-        "how all of these stand on the disk",
-    ),
-    (
-        "coordinator/src/commands/running_cluster/status.rs",
-        "how long ago all that was",
-    ),
-    (
-        "coordinator/src/commands/running_cluster/up.rs",
-        "since when a cluster is up",
-    ),
-    (
-        "coordinator/src/observe/otel/export.rs",
-        "when a command began: spans are counted from there by the monotonic clock",
-    ),
-    (
-        "coordinator/src/observe/otel/spans.rs",
-        "when a span began and ended",
-    ),
-    (
-        "coordinator/src/rounds/run.rs",
-        "when a command ended, for `flitcast status`",
-    ),
-    (
-        "node/src/health.rs",
-        "how old a file is: after a jump forwards it is old until it is written again, 1 s later",
-    ),
-    (
-        "node/src/security.rs",
-        "whether a certificate is good today",
-    ),
-    (
-        "node/src/security/peer_verifier.rs",
-        "whether an authority has ended today",
-    ),
-    (
-        "node/src/security/explain.rs",
-        "a certificate's dates, as an error tells them",
-    ),
-    (
-        "node/src/security/revoked.rs",
-        "since when a certificate is revoked, as its list tells it",
-    ),
-];
+const ALLOWED: &str = "
+    coordinator/src/site/authority.rs | from when until when a certificate is good
+    coordinator/src/commands/ca.rs | until when they are, as is printed
+    coordinator/src/site/ca.rs | until when they are
+    coordinator/src/commands/calibrate/calibration.rs | when a profile was made: a comment in it
+    coordinator/src/site/ca/ledger.rs | until when a certificate is good: `flitcast ca` notes it
+    coordinator/src/commands/ca/revoke.rs | since when a certificate is revoked, and whether it still matters
+    coordinator/src/job/host_costs/cache.rs | how long ago this machine was measured: a report prints it
+    coordinator/src/commands/running_cluster/daemon.rs | since when a PE is up: `flitcast status` prints it
+    coordinator/src/site/running_cluster/pes.rs | the same, on the disk
+    coordinator/src/site/running_cluster/rounds.rs | when a command ended: `flitcast status` prints it
+    coordinator/src/site/running_cluster/cluster_record.rs | since when a cluster is up, on the disk
+    coordinator/src/site/running_cluster/state.rs | how all of these stand on the disk
+    coordinator/src/commands/running_cluster/status.rs | how long ago all that was
+    coordinator/src/commands/running_cluster/up.rs | since when a cluster is up
+    coordinator/src/observe/otel/export.rs | when a command began: spans are counted from there by the monotonic clock
+    coordinator/src/observe/otel/spans.rs | when a span began and ended
+    coordinator/src/rounds/run.rs | when a command ended, for `flitcast status`
+    node/src/health.rs | how old a file is: after a jump forwards it is old until it is written again, 1 s later
+    node/src/security.rs | whether a certificate is good today
+    node/src/security/peer_verifier.rs | whether an authority has ended today
+    node/src/security/explain.rs | a certificate's dates, as an error tells them
+    node/src/security/revoked.rs | since when a certificate is revoked, as its list tells it
+";
 
 #[test]
 fn the_wall_s_clock_is_told_and_never_waited_for() {
     let mut readers: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for source in sources(&["proto", "node", "coordinator"]) {
+    for source in sources(&["proto", "proto/plan", "node", "coordinator"]) {
         for word in WALL {
             if !source.places(word).is_empty() {
                 readers.entry(source.file.clone()).or_default().insert(word);
@@ -116,14 +55,14 @@ fn the_wall_s_clock_is_told_and_never_waited_for() {
         }
     }
     for (file, words) in &readers {
-        let is_allowed = ALLOWED.iter().any(|(allowed, _)| allowed == file);
+        let is_allowed = rows(ALLOWED).iter().any(|[allowed, _]| allowed == file);
         assert!(
             is_allowed,
             "{file} reads a clock that can be set: {words:?}"
         );
     }
-    for (file, why) in ALLOWED {
-        assert!(readers.contains_key(*file), "{file} no more: {why}");
+    for [file, why] in rows(ALLOWED) {
+        assert!(readers.contains_key(file), "{file} no more: {why}");
     }
 }
 
@@ -132,7 +71,7 @@ fn the_wall_s_clock_is_told_and_never_waited_for() {
 #[test]
 fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
     let mut seen = BTreeSet::new();
-    for source in sources(&["proto", "node", "coordinator"]) {
+    for source in sources(&["proto", "proto/plan", "node", "coordinator"]) {
         for word in ["ClockId", "TimerfdClockId"] {
             for at in source.places(word) {
                 if let Some(clock) = source.code[at + word.len()..].strip_prefix("::") {

@@ -95,18 +95,27 @@ impl Source {
         self.open(at).into_iter().filter_map(name).collect()
     }
 
-    /// Returns the positions of the open parentheses and braces, from the inside out.
+    /// Returns the positions of the open parentheses and braces of the function, from the inside out.
     fn open(&self, at: usize) -> Vec<usize> {
+        let begin = self.begin_of_function(at);
         let mut open = Vec::new();
-        for (place, char) in self.code[..at].char_indices() {
+        for (place, char) in self.code[begin..at].char_indices() {
             match char {
-                '(' | '[' | '{' => open.push(place),
+                '(' | '[' | '{' => open.push(begin + place),
                 ')' | ']' | '}' => drop(open.pop()),
                 _ => {}
             }
         }
         open.reverse();
         open
+    }
+
+    /// Returns all words, each with its position.
+    pub fn words(&self) -> impl Iterator<Item = (usize, &str)> {
+        let begins = self.code.char_indices();
+        let begins = begins
+            .filter(|(at, char)| is_of_word(*char) && !self.code[..*at].ends_with(is_of_word));
+        begins.map(|(at, _)| (at, word_at(&self.code, at)))
     }
 
     /// Returns all positions of `word` as a whole word.

@@ -125,11 +125,9 @@ fn waits<'a>(source: &'a Source, ours: &BTreeSet<&str>) -> Vec<(usize, &'a str)>
 fn limited<'a>(sources: &'a [Source], ours: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
     let mut calls: BTreeMap<&str, Vec<(&Source, usize)>> = BTreeMap::new();
     for source in sources {
-        for function in ours {
-            for at in source.places(function) {
-                if !source.code[..at].ends_with("fn ") {
-                    calls.entry(function).or_default().push((source, at));
-                }
+        for (at, word) in source.words() {
+            if ours.contains(word) && !source.code[..at].ends_with("fn ") {
+                calls.entry(word).or_default().push((source, at));
             }
         }
     }

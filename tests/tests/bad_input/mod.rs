@@ -10,6 +10,7 @@ mod values;
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same, fill, snapshot};
+use flitcast_tests::table::refusals;
 use flitcast_tests::{Finished, run, scratch};
 use tempfile::TempDir;
 
@@ -49,6 +50,14 @@ fn refused_in(dir: &Path, line: &str, causes: &[&str]) {
 #[track_caller]
 fn refused(line: &str, causes: &[&str]) {
     refused_in(scratch().path(), line, causes);
+}
+
+/// Checks with [`refused`] that each command of a table is refused for its causes.
+#[track_caller]
+fn refused_each(command: &str, table: &str) {
+    for (line, causes) in refusals(command, table) {
+        refused(&line, &causes);
+    }
 }
 
 /// Entries `p1`, `p2`, `p3` in a folder `input`.

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use flitcast_tests::scratch;
+use flitcast_tests::{rows, scratch};
 use tempfile::TempDir;
 
-use super::{refused, refused_in};
+use super::{refused, refused_each, refused_in};
 
 const PROFILE: &str = r#"
 version = 1
@@ -182,25 +182,26 @@ fn a_fault_of_the_profile_hides_no_other() {
 
 #[test]
 fn calibrations_that_cannot_be() {
-    refused("calibrate --tree path:1", &["P0 alone", "no edge"]);
-    refused(
-        "calibrate --tree nothing:3 --seconds soon",
-        &["`nothing`", "--seconds soon"],
+    refused_each(
+        "calibrate --tree",
+        "
+        path:1 | P0 alone | no edge
+        nothing:3 --seconds soon | `nothing` | --seconds soon
+    ",
     );
     for seconds in ["0", "-1", "nan", "inf", "1e9"] {
         let line = format!("calibrate --tree path:2 --seconds={seconds}");
         refused(&line, &["--seconds", "from 0.5 to 600"]);
     }
-    refused(
-        "calibrate --tree path:2 --output @",
-        &["--output", "is a directory"],
+    refused_each(
+        "",
+        "
+        calibrate --tree path:2 --output @ | --output | is a directory
+        calibrate --tree path:2 --output @/a/b | --output | /a is no directory
+        calibrate --tree path:2 --flit-size 1 | --flit-size
+        calibrate | --tree
+    ",
     );
-    refused(
-        "calibrate --tree path:2 --output @/a/b",
-        &["--output", "/a is no directory"],
-    );
-    refused("calibrate --tree path:2 --flit-size 1", &["--flit-size"]);
-    refused("calibrate", &["--tree"]);
 }
 
 /// The costs of a step, a hop and a flit of a gossip are those of a message, both ends of an edge and
@@ -216,17 +217,13 @@ fn a_gossip_is_planned_for_what_was_calibrated() {
     let planned = super::run_loudly(dir.path(), &short).ok();
     let prices = "t_l = 12.205 us";
     assert!(planned.stdout.contains(prices), "{}", planned.stdout);
-    for (more, told) in [
-        ("--profile @/none.toml", "cannot read the profile"),
-        (
-            "--profile @/profile.toml --flit-size 3",
-            "--flit-size 3 B: a flit has 64 B to 1 MiB",
-        ),
-        (
-            "--profile @/profile.toml --td 3",
-            "cannot be used with '--td <TIME>'",
-        ),
-    ] {
+    for [more, told] in rows(
+        "
+        --profile @/none.toml | cannot read the profile
+        --profile @/profile.toml --flit-size 3 | --flit-size 3 B: a flit has 64 B to 1 MiB
+        --profile @/profile.toml --td 3 | cannot be used with '--td <TIME>'
+    ",
+    ) {
         refused_in(dir.path(), &plan(more), &[told]);
     }
     refused(

@@ -4,7 +4,7 @@ use std::fs;
 
 use flitcast_tests::scratch;
 
-use super::{refused, refused_in};
+use super::{refused, refused_each, refused_in};
 
 #[test]
 fn a_shape_that_is_unknown() {
@@ -20,9 +20,14 @@ fn a_shape_that_is_unknown() {
             ],
         );
     }
-    refused("scatter --tree pth:4 --size 1", &["did you mean `path`?"]);
-    refused("scatter --tree kary:4 --size 1", &["`kary:4`", "kary:K:N"]);
-    refused("scatter --size 1", &["--tree"]);
+    refused_each(
+        "scatter",
+        "
+        --tree pth:4 --size 1 | did you mean `path`?
+        --tree kary:4 --size 1 | `kary:4` | kary:K:N
+        --size 1 | --tree
+    ",
+    );
 }
 
 #[test]
@@ -39,21 +44,14 @@ fn no_pe_at_all() {
 
 #[test]
 fn a_list_of_parents_that_is_no_tree() {
-    refused(
-        "scatter --tree parents:0,3,2 --size 1",
-        &["cycle: P2 -> P3 -> P2"],
-    );
-    refused(
-        "scatter --tree parents:1 --size 1",
-        &["P1 is its own parent"],
-    );
-    refused(
-        "scatter --tree parents:0,9 --size 1",
-        &["P2: parent P9 does not exist"],
-    );
-    refused(
-        "scatter --tree parents:0,,1 --size 1",
-        &["the parent of P2 must be an index"],
+    refused_each(
+        "scatter --tree",
+        "
+        parents:0,3,2 --size 1 | cycle: P2 -> P3 -> P2
+        parents:1 --size 1 | P1 is its own parent
+        parents:0,9 --size 1 | P2: parent P9 does not exist
+        parents:0,,1 --size 1 | the parent of P2 must be an index
+    ",
     );
     let all = [
         "P1: parent P7 does not exist",

@@ -1,14 +1,16 @@
 //! Invalid sizes, flits and algorithms, and options that exclude each other.
 
-use super::{TO_OUTPUT, refused, refused_in, with_input};
+use super::{TO_OUTPUT, refused, refused_each, refused_in, with_input};
 
 #[test]
 fn sizes_that_overflow() {
     let too_many = ["9223372036854775807"];
-    refused("scatter --tree path:3 --size 17EiB", &["`17EiB`", "2^64-1"]);
-    refused(
-        "scatter --tree path:3 --lengths 1,99999999999999999999",
-        &["length 2", "2^64-1"],
+    refused_each(
+        "scatter --tree path:3",
+        "
+        --size 17EiB | `17EiB` | 2^64-1
+        --lengths 1,99999999999999999999 | length 2 | 2^64-1
+    ",
     );
     refused("scatter --tree path:3 --size 15EiB", &too_many);
     refused("gather --tree path:4 --lengths 4EiB,4EiB,4EiB", &too_many);
@@ -19,45 +21,25 @@ fn sizes_that_overflow() {
 /// All errors are reported at once.
 #[test]
 fn an_order_that_others_do_not_have() {
-    refused(
-        "scatter --network complete:4 --algorithm binomial --order search --size much",
-        &[
-            "`much` is not a size",
-            "--order search is for a scatter by fdf, not by binomial",
-        ],
-    );
-    refused(
-        "scatter --tree path:3 --order best --size 1",
-        &["invalid value 'best'", "search"],
-    );
+    refused_each("scatter", "
+        --network complete:4 --algorithm binomial --order search --size much | `much` is not a size | --order search is for a scatter by fdf, not by binomial
+        --tree path:3 --order best --size 1 | invalid value 'best' | search
+    ");
 }
 
 #[test]
 fn sizes_that_are_none() {
-    refused(
-        "scatter --tree path:3 --size much",
-        &["`much` is not a size"],
-    );
-    refused("scatter --tree path:3 --size -1", &["-1"]);
-    refused(
-        "scatter --tree path:3 --lengths 1,5XB",
-        &["length 2", "unknown unit `XB`"],
-    );
-    refused(
-        "scatter --tree path:3 --lengths bell:1",
-        &["neither a size nor a pattern"],
-    );
-    refused(
-        "scatter --tree path:4 --lengths 1,2",
-        &["2 length", "3 needed", "P3"],
-    );
-    refused(
-        "gather --tree path:3 --lengths 1,2,3",
-        &["3 length", "2 needed", "P2"],
-    );
-    refused(
-        "gather --tree path:3 --lengths uniform:2..1:7",
-        &["is more than"],
+    refused_each(
+        "",
+        "
+        scatter --tree path:3 --size much | `much` is not a size
+        scatter --tree path:3 --size -1 | -1
+        scatter --tree path:3 --lengths 1,5XB | length 2 | unknown unit `XB`
+        scatter --tree path:3 --lengths bell:1 | neither a size nor a pattern
+        scatter --tree path:4 --lengths 1,2 | 2 length | 3 needed | P3
+        gather --tree path:3 --lengths 1,2,3 | 3 length | 2 needed | P2
+        gather --tree path:3 --lengths uniform:2..1:7 | is more than
+    ",
     );
 }
 
@@ -118,13 +100,12 @@ fn algorithms_that_do_not_fit() {
         &format!("{line} path:4 --sync serial"),
         &["--sync", "certification"],
     );
-    refused(
-        "gather --tree path:3 --size 1 --algorithm quick",
-        &["--algorithm", "quick"],
-    );
-    refused(
-        "scatter --tree path:3 --size 1 --algorithm certification",
-        &["--algorithm"],
+    refused_each(
+        "",
+        "
+        gather --tree path:3 --size 1 --algorithm quick | --algorithm | quick
+        scatter --tree path:3 --size 1 --algorithm certification | --algorithm
+    ",
     );
 }
 
@@ -141,35 +122,35 @@ fn options_that_lack_another_or_exclude_it() {
         "gather --tree path:4 --input @/input",
         &["--output"],
     );
-    refused("scatter --tree path:4 --output @/output", &["--input"]);
-    refused("scatter --tree path:4", &["--size", "--input"]);
-    refused(
-        "scatter --tree path:3 --size 1 --lengths 1,2",
-        &["--size", "--lengths"],
+    refused_each(
+        "scatter --tree",
+        "
+        path:4 --output @/output | --input
+        path:4 | --size | --input
+        path:3 --size 1 --lengths 1,2 | --size | --lengths
+    ",
     );
     let line = format!("scatter --tree path:4 --size 1 {TO_OUTPUT}");
     refused_in(dir.path(), &line, &["--size", "--input"]);
-    refused("scatter --tree path:3 --size 1 --spread", &["--spread"]);
-    refused(
-        "scatter --tree path:3 --size 1 --rounds 0",
-        &["--rounds", "0"],
-    );
-    refused(
-        "scatter --tree path:3 --size 1 --format xml",
-        &["--format", "xml"],
+    refused_each(
+        "scatter --tree path:3 --size 1",
+        "
+        --spread | --spread
+        --rounds 0 | --rounds | 0
+        --format xml | --format | xml
+    ",
     );
 }
 
 /// Nothing would be written there, without any notice.
 #[test]
 fn an_output_for_messages_that_are_not_files() {
-    refused(
-        "scatter --tree path:3 --size 1 --output @/output",
-        &["--output", "--input"],
-    );
-    refused(
-        "gather --tree path:3 --lengths 1,2 --output @/output",
-        &["--output", "--input"],
+    refused_each(
+        "",
+        "
+        scatter --tree path:3 --size 1 --output @/output | --output | --input
+        gather --tree path:3 --lengths 1,2 --output @/output | --output | --input
+    ",
     );
 }
 

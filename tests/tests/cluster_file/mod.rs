@@ -109,13 +109,7 @@ fn an_address_that_this_machine_has_not_is_named() {
     ] {
         let cluster = ClusterFile::of(&PER_EDGE.replace(mine, other));
         let run = run(cluster.words("scatter --size 1KiB"));
-        assert_eq!(run.code, Some(1), "{}", run.stderr);
-        assert!(
-            run.stderr.contains("the cluster did not come up"),
-            "{}",
-            run.stderr
-        );
-        assert!(run.stderr.contains(cause), "{}", run.stderr);
+        run.fails(1, &["the cluster did not come up", cause]);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use flitcast_tests::{Report, run, scratch, start};
 use rustix::process::Signal;
 
-use crate::{alone, endless, failing, measured, says, words};
+use crate::{alone, endless, failing, measured, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 const SCATTER: &str = "scatter --tree kary:2:7 --size 400GiB --format json";
@@ -18,10 +18,7 @@ fn row_01_a_leaf_is_killed() {
         let finished = failing("1", &case, Some(1.0), endless(words(line)), |running| {
             running.pe(3).signal(Signal::KILL);
         });
-        says(
-            &finished,
-            &["error: P3 was killed by signal 9", "child of P1", "400 GiB"],
-        );
+        finished.says(&["error: P3 was killed by signal 9", "child of P1", "400 GiB"]);
         let report = finished.report();
         assert_eq!(report.number("/error/pe"), 3);
         assert_eq!(report.value("/error/phase"), "round");
@@ -45,10 +42,7 @@ fn row_02_an_interior_pe_is_killed() {
             running.pe(1).signal(Signal::KILL);
         });
         let cut_off = "cut off with it: P3, P4\n";
-        says(
-            &finished,
-            &["error: P1 was killed by signal 9", cut_off, "child of P0"],
-        );
+        finished.says(&["error: P1 was killed by signal 9", cut_off, "child of P0"]);
         let report = finished.report();
         assert_eq!(report.list("/error/below"), [3, 4]);
         assert_eq!(report.number("/error/parent"), 0);
@@ -87,11 +81,7 @@ fn row_10_a_child_ends_by_itself() {
     let began = Instant::now();
     let finished = run(words(&line));
     measured("10", "a child exits 127", Some(1.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(
-        &finished,
-        &["P1 ended with exit status 127", "no such library"],
-    );
+    finished.fails(1, &["P1 ended with exit status 127", "no such library"]);
     let report = finished.report();
     assert_eq!(report.value("/error/phase"), "launch");
     assert_eq!(report.number("/error/pe"), 1);
@@ -102,10 +92,7 @@ fn row_10_a_child_ends_by_itself() {
     let finished = failing("10", case, Some(1.0), endless(words(GATHER)), |running| {
         running.pe(4).signal(Signal::KILL);
     });
-    says(
-        &finished,
-        &["P4 was killed by signal 9 (SIGKILL); its last words: "],
-    );
+    finished.says(&["P4 was killed by signal 9 (SIGKILL); its last words: "]);
 }
 
 #[test]

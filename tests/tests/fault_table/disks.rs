@@ -11,7 +11,7 @@ use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
 use std::time::Instant;
 
-use crate::{alone, measured, says, words};
+use crate::{alone, measured, words};
 
 /// A separate file system in memory.
 pub struct SmallDisk(PathBuf);
@@ -69,15 +69,12 @@ fn row_13_a_disk_is_full() {
     measured("13", "disk full", Some(1.0), began.elapsed());
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let path = output.display().to_string();
-    says(
-        &finished,
-        &[
-            "error: P2: ",
-            &path,
-            "No space left on device",
-            "left without: P2, ",
-        ],
-    );
+    finished.says(&[
+        "error: P2: ",
+        &path,
+        "No space left on device",
+        "left without: P2, ",
+    ]);
     // The old one is intact, and there is no partial file beside it.
     let left = messages(&output);
     assert!(
@@ -119,9 +116,8 @@ fn row_13_the_output_directory_goes_away() {
     victim.signal(Signal::CONT);
     let finished = running.finish();
     measured("13", "output directory removed", Some(1.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(
-        &finished,
+    finished.fails(
+        1,
         &[
             "error: P1: ",
             &output.display().to_string(),
@@ -149,7 +145,7 @@ fn row_13_something_is_mounted_where_a_message_arrives() {
     let finished = start(words(&line)).finish();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let told = format!("`{}`: a mount point", output.join("p1").display());
-    says(&finished, &[&told, "nothing was sent"]);
+    finished.says(&[&told, "nothing was sent"]);
     // A mount point above is not in the way.
     let below = output.join("p1/below");
     let line = line.replace(&output.display().to_string(), &below.display().to_string());
@@ -175,6 +171,6 @@ fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
     assert_eq!(finished.code, Some(1), "{}", finished.stdout);
     let told =
         "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";
-    says(&finished, &[told, "/stderr`: No space left on device"]);
+    finished.says(&[told, "/stderr`: No space left on device"]);
     assert_eq!(names(&disk.0).len(), 0, "the working folder is gone");
 }

@@ -13,7 +13,7 @@ use flitcast_tests::run::start_with;
 use flitcast_tests::{flitcast, scratch};
 
 use crate::disks::SmallDisk;
-use crate::{alone, says, words};
+use crate::{alone, words};
 
 /// The remaining room on a disk.
 #[derive(Clone, Copy)]
@@ -234,10 +234,7 @@ fn row_13_whatever_is_written_to_a_full_disk() {
             finished.stderr
         );
         let parts: Vec<String> = case.says.iter().map(|part| at(part)).collect();
-        says(
-            &finished,
-            &parts.iter().map(String::as_str).collect::<Vec<_>>(),
-        );
+        finished.says(&parts.iter().map(String::as_str).collect::<Vec<_>>());
         for path in files_below(&place) {
             let name = path.display().to_string();
             let may_be = case.leaves.is_some_and(|leaves| name.contains(leaves));
@@ -267,7 +264,7 @@ fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
         .finish()
         .ok();
     let picture = place.join("flitcast").display().to_string();
-    says(&finished, &["nobody can watch this", &picture, FULL]);
+    finished.says(&["nobody can watch this", &picture, FULL]);
     assert_eq!(files_below(&place), Vec::<PathBuf>::new());
 }
 
@@ -282,7 +279,7 @@ fn row_13_a_cluster_whose_state_has_no_room_is_not_up() {
         let _disk = disk_with(left, &place);
         let finished = kept.up("up FILE");
         assert_ne!(finished.code, Some(0), "{}", finished.stdout);
-        says(&finished, &["error: ", &place.display().to_string(), FULL]);
+        finished.says(&["error: ", &place.display().to_string(), FULL]);
         assert_eq!(files_below(&place), Vec::<PathBuf>::new());
         let finished = kept.run("status FILE");
         assert_ne!(finished.code, Some(0), "{}", finished.stdout);

@@ -8,7 +8,7 @@ use flitcast_tests::{Finished, run, scratch};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::{alone, endless, failing, measured, says, words};
+use crate::{alone, endless, failing, measured, words};
 
 /// Certificates for seven PEs, and the lines of a run with them.
 fn guarded(dir: &TempDir) -> [String; 2] {
@@ -33,7 +33,7 @@ fn row_01_and_02_over_tls_a_pe_is_killed() {
                 running.pe(pe).signal(Signal::KILL);
             });
             let cause = format!("error: P{pe} was killed by signal 9");
-            says(&finished, &[&cause, told, "400 GiB"]);
+            finished.says(&[&cause, told, "400 GiB"]);
         }
     }
 }
@@ -48,7 +48,7 @@ fn row_03_over_tls_a_pe_is_stopped() {
             running.pe(pe).signal(Signal::STOP);
         });
         let cause = format!("error: P{pe} has been silent for 3.0 s\n");
-        says(&finished, &[&cause, "when: round 1 of the "]);
+        finished.says(&[&cause, "when: round 1 of the "]);
     }
 }
 
@@ -74,8 +74,7 @@ fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
     tap.strike();
     let finished = running.finish();
     measured(row, case, Some(1.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
-    says(&finished, &["where: P", "not gathered: P2, "]);
+    finished.fails(1, &["where: P", "not gathered: P2, "]);
     for node in nodes {
         node.finish();
     }
@@ -87,13 +86,10 @@ fn row_14_over_tls_one_bit_is_flipped() {
     let _alone = alone();
     let case = "TLS: a flipped bit on an edge";
     let finished = tapped("14", case, Fault::Flip);
-    says(
-        &finished,
-        &[
-            "error: P1: the connection to P2 at 127.",
-            "was changed on the way",
-        ],
-    );
+    finished.says(&[
+        "error: P1: the connection to P2 at 127.",
+        "was changed on the way",
+    ]);
 }
 
 #[test]
@@ -102,8 +98,5 @@ fn row_15_over_tls_a_frame_is_cut_off() {
     let case = "TLS: a record is cut off, then FIN";
     let finished = tapped("15", case, Fault::Cut);
     // Inside a frame, or at the end of the last complete record.
-    says(
-        &finished,
-        &["error: P1: P2 at 127.", "closed the connection"],
-    );
+    finished.says(&["error: P1: P2 at 127.", "closed the connection"]);
 }

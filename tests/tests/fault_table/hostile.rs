@@ -14,7 +14,7 @@ use flitcast_tests::impostor::Stage;
 use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
 use flitcast_tests::{Finished, start};
 
-use crate::{alone, measured, says};
+use crate::{alone, measured};
 
 /// Runs a gather of a message of P2 over P0 - P1 - P2, in which P1 forwards the frames from P2 as
 /// `on_up` changes them.
@@ -74,20 +74,16 @@ fn row_14_one_bit_is_flipped() {
                 true
             }),
         );
-        assert_eq!(finished.code, Some(1), "bit {bit}: {}", finished.stdout);
-        says(
-            &finished,
+        finished.fails(
+            1,
             &["error: P0: ", "not gathered: P2, ", "delivered: nothing"],
         );
         let announced = "bytes is announced; the limit";
         match is_payload {
-            true => says(&finished, &["the message of P2 is damaged"]),
+            true => finished.says(&["the message of P2 is damaged"]),
             // There is no wait for an invalid length.
             false if bit < LENGTH_BYTES * 8 && finished.stderr.contains(announced) => {}
-            false => says(
-                &finished,
-                &["P1 at 127.", "the checksum of a frame is wrong"],
-            ),
+            false => finished.says(&["P1 at 127.", "the checksum of a frame is wrong"]),
         }
         let slowest = &mut slowest[usize::from(is_payload)];
         *slowest = took.max(*slowest);
@@ -119,11 +115,7 @@ fn row_14_one_bit_of_a_control_item_is_flipped() {
             }),
         };
         let (finished, took) = gather_through(line, flip);
-        assert_eq!(finished.code, Some(1), "bit {bit}: {}", finished.stdout);
-        says(
-            &finished,
-            &["round 2 of the ", "the checksum of a frame is wrong"],
-        );
+        finished.fails(1, &["round 2 of the ", "the checksum of a frame is wrong"]);
         slowest = took.max(slowest);
     }
     measured("14", "a flipped bit in a control item", Some(1.0), slowest);
@@ -146,7 +138,7 @@ fn row_15_a_frame_is_cut_off() {
         "closed the connection inside a frame, 512 of 40",
         "delivered: nothing",
     ];
-    says(&finished, &told);
+    finished.says(&told);
 }
 
 #[test]
@@ -160,9 +152,8 @@ fn row_16_a_frame_declares_four_gibibytes() {
         }),
     );
     measured("16", "a length of 0xFFFFFFFF", Some(1.0), took);
-    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
-    says(
-        &finished,
+    finished.fails(
+        1,
         &["a frame of 4294967295 bytes is announced; the limit is "],
     );
 }

@@ -15,7 +15,7 @@ use flitcast_tests::{Finished, flitcast, run, scratch, start};
 use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{alone, measured, says, words};
+use crate::{alone, measured, words};
 
 /// Runs a command that is refused before anything is started, with a line for each error.
 #[track_caller]
@@ -83,10 +83,8 @@ fn row_24_paths_that_lead_out() {
         ..FileEntry::default()
     };
     for path in ["../evil", "/tmp/evil", "a/../../evil"] {
-        says(
-            &sent(entry(Kind::File, path)),
-            &["its path is not a plain relative one"],
-        );
+        let told = "its path is not a plain relative one";
+        sent(entry(Kind::File, path)).says(&[told]);
     }
     measured(
         "24",
@@ -172,8 +170,8 @@ fn row_25_trees_that_are_none() {
         "t.toml:9:10: cycle: P2 -> P3 -> P2",
         "t.toml:14:6: several roots: P4",
     ];
-    says(&finished, &all);
+    finished.says(&all);
     let line = "scatter --size 1 --tree path:1000000";
     let finished = refused("25", "a million PEs on one machine", line);
-    says(&finished, &["path:1000000 has 1000000 PEs: at most 1024"]);
+    finished.says(&["path:1000000 has 1000000 PEs: at most 1024"]);
 }

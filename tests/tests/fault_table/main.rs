@@ -99,12 +99,3 @@ fn measured(row: &str, case: &str, bound: Option<f64>, took: Duration) {
         None => println!("| {row} | {case} | {took:.2} s | - |"),
     }
 }
-
-/// Checks that stderr contains all of these parts.
-#[track_caller]
-fn says(finished: &Finished, parts: &[&str]) {
-    for part in parts {
-        let stderr = &finished.stderr;
-        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
-    }
-}

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use flitcast_tests::lab::{Lab, said};
 use flitcast_tests::start;
 
-use crate::{alone, beside, endless, failing, measured, says, words};
+use crate::{alone, beside, endless, failing, measured, words};
 
 /// Runs `ip` or `tc` in a host of the lab.
 #[track_caller]
@@ -31,10 +31,7 @@ fn row_04_a_host_vanishes() {
                 within("fc2", "ip", &format!("link set dev {interface} down"));
             }
         });
-        says(
-            &finished,
-            &["error: P2 ", " for 3.", "on fc2", "cut off with it: P3"],
-        );
+        finished.says(&["error: P2 ", " for 3.", "on fc2", "cut off with it: P3"]);
     }
 }
 
@@ -70,8 +67,8 @@ fn row_05_a_link_carries_one_direction_only() {
             ];
             let cut = [" cannot be reached any more: Connection timed out"];
             match finished.stderr.contains("nothing has moved for ") {
-                true => says(&finished, &stalled),
-                false => says(&finished, &cut),
+                true => finished.says(&stalled),
+                false => finished.says(&cut),
             }
             let cause = &finished.stderr[finished.stderr.find("error: ").unwrap_or(0)..];
             let ends = ["P1 at 198.18.0.4:", "P2 at 198.18.0.5:"];
@@ -91,7 +88,7 @@ fn row_05_a_link_that_is_idle_is_cut() {
         let finished = failing("5", &case, Some(5.0), endless(lab.arguments(line)), |_| {
             within("fc2", "ip", "link set dev fc0 down");
         });
-        says(&finished, &["P0", "P2", " cannot be reached any more: "]);
+        finished.says(&["P0", "P2", " cannot be reached any more: "]);
         within("fc2", "ip", "link set dev fc0 up");
     }
 }
@@ -163,10 +160,7 @@ fn row_07_an_edge_is_slow() {
         finished.report().assert_all_arrived();
         let slowdown = finished.report().float("/round/slowdown");
         assert!(slowdown > 2.0, "{slowdown}");
-        says(
-            &finished,
-            &["round 1 is slow, x ", "against the prediction so far"],
-        );
+        finished.says(&["round 1 is slow, x ", "against the prediction so far"]);
         for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
             within(
                 host,

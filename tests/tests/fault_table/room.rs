@@ -10,8 +10,8 @@ use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::run::begin;
 use flitcast_tests::{Finished, flitcast, scratch};
 
+use crate::alone;
 use crate::disks::SmallDisk;
-use crate::{alone, says};
 
 const FULL: &str = "No space left on device";
 
@@ -37,7 +37,7 @@ fn failed(folder: &Path, line: &str) -> (SmallDisk, Finished) {
     let failed = shell(folder, line);
     assert_eq!(failed.code, Some(1), "{}", failed.stderr);
     // A PE whose message was whole has no room for its receipt.
-    says(&failed, &["cannot write ", "`my disk/out/", FULL]);
+    failed.says(&["cannot write ", "`my disk/out/", FULL]);
     (disk, failed)
 }
 

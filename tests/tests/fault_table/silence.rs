@@ -9,7 +9,7 @@ use flitcast_tests::{run, scratch, start};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
-use crate::{alone, beside, endless, failing, measured, says, words};
+use crate::{alone, beside, endless, failing, measured, words};
 
 #[test]
 fn row_03_a_pe_is_stopped() {
@@ -24,7 +24,7 @@ fn row_03_a_pe_is_stopped() {
             running.pe(pe).signal(Signal::STOP);
         });
         let cause = format!("error: P{pe} has been silent for 3.0 s\n  where: P{pe}, process ");
-        says(&finished, &[&cause, "when: round 1 of the "]);
+        finished.says(&[&cause, "when: round 1 of the "]);
     }
 }
 
@@ -74,8 +74,7 @@ fn row_03_a_stopped_pe_behind_another_program_leaves() {
         Some(3.5),
         began.elapsed(),
     );
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(&finished, &["error: P1 has been silent for 3.0 s"]);
+    finished.fails(1, &["error: P1 has been silent for 3.0 s"]);
     let began = Instant::now();
     eventually("it has left", || {
         running.processes().is_empty().then_some(())
@@ -121,7 +120,7 @@ fn row_08_a_peer_never_reads() {
         " takes nothing from P1 at 127.0.7.2:",
         "nothing has moved for ",
     ];
-    says(&finished, &told);
+    finished.says(&told);
     assert_eq!(finished.report().number("/error/pe"), 2);
     let peak = memory.join().expect("it can be read");
     assert!((1..24 << 10).contains(&peak), "the relay had {peak} KiB");
@@ -154,7 +153,7 @@ fn row_11_a_parent_refuses() {
         "refused",
         "reading the input and connecting",
     ];
-    says(&finished, &told);
+    finished.says(&told);
     assert_eq!(finished.report().value("/error/phase"), "connect");
     impostor.join().expect("it can be played");
 }
@@ -177,9 +176,8 @@ fn row_11_a_parent_is_a_black_hole() {
     });
     let finished = running.finish();
     measured("11", "black hole", Some(5.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(
-        &finished,
+    finished.fails(
+        1,
         &["error: P1: cannot reach P0 at 127.0.7.1:", "timed out"],
     );
     impostor.join().expect("it can be played");
@@ -199,6 +197,5 @@ fn row_11_a_name_is_no_address() {
         file.display()
     )));
     measured("11", "bad DNS name", Some(5.0), began.elapsed());
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    says(&finished, &["no.such.host.invalid", "cluster.toml:5:"]);
+    finished.fails(2, &["no.such.host.invalid", "cluster.toml:5:"]);
 }

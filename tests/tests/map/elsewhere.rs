@@ -5,8 +5,6 @@ use std::fs;
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::eventually;
 
-use super::says;
-
 /// P0 with P1 and P2.
 const TREE: [u32; 2] = [0, 0];
 
@@ -39,7 +37,7 @@ fn who_was_started_for_it_runs_commands_and_clears_away() {
     let done = map(&cluster, &credentials, "cat; echo from $FLITCAST_PE >&2")
         .finish()
         .ok();
-    says(&done, &["P1| from 1\n", "P2| from 2\n"]);
+    done.says(&["P1| from 1\n", "P2| from 2\n"]);
     let result = fs::read_to_string(cluster.path("out/p2/stdout"));
     assert_eq!(result.expect("it is there"), "two two");
     let left = fs::read_dir(cluster.path("work")).map_or(0, Iterator::count);
@@ -69,9 +67,8 @@ fn who_was_not_is_named_before_anything_is_sent() {
     nodes.push(cluster.node(2, "--credentials DIR/ca --stay"));
     let credentials = format!("--credentials {}", cluster.path("ca").display());
     let refused = map(&cluster, &credentials, "touch ran").finish();
-    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
-    says(
-        &refused,
+    refused.fails(
+        1,
         &["P2 may not run commands: start it with `flitcast node --join .. --commands`"],
     );
     assert!(!cluster.path("out").exists());
@@ -93,9 +90,8 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
     eventually("the command runs at P2", || marker.exists().then_some(()));
     nodes.remove(2).kill();
     let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &[
             "error: P2: is gone: its process has ended",
             "may be left: P2 is gone\n",
@@ -116,8 +112,7 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
     let marker = cluster.path("marker");
     let script = format!("touch '{}'", marker.display());
     let refused = map(&cluster, &credentials, &script).finish();
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(&refused, &["/out/p2 at P0 on h0\n", "--force"]);
+    refused.fails(2, &["/out/p2 at P0 on h0\n", "--force"]);
     assert!(!marker.exists(), "a command was run");
     assert_eq!(flitcast_tests::files::names(&cluster.path("out")), ["p2"]);
     let forced = format!("{credentials} --force");
@@ -130,9 +125,8 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
 fn nobody_runs_commands_over_plain_connections_that_join() {
     let cluster = cluster();
     let refused = map(&cluster, "--insecure", "cat").finish();
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    says(
-        &refused,
+    refused.fails(
+        2,
         &["PEs that join with --insecure play synthetic messages only"],
     );
     assert!(!cluster.path("out").exists());
@@ -154,6 +148,5 @@ fn hosts_of_their_own_need_a_folder_to_work_in() {
         &file,
     ];
     let refused = flitcast_tests::run([&arguments[..], &["--", "true"]].concat());
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    says(&refused, &["give --work DIR, a folder on each of them"]);
+    refused.fails(2, &["give --work DIR, a folder on each of them"]);
 }

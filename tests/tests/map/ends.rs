@@ -61,7 +61,7 @@ fn ctrl_c_ends_commands_and_leaves_nothing() {
     // When the coordinator has ended, so has everything else.
     let ended = running.finish();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);
-    super::says(&ended, &["interrupted: every process was stopped"]);
+    ended.says(&["interrupted: every process was stopped"]);
     place.assert_beside(&["in put"]);
 }
 
@@ -135,7 +135,7 @@ fn a_supervisor_that_is_told_to_end_ends_its_command() {
     }
     let ended = running.finish();
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    super::says(&ended, &["error: P1: it was told to end\n"]);
+    ended.says(&["error: P1: it was told to end\n"]);
     place.assert_beside(&["in put"]);
 }
 
@@ -154,7 +154,7 @@ fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
         let ended = running.finish();
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
         let told = "error: P1: the supervisor of the command was stopped by a signal for 3 s";
-        super::says(&ended, &[told]);
+        ended.says(&[told]);
         place.assert_beside(&["in put"]);
     }
 }
@@ -246,7 +246,7 @@ fn whichever_supervisor_is_killed_the_other_ends_the_command() {
     for pe in [1, 3] {
         let told =
             format!("error: P{pe}: the supervisor of the command ended (signal: 9 (SIGKILL))");
-        super::says(&ended, &[&told]);
+        ended.says(&[&told]);
     }
     are_gone(&daemons);
     place.assert_beside(&["in put"]);
@@ -277,10 +277,7 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
         watching.iter().for_each(|process| process.signal(signal));
     }
     let done = running.finish().ok();
-    super::says(
-        &done,
-        &["P1: was killed by signal 9 (SIGKILL); running it again"],
-    );
+    done.says(&["P1: was killed by signal 9 (SIGKILL); running it again"]);
     // The output was removed: the folder was cleared when no process wrote any more.
     assert_eq!(
         flitcast_tests::files::names(&place.output().join("p1")),
@@ -309,7 +306,7 @@ fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     let holder = format!("still held by process {} (`", std::process::id());
     let told = "error: P1: it ended with exit status 0, but its stderr is ";
-    super::says(&failed, &[&format!("{told}{holder}")]);
+    failed.says(&[&format!("{told}{holder}")]);
     place.assert_beside(&["go", "in put", "pid"]);
 }
 
@@ -330,7 +327,7 @@ fn the_folder_of_a_run_that_was_killed_goes_with_the_next_run() {
 fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
     let place = Place::new(&TWO);
     let kept = place.shell(&["--keep-work"], "cat").ok();
-    super::says(&kept, &["the working folder is kept: "]);
+    kept.says(&["the working folder is kept: "]);
     let kept = place.work().expect("it is kept");
     assert!(kept.join("in/p1").exists());
     fs::remove_dir_all(place.output()).expect("it is there");
@@ -389,13 +386,10 @@ fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
         "error: P1: it ended with exit status 0, but of what it started process {} (`sleep`) survives SIGKILL\n",
         survivor.pid
     );
-    super::says(
-        &failed,
-        &[
-            &told,
-            "cannot remove the working folder",
-            "an earlier command still holds",
-        ],
-    );
+    failed.says(&[
+        &told,
+        "cannot remove the working folder",
+        "an earlier command still holds",
+    ]);
     assert!(place.work().is_some(), "nobody removes it under that");
 }

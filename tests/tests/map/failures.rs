@@ -7,7 +7,7 @@ use flitcast_tests::files::names;
 use flitcast_tests::processes::eventually;
 use rustix::process::Signal;
 
-use super::{Place, says};
+use super::Place;
 
 const THREE: [(u32, &str); 3] = [(1, "one"), (2, "two"), (3, "three")];
 
@@ -18,13 +18,10 @@ fn one_that_fails_is_named_and_the_others_are_gathered() {
     let failed = place.shell(&[], script);
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     let last = "line 3 / line 4 / line 5 / line 6 / line 7";
-    says(
-        &failed,
-        &[
-            "P2| line 1\nP2| line 2\n",
-            &format!("error: P2: the command ended with exit status 3; its last words: {last}\n"),
-        ],
-    );
+    failed.says(&[
+        "P2| line 1\nP2| line 2\n",
+        &format!("error: P2: the command ended with exit status 3; its last words: {last}\n"),
+    ]);
     assert!(
         failed.stdout.contains("  results      2 of 3, "),
         "{}",
@@ -41,23 +38,19 @@ fn a_command_that_cannot_be_found_is_told_at_each_pe() {
     assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     for pe in 1..=3 {
         let told = format!("error: P{pe}: `no such command` cannot be started: No such file");
-        says(&failed, &[&told]);
+        failed.says(&[&told]);
     }
     place.assert_beside(&["in put"]);
     let failed = place.run(&[], &["./here"]);
-    says(
-        &failed,
-        &["; it counts from the shard: give its path from the root\n"],
-    );
+    failed.says(&["; it counts from the shard: give its path from the root\n"]);
 }
 
 #[test]
 fn one_that_is_killed_is_told_by_its_signal() {
     let place = Place::new(&THREE);
     let failed = place.shell(&[], "[ $FLITCAST_PE != 1 ] || kill -9 $$");
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &["error: P1: the command was killed by signal 9 (SIGKILL)\n"],
     );
     place.assert_results(&["p2", "p3"], &[]);
@@ -70,9 +63,8 @@ fn an_entry_that_cannot_be_sent_is_the_only_one_that_is_lost() {
         1) mkdir d; mkfifo d/pipe pipe; ln -s /etc away; echo keep | tee keep > d/keep;;
         2) echo mine > stdout;; esac";
     let failed = place.shell(&[], script);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &[
             "error: P1: not in its result: `away` is refused: its target `/etc` is absolute",
             "error: P1: not in its result: `d/pipe` is refused: it is a fifo",
@@ -93,9 +85,8 @@ fn of_many_entries_that_cannot_be_sent_the_first_are_named() {
     let script =
         "for i in 1 2 3 4 5; do for j in 1 2 3 4 5; do mkfifo p$i$j; done; done; echo keep > keep";
     let failed = place.shell(&["--format", "json"], script);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &["`p11` is refused", "error: P1: not in its result: 6 more\n"],
     );
     let report = failed.report();
@@ -108,11 +99,7 @@ fn a_command_that_runs_too_long_is_killed_as_a_whole() {
     let place = Place::new(&THREE);
     let script = "cat; [ $FLITCAST_PE != 2 ] || { setsid sleep 1001 & trap '' TERM; sleep 1000; }";
     let failed = place.shell(&["--time-limit", "500ms"], script);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
-        &["error: P2: it was killed: it ran longer than 500ms"],
-    );
+    failed.fails(1, &["error: P2: it was killed: it ran longer than 500ms"]);
     place.assert_results(&["p1", "p3"], &[]);
     assert_eq!(place.result("p3/stdout"), "three");
 }
@@ -126,15 +113,13 @@ fn a_time_limit_counts_for_each_try_and_is_checked() {
         marker = marker.display()
     );
     let again = place.shell(&["--time-limit", "1s", "--retry", "1"], &script);
-    says(
-        &again.ok(),
-        &["P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n"],
-    );
+    again
+        .ok()
+        .says(&["P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n"]);
     place.assert_results(&["p1", "p2"], &["marker"]);
     for limit in ["0", "1us", "soon", "5"] {
         let refused = place.shell(&["--time-limit", limit, "--force"], "cat");
-        assert_eq!(refused.code, Some(2), "{limit}: {}", refused.stderr);
-        says(&refused, &["--time-limit"]);
+        refused.fails(2, &["--time-limit"]);
     }
 }
 
@@ -149,10 +134,7 @@ fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
         marker = marker.display()
     );
     let again = place.shell(&["--retry", "1"], &script).ok();
-    says(
-        &again,
-        &["P2: the command ended with exit status 5; running it again (1 of 1)\n"],
-    );
+    again.says(&["P2: the command ended with exit status 5; running it again (1 of 1)\n"]);
     assert!(
         again.stdout.contains("  PE  shard  runs  exit "),
         "{}",
@@ -173,9 +155,8 @@ fn retries_come_to_an_end() {
         count.display()
     );
     let failed = place.shell(&["--retry", "2"], &script);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(
-        &failed,
+    failed.fails(
+        1,
         &[
             "running it again (1 of 2)",
             "running it again (2 of 2)",
@@ -203,8 +184,7 @@ fn kill_p2(place: &Place, options: &[&str]) -> flitcast_tests::Finished {
 fn a_pe_that_dies_is_named_and_the_others_are_gathered() {
     let place = Place::new(&THREE);
     let failed = kill_p2(&place, &[]);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(&failed, &["error: P2: was killed by signal 9 (SIGKILL)\n"]);
+    failed.fails(1, &["error: P2: was killed by signal 9 (SIGKILL)\n"]);
     place.assert_results(&["p1", "p3"], &["marker"]);
     assert_eq!(place.result("p1/stdout"), "one");
 }
@@ -213,10 +193,7 @@ fn a_pe_that_dies_is_named_and_the_others_are_gathered() {
 fn a_pe_that_dies_gets_a_new_process() {
     let place = Place::new(&THREE);
     let done = kill_p2(&place, &["--retry", "1"]).ok();
-    says(
-        &done,
-        &["P2: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"],
-    );
+    done.says(&["P2: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
     place.assert_results(&["p1", "p2", "p3"], &["marker"]);
     assert_eq!(place.result("p2/stdout"), "two");
 }
@@ -234,7 +211,6 @@ fn a_pe_that_is_stopped_is_taken_for_dead() {
     eventually("the command runs at P2", || marker.exists().then_some(()));
     running.pe(2).signal(Signal::STOP);
     let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
-    says(&failed, &["error: P2: has been silent for "]);
+    failed.fails(1, &["error: P2: has been silent for "]);
     place.assert_results(&["p1", "p3"], &["marker"]);
 }

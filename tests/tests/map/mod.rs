@@ -111,12 +111,3 @@ fn mode(path: &Path) -> u32 {
     let found = fs::metadata(path).expect("it is there");
     found.permissions().mode() & 0o7777
 }
-
-/// Checks that stderr contains all of these parts.
-#[track_caller]
-fn says(finished: &Finished, parts: &[&str]) {
-    for part in parts {
-        let stderr = &finished.stderr;
-        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
-    }
-}

@@ -281,15 +281,12 @@ fn what_is_wrong_is_told_before_anything_is_written() {
     place.put("results/p1", "mine");
     let refused = place.run(&["--work", "here", "--retry", "x"], &["true"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    super::says(
-        &refused,
-        &[
-            "results: it holds files already; --force replaces those",
-            "--work here: give the path from the root",
-        ],
-    );
+    refused.says(&[
+        "results: it holds files already; --force replaces those",
+        "--work here: give the path from the root",
+    ]);
     let refused = place.run(&["--force", "--retry", "x"], &["true"]);
-    super::says(&refused, &["`x` is not an integer"]);
+    refused.says(&["`x` is not an integer"]);
     place.assert_results(&["p1"], &[]);
     assert_eq!(place.result("p1"), "mine");
     place.run(&["--force"], &["cat"]).ok();

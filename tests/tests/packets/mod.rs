@@ -7,58 +7,37 @@ mod replay;
 mod rounds;
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::run;
+use flitcast_tests::{numbers, parsed, refused_each, rows};
 use serde_json::Value;
 
-use replay::{FLIT, list, number, replay, replay_certified, ticks};
+use crate::replay::{list, number};
+use replay::{FLIT, replay, replay_certified, ticks};
 
 #[track_caller]
 fn planned(line: &str) -> Value {
-    let line = format!("plan {line} --format json");
-    let finished = run(line.split_whitespace()).ok();
-    serde_json::from_str(&finished.stdout).expect("it is JSON")
+    parsed(&format!("plan {line} --format json"))
 }
 
 #[test]
 fn scatters_and_their_mirrors_take_what_was_worked_out() {
-    let thesis = "--tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1";
-    for (rest, time) in [
-        (format!("{thesis} --setup 3/2"), "\"27/2\""),
-        (format!("{thesis} --setup 2"), "16"),
-        (format!("{thesis} --setup 5/2"), "\"37/2\""),
-        (
-            "--tree parents:0,0,1,2 --lengths 0,0,3,4 --setup 1".to_owned(),
-            "12",
-        ),
-        (
-            "--tree parents:0,0,1,2,3,5,5 --lengths 0,0,0,4,1,1,0 --setup 2".to_owned(),
-            "17",
-        ),
-        (
-            "--tree path:6 --lengths 2,3,0,2,1 --setup 2".to_owned(),
-            "19",
-        ),
-        (
-            "--tree path:6 --lengths 9,0,1,0,12 --setup 3".to_owned(),
-            "48",
-        ),
-        (
-            "--tree path:8 --lengths 40,7,19,3,25,0,8 --setup 5".to_owned(),
-            "137",
-        ),
-        ("--tree path:5 --lengths 2,2,0,2 --setup 1".to_owned(), "10"),
-        (
-            "--tree path:7 --lengths 0,0,12,12,12,12 --setup 2".to_owned(),
-            "80",
-        ),
-        ("--tree path:3 --lengths 0,25 --setup 1".to_owned(), "36"),
-        (
-            "--tree path:11 --lengths 0,0,0,0,0,0,0,0,0,1000 --setup 1/2".to_owned(),
-            "1139",
-        ),
-        ("--tree star:4 --lengths 3,0,2 --setup 0".to_owned(), "5"),
-        ("--tree star:4 --lengths 0,0,0 --setup 7".to_owned(), "0"),
-    ] {
+    for [rest, time] in rows(
+        r#"
+        --tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1 --setup 3/2 | "27/2"
+        --tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1 --setup 2 | 16
+        --tree parents:0,1,2,0,4,5,6 --lengths 0,0,3,0,0,0,1 --setup 5/2 | "37/2"
+        --tree parents:0,0,1,2 --lengths 0,0,3,4 --setup 1 | 12
+        --tree parents:0,0,1,2,3,5,5 --lengths 0,0,0,4,1,1,0 --setup 2 | 17
+        --tree path:6 --lengths 2,3,0,2,1 --setup 2 | 19
+        --tree path:6 --lengths 9,0,1,0,12 --setup 3 | 48
+        --tree path:8 --lengths 40,7,19,3,25,0,8 --setup 5 | 137
+        --tree path:5 --lengths 2,2,0,2 --setup 1 | 10
+        --tree path:7 --lengths 0,0,12,12,12,12 --setup 2 | 80
+        --tree path:3 --lengths 0,25 --setup 1 | 36
+        --tree path:11 --lengths 0,0,0,0,0,0,0,0,0,1000 --setup 1/2 | 1139
+        --tree star:4 --lengths 3,0,2 --setup 0 | 5
+        --tree star:4 --lengths 0,0,0 --setup 7 | 0
+    "#,
+    ) {
         let scatter = planned(&format!("scatter {rest}"));
         let gather = planned(&format!("gather {rest}"));
         assert_eq!(replay(&scatter), replay(&gather), "{rest}");
@@ -106,43 +85,24 @@ fn each_order_and_cut_takes_what_the_thesis_says() {
 
 #[test]
 fn certification_takes_what_was_worked_out() {
-    let path = "--tree path:6 --lengths 2,3,0,2,1 --setup 2";
-    let tree = "--tree parents:0,0,1,1,2,3 --lengths 3,4,2,5,6,7 --setup 2";
-    for (rest, lags, after, time) in [
-        (
-            format!("{path} --packets cap:1"),
-            &[6, 6, 9, 3, 0][..],
-            &[6, 6, 9, 3, 3][..],
-            63,
-        ),
-        (
-            format!("{path} --packets cap:2"),
-            &[13, 10, 10, 3, 0],
-            &[13, 10, 10, 3, 1],
-            64,
-        ),
-        (
-            format!("{tree} --packets cap:3"),
-            &[6, 3, 4, 0, 0, 0],
-            &[6, 34, 12, 0, 34, 8],
-            76,
-        ),
-        (
-            tree.to_owned(),
-            &[10, 5, 8, 0, 0, 0],
-            &[22, 5, 22, 12, 0, 14],
-            68,
-        ),
-    ] {
+    for [rest, lags, after, time] in rows(
+        "
+        --tree path:6 --lengths 2,3,0,2,1 --setup 2 --packets cap:1 | 6 6 9 3 0 | 6 6 9 3 3 | 63
+        --tree path:6 --lengths 2,3,0,2,1 --setup 2 --packets cap:2 | 13 10 10 3 0 | 13 10 10 3 1 | 64
+        --tree parents:0,0,1,1,2,3 --lengths 3,4,2,5,6,7 --setup 2 --packets cap:3 | 6 3 4 0 0 0 | 6 34 12 0 34 8 | 76
+        --tree parents:0,0,1,1,2,3 --lengths 3,4,2,5,6,7 --setup 2 | 10 5 8 0 0 0 | 22 5 22 12 0 14 | 68
+    ",
+    ) {
         let plan = planned(&format!("gather {rest} --algorithm certification"));
-        assert_eq!(replay_certified(&plan), time * FLIT, "{rest}");
+
+        assert_eq!(replay_certified(&plan), FLIT * numbers(time)[0], "{rest}");
         let of = |all: &str, key: &str| -> Vec<u64> {
             let mut all = list(&plan, all).to_vec();
             all.sort_by_key(|one| number(one, "pe"));
             all.iter().map(|one| number(one, key)).collect()
         };
-        assert_eq!(of("certificates", "lag"), lags, "{rest}");
-        assert_eq!(of("orders", "after"), after, "{rest}");
+        assert_eq!(of("certificates", "lag"), numbers(lags), "{rest}");
+        assert_eq!(of("orders", "after"), numbers(after), "{rest}");
     }
 }
 
@@ -214,113 +174,32 @@ fn long_messages_and_many_pes_are_planned() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
-    let path = "--tree path:4 --lengths 0,0,9";
-    for (line, told) in [
-        (
-            format!("scatter {path} --setup 1.5"),
-            &["for example 20 or 3/2"][..],
-        ),
-        (
-            format!("scatter {path} --setup=-1"),
-            &["`-1` is not a set-up cost"],
-        ),
-        (format!("scatter {path} --setup 1/0"), &["divides by 0"]),
-        (
-            format!("scatter {path} --setup 99999999999999999999"),
-            &["at most 4294967296/65536"],
-        ),
-        (format!("scatter {path} --packets 3"), &["--setup <BETA>"]),
-        (format!("gather {path} --search 3"), &["--setup <BETA>"]),
-        (
-            format!("scatter {path} --setup 1 --packets 10"),
-            &["10 packets of the 9 flits for P3"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets 0"),
-            &["1 to 9 packets"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets few"),
-            &["auto, mixed, a COUNT"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets sizes:4,4"),
-            &["8 flits together", "has 9"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets sizes:9,0"),
-            &["packet 2 would be empty"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets 2 --order search"),
-            &["--order search chooses the packets, too"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets cap:2"),
-            &["for a gather by certification"],
-        ),
-        (
-            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sizes:1,9".to_owned(),
-            &["2 are nonnull"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --simulate --from 2"),
-            &["leave out --simulate, --from"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --order fdf --packets sizes:9"),
-            &["leave out --order"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --order given:1"),
-            &["the message of P1 is null"],
-        ),
-        (
-            format!("scatter {path} --setup 1 --packets sequence:3"),
-            &["sequence:PExFLITS"],
-        ),
-        (
-            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,1x2".to_owned(),
-            &["the packets for P1 have 2 flits together, its message has 1"],
-        ),
-        (
-            "scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,9x1".to_owned(),
-            &["a packet for P9"],
-        ),
-        (
-            format!(
-                "gather {path} --setup 1 --algorithm shoulder-tap --packets cap:2 --sync serial"
-            ),
-            &[
-                "leave out --sync",
-                "--algorithm shoulder-tap",
-                "cap:C belongs to",
-            ],
-        ),
-        (
-            format!("gather {path} --setup 1 --algorithm certification --packets 3 --search 4"),
-            &["leave out --search", "auto or cap:C"],
-        ),
-        (
-            "scatter --tree path:4 --lengths 0,0,999999999999999999 --setup 1".to_owned(),
-            &["the limit is 281474976710656"],
-        ),
-        (
-            "scatter --tree path:3 --lengths 0,9999999 --setup 0 --format json".to_owned(),
-            &["9999999 packets", "--summary"],
-        ),
-    ] {
-        let finished = run(format!("plan {line}").split_whitespace());
-        assert_eq!(finished.code, Some(2), "{line}: {}", finished.stderr);
-        assert_eq!(finished.stdout, "", "{line}");
-        for told in told {
-            assert!(
-                finished.stderr.contains(told),
-                "{line}: {}",
-                finished.stderr
-            );
-        }
-    }
+    refused_each("plan", "
+        scatter --tree path:4 --lengths 0,0,9 --setup 1.5 | for example 20 or 3/2
+        scatter --tree path:4 --lengths 0,0,9 --setup=-1 | `-1` is not a set-up cost
+        scatter --tree path:4 --lengths 0,0,9 --setup 1/0 | divides by 0
+        scatter --tree path:4 --lengths 0,0,9 --setup 99999999999999999999 | at most 4294967296/65536
+        scatter --tree path:4 --lengths 0,0,9 --packets 3 | --setup <BETA>
+        gather --tree path:4 --lengths 0,0,9 --search 3 | --setup <BETA>
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets 10 | 10 packets of the 9 flits for P3
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets 0 | 1 to 9 packets
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets few | auto, mixed, a COUNT
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets sizes:4,4 | 8 flits together | has 9
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets sizes:9,0 | packet 2 would be empty
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets 2 --order search | --order search chooses the packets, too
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets cap:2 | for a gather by certification
+        scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sizes:1,9 | 2 are nonnull
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --simulate --from 2 | leave out --simulate, --from
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --order fdf --packets sizes:9 | leave out --order
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --order given:1 | the message of P1 is null
+        scatter --tree path:4 --lengths 0,0,9 --setup 1 --packets sequence:3 | sequence:PExFLITS
+        scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,1x2 | the packets for P1 have 2 flits together, its message has 1
+        scatter --tree path:4 --lengths 1,0,9 --setup 1 --packets sequence:3x9,9x1 | a packet for P9
+        gather --tree path:4 --lengths 0,0,9 --setup 1 --algorithm shoulder-tap --packets cap:2 --sync serial | leave out --sync | --algorithm shoulder-tap | cap:C belongs to
+        gather --tree path:4 --lengths 0,0,9 --setup 1 --algorithm certification --packets 3 --search 4 | leave out --search | auto or cap:C
+        scatter --tree path:4 --lengths 0,0,999999999999999999 --setup 1 | the limit is 281474976710656
+        scatter --tree path:3 --lengths 0,9999999 --setup 0 --format json | 9999999 packets | --summary
+    ");
 }
 
 /// Figure 6.2 of the thesis: packets of the first two messages that carry flits of the third are fewer
@@ -352,17 +231,12 @@ fn packets_that_mix_messages_are_fewer_and_faster() {
     let gather = planned("gather --tree path:7 --lengths 0,0,0,8,8,8 --setup 4 --packets mixed");
     assert_eq!(gather["time"], 70);
     assert_eq!(gather["packets"][2]["parts"][1]["start"], 10);
-    for (line, why) in [
-        ("--packets sequence:6x8+5x8+4x8,3x1", "for P3"),
-        (
-            "--packets sequence:4x8+6x8,5x8",
-            "name the farthest PE first",
-        ),
-        ("--packets mixed --order fdf", "leave out --order"),
-    ] {
-        let line = format!("plan scatter --tree path:7 --lengths 0,0,0,8,8,8 --setup 4 {line}");
-        let refused = run(line.split_whitespace());
-        assert_eq!(refused.code, Some(2), "{line}");
-        assert!(refused.stderr.contains(why), "{line}\n{}", refused.stderr);
-    }
+    refused_each(
+        "plan scatter --tree path:7 --lengths 0,0,0,8,8,8 --setup 4",
+        "
+        --packets sequence:6x8+5x8+4x8,3x1 | for P3
+        --packets sequence:4x8+6x8,5x8 | name the farthest PE first
+        --packets mixed --order fdf | leave out --order
+    ",
+    );
 }

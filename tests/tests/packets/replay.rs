@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::replay::{list, number};
+
 /// Ticks in the time of a flit, a common denominator of all set-up costs in these tests.
 pub const FLIT: u64 = 12;
 
@@ -18,16 +20,6 @@ struct Hop {
     flits: u64,
     start: u64,
     end: u64,
-}
-
-pub fn number(value: &Value, key: &str) -> u64 {
-    let number = value[key].as_u64();
-    number.unwrap_or_else(|| panic!("no number {key} in {value}"))
-}
-
-pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    let list = value[key].as_array();
-    list.unwrap_or_else(|| panic!("no list {key} in {value}"))
 }
 
 /// Returns a time in ticks, of an integer or of a fraction.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same, assert_same_below, fill, snapshot};
-use flitcast_tests::{Finished, Report, run, scratch};
+use flitcast_tests::{Report, refused_each, run, scratch};
 
 const TREES: [(&str, usize); 3] = [("path:5", 5), ("star:4", 4), ("random:7:3", 7)];
 const PACKETS: [&str; 4] = ["1", "3", "7KiB", "auto"];
@@ -92,46 +92,26 @@ fn the_best_number_is_found() {
     assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
 }
 
-#[track_caller]
-fn refused(line: &str, cause: &str) {
-    let Finished { code, stderr, .. } = run(line.split_whitespace());
-    assert_eq!(code, Some(2), "{line}\n{stderr}");
-    assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
-}
-
 #[test]
 fn what_cannot_go_in_such_packets_is_refused() {
-    for (rest, cause) in [
-        (
-            "--packets 0",
-            "--packets 0: a message goes in one packet at least",
-        ),
-        ("--packets 2MiB", "64 B to 1 MiB"),
-        ("--packets few", "neither auto, nor a COUNT"),
-        ("--packets 2", "at least 3 packets"),
-        ("--packets 1000000", "at most 49152"),
-        (
-            "--packets 4 --flit-size 1KiB",
-            "both define the size of flits",
-        ),
-        (
-            "--packets 4 --algorithm auto",
-            "--packets is for one algorithm",
-        ),
-        (
-            "--packets 4 --algorithm linear",
-            "not for scatter by linear",
-        ),
-    ] {
-        refused(&format!("scatter --tree star:4 --size 3MiB {rest}"), cause);
-    }
-    let of_pairs = "--tree star:4 --packets 4";
-    refused(
-        &format!("gossip {of_pairs} --size 1MiB"),
-        "not for gossip by flood: --flit-size",
+    refused_each(
+        "scatter --tree star:4 --size 3MiB",
+        "
+        --packets 0 | --packets 0: a message goes in one packet at least
+        --packets 2MiB | 64 B to 1 MiB
+        --packets few | neither auto, nor a COUNT
+        --packets 2 | at least 3 packets
+        --packets 1000000 | at most 49152
+        --packets 4 --flit-size 1KiB | both define the size of flits
+        --packets 4 --algorithm auto | --packets is for one algorithm
+        --packets 4 --algorithm linear | not for scatter by linear
+    ",
     );
-    refused(
-        &format!("exchange {of_pairs} --lengths equal:1MiB"),
-        "not for exchange by tree: --flit-size",
+    refused_each(
+        "",
+        "
+        gossip --tree star:4 --packets 4 --size 1MiB | not for gossip by flood: --flit-size
+        exchange --tree star:4 --packets 4 --lengths equal:1MiB | not for exchange by tree: --flit-size
+    ",
     );
 }

@@ -1,7 +1,7 @@
 //! Real processes on links of equal rate send messages in the given order, hop by hop as planned for
 //! unit links, and predictions rank orders as their plans do.
 
-use flitcast_tests::{refused, scratch};
+use flitcast_tests::{refused, refused_each, scratch};
 use serde_json::Value;
 
 use super::data::data;
@@ -105,17 +105,10 @@ fn an_order_is_for_all_messages_and_a_gathers_is_a_walk() {
         &format!("gather {of_five} --order given:1,4,3,5"),
         &["P3 stands between P4 and P5"],
     );
-    refused(
-        "gather --tree path:3 --size 1KiB --order given:2,1",
-        &["P1 stands behind P2"],
-    );
-    refused(
-        "gather --network complete:3 --size 1KiB --algorithm linear --order given:2,1",
-        &[
-            "is for a gather by shoulder-tap or certification",
-            "not by linear",
-        ],
-    );
+    refused_each("gather", "
+        --tree path:3 --size 1KiB --order given:2,1 | P1 stands behind P2
+        --network complete:3 --size 1KiB --algorithm linear --order given:2,1 | is for a gather by shoulder-tap or certification | not by linear
+    ");
     let plan = "plan gather --tree parents:0,1,1 --lengths 1,1,1";
     refused(
         &format!("{plan} --order given:2,1,3"),

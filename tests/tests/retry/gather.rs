@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Files, LINK, kill, numbers, says};
+use super::{Files, LINK, kill, numbers};
 
 #[test]
 fn an_interior_pe_dies_with_its_own_message() {
@@ -15,7 +15,7 @@ fn an_interior_pe_dies_with_its_own_message() {
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     files.assert_there(&["p1", "p3", "p4"], &before);
     let still = files.says_input("P2's message is still at P2 in ", 2);
-    says(&finished, &["P3 moves to P1", &still]);
+    finished.says(&["P3 moves to P1", &still]);
     assert!(!numbers(&finished, "/retries/0/sent").contains(&1));
     files.resume(&["--revive"]).ok();
     files.assert_complete(&before);
@@ -33,7 +33,7 @@ fn a_leaf_dies() {
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     files.assert_there(&["p1", "p2", "p4"], &before);
     let still = files.says_input("P3's message is still at P3 in ", 3);
-    says(&finished, &[&still]);
+    finished.says(&[&still]);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn an_interior_pe_whose_message_is_in_is_not_missed() {
     let before = files.there();
     kill(&running, 1);
     let finished = running.finish().ok();
-    says(&finished, &["P1 is dead", "P2 moves to P0"]);
+    finished.says(&["P1 is dead", "P2 moves to P0"]);
     files.assert_complete(&before);
 }
 
@@ -73,14 +73,10 @@ fn what_failed_is_resumed_without_the_dead_and_then_with_them() {
     let before = files.there();
     let record = files.record();
     let shown = format!("\nto go on: flitcast resume {}\n", record.display());
-    says(&failed, &["error: P2 was killed by signal 9", &shown]);
+    failed.says(&["error: P2 was killed by signal 9", &shown]);
 
     let without = files.resume(&["--format", "json"]);
-    assert_eq!(without.code, Some(1), "{}", without.stderr);
-    says(
-        &without,
-        &["P2 is dead", "; resuming without it: P3 moves to P1"],
-    );
+    without.fails(1, &["P2 is dead", "; resuming without it: P3 moves to P1"]);
     assert_eq!(files.record(), record);
     files.assert_there(&["p1", "p3", "p4"], &before);
     let report = without.report();

@@ -177,15 +177,6 @@ fn kill(running: &Running, pe: u32) {
     running.pe(pe).signal(Signal::KILL);
 }
 
-/// Checks that stderr contains all of these parts.
-#[track_caller]
-fn says(finished: &Finished, parts: &[&str]) {
-    for part in parts {
-        let stderr = &finished.stderr;
-        assert!(stderr.contains(part), "no `{part}` in\n{stderr}");
-    }
-}
-
 /// Returns the numbers in a list of a report.
 #[track_caller]
 fn numbers(finished: &Finished, pointer: &str) -> Vec<u64> {

@@ -6,7 +6,7 @@ use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{Finished, Running, run, scratch, start};
 
-use super::{Files, LINK, kill, numbers, says};
+use super::{Files, LINK, kill, numbers};
 
 /// Kills P1, without which no PE above P2 reaches it.
 #[track_caller]
@@ -16,7 +16,7 @@ fn stranded(files: &Files, running: Running) -> Finished {
     let finished = running.finish();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let told = "no living ancestor can reach P2; 3 of 3 messages";
-    says(&finished, &[told]);
+    finished.says(&[told]);
     finished
 }
 
@@ -65,10 +65,7 @@ fn a_launch_that_fails_is_retried_without_the_one_that_did() {
     let finished = run(line.iter().chain(&["--retry", "1"]));
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let dead = "P1 is dead (ended with exit status 127 before it registered); going on";
-    says(
-        &finished,
-        &[dead, "P2 moves to P0", "P1's message was not delivered"],
-    );
+    finished.says(&[dead, "P2 moves to P0", "P1's message was not delivered"]);
     assert_eq!(numbers(&finished, "/retries/0/sent"), [2]);
     assert_eq!(finished.report().number("/round/messages"), 1);
 }
@@ -116,11 +113,7 @@ fn a_round_over_another_tree_than_the_cluster_files_is_resumed() {
         let others = text.replace("\"d\"", "\"e\"");
         fs::write(&file, others).expect("it can be written");
         let refused = run(["resume", &record, "--revive"]);
-        assert_eq!(refused.code, Some(2), "{operation}: {}", refused.stderr);
-        says(
-            &refused,
-            &["c.toml has other PEs", "P3 was \"d\", and is \"e\""],
-        );
+        refused.fails(2, &["c.toml has other PEs", "P3 was \"d\", and is \"e\""]);
         fs::write(&file, text).expect("it can be written");
         run(["resume", &record, "--revive"]).ok();
         assert_eq!(names(&output), gets, "{operation}");
@@ -157,9 +150,8 @@ fn a_round_over_the_network_of_a_cluster_file_goes_on() {
     files.assert_there(&["p3"], &before);
     std::fs::write(&file, text.replace("\"c\", \"a\"", "\"d\", \"a\"")).expect("it can be");
     let other = files.resume(&["--revive"]);
-    assert_eq!(other.code, Some(2), "{}", other.stderr);
-    says(
-        &other,
+    other.fails(
+        2,
         &["c.toml has other PEs or another tree", "are no neighbours"],
     );
     std::fs::write(&file, text).expect("it can be written");

@@ -9,7 +9,7 @@ use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, start};
 use rustix::process::Signal;
 
-use super::{Files, edit, kill, says};
+use super::{Files, edit, kill};
 
 #[test]
 fn a_change_of_what_stood_before_delivers_nothing() {
@@ -24,9 +24,8 @@ fn a_change_of_what_stood_before_delivers_nothing() {
     fs::write(output.join("p1/new"), "by somebody").expect("it can be written");
     kill(&running, 4);
     let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(
-        &finished,
+    finished.fails(
+        1,
         &["P4 is dead", "without it: 3 of 4 messages are missing"],
     );
     assert_eq!(names(&output.join("p4")), ["old"]);
@@ -50,11 +49,10 @@ fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
     let failed = running.finish();
     assert_eq!(failed.code, Some(1), "{}", failed.stderr);
     let why = "retry: it is no PE's failure: leaving one out would not help";
-    says(&failed, &["output/p4` exists already", why]);
+    failed.says(&["output/p4` exists already", why]);
     assert!(!failed.stderr.contains("is dead"), "{}", failed.stderr);
     let refused = files.resume(&[]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(&refused, &["output/p4 is there, and by the record P4's"]);
+    refused.fails(2, &["output/p4 is there, and by the record P4's"]);
     assert_eq!(names(&other), ["other"]);
     fs::remove_dir_all(&other).expect("it is there");
     let before = files.there();
@@ -125,8 +123,7 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     fill(&arrived.join("file"), 50_000);
     let other = fs::metadata(&arrived).expect("it is there").ino();
     let refused = run(["resume", record, "--revive"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(&refused, &["/out/p3 at P3 on h3\n"]);
+    refused.fails(2, &["/out/p3 at P3 on h3\n"]);
     assert_eq!(fs::metadata(&arrived).expect("it is there").ino(), other);
 
     fs::remove_dir_all(&arrived).expect("it is there");

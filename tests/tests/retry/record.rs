@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use flitcast_tests::run;
+use flitcast_tests::{rows, run};
 
-use super::{Files, edit, kill, says};
+use super::{Files, edit, kill};
 
 /// Returns the files of a scatter that failed, and left a record.
 #[track_caller]
@@ -51,12 +51,8 @@ fn a_damaged_record_is_refused_line_by_line() {
     fs::write(&record, &whole[..whole.len() / 2]).expect("it can be written");
     let cut = files.resume(&[]);
     assert_eq!(cut.code, Some(2), "{}", cut.stderr);
-    let missing = run(["resume", "/no/such/record"]);
-    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
-    says(
-        &missing,
-        &["cannot read the record of a round /no/such/record"],
-    );
+    let missing = run("resume /no/such/record".split(' '));
+    missing.fails(2, &["cannot read the record of a round /no/such/record"]);
 }
 
 #[test]
@@ -65,9 +61,8 @@ fn what_does_not_agree_with_the_record_is_told_at_once() {
     fs::create_dir(files.output().join("p1")).expect("it is not there");
     fs::remove_dir_all(files.input().join("p2")).expect("it is there");
     let refused = files.resume(&["--revive"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(
-        &refused,
+    refused.fails(
+        2,
         &[
             "output/p1 is there, and by the record P1's message is missing",
             "P2's message, of ",
@@ -75,25 +70,21 @@ fn what_does_not_agree_with_the_record_is_told_at_once() {
         ],
     );
     let refused = files.resume(&["--retry", "x", "--timeouts", "y=1s"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(&refused, &["--retry: `x` is no", "--timeouts: `y=1s`"]);
+    refused.fails(2, &["--retry: `x` is no", "--timeouts: `y=1s`"]);
 }
 
 #[test]
 fn a_number_of_retries_that_there_cannot_be_is_refused() {
-    for (retry, rounds, expected) in [
-        ("17", "1", "--retry: `17` is not an integer from 0 to 16"),
-        (
-            "once",
-            "3",
-            "--retry: `once` is not an integer from 0 to 16",
-        ),
-        ("1", "3", "--retry: it cannot be combined with --rounds 3"),
-    ] {
+    for [retry, rounds, expected] in rows(
+        "
+        17 | 1 | --retry: `17` is not an integer from 0 to 16
+        once | 3 | --retry: `once` is not an integer from 0 to 16
+        1 | 3 | --retry: it cannot be combined with --rounds 3
+    ",
+    ) {
         let line = ["gather", "--tree", "path:2", "--size", "no size"];
         let more = ["--retry", retry, "--rounds", rounds];
         let refused = run(line.iter().chain(&more));
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        says(&refused, &[expected, "--size: "]);
+        refused.fails(2, &[expected, "--size: "]);
     }
 }

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::{Files, kill, numbers, says};
+use super::{Files, kill, numbers};
 
 #[test]
 fn an_interior_pe_dies_and_its_child_moves_up() {
@@ -16,17 +16,14 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     files.assert_there(&["p2", "p3", "p4"], &before);
     let stays = files.says_input("P1's message stays in ", 1);
-    says(
-        &finished,
-        &[
-            "P1 is dead (killed by signal 9 (SIGKILL)",
-            "; going on without it: P2 moves to P0; ",
-            " of 4 messages are missing",
-            "error: a message was not delivered\n",
-            &stays,
-            "\nto go on: flitcast resume ",
-        ],
-    );
+    finished.says(&[
+        "P1 is dead (killed by signal 9 (SIGKILL)",
+        "; going on without it: P2 moves to P0; ",
+        " of 4 messages are missing",
+        "error: a message was not delivered\n",
+        &stays,
+        "\nto go on: flitcast resume ",
+    ]);
     let report = finished.report();
     assert_eq!(report.number("/retries/0/left_out/0/pe"), 1);
     assert_eq!(report.number("/retries/0/moved/0/pe"), 2);
@@ -43,14 +40,10 @@ fn an_interior_pe_dies_and_its_child_moves_up() {
 
     let before = files.there();
     let refused = files.resume(&[]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(&refused, &["what is missing is of P1; --revive tries"]);
+    refused.fails(2, &["what is missing is of P1; --revive tries"]);
     let revived = files.resume(&["--revive"]).ok();
     files.assert_complete(&before);
-    says(
-        &revived,
-        &["resuming with all PEs: 1 of 4 messages is missing"],
-    );
+    revived.says(&["resuming with all PEs: 1 of 4 messages is missing"]);
     assert!(revived.stdout.contains("sent 1 of 1 that were missing: P1"));
 }
 
@@ -65,10 +58,7 @@ fn a_leaf_dies_and_nobody_moves() {
     let finished = running.finish();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     files.assert_there(&["p1", "p2", "p3"], &before);
-    says(
-        &finished,
-        &["going on without it: 3 of 4 messages are missing"],
-    );
+    finished.says(&["going on without it: 3 of 4 messages are missing"]);
     let stays = files.says_input("P4's message stays in ", 4);
     assert!(finished.stdout.contains(&stays), "{}", finished.stdout);
     let without = "tree.toml without P4: 4 PEs, fdf";
@@ -84,9 +74,8 @@ fn a_pe_that_falls_silent_is_left_out() {
     let before = files.there();
     running.pe(4).signal(Signal::STOP);
     let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    says(
-        &finished,
+    finished.fails(
+        1,
         &[
             "P4 is dead (has been silent for ",
             "; going on without it: ",
@@ -105,7 +94,7 @@ fn who_dies_with_its_message_delivered_misses_nothing() {
     let before = files.there();
     kill(&running, 3);
     let finished = running.finish().ok();
-    says(&finished, &["P3 is dead", "3 of 4 messages are missing"]);
+    finished.says(&["P3 is dead", "3 of 4 messages are missing"]);
     files.assert_complete(&before);
 }
 
@@ -126,13 +115,13 @@ fn a_second_death_during_the_retry() {
             true => {
                 files.assert_there(&["p2", "p3"], &before);
                 let both = "P1 is dead (killed by signal 9 (SIGKILL)), P4 is dead (killed";
-                says(&finished, &[both, "going on without them: P2 moves to P0"]);
-                says(&finished, &["error: 2 messages were not delivered"]);
+                finished.says(&[both, "going on without them: P2 moves to P0"]);
+                finished.says(&["error: 2 messages were not delivered"]);
             }
             false => {
                 files.assert_there(&["p3"], &before);
                 let spent = "retry: it has been retried as often as --retry 1 says";
-                says(&finished, &["error: P4 was killed by signal 9", spent]);
+                finished.says(&["error: P4 was killed by signal 9", spent]);
             }
         }
         let before = files.there();
@@ -151,7 +140,7 @@ fn without_p0_nothing_can_be_repaired_but_resumed() {
     let finished = running.finish();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let why = "retry: P0 is the root: nothing can be repaired without it";
-    says(&finished, &["error: P0 was killed by signal 9", why]);
+    finished.says(&["error: P0 was killed by signal 9", why]);
     files.assert_there(&["p3"], &before);
     files.resume(&[]).ok();
     files.assert_complete(&before);

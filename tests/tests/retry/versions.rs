@@ -8,7 +8,7 @@ use flitcast_tests::files::{assert_same_below, fill, names};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{Finished, Running, run, start};
 
-use super::{Files, LINK, LONG, kill, says};
+use super::{Files, LINK, LONG, kill};
 
 const CHANGED: &str = "changed since the run began";
 const WHILE_READ: &str = "changed while it was being read";
@@ -106,11 +106,7 @@ fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
         let old = fs::read(files.output().join("p1")).expect("it is there");
         replace(&model, &others(len));
         let refused = files.resume(&["--revive"]);
-        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-        says(
-            &refused,
-            &["/model`: changed since the run began", "--force"],
-        );
+        refused.fails(1, &["/model`: changed since the run began", "--force"]);
         let is_old = fs::read(files.output().join("p1")).expect("it is there") == old;
         assert!(is_old, "nothing was replaced");
         let mut command = printed(&refused);
@@ -140,8 +136,7 @@ fn a_retry_does_not_send_another_version() {
     replace(&files.dir.path().join("model"), &others(LONG / 8));
     kill(&running, 3);
     let stopped = running.finish();
-    assert_eq!(stopped.code, Some(1), "{}", stopped.stderr);
-    says(&stopped, &["P3 is dead", CHANGED, "--force"]);
+    stopped.fails(1, &["P3 is dead", CHANGED, "--force"]);
     let mut command = printed(&stopped);
     command.push("--revive".to_owned());
     run(command).ok();
@@ -166,8 +161,7 @@ fn a_resumed_scatter_has_one_version_of_each_message() {
         let before = files.there();
         change(&files.input().join(of).join("some"));
         let refused = files.resume(&["--revive"]);
-        assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-        says(&refused, &[&format!("in put/{of}`: {CHANGED}"), "--force"]);
+        refused.fails(1, &[&format!("in put/{of}`: {CHANGED}"), "--force"]);
         assert_eq!(files.there(), before, "nothing was sent");
         files.resume(&["--revive", "--force"]).ok();
         files.assert_complete(&Default::default());
@@ -190,8 +184,7 @@ fn a_resumed_gossip_has_one_version_of_each_message() {
     assert_eq!(running.finish().code, Some(1));
     replace(&files.input().join("p0/some"), &others(50_000));
     let refused = files.resume(&["--revive"]);
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    says(&refused, &[&format!("in put/p0`: {CHANGED}"), "--force"]);
+    refused.fails(1, &[&format!("in put/p0`: {CHANGED}"), "--force"]);
     files.resume(&["--revive", "--force"]).ok();
     for at in 0..5 {
         for of in (0..5).filter(|of| *of != at) {
@@ -237,8 +230,7 @@ fn an_input_that_is_replaced_during_a_gossip_has_changed_and_is_not_damaged() {
         let finished = running.finish();
         assert!(!finished.stderr.contains("damaged"), "{}", finished.stderr);
         if is_folder {
-            assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-            says(&finished, &[WHILE_READ]);
+            finished.fails(1, &[WHILE_READ]);
             continue;
         }
         finished.ok();
@@ -263,8 +255,7 @@ fn a_record_speaks_of_the_output_that_it_is_in() {
     fs::create_dir(&stray).expect("it is not there");
     fs::copy(&record, stray.join(name)).expect("it can be copied");
     let refused = run(["resume".as_ref(), stray.join(name).as_os_str()]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    says(&refused, &["put it back into the output"]);
+    refused.fails(2, &["put it back into the output"]);
 
     let (output, moved) = (files.output(), files.dir.path().join("moved"));
     fs::rename(&output, &moved).expect("it can be moved");

@@ -78,12 +78,7 @@ fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     }
     let before = std::fs::read(folder.join("ca.key")).expect("it is there");
     let again = run(words(&format!("ca init {}", folder.display())));
-    assert_eq!(again.code, Some(2), "{}", again.stderr);
-    assert!(
-        again.stderr.contains("there is something here already"),
-        "{}",
-        again.stderr
-    );
+    again.fails(2, &["there is something here already"]);
     assert_eq!(
         std::fs::read(folder.join("ca.key")).expect("it is there"),
         before

@@ -12,15 +12,6 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
 use super::words;
 
-#[track_caller]
-fn says(finished: &Finished, code: i32, parts: &[&str]) {
-    let all = format!("{}{}", finished.stdout, finished.stderr);
-    assert_eq!(finished.code, Some(code), "{all}");
-    for part in parts {
-        assert!(all.contains(part), "no `{part}` in\n{all}");
-    }
-}
-
 /// Runs `flitcast ca`; `DIR` is its folder.
 #[track_caller]
 fn ca(folder: &Path, line: &str) -> Finished {
@@ -56,18 +47,13 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     copied(&folder, &dir.path().join("stolen"));
     ca(&folder, "issue DIR p2").ok();
     let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
-    says(&ca(&folder, "revoke DIR p2"), 0, &[told]);
+    ca(&folder, "revoke DIR p2").ends(0, &[told]);
     let why = "keys/p2.pem: the certificate of P2 was revoked";
-    says(
-        &run(words(&line)),
-        1,
-        &["the cluster did not come up: P2 ended", why],
-    );
-    says(&check(), 2, &["cluster.toml:6:15: credentials: ", why]);
+    run(words(&line)).ends(1, &["the cluster did not come up: P2 ended", why]);
+    check().ends(2, &["cluster.toml:6:15: credentials: ", why]);
     ca(&folder, "issue DIR p2").ok();
     run(words(&line)).ok();
-    says(
-        &check(),
+    check().ends(
         0,
         &[
             "there and good: the coordinator, P0,",
@@ -79,17 +65,13 @@ fn whose_certificates_are_revoked_gets_new_ones() {
         let stolen = dir.path().join("stolen").join(file);
         std::fs::copy(stolen, folder.join(file)).expect("it can be");
     }
-    says(&run(words(&line)), 1, &[why]);
+    run(words(&line)).ends(1, &[why]);
     ca(&folder, "issue DIR p2").ok();
-    says(
-        &ca(&folder, "revoke DIR coordinator"),
-        0,
-        &["revoked.pem lists 3"],
-    );
+    ca(&folder, "revoke DIR coordinator").ends(0, &["revoked.pem lists 3"]);
     let why = "keys/coordinator.pem: the certificate of the coordinator was revoked";
-    says(&run(words(&line)), 2, &[why]);
+    run(words(&line)).ends(2, &[why]);
     let nobody = "P7 has no certificate that was issued here and is still good";
-    says(&ca(&folder, "revoke DIR p7"), 2, &[nobody]);
+    ca(&folder, "revoke DIR p7").ends(2, &[nobody]);
     // A list of another authority.
     let others = dir.path().join("others");
     ca(&others, "init DIR --pes 3").ok();
@@ -97,10 +79,10 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     let list = |folder: &Path| folder.join("revoked.pem");
     std::fs::copy(list(&others), list(&folder)).expect("it can be");
     let why = "revoked.pem beside it is no list of certificates that the authority in ca.pem has";
-    says(&run(words(&line)), 2, &["keys/coordinator.pem: ", why]);
+    run(words(&line)).ends(2, &["keys/coordinator.pem: ", why]);
     std::fs::write(list(&folder), "no list").expect("it can be");
     let why = "keys/revoked.pem: it is no list of certificates that the authority in ca.pem has";
-    says(&run(words(&line)), 2, &[why]);
+    run(words(&line)).ends(2, &[why]);
 }
 
 /// Rejected by the coordinator's listener, and by the PE that connects to it.
@@ -113,7 +95,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     running.wait_for(&["waiting up to"]);
     let refused = cluster.node(1, "--credentials DIR/old").finish();
     let at = format!("P1 may not join at {}", cluster.at());
-    says(&refused, 1, &[&at, "the certificate of P1 was revoked"]);
+    refused.ends(1, &[&at, "the certificate of P1 was revoked"]);
     running.wait_for(&["P1 may not join: the certificate of P1 was revoked"]);
     ca(&cluster.path("ca"), "issue DIR p1").ok();
     let nodes = cluster.nodes("");
@@ -126,8 +108,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     let mut running = cluster.command("gather --size 1KiB --credentials DIR/old");
     running.wait_for(&["waiting up to"]);
     let refused = cluster.node(2, "--credentials DIR/ca").finish();
-    says(
-        &refused,
+    refused.ends(
         1,
         &[
             "P2 may not join",
@@ -155,11 +136,11 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
             .collect();
         let line = format!("gather --size 1KiB --credentials DIR/{old}");
         let failed = cluster.command(&line).finish();
-        says(&failed, 1, &[told]);
+        failed.ends(1, &[told]);
         let named = format!("the certificate of {} was revoked", revoked.to_uppercase());
         match knows {
             // The PE that calls reports it to the coordinator, ...
-            2 => says(&failed, 1, &[&named]),
+            2 => failed.ends(1, &[&named]),
             // ... and the PE that is called, by any client, logs it.
             _ => drop(nodes[1].wait_for(&["turned a connection away", &named])),
         }
@@ -181,7 +162,7 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
         .ok();
     ca(&cluster.path("ca"), "revoke DIR p2").ok();
     let failed = cluster.guarded("gather --size 1KiB").finish();
-    says(&failed, 1, &["P2 has yet to join"]);
+    failed.ends(1, &["P2 has yet to join"]);
     nodes[2].wait_for(&["ca/p2.pem: the certificate of P2 was revoked; trying again"]);
     ca(&cluster.path("ca"), "issue DIR p2").ok();
     eventually("it joins with the new one", || {
@@ -199,13 +180,12 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     kept.up("up FILE").ok();
     kept.run("ca revoke ca p1").ok();
     let failed = kept.run("gather --cluster FILE --size 1KiB");
-    says(&failed, 1, &["P1 has yet to join"]);
+    failed.ends(1, &["P1 has yet to join"]);
     kept.run("ca issue ca p1").ok();
     kept.run("gather --cluster FILE --size 1KiB").ok();
     kept.run("ca revoke ca coordinator").ok();
     let failed = kept.run("gather --cluster FILE --size 1KiB");
-    says(
-        &failed,
+    failed.ends(
         2,
         &["coordinator.pem: the certificate of the coordinator was revoked"],
     );
@@ -244,11 +224,11 @@ fn nothing_outlives_its_authority() {
     let ended = authority.self_signed(&key).expect("it can be");
     std::fs::write(folder.join("ca.pem"), ended.pem()).expect("it can be");
     let why = "keys/ca.pem: the certificate expired on 20";
-    says(&run(words(&line)), 2, &[why]);
-    says(&ca(&folder, "issue DIR p1"), 2, &[why]);
+    run(words(&line)).ends(2, &[why]);
+    ca(&folder, "issue DIR p1").ends(2, &[why]);
     let join = format!(
         "node --pe 1 --join 127.0.0.1:1 --wait 1s --credentials {}",
         folder.display()
     );
-    says(&run(words(&join)), 2, &[why]);
+    run(words(&join)).ends(2, &[why]);
 }

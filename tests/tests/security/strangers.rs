@@ -163,8 +163,7 @@ fn files_and_commands_ask_for_credentials_where_pes_join() {
         "gather --input DIR/in --output DIR/out",
     ] {
         let refused = cluster.command(&format!("{line} --insecure")).finish();
-        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        refused.fails(2, &[told]);
     }
     assert!(!cluster.path("out").exists());
 }

@@ -1,6 +1,7 @@
 //! Invalid messages, which are rejected with the reason.
 
 use flitcast_proto::wire::control::{FromPe, ToPe};
+use flitcast_tests::rows;
 
 use super::control::{FILES, PLACE};
 use super::reference::Reference;
@@ -29,46 +30,32 @@ fn nonsense_is_refused_with_a_reason() {
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(reason), "{text}: {refused}");
     }
-    for (place, reason) in [
-        (
-            "parents: 0 parents: 2 parents: 2",
-            "P3: parent P2 is absent",
-        ),
-        ("parents: 0 parents: 0 parents: 1 left_out: 0", "left out"),
-        ("parents: 0 parents: 0 parents: 1 left_out: 4", "left out"),
-        (
-            "parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1",
-            "left out",
-        ),
-        (
-            "parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} }",
-            "no edge leads to P2",
-        ),
-    ] {
+    for [place, reason] in rows(
+        "
+        parents: 0 parents: 2 parents: 2 | P3: parent P2 is absent
+        parents: 0 parents: 0 parents: 1 left_out: 0 | left out
+        parents: 0 parents: 0 parents: 1 left_out: 4 | left out
+        parents: 0 parents: 0 parents: 1 left_out: 2 left_out: 1 | left out
+        parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} } | no edge leads to P2
+    ",
+    ) {
         let text = format!("assignment {{ {operation} flit_bytes: 65536 {place} {FILES} }}");
         let refused = ToPe::parse(&reference.encode("Control", &text));
         let refused = refused.expect_err(&text).to_string();
         assert!(refused.contains(reason), "{text}: {refused}");
     }
-    for (link, reason) in [
-        ("child: 0 down {} up {}", "no edge leads to P0"),
-        ("child: 4 down {} up {}", "no edge leads to P4"),
-        ("child: 2 down {}", "a link is missing"),
-        ("child: 2 up {} down { ns_per_byte: nan }", "nonsense"),
-        (
-            "child: 2 up {} down { ns_per_byte: 1e7 }",
-            "the edge to P2: 10000000 ns a byte",
-        ),
-        (
-            "child: 2 up { latency_ns: 2e9 } down {}",
-            "the edge to P2: a latency of 2000 ms",
-        ),
-        (
-            "child: 2 up { latency_ns: 1e9 ns_per_byte: 1 } down {}",
-            "under way",
-        ),
-        ("child: 2 up { burst_bytes: 1 } down {}", "burst"),
-    ] {
+    for [link, reason] in rows(
+        "
+        child: 0 down {} up {} | no edge leads to P0
+        child: 4 down {} up {} | no edge leads to P4
+        child: 2 down {} | a link is missing
+        child: 2 up {} down { ns_per_byte: nan } | nonsense
+        child: 2 up {} down { ns_per_byte: 1e7 } | the edge to P2: 10000000 ns a byte
+        child: 2 up { latency_ns: 2e9 } down {} | the edge to P2: a latency of 2000 ms
+        child: 2 up { latency_ns: 1e9 ns_per_byte: 1 } down {} | under way
+        child: 2 up { burst_bytes: 1 } down {} | burst
+    ",
+    ) {
         let text = format!("assignment {{ {PLACE} {operation} {FILES} links {{ {link} }} }}");
         let refused = ToPe::parse(&reference.encode("Control", &text));
         let refused = refused.expect_err(&text).to_string();

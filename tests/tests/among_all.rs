@@ -1,0 +1,170 @@
+//! The common behaviour of gossip and exchanges: files of all PEs arrive with any algorithm, and a PE
+//! that dies in mid-round costs its own messages only.
+
+use flitcast_tests::pairs::Pairs;
+use flitcast_tests::{rows, run};
+
+/// Slow enough to kill a PE during a round.
+const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB --retry 1";
+
+/// Creates messages of which those of one PE are long.
+fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {
+    match operation {
+        "gossip" => Pairs::filled("gossip", pes, |(from, _)| match from == long {
+            true => 2 << 20,
+            false => 20_000 + 1000 * from as usize,
+        }),
+        _ => Pairs::filled("exchange", pes, |(from, to)| match from == long {
+            true => 768 << 10,
+            false => 20_000 + 1000 * to as usize,
+        }),
+    }
+}
+
+#[test]
+fn all_messages_arrive_with_every_algorithm() {
+    for [operation, way, algorithm] in rows(
+        "
+        gossip | --tree kary:2:6 | flood
+        gossip | --tree path:6 --algorithm flood | flood
+        gossip | --network ring:6 --algorithm flood | flood
+        gossip | --network complete:6 --algorithm circulate | circulate
+        gossip | --network complete:6 --algorithm dissemination | dissemination
+        gossip | --network complete:6 --algorithm direct | direct
+        gossip | --network complete:6 --algorithm flood | flood
+        gossip | --network ring:6 --algorithm halves | halves
+        gossip | --network mesh:2x3 --algorithm approach1 | approach1
+        gossip | --network ring:6 --algorithm circgos:2,3,2 | circgos:2,3,2
+        gossip | --network complete:6 --algorithm neighbour | neighbour
+        gossip | --tree kary:2:6 --ports multi | flood
+        gossip | --network ring:6 --algorithm approach1 --ports multi | approach1
+        gossip | --network ring:6 --algorithm halves --ports multi | halves
+        gossip | --network mesh:2x3 --algorithm approach2:2 --ports multi | approach2:2
+        exchange | --tree kary:2:6 | tree
+        exchange | --tree path:6 --algorithm tree | tree
+        exchange | --network ring:6 | tree
+        exchange | --network complete:6 --algorithm rounds | rounds
+        exchange | --network complete:6 --algorithm shifts | shifts
+        exchange | --network complete:6 --algorithm tree | tree
+        exchange | --network complete:6 --algorithm at-once | at-once
+        exchange | --tree kary:2:6 --ports multi | tree
+    ",
+    ) {
+        let (files, messages) = match operation {
+            "gossip" => (
+                Pairs::filled("gossip", 6, |(from, _)| 1 + 30_000 * from as usize),
+                6,
+            ),
+            _ => (
+                Pairs::filled("exchange", 6, |(from, to)| {
+                    1 + 10_000 * (from * to) as usize
+                }),
+                30,
+            ),
+        };
+        let line = format!("{way} --flit-size 4KiB --format json");
+        let report = files.run(&line).ok().report();
+        files.assert_there(files.all());
+        assert_eq!(report.value("/algorithm"), algorithm, "{operation} {way}");
+        assert_eq!(
+            report.number("/round/messages"),
+            messages,
+            "{operation} {way}"
+        );
+    }
+}
+
+/// All messages arrive with any choice, also under the names of MPI.
+#[test]
+fn auto_takes_what_is_predicted_to_be_the_quickest() {
+    for [operation, site, is_any] in rows(
+        "
+        allgather | --tree star:5 | flood
+        allgather | --network complete:5 | flood circulate dissemination direct approach1
+        alltoall | --tree star:5 | tree
+        alltoall | --network complete:5 | tree rounds shifts
+    ",
+    ) {
+        let files = Pairs::filled(operation, 5, |_| 40_000);
+        let report = files.run(&format!("{site} --algorithm auto --format json"));
+        let report = report.ok().report();
+        files.assert_there(files.all());
+        let chosen = report.value("/choice/chosen/algorithm");
+        assert_eq!(report.value("/algorithm"), chosen);
+        let is_meant = is_any.split(' ').any(|name| chosen == name);
+        assert!(is_meant, "{operation} {site}: {chosen}");
+    }
+}
+
+#[test]
+fn messages_arrive_over_tls() {
+    for [operation, way] in rows(
+        "
+        gossip | --tree kary:2:4
+        gossip | --network complete:4
+        gossip | --network ring:4 --algorithm halves
+        exchange | --tree kary:2:4
+        exchange | --network complete:4
+    ",
+    ) {
+        let files = match operation {
+            "gossip" => Pairs::filled("gossip", 4, |_| 200_000),
+            _ => Pairs::filled("exchange", 4, |_| 100_000),
+        };
+        let keys = files.dir().join("ca").display().to_string();
+        run(["ca", "init", &keys, "--pes", "4"]).ok();
+        let finished = files.run(&format!("{way} --credentials {keys}")).ok();
+        assert!(finished.stdout.contains("TLS 1.3 both ways"), "{way}");
+        files.assert_there(files.all());
+    }
+}
+
+/// The survivors have each other's messages. A leaf dies (on the ring of five the tree is P3 - P4 - P0 -
+/// P1 - P2), or a relay, whose PEs below it move up.
+#[test]
+fn a_pe_that_dies_is_gone_around() {
+    for [operation, dies, long, way] in rows(
+        "
+        gossip | 4 of 5 | 2 | --tree kary:2:5
+        gossip | 3 of 5 | 2 | --network ring:5 --algorithm halves
+        gossip | 1 of 4 | 3 | --tree path:4
+        gossip | 1 of 4 | 3 | --network complete:4 --algorithm circulate
+        gossip | 1 of 4 | 3 | --network complete:4 --algorithm dissemination
+        gossip | 1 of 4 | 3 | --network complete:4 --algorithm neighbour
+        exchange | 4 of 5 | 2 | --network complete:5 --algorithm shifts
+        exchange | 4 of 5 | 2 | --tree kary:2:5
+        exchange | 1 of 4 | 3 | --tree path:4
+        exchange | 1 of 4 | 3 | --tree path:4 --ports multi
+        exchange | 1 of 4 | 3 | --network complete:4
+        exchange | 1 of 4 | 3 | --network complete:4 --algorithm at-once
+    ",
+    ) {
+        let number = |text: &str| text.parse::<u32>().expect("a number");
+        let (dies, pes) = dies.split_once(" of ").expect("both are there");
+        let dies = number(dies);
+        let files = with_long(operation, number(pes), number(long));
+        let finished = files.kill(dies, &format!("{way} {SLOW}")).finish();
+        let told = format!("P{dies} is dead (killed by signal 9");
+        finished.says(&[&told, "going on without it"]);
+        files.assert_resumed(&finished, &files.among(|pe| pe != dies));
+    }
+}
+
+/// The round is over, and no partial files are left; missing messages can be delivered later.
+#[test]
+fn without_p0_nothing_can_be_repaired_but_resumed() {
+    for [operation, way] in rows(
+        "
+        gossip | --network complete:4 --algorithm circulate
+        gossip | --tree kary:2:4
+        gossip | --network ring:4 --algorithm approach1
+        exchange | --tree kary:2:4
+        exchange | --network complete:4 --algorithm rounds
+    ",
+    ) {
+        let files = with_long(operation, 4, 1);
+        let finished = files.kill(0, &format!("{way} {SLOW}")).finish();
+        finished.says(&["error: P0 was killed by signal 9", "retry: P0 is the root"]);
+        files.assert_resumed(&finished, &[]);
+    }
+}

@@ -66,6 +66,7 @@ impl Sending {
     }
 
     /// Adds a message, or the part of it that `bytes` delimits.
+    #[inline]
     pub(super) fn add(
         &mut self,
         now: Time,
@@ -89,6 +90,7 @@ impl Sending {
     }
 
     /// Returns the payload bytes that are sent at a time: of a message, or of most messages.
+    #[inline]
     pub(super) fn piece_bytes(&self, message: Option<MessageId>) -> u64 {
         let own = message.and_then(|id| self.packet_bytes.get(&id));
         let flit_bytes = own.copied().unwrap_or(self.flit_bytes);
@@ -96,23 +98,27 @@ impl Sending {
     }
 
     /// Returns whether a flit to this neighbour is in progress.
+    #[inline]
     pub(super) fn is_under_way_to(&self, to: PeId) -> bool {
         let mut all = self.under_way.iter();
         all.any(|given| given.action.sends_to() == Some(to))
     }
 
     /// Reports that a flit of an own message that ends at byte `end` was sent.
+    #[inline]
     pub(super) fn went(&mut self, message: MessageId, end: u64) {
         let gone = self.gone.entry(message).or_default();
         *gone = (*gone).max(end);
     }
 
+    #[inline]
     fn gone_of(&self, message: MessageId) -> u64 {
         self.gone.get(&message).copied().unwrap_or(0)
     }
 
     /// Returns the offset of the first byte of the same message that is sent from here besides this
     /// part.
+    #[inline]
     fn later_from(&self, place: usize) -> u64 {
         let of = self.outgoing[place].message.id;
         let all = self.outgoing.iter().enumerate();
@@ -125,6 +131,7 @@ impl Sending {
     }
 
     /// Returns the part whose next flit goes to this neighbour.
+    #[inline]
     fn slot(&mut self, to: PeId) -> Option<&mut Outgoing> {
         let mut all = self.outgoing.iter_mut();
         all.find(|it| it.to.get(it.turn) == Some(&to))

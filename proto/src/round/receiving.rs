@@ -31,14 +31,17 @@ pub(super) struct Incoming {
 
 impl Incoming {
     /// Returns whether the message belongs to this round.
+    #[inline]
     pub(super) fn counts(&self) -> bool {
         self.route.is_some()
     }
 
+    #[inline]
     pub(super) fn is(&self, message: MessageId) -> bool {
         self.message.id == message
     }
 
+    #[inline]
     pub(super) fn taken(&self) -> u64 {
         self.message.bytes - self.left
     }
@@ -70,6 +73,7 @@ pub(super) struct Receiving {
 
 impl Receiving {
     /// Makes the message from this neighbour the current one and sets the previous one aside.
+    #[inline]
     pub(super) fn turn_to(&mut self, from: PeId) {
         if self.incoming.as_ref().is_some_and(|it| it.from != from)
             && let Some(incoming) = self.incoming.take()
@@ -86,6 +90,7 @@ impl Receiving {
     }
 
     /// Returns the bytes that are left of the current message, or else of a paused one.
+    #[inline]
     pub(super) fn bytes_left(&self, message: MessageId) -> Option<u64> {
         let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
         let incoming = self.incoming.as_ref().or(paused);
@@ -93,6 +98,7 @@ impl Receiving {
     }
 
     /// Returns the number of bytes that have arrived of a message.
+    #[inline]
     pub(super) fn bytes_taken(&self, message: MessageId) -> u64 {
         let paused = self.paused.get(&message).map(|(incoming, _)| incoming);
         let aside = self.aside.values().map(|(incoming, _)| incoming);
@@ -110,6 +116,7 @@ impl Receiving {
     }
 
     /// Puts a frame in hand, with the range of its payload.
+    #[inline]
     pub(super) fn take(&mut self, from: PeId, payload: Range<usize>) {
         self.in_hand = Some(InHand {
             from,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::Duration;
 
 use flitcast_proto::cost::FileCosts;
@@ -36,18 +37,23 @@ use crate::{briefing, limits, probe, rounds, task};
 
 /// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect
 /// to `listener`.
-pub async fn run(
+///
+/// Boxed: a plain future would be compiled, with all rounds, where it is awaited, by the settings of
+/// that crate.
+pub fn run(
     config: NodeConfig,
     listener: TcpListener,
     shutdown: CancellationToken,
-) -> Result<(), NodeError> {
-    // At the level of errors, so that no filter removes PE and round from a line.
-    let span = tracing::error_span!("pe", pe = %config.pe);
-    let life = live(config, listener).instrument(span);
-    tokio::select! {
-        result = life => result,
-        () = shutdown.cancelled() => Ok(()),
-    }
+) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
+    Box::pin(async move {
+        // At the level of errors, so that no filter removes PE and round from a line.
+        let span = tracing::error_span!("pe", pe = %config.pe);
+        let life = live(config, listener).instrument(span);
+        tokio::select! {
+            result = life => result,
+            () = shutdown.cancelled() => Ok(()),
+        }
+    })
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {

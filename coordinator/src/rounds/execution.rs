@@ -14,10 +14,10 @@ mod prefixes;
 
 use std::time::Duration;
 
+use flitcast_node::cancellation::CancellationToken;
 use flitcast_proto::calibration::clock::ClockOffset;
 use flitcast_proto::cost::Model;
 use flitcast_proto::wire::control::Report;
-use tokio_util::sync::CancellationToken;
 
 use crate::job::model::Measurement;
 use crate::job::planned::Planned;

@@ -55,7 +55,10 @@ pub fn peak_resident_bytes() -> u64 {
 pub fn resident_bytes() -> u64 {
     // The kernel writes this file faster than the status.
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let resident = pages.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    let resident = pages
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
     resident.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
@@ -78,7 +81,10 @@ pub fn ignores(signal: i32) -> bool {
 fn status(name: &str) -> Option<String> {
     // More than the kernel writes, so that one call reads all of it.
     let mut status = [0; 4096];
-    let bytes = File::open("/proc/self/status").ok()?.read(&mut status).ok()?;
+    let bytes = File::open("/proc/self/status")
+        .ok()?
+        .read(&mut status)
+        .ok()?;
     let lines = str::from_utf8(&status[..bytes]).ok()?;
     let (_, value) = lines.split_once(name)?;
     Some(value.split_whitespace().next()?.to_owned())

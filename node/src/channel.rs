@@ -1,5 +1,6 @@
 //! The channel between the coordinator and a PE, from either end.
 
+use std::io;
 use std::marker::PhantomData;
 
 use bytes::{Buf, BytesMut};
@@ -8,7 +9,7 @@ use flitcast_proto::wire::{
     LENGTH_BYTES, MAX_CONTROL_FRAME, WireError, frame_length, max_frame_of_pe,
 };
 use thiserror::Error;
-use tokio_util::codec::{Decoder, Encoder};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 /// A message that the channel carries.
 pub trait Word: Sized {
@@ -38,69 +39,97 @@ word!(ToPe);
 pub enum ChannelError {
     /// An error of the operating system.
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     /// The received frame is not a message of the protocol.
     #[error(transparent)]
     Wire(#[from] WireError),
 }
 
-/// Codec of frames of the control channel: `In` is received and `Out` is sent.
+/// Number of bytes for which a reader has room at each read.
+const READ_BYTES: usize = 8 << 10;
+
+/// The receiving end of a channel, over `stream`.
 #[derive(Debug)]
-pub struct Codec<In, Out> {
-    scratch: Vec<u8>,
+pub struct WordReader<In, R> {
+    stream: R,
+    buffer: BytesMut,
     max_frame: usize,
-    words: PhantomData<fn(Out) -> In>,
+    words: PhantomData<fn() -> In>,
 }
 
-impl<In, Out> Default for Codec<In, Out> {
-    fn default() -> Self {
-        Codec {
-            scratch: Vec::new(),
+impl<In: Word, R: AsyncRead + Unpin> WordReader<In, R> {
+    /// Creates a reader of a stream.
+    pub fn new(stream: R) -> WordReader<In, R> {
+        WordReader {
+            stream,
+            buffer: BytesMut::new(),
             max_frame: MAX_CONTROL_FRAME,
             words: PhantomData,
         }
     }
-}
 
-/// The PE's end.
-pub type PeCodec = Codec<ToPe, FromPe>;
-/// The coordinator's end.
-pub type CoordinatorCodec = Codec<FromPe, ToPe>;
-
-impl CoordinatorCodec {
     /// Limits the length of received frames to the longest report of a PE in a cluster of `pes`.
     pub fn limit_to_cluster(&mut self, pes: usize) {
         self.max_frame = max_frame_of_pe(pes);
     }
-}
 
-impl<In: Word, Out> Decoder for Codec<In, Out> {
-    type Item = In;
-    type Error = ChannelError;
+    /// Waits for the next message; returns `None` if the stream ends before it. No byte is lost if
+    /// the future is dropped.
+    pub async fn next(&mut self) -> Option<Result<In, ChannelError>> {
+        self.read().await.transpose()
+    }
 
-    fn decode(&mut self, from: &mut BytesMut) -> Result<Option<In>, ChannelError> {
-        let Some(prefix) = from.first_chunk::<LENGTH_BYTES>() else {
+    async fn read(&mut self) -> Result<Option<In>, ChannelError> {
+        loop {
+            if let Some(word) = self.buffered()? {
+                return Ok(Some(word));
+            }
+            self.buffer.reserve(READ_BYTES);
+            if self.stream.read_buf(&mut self.buffer).await? == 0 {
+                return match self.buffer.is_empty() {
+                    true => Ok(None),
+                    false => Err(io::Error::other("bytes remaining on stream").into()),
+                };
+            }
+        }
+    }
+
+    /// Takes the first message of the buffer, if all of it is there.
+    fn buffered(&mut self) -> Result<Option<In>, ChannelError> {
+        let Some(prefix) = self.buffer.first_chunk::<LENGTH_BYTES>() else {
             return Ok(None);
         };
         let length = frame_length(*prefix, self.max_frame)?;
         // The buffer grows with the received bytes, not to the announced length.
-        let Some(body) = from[LENGTH_BYTES..].get(..length) else {
+        let Some(body) = self.buffer[LENGTH_BYTES..].get(..length) else {
             return Ok(None);
         };
         let word = In::parse(body)?;
-        from.advance(LENGTH_BYTES + length);
+        self.buffer.advance(LENGTH_BYTES + length);
         Ok(Some(word))
     }
 }
 
-impl<In, Out: Word> Encoder<Out> for Codec<In, Out> {
-    type Error = ChannelError;
+/// The sending end of a channel, over `stream`.
+#[derive(Debug)]
+pub struct WordWriter<W> {
+    stream: W,
+    scratch: Vec<u8>,
+}
 
-    fn encode(&mut self, word: Out, to: &mut BytesMut) -> Result<(), ChannelError> {
+impl<W: AsyncWrite + Unpin> WordWriter<W> {
+    /// Creates a writer to a stream.
+    pub fn new(stream: W) -> WordWriter<W> {
+        let scratch = Vec::new();
+        WordWriter { stream, scratch }
+    }
+
+    /// Sends a message.
+    pub async fn send(&mut self, word: impl Word) -> Result<(), ChannelError> {
         self.scratch.clear();
         word.put(&mut self.scratch);
-        to.extend_from_slice(&self.scratch);
-        Ok(())
+        self.stream.write_all(&self.scratch).await?;
+        Ok(self.stream.flush().await?)
     }
 }
 
@@ -109,8 +138,8 @@ mod tests {
     use super::*;
     use flitcast_proto::RoundId;
 
-    #[test]
-    fn words_come_out_as_they_went_in_however_they_are_cut() {
+    #[tokio::test]
+    async fn words_come_out_as_they_went_in_however_they_are_cut() {
         let words = [
             ToPe::Trigger {
                 round: RoundId(1),
@@ -122,26 +151,35 @@ mod tests {
             },
             ToPe::Stop { over: true },
         ];
-        let mut wire = BytesMut::new();
-        let mut coordinator = CoordinatorCodec::default();
-        for word in &words {
-            coordinator.encode(word.clone(), &mut wire).unwrap();
+        let (near, far) = tokio::io::duplex(1);
+        let sent = words.clone();
+        let sending = tokio::spawn(async move {
+            let mut writer = WordWriter::new(near);
+            for word in sent {
+                writer.send(word).await.unwrap();
+            }
+        });
+        let mut reader = WordReader::<ToPe, _>::new(far);
+        for word in words {
+            assert_eq!(reader.next().await.unwrap().unwrap(), word);
         }
-        let mut pe = PeCodec::default();
-        let mut buffer = BytesMut::new();
-        let mut read = Vec::new();
-        for byte in wire {
-            buffer.extend_from_slice(&[byte]);
-            read.extend(pe.decode(&mut buffer).unwrap());
-        }
-        assert_eq!(read, words);
+        sending.await.unwrap();
+        assert!(reader.next().await.is_none());
     }
 
-    #[test]
-    fn a_long_frame_is_refused_before_it_comes() {
-        let mut buffer = BytesMut::from(&u32::MAX.to_be_bytes()[..]);
-        let refused = PeCodec::default().decode(&mut buffer).unwrap_err();
+    #[tokio::test]
+    async fn a_long_frame_is_refused_before_it_comes() {
+        let begin = u32::MAX.to_be_bytes();
+        let mut reader = WordReader::<ToPe, _>::new(&begin[..]);
+        let refused = reader.next().await.unwrap().unwrap_err();
         assert!(refused.to_string().contains("4294967295"), "{refused}");
-        assert!(buffer.capacity() < 1024);
+        assert!(reader.buffer.capacity() <= READ_BYTES);
+    }
+
+    #[tokio::test]
+    async fn a_frame_that_ends_early_is_an_error() {
+        let begin = [0, 0, 0, 9, 1];
+        let mut reader = WordReader::<ToPe, _>::new(&begin[..]);
+        assert!(reader.next().await.unwrap().is_err());
     }
 }

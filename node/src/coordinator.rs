@@ -9,16 +9,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use flitcast_proto::wire::control::{FromPe, ToPe};
-use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::codec::{FramedRead, FramedWrite};
 
 use crate::activity_monitor::ActivityMonitor;
-use crate::channel::{ChannelError, PeCodec};
+use crate::channel::{ChannelError, WordReader, WordWriter};
 use crate::config::NodeConfig;
 use crate::counters::Tally;
 use crate::error::NodeError;
@@ -153,8 +151,8 @@ async fn correspond(
     mut queued: mpsc::Receiver<FromPe>,
 ) {
     let (read, write) = tokio::io::split(stream);
-    let mut reader = FramedRead::new(read, PeCodec::default());
-    let mut writer = FramedWrite::new(write, PeCodec::default());
+    let mut reader = WordReader::new(read);
+    let mut writer = WordWriter::new(write);
     // At most one answer waits: only its existence matters.
     let (answer, mut answers) = mpsc::channel(1);
     let reading = async {

@@ -7,9 +7,11 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Join, ToPe, Welcome};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_WELCOME, frame_length};
@@ -18,7 +20,6 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::config::NodeConfig;
@@ -127,23 +128,25 @@ fn may_come(error: &NodeError) -> bool {
 }
 
 /// Joins a cluster and serves it until the coordinator ends it. A PE that stays joins the next one,
-/// until `shutdown` is cancelled.
+/// until `shutdown` is cancelled. Boxed as the future of [`crate::run`].
 ///
 /// # Errors
 ///
 /// Returns an error if no coordinator listens, if the PE is rejected, or if it ends early. A PE that
 /// stays logs any error and tries again.
-pub async fn join(
+pub fn join(
     config: JoinConfig,
     state: Activity,
     shutdown: CancellationToken,
-) -> Result<(), JoinError> {
-    let span = tracing::error_span!("pe", pe = %config.pe);
-    let life = live(&config, &state).instrument(span);
-    tokio::select! {
-        result = life => result,
-        () = shutdown.cancelled() => Ok(()),
-    }
+) -> Pin<Box<dyn Future<Output = Result<(), JoinError>>>> {
+    Box::pin(async move {
+        let span = tracing::error_span!("pe", pe = %config.pe);
+        let life = live(&config, &state).instrument(span);
+        tokio::select! {
+            result = life => result,
+            () = shutdown.cancelled() => Ok(()),
+        }
+    })
 }
 
 async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {

@@ -10,11 +10,11 @@
 //! use flitcast_node::permissions::Permissions;
 //! use flitcast_node::limits::Timeouts;
 //! use flitcast_node::security::Security;
+//! use flitcast_node::cancellation::CancellationToken;
 //! use flitcast_node::{NodeConfig, Tally, run};
 //! use flitcast_proto::PeId;
 //! use flitcast_proto::wire::Secret;
 //! use tokio::net::TcpListener;
-//! use tokio_util::sync::CancellationToken;
 //!
 //! /// Runs P1 until the coordinator that has started this process ends it.
 //! async fn play(
@@ -42,6 +42,7 @@
 pub mod activity_monitor;
 mod blocking;
 mod briefing;
+pub mod cancellation;
 pub mod channel;
 mod config;
 mod confine;

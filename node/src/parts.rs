@@ -259,6 +259,7 @@ mod tests {
     use flitcast_proto::items::Destination;
     use flitcast_proto::ops::parts::bytes_of_parts;
     use proptest::prelude::*;
+    use tokio::task::JoinSet;
 
     use super::*;
     use crate::payload::Synthetic;
@@ -337,7 +338,10 @@ mod tests {
                     }
                 }
                 let commits = sinks.into_iter().flatten().map(PartSink::commit);
-                futures_util::future::try_join_all(commits).await.unwrap();
+                let commits: JoinSet<_> = commits.collect();
+                for committed in commits.join_all().await {
+                    committed.unwrap();
+                }
                 all_right
             });
             prop_assert!(all_right);

@@ -1,9 +1,12 @@
 //! The rounds of one PE, in sequence, as the coordinator requests them.
 
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{RoundId, Time};
-use futures_util::future::try_join_all;
 use tracing::Instrument as _;
 
 use crate::round::{self, RoundIo};
@@ -200,7 +203,7 @@ where
     let mut playing = std::pin::pin!(async {
         let _working = lanes.first().map(RoundsIo::working);
         let playing = parts.iter_mut().zip(lanes.iter_mut());
-        try_join_all(playing.map(|(round, io)| round::play(round, io))).await
+        all_of(playing.map(|(round, io)| Box::pin(round::play(round, io)))).await
     });
     while !(*complete && collect) {
         tokio::select! {
@@ -218,6 +221,28 @@ where
         }
     }
     Ok(RoundEnd::Played)
+}
+
+/// Waits for all futures, or for the first error.
+async fn all_of<E>(
+    futures: impl Iterator<Item = impl Future<Output = Result<(), E>> + Unpin>,
+) -> Result<(), E> {
+    let mut pending: Vec<_> = futures.collect();
+    poll_fn(|cx| {
+        let mut place = 0;
+        while let Some(future) = pending.get_mut(place) {
+            match Pin::new(future).poll(cx) {
+                Poll::Ready(Ok(())) => drop(pending.swap_remove(place)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => place += 1,
+            }
+        }
+        match pending.is_empty() {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
+    })
+    .await
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::time::Duration;
 
+use crate::cancellation::CancellationToken;
 use flitcast_proto::cost::FileCosts;
 use flitcast_proto::ops::{Layout, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
@@ -12,7 +14,6 @@ use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Interval, timeout};
-use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::blocking::joined;
@@ -36,18 +37,23 @@ use crate::{briefing, limits, probe, rounds, task};
 
 /// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect
 /// to `listener`.
-pub async fn run(
+///
+/// Boxed: a plain future would be compiled, with all rounds, where it is awaited, by the settings of
+/// that crate.
+pub fn run(
     config: NodeConfig,
     listener: TcpListener,
     shutdown: CancellationToken,
-) -> Result<(), NodeError> {
-    // At the level of errors, so that no filter removes PE and round from a line.
-    let span = tracing::error_span!("pe", pe = %config.pe);
-    let life = live(config, listener).instrument(span);
-    tokio::select! {
-        result = life => result,
-        () = shutdown.cancelled() => Ok(()),
-    }
+) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
+    Box::pin(async move {
+        // At the level of errors, so that no filter removes PE and round from a line.
+        let span = tracing::error_span!("pe", pe = %config.pe);
+        let life = live(config, listener).instrument(span);
+        tokio::select! {
+            result = life => result,
+            () = shutdown.cancelled() => Ok(()),
+        }
+    })
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {

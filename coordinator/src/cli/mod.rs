@@ -3,7 +3,7 @@
 mod args;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -69,14 +69,41 @@ fn words() -> Vec<OsString> {
 
 /// Prints the requested help, or the error in the command line.
 fn not_parsed(error: &clap::Error) -> ExitCode {
-    if !error.use_stderr() || !names_json(std::env::args_os()) {
-        error.exit();
-    }
-    if let Err(fault) = start_logging(LogFormat::Json, 0) {
-        stderr::error(fault);
-    }
     let text = error.render().to_string();
-    refuse(&[text.strip_prefix("error: ").unwrap_or(&text).trim_end()])
+    // Nobody reads a closed output.
+    let _ = match error.use_stderr() {
+        true if names_json(std::env::args_os()) => {
+            if let Err(fault) = start_logging(LogFormat::Json, 0) {
+                stderr::error(fault);
+            }
+            return refuse(&[text.strip_prefix("error: ").unwrap_or(&text).trim_end()]);
+        }
+        true => write_help(io::stderr(), &text),
+        false => write_help(io::stdout(), &text),
+    };
+    ExitCode::from(error.exit_code() as u8)
+}
+
+/// Writes help or an error, on a terminal with bold headings. (The feature of clap that does so links
+/// six more crates.)
+fn write_help(mut out: impl io::Write + IsTerminal, text: &str) -> io::Result<()> {
+    let is_plain = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+    if is_plain || !out.is_terminal() {
+        return out.write_all(text.as_bytes());
+    }
+    for line in text.split_inclusive('\n') {
+        let begin = ["error:", "Usage:"]
+            .into_iter()
+            .find(|&word| line.starts_with(word));
+        let heading =
+            || Some(line.trim_end()).filter(|it| it.ends_with(':') && !it.starts_with(' '));
+        let bold = begin.or_else(heading).unwrap_or_default();
+        match bold.is_empty() {
+            true => out.write_all(line.as_bytes())?,
+            false => write!(out, "\x1b[1m{bold}\x1b[0m{}", &line[bold.len()..])?,
+        }
+    }
+    out.flush()
 }
 
 /// Returns whether a command line that cannot be parsed asks for `--log-format json`.

@@ -11,6 +11,7 @@ use rcgen::{
 };
 
 use crate::system::random::drawn;
+use crate::text::pem::pem;
 
 /// Tolerated difference between clocks: a certificate is valid from this time before its creation.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(24 * 3600);
@@ -55,8 +56,6 @@ pub struct Authority {
 pub struct Issued {
     /// The certificate in DER.
     pub certificate: Vec<u8>,
-    /// The certificate in PEM.
-    pub pem: String,
     /// The private key.
     pub key: KeyPair,
     /// Serial number of the certificate.
@@ -84,11 +83,10 @@ impl Authority {
         let key = KeyPair::generate()?;
         validity.put(&mut params);
         let issuer = CertifiedIssuer::self_signed(params, &key)?;
-        let (certificate, pem) = (issuer.der().to_vec(), issuer.pem());
+        let certificate = issuer.der().to_vec();
         let known = KeyPair::try_from(key.serialized_der())?;
         let issued = Issued {
             certificate,
-            pem,
             key,
             serial,
             until: validity.until,
@@ -127,7 +125,6 @@ impl Authority {
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Issued {
             certificate: certificate.der().to_vec(),
-            pem: certificate.pem(),
             key,
             serial,
             until: validity.until,
@@ -153,7 +150,8 @@ impl Authority {
             revoked_certs: revoked.collect(),
             key_identifier_method: KeyIdMethod::Sha256,
         };
-        params.signed_by(&self.issuer)?.pem()
+        let list = params.signed_by(&self.issuer)?;
+        Ok(pem("X509 CRL", list.der()))
     }
 }
 

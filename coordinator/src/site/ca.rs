@@ -29,6 +29,7 @@ use flitcast_proto::PeId;
 use rcgen::KeyPair;
 
 use crate::site::authority::{Authority, Issued, Validity};
+use crate::text::pem::pem;
 pub use error::{CaError, MOST_DAYS, name};
 pub use ledger::{Entry, read};
 
@@ -122,8 +123,14 @@ pub fn issue_all(
 
 /// Writes both files, the key first. Only the owner can read the key; the certificate is public.
 fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> Result<(), CaError> {
-    put(folder, key, &issued.key.serialize_pem(), 0o600)?;
-    put(folder, certificate, &issued.pem, 0o644)
+    let key_pem = pem("PRIVATE KEY", &issued.key.serialize_der());
+    put(folder, key, &key_pem, 0o600)?;
+    put(
+        folder,
+        certificate,
+        &pem("CERTIFICATE", &issued.certificate),
+        0o644,
+    )
 }
 
 /// Writes a file as a whole or not at all.

@@ -65,6 +65,11 @@ impl Interrupts {
             None => std::future::pending().await,
         }
     }
+
+    /// Returns a signal that came before.
+    pub fn earlier(&mut self) -> Option<Interruption> {
+        self.waiting.try_recv().ok()
+    }
 }
 
 /// Signals that a process handles unless it was started to ignore them.

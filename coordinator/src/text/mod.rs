@@ -3,6 +3,7 @@
 
 pub mod deliveries;
 pub mod figures;
+pub mod pem;
 pub mod printable;
 pub mod stderr;
 pub mod stdout;

@@ -1,6 +1,7 @@
 //! Queries about the PE's own process and its connections.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rustix::process::{Resource, getrlimit};
@@ -46,17 +47,19 @@ pub fn is_root() -> bool {
 /// it.
 pub fn peak_resident_bytes() -> u64 {
     // Not getrusage: its figure survives exec, and would be the launcher's.
-    status_bytes("VmHWM:")
+    let kib = status("VmHWM:").and_then(|value| value.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
 }
 
 /// Returns the process's current resident set, in bytes; 0 if the system does not provide it.
 pub fn resident_bytes() -> u64 {
-    status_bytes("VmRSS:")
-}
-
-fn status_bytes(name: &str) -> u64 {
-    let kib = status(name).and_then(|value| value.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    // The kernel writes this file faster than the status.
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let resident = pages
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<u64>().ok());
+    resident.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
 /// Returns the time for which this thread was ready to run and other threads had the cores, in
@@ -76,8 +79,14 @@ pub fn ignores(signal: i32) -> bool {
 
 /// Returns the first word of a line of `/proc/self/status`.
 fn status(name: &str) -> Option<String> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    // More than the kernel writes, so that one call reads all of it.
+    let mut status = [0; 4096];
+    let bytes = File::open("/proc/self/status")
+        .ok()?
+        .read(&mut status)
+        .ok()?;
+    let lines = str::from_utf8(&status[..bytes]).ok()?;
+    let (_, value) = lines.split_once(name)?;
     Some(value.split_whitespace().next()?.to_owned())
 }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::{MAX_LINE_CHARS, MAX_NOT_TAKEN};
-use walkdir::WalkDir;
 
 use super::listing::Listing;
 use super::lock::locked;
+use super::walk::Walk;
 use super::{TaskError, WORK_PREFIX, remove};
 use crate::limits::UNSENDABLE_ENTRIES;
 use crate::payload::{Content, HiddenName, destination};
@@ -199,9 +199,8 @@ impl Folders {
         }
         refused.remove_unsendable(&result)?;
         let mut bytes = 0;
-        for entry in WalkDir::new(&result).into_iter().flatten() {
-            let found = entry.metadata().ok().filter(|found| found.is_file());
-            bytes += found.map_or(0, |found| found.len());
+        for (_, found) in Walk::below(&result).flatten() {
+            bytes += if found.is_file() { found.len() } else { 0 };
         }
         let out = self.work.join("out");
         fs::create_dir_all(&out).map_err(TaskError::io("create", &out))?;

@@ -11,9 +11,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use walkdir::{DirEntry, WalkDir};
-
 use super::TaskError;
+use super::walk::Walk;
 
 /// The entries below a folder, by their path in it.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,9 +29,8 @@ enum EntrySnapshot {
 }
 
 impl EntrySnapshot {
-    fn of(entry: &DirEntry) -> io::Result<EntrySnapshot> {
-        let found = entry.metadata()?;
-        Ok(match found.is_dir() {
+    fn of(found: &fs::Metadata) -> EntrySnapshot {
+        match found.is_dir() {
             true => EntrySnapshot::Folder,
             false => EntrySnapshot::File([
                 found.ino() as i64,
@@ -42,7 +40,7 @@ impl EntrySnapshot {
                 found.ctime(),
                 found.ctime_nsec(),
             ]),
-        })
+        }
     }
 }
 
@@ -50,11 +48,11 @@ impl Listing {
     /// Lists the entries below a folder.
     pub fn of(folder: &Path) -> Result<Listing, TaskError> {
         let mut listing = Listing::default();
-        for entry in WalkDir::new(folder).min_depth(1) {
-            let entry = entry.map_err(|error| walking(error, folder))?;
-            let stood =
-                EntrySnapshot::of(&entry).map_err(TaskError::io("look at", entry.path()))?;
-            listing.0.insert(below(&entry, folder), stood);
+        for entry in Walk::below(folder) {
+            let (path, found) = entry?;
+            listing
+                .0
+                .insert(below(&path, folder), EntrySnapshot::of(&found));
         }
         Ok(listing)
     }
@@ -131,19 +129,18 @@ impl Listing {
         folder: &Path,
         mut act: impl FnMut(&Path, &Path, bool) -> Result<(), TaskError>,
     ) -> Result<(), TaskError> {
-        let mut walk = WalkDir::new(folder).min_depth(1).into_iter();
+        let mut walk = Walk::below(folder);
         while let Some(entry) = walk.next() {
-            let entry = entry.map_err(|error| walking(error, folder))?;
-            let now = EntrySnapshot::of(&entry).map_err(TaskError::io("look at", entry.path()))?;
-            let below = below(&entry, folder);
+            let (path, found) = entry?;
+            let (now, below) = (EntrySnapshot::of(&found), below(&path, folder));
             let stood = self.0.get(&below);
             if stood == Some(&now) {
                 continue;
             }
             if now == EntrySnapshot::Folder {
-                walk.skip_current_dir();
+                walk.skip_folder();
             }
-            act(entry.path(), &below, stood.is_none())?;
+            act(&path, &below, stood.is_none())?;
         }
         Ok(())
     }
@@ -183,16 +180,9 @@ impl Writable {
     }
 }
 
-fn below(entry: &DirEntry, folder: &Path) -> PathBuf {
+fn below(path: &Path, folder: &Path) -> PathBuf {
     // Every path found below it begins with it.
-    let path = entry.path();
     path.strip_prefix(folder).unwrap_or(path).to_owned()
-}
-
-fn walking(error: walkdir::Error, folder: &Path) -> TaskError {
-    let path = error.path().unwrap_or(folder).to_owned();
-    let source = error.into_io_error();
-    TaskError::io("look at", &path)(source.unwrap_or(io::ErrorKind::Other.into()))
 }
 
 fn parse(entry: &[u8]) -> Option<(PathBuf, EntrySnapshot)> {

@@ -10,6 +10,7 @@ mod lines;
 mod listing;
 mod lock;
 pub mod supervisor;
+mod walk;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use crate::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::MAX_LAST_LINES;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
@@ -27,7 +29,6 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::config::NodeConfig;
 use crate::coordinator::Coordinator;

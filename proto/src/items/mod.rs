@@ -281,6 +281,7 @@ impl Route {
     }
 
     /// Returns whether any of it is forwarded at once.
+    #[inline]
     pub fn relays(&self) -> bool {
         !self.relay.is_empty()
     }

@@ -63,11 +63,13 @@ impl PeMachine {
     }
 
     /// Returns whether the PE has a port for each neighbour and uses all at the same time.
+    #[inline]
     pub fn has_all_ports(&self) -> bool {
         self.all_ports
     }
 
     /// Returns the id of this PE.
+    #[inline]
     pub fn id(&self) -> PeId {
         self.place.id
     }
@@ -153,12 +155,14 @@ impl PeMachine {
 
     /// Reports that `bytes` bytes from a neighbour have arrived, if PEs send and receive at the
     /// same time.
+    #[inline]
     pub fn handle_taken(&mut self, from: PeId, bytes: u64) {
         self.role.taken(from, bytes);
     }
 
     /// Returns the number of bytes of incomplete flits at which the driver is to call
     /// [`PeMachine::handle_arriving`], or `None` if it need not.
+    #[inline]
     pub fn awaits_bytes(&self) -> Option<u64> {
         self.role.awaits_bytes()
     }
@@ -202,6 +206,7 @@ impl PeMachine {
     }
 
     /// Returns what to send now. The port is busy with it until [`PeMachine::handle_sent`].
+    #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit> {
         if self.sending.is_some() || self.relaying {
             return None;
@@ -224,12 +229,14 @@ impl PeMachine {
 
     /// Reports that `bytes` more bytes of the message in progress were sent by this PE, or received
     /// by P0.
+    #[inline]
     pub fn handle_progress(&mut self, now: Time, bytes: u64) {
         self.role.progress(now, bytes);
     }
 
     /// Returns a control item to send now, between two flits of the message in progress; it counts
     /// as sent. Only for turns.
+    #[inline]
     pub fn poll_interjection(&mut self, now: Time) -> Option<(PeId, Control)> {
         self.role.interjection(now)
     }
@@ -241,6 +248,7 @@ impl PeMachine {
     }
 
     /// Returns when [`PeMachine::poll_transmit`] may return something without a further event.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.sending.is_some() || self.relaying {
             return None;
@@ -256,6 +264,7 @@ impl PeMachine {
 
     /// Returns whether the receive port accepts a control item or a head from this neighbour now.
     /// Frames of other neighbours wait in the network.
+    #[inline]
     pub fn listens_to(&self, from: PeId) -> bool {
         let is_free = self.incoming.is_empty();
         let is_receipt_due = || self.receipts.is_due_from(from) && !self.role.has_more_from(from);
@@ -264,6 +273,7 @@ impl PeMachine {
     }
 
     /// Returns whether this PE's part of the round is over.
+    #[inline]
     pub fn is_finished(&self) -> bool {
         self.sending.is_none()
             && self.by_port.is_empty()

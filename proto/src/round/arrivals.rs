@@ -31,6 +31,7 @@ impl Arrivals {
     }
 
     /// Returns the progress of a message, or `None` if it is not for this PE.
+    #[inline]
     pub(super) fn of(&mut self, message: &Message) -> Option<&mut Arrival> {
         let place = self.places.get(&message.id)?;
         self.all.get_mut(*place)

@@ -16,14 +16,17 @@ pub(super) struct Hash(Xxh3);
 
 impl Hash {
     /// Starts the hash of another message.
+    #[inline]
     pub(super) fn reset(&mut self) {
         self.0.reset();
     }
 
+    #[inline]
     pub(super) fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
+    #[inline]
     pub(super) fn digest(&self) -> Digest {
         self.0.digest128().to_be_bytes()
     }
@@ -46,6 +49,7 @@ pub(super) struct OwnHashes {
 impl OwnHashes {
     /// Adds the payload at this offset of a message, unless the hash covers it already because it
     /// went to another neighbour.
+    #[inline]
     pub(super) fn cover(&mut self, message: MessageId, offset: u64, payload: &[u8]) {
         self.turn_to(message);
         if offset == self.bytes {
@@ -55,11 +59,13 @@ impl OwnHashes {
     }
 
     /// Returns the digest of the message that was covered last.
+    #[inline]
     pub(super) fn digest(&self) -> Digest {
         self.hash.digest()
     }
 
     /// Returns whether a part of a message was covered and more of it follows.
+    #[inline]
     pub(super) fn has_begun(&self, message: MessageId) -> bool {
         self.of == Some(message) || self.begun.contains_key(&message)
     }
@@ -72,6 +78,7 @@ impl OwnHashes {
         }
     }
 
+    #[inline]
     fn turn_to(&mut self, message: MessageId) {
         if self.of == Some(message) {
             return;

@@ -91,6 +91,7 @@ impl FlitSizes {
     }
 
     /// Returns the payload bytes that are sent at a time: of a message, or of most messages.
+    #[inline]
     pub(super) fn piece_bytes(&self, message: Option<MessageId>) -> u64 {
         let own = message.and_then(|id| self.packet_bytes.get(&id));
         let flit_bytes = own.copied().unwrap_or(self.flit_bytes);

@@ -30,6 +30,7 @@ pub(super) struct Incoming {
 
 impl Incoming {
     /// Returns whether the message belongs to this round.
+    #[inline]
     pub(super) fn counts(&self) -> bool {
         self.route.is_some()
     }
@@ -72,6 +73,7 @@ impl Receiving {
     }
 
     /// Puts a frame in hand, with the range of its payload.
+    #[inline]
     pub(super) fn take(&mut self, from: PeId, payload: Range<usize>) {
         self.in_hand = Some(InHand {
             from,

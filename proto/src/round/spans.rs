@@ -16,6 +16,7 @@ impl Recorder {
         Recorder { spans, most }
     }
 
+    #[inline]
     pub(super) fn keep(
         &mut self,
         port: Port,

@@ -42,6 +42,7 @@ impl Flit {
     /// Returns an error if `from` has sent more than the message's head declares, an empty flit, or
     /// a digest in a flit that is not the last. A duplicate or lost flit is detected this way at
     /// once.
+    #[inline]
     pub fn rest(&self, from: PeId, message: Message, left: u64) -> Result<u64, Violation> {
         let len = self.payload.len() as u64;
         match left.checked_sub(len) {
@@ -53,6 +54,7 @@ impl Flit {
 }
 
 /// Returns whether a frame's body is a flit.
+#[inline]
 pub fn is_flit(body: &[u8]) -> bool {
     body.first() == Some(&((FRAME_FLIT as u8) << 3 | WireType::LengthDelimited as u8))
 }
@@ -102,6 +104,7 @@ fn field_bytes(field: u32, bytes: usize) -> usize {
 }
 
 /// Parses a flit's frame. Unknown fields are skipped; the payload must come last.
+#[inline]
 pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
     let mut rest = body;
     let (number, wire_type) = decode_key(&mut rest)?;

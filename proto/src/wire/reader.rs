@@ -81,6 +81,7 @@ impl FrameReader {
     }
 
     /// Returns the length of the first frame including its prefix, once known.
+    #[inline]
     fn known_bytes(&self) -> Result<Option<usize>, WireError> {
         match self.known {
             Some(known) => Ok(Some(known)),
@@ -89,6 +90,7 @@ impl FrameReader {
     }
 
     /// Returns the number of bytes that are missing from a whole frame, as far as known.
+    #[inline]
     fn missing(&mut self) -> Result<usize, WireError> {
         let bytes = self.known_bytes()?;
         if self.held.len() >= HEAD_BYTES {
@@ -107,6 +109,7 @@ impl FrameReader {
 
     /// Returns the buffer for the next bytes: up to the end of the frame and of the prefix behind
     /// it, and at least as long as is read ahead.
+    #[inline]
     pub fn space(&mut self) -> &mut [u8] {
         if self.held.start > 0 {
             self.buffer.copy_within(self.held.clone(), 0);
@@ -120,6 +123,7 @@ impl FrameReader {
     }
 
     /// Reports that `bytes` bytes were written to that buffer.
+    #[inline]
     pub fn filled(&mut self, bytes: usize) {
         self.held.end += bytes;
     }
@@ -129,6 +133,7 @@ impl FrameReader {
     /// # Errors
     ///
     /// Returns an error if the bytes cannot be a frame, or are not what was sent next.
+    #[inline]
     pub fn look(&mut self) -> Result<Look, WireError> {
         if self.missing()? > 0 {
             return Ok(Look::Incomplete);
@@ -147,26 +152,31 @@ impl FrameReader {
     }
 
     /// Returns the message of the whole first frame, without length and seal.
+    #[inline]
     pub fn body(&self) -> &[u8] {
         &self.frame()[HEAD_BYTES..]
     }
 
     /// Returns the length of the first frame on the wire.
+    #[inline]
     pub fn frame_bytes(&self) -> usize {
         self.frame().len()
     }
 
     /// Returns the number of bytes in the buffer.
+    #[inline]
     pub fn held_bytes(&self) -> usize {
         self.held.len()
     }
 
+    #[inline]
     fn frame(&self) -> &[u8] {
         let frame = self.known_bytes().ok().flatten().unwrap_or(0);
         &self.buffer[self.held.start..self.held.start + frame]
     }
 
     /// Removes the first frame.
+    #[inline]
     pub fn consume(&mut self) {
         self.held.start += self.known_bytes().ok().flatten().unwrap_or(0);
         self.known = None;

@@ -39,6 +39,7 @@ pub struct FrameSealer {
 impl FrameSealer {
     /// Returns the head of the next frame, whose message may be in two pieces: the first contains
     /// all of a flit except its payload.
+    #[inline]
     pub fn seal(&mut self, message: [&[u8]; 2]) -> SealHead {
         let bytes = SEAL_BYTES + message[0].len() + message[1].len();
         let checksum = match message {
@@ -85,6 +86,7 @@ impl FrameVerifier {
     /// # Errors
     ///
     /// Returns an error if the frame was changed, or if one is missing before it.
+    #[inline]
     pub fn open(&mut self, frame: &[u8]) -> Result<bool, WireError> {
         let Some((head, message)) = frame.split_first_chunk::<HEAD_BYTES>() else {
             return Err(WireError::malformed("it has no seal"));
@@ -110,6 +112,7 @@ impl FrameVerifier {
 /// Returns the number of bytes, including the head, of the frame that begins with these bytes;
 /// `None` if it is not known yet. The head is verified as soon as it is complete, because a
 /// receiver must not wait for a length that was changed.
+#[inline]
 pub fn frame_bytes(begin: &[u8], limit: usize) -> Result<Option<usize>, WireError> {
     let Some(length) = begin.first_chunk::<LENGTH_BYTES>() else {
         return Ok(None);
@@ -124,6 +127,7 @@ pub fn frame_bytes(begin: &[u8], limit: usize) -> Result<Option<usize>, WireErro
     Ok(Some(LENGTH_BYTES + length))
 }
 
+#[inline]
 fn verify(head: &SealHead) -> Result<(), WireError> {
     let keys = [head[4], head[9], head[14]];
     let is_whole = keys == [SEQUENCE_KEY, CHECKSUM_KEY, HEAD_CHECKSUM_KEY]
@@ -131,6 +135,7 @@ fn verify(head: &SealHead) -> Result<(), WireError> {
     is_whole.then_some(()).ok_or(WireError::Changed)
 }
 
+#[inline]
 fn checksum(message: &[u8]) -> u32 {
     match flit::is_flit(message) {
         true => short(&message[..message.len().min(CHECKED_BYTES)]),
@@ -138,10 +143,12 @@ fn checksum(message: &[u8]) -> u32 {
     }
 }
 
+#[inline]
 fn short(bytes: &[u8]) -> u32 {
     xxh3_64(bytes) as u32
 }
 
+#[inline]
 fn number(head: &SealHead, at: usize) -> u32 {
     let bytes = head[at..].first_chunk().expect("a head has four numbers");
     u32::from_le_bytes(*bytes)

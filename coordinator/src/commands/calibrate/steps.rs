@@ -7,7 +7,6 @@ use anyhow::Context as _;
 use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
-use futures_util::FutureExt as _;
 
 use super::calibration::{Calibrated, Calibration};
 use super::fit::round_ns;
@@ -101,7 +100,7 @@ impl Calibration {
         profile.pacing = best_pacing(&ran);
         let time = announced.mul_f64((1.0 - EDGES_SHARE) * FIT_SHARE);
         let workloads = self.fit(&mut profile, names, &ran, time);
-        if let Some(signal) = interrupts.next().now_or_never() {
+        if let Some(signal) = interrupts.earlier() {
             let interrupted = Interrupted::new(&request, signal, None);
             return Ok(RunResult::Interrupted(interrupted));
         }

@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::Args;
+use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::security::{Identity, Name, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
-use futures_util::FutureExt as _;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::launch::cluster::{Exit, command};
 use crate::launch::log_args::LogArgs;
@@ -339,7 +339,8 @@ impl PeSupervisor {
                 Some(line) = stderr.recv() => self.pass_on(line, &mut last),
                 () = self.called.notified() => if let Some(stdin) = &mut stdin {
                     // If the pipe is full, it already contains enough notifications.
-                    let _ = stdin.write(b"\n").now_or_never();
+                    let mut context = Context::from_waker(Waker::noop());
+                    let _ = std::pin::Pin::new(stdin).poll_write(&mut context, b"\n");
                 },
                 ended = child.wait() => break ended,
                 () = stop.cancelled() => {

@@ -5,32 +5,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use flitcast_node::channel::{ChannelError, CoordinatorCodec};
+use flitcast_node::channel::{ChannelError, WordReader, WordWriter};
 use flitcast_node::security::Transport;
 use flitcast_node::timeout_stream::TimeoutStream;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, FromPe, ToPe};
-use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
-use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::member::Heard;
 use crate::text::printable::{in_one_line, indented};
 
 /// Reader of a PE's messages.
-pub type ChannelReader = FramedRead<ReadHalf<TimeoutStream<Transport>>, CoordinatorCodec>;
+pub type ChannelReader = WordReader<FromPe, ReadHalf<TimeoutStream<Transport>>>;
 /// Writer of messages to a PE.
-pub type ChannelWriter = FramedWrite<WriteHalf<TimeoutStream<Transport>>, CoordinatorCodec>;
+pub type ChannelWriter = WordWriter<WriteHalf<TimeoutStream<Transport>>>;
 
 /// Splits a stream into the reader and the writer of a channel.
 pub fn open(stream: TimeoutStream<Transport>) -> (ChannelReader, ChannelWriter) {
     let (read, write) = tokio::io::split(stream);
-    (
-        FramedRead::new(read, CoordinatorCodec::default()),
-        FramedWrite::new(write, CoordinatorCodec::default()),
-    )
+    (WordReader::new(read), WordWriter::new(write))
 }
 
 /// Sends queued messages and passes on received ones, until the channel ends.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use flitcast_node::handshake_limiter::HandshakeLimiter;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::ToPe;
-use futures_util::SinkExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};

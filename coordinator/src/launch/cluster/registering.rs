@@ -59,7 +59,7 @@ impl Cluster {
         let (heard, look) = (heard.clone(), self.look.clone());
         let beat = self.timeouts.heartbeat;
         let (mut reader, writer) = (newcomer.reader, newcomer.writer);
-        reader.decoder_mut().limit_to_cluster(pes);
+        reader.limit_to_cluster(pes);
         let conversation = converse(pe, reader, writer, queued, heard, beat, look);
         member.conversation = Some(tokio::spawn(conversation).abort_handle());
     }

@@ -11,7 +11,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Join, ToPe, Welcome};
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_WELCOME, frame_length};
@@ -20,6 +19,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::config::NodeConfig;

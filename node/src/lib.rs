@@ -10,7 +10,7 @@
 //! use flitcast_node::permissions::Permissions;
 //! use flitcast_node::limits::Timeouts;
 //! use flitcast_node::security::Security;
-//! use flitcast_node::cancellation::CancellationToken;
+//! use tokio_util::sync::CancellationToken;
 //! use flitcast_node::{NodeConfig, Tally, run};
 //! use flitcast_proto::PeId;
 //! use flitcast_proto::wire::Secret;
@@ -42,7 +42,6 @@
 pub mod activity_monitor;
 mod blocking;
 mod briefing;
-pub mod cancellation;
 pub mod channel;
 mod config;
 mod confine;

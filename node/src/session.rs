@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
-use crate::cancellation::CancellationToken;
 use flitcast_proto::cost::FileCosts;
 use flitcast_proto::ops::{Layout, PeSchedule};
 use flitcast_proto::wire::control::{Assignment, FromPe, Payload, Prepare, Ready, Register, ToPe};
@@ -14,6 +13,7 @@ use flitcast_proto::{PeId, RoundId};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Interval, timeout};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::blocking::joined;

@@ -70,7 +70,7 @@ fn words() -> Vec<OsString> {
 /// Prints the requested help, or the error in the command line.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
-    // Nobody reads a closed output.
+    // A closed output has no reader.
     let _ = match error.use_stderr() {
         true if names_json(std::env::args_os()) => {
             if let Err(fault) = start_logging(LogFormat::Json, 0) {

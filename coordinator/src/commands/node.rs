@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::handshake_limiter::listen;
 use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
@@ -29,6 +28,7 @@ use thiserror::Error;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::observe::metrics::Metrics;
 use crate::site::slurm::{self, Slurm, SlurmError};

@@ -15,11 +15,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;

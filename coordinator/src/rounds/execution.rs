@@ -15,10 +15,10 @@ mod prefixes;
 use std::time::Duration;
 
 use driver::{Driver, StopReason};
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_plan::calibration::clock::ClockOffset;
 use flitcast_plan::cost::Model;
 use flitcast_proto::wire::control::Report;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::model::Measurement;
 use crate::job::planned::Planned;

@@ -5,11 +5,11 @@ use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::payload::{self, Sweep};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::Payload;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::model::Measurement;
 use crate::job::request::Request;

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::MAX_LAST_LINES;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
@@ -29,6 +28,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::config::NodeConfig;
 use crate::coordinator::Coordinator;

@@ -1,5 +1,4 @@
-//! What only a planner needs: the algorithms, with the schedules of all PEs, their bounds and their
-//! costs.
+//! Planning: the algorithms, with the schedules of all PEs, their bounds and their costs.
 //!
 //! [`algorithms`] contains the registry of algorithms and their planners; [`sim`] runs the state machines
 //! of PEs in lock step under the papers' rules, and [`predict`] runs them on the links and hosts that

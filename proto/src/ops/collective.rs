@@ -11,7 +11,7 @@
 use crate::items::{Address, Destination};
 use crate::{MessageId, PeId, Tree};
 
-/// What PEs do together in a round: the sources and the destinations of messages.
+/// The kind of a round: the sources and the destinations of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// The root has a message for each other PE.

@@ -96,7 +96,7 @@ fn trees_are_no_larger_than_trees_may_be() {
     let reference = Reference::new();
     let mut assignment = reference.encode(
         "Assignment",
-        "operation: OPERATION_SCATTER_FDF flit_bytes: 65536 parents: 0 files {}",
+        "collective: COLLECTIVE_SCATTER flit_bytes: 65536 parents: 0 files {}",
     );
     assignment.put_slice(&field(43, &zeros(10_000_000)));
     let refused = ToPe::parse(&field(8, &assignment))

@@ -10,9 +10,12 @@ use super::reference::Reference;
 #[test]
 fn nonsense_is_refused_with_a_reason() {
     let reference = Reference::new();
-    let operation = "operation: OPERATION_SCATTER_FDF";
+    let operation = "collective: COLLECTIVE_SCATTER";
     for (text, reason) in [
-        (format!("assignment {{ {PLACE} {FILES} }}"), "no operation"),
+        (
+            format!("assignment {{ {PLACE} {FILES} }}"),
+            "not a collective",
+        ),
         (format!("assignment {{ {PLACE} {operation} }}"), "payload"),
         (format!("assignment {{ {operation} {FILES} }}"), "flit"),
         (

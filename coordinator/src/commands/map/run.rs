@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::channel::ChannelError;
 use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::request::Request;
 use crate::launch::cluster::{Cluster, Heard};

@@ -14,7 +14,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::Args;
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::security::{Identity, Name, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
@@ -24,6 +23,7 @@ use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::launch::cluster::{Exit, command};
 use crate::launch::log_args::LogArgs;

@@ -11,11 +11,11 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use clap::Args;
 use comfy_table::CellAlignment;
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use serde_json::json;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::launch::cluster::{Cluster, Heard, LaunchPlan};
 use crate::launch::log_args::LogArgs;

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
 use clap::Args;
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 
 use super::down::STOP;
 use super::status;

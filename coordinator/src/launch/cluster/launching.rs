@@ -10,13 +10,13 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::handshake_limiter::{HandshakeLimiter, listen};
 use flitcast_proto::PeId;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::error::{Death, LaunchError};
 use super::joiners::Joining;

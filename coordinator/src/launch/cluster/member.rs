@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::channel::ChannelError;
 use flitcast_proto::wire::control::{FromPe, Register, ToPe};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 

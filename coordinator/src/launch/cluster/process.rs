@@ -8,13 +8,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::PeId;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::member::Heard;

@@ -11,10 +11,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
 use super::member::Heard;

@@ -7,13 +7,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::limits::Timeouts;
 use flitcast_node::system::descriptors;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Register, ToPe};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::member::{Heard, Member};
 use crate::launch::starter::Started;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::limits::Timeouts;
 use flitcast_proto::{PeId, Tree};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::launch::log_args::LogArgs;

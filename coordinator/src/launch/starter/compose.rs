@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use flitcast_node::cancellation::CancellationToken;
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::external_command::ExternalCommand;
 use super::{StarterConfig, StarterError};

@@ -3,12 +3,12 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_proto::PeId;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use super::external_command::ExternalCommand;
 use super::{StarterConfig, StarterError};

@@ -4,12 +4,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use flitcast_node::cancellation::CancellationToken;
 use flitcast_node::channel::ChannelError;
 use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_proto::wire::control::{Payload, Report};
 use flitcast_proto::{PeId, Time};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::parallel_trees::lanes_of;
 use crate::job::parallel_trees::ParallelTrees;

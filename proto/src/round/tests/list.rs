@@ -31,7 +31,12 @@ fn hop(of: u32, [from, to]: [u32; 2], offset: u64, flits: u64, first_step: u64) 
 }
 
 /// Returns the round 2 of P1.
-fn round(collective: Collective, receives: &[u32], all_ports: bool, hops: &[ScheduledHop]) -> Round {
+fn round(
+    collective: Collective,
+    receives: &[u32],
+    all_ports: bool,
+    hops: &[ScheduledHop],
+) -> Round {
     let brief = PeSchedule {
         receives: receives.iter().map(|source| message(*source)).collect(),
         subtree_messages: receives.len() as u64,

@@ -3,6 +3,7 @@
 use flitcast_proto::Tree;
 use flitcast_proto::ops::exchange_plan as exchange;
 use flitcast_proto::ops::gossip_plan::{self as gossip, Order};
+use flitcast_proto::ops::ring_emulation;
 use flitcast_proto::ops::timetable::Timetable;
 
 use crate::algorithms::plan_limits::{PlanTooLarge, check_crossings};
@@ -32,6 +33,25 @@ pub fn flood(tree: &Tree, flits: &[u64], ports: Ports) -> Result<Bounded, PlanTo
             plan = other;
         }
     }
+    Ok((plan, bound))
+}
+
+/// Plans an exchange around the tree; `flits` has a row for each PE.
+///
+/// # Errors
+///
+/// Returns an error if there are too many crossings to plan.
+pub fn exchange_around(
+    tree: &Tree,
+    flits: &[Vec<u64>],
+    ports: Ports,
+) -> Result<Bounded, PlanTooLarge> {
+    check_crossings(ring_emulation::crossings(tree, flits))?;
+    let bound = match ports {
+        Ports::Single => exchange::least_steps(tree, flits),
+        Ports::Multi => exchange::least_steps_of_all_ports(tree, flits),
+    };
+    let plan = ring_emulation::exchange(tree, flits, ports.of_model());
     Ok((plan, bound))
 }
 

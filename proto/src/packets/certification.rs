@@ -78,6 +78,21 @@ pub struct Certified {
     pub time: Ticks,
 }
 
+impl Certified {
+    /// Returns an upper bound of the time, which takes the place of the paper's Lemma 22: 2B + H (d k +
+    /// beta + b) and the time of all messages at P0's port, if H is the depth of the tree, d the largest
+    /// number of children, k the time of a control item, and b the largest packet.
+    pub fn upper_bound(&self, tree: &Tree, flits: &[u64], cost: LinkCost) -> Ticks {
+        let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
+        let depth = nonnull.map(|pe| Ticks::from(tree.depth(pe))).max();
+        let children = tree.pes().map(|pe| tree.children(pe).len()).max();
+        let whole = &self.certificates[tree.root().index()];
+        let orders = children.unwrap_or(0) as Ticks * self.control;
+        let each = orders + cost.packet(whole.largest);
+        self.certified + depth.unwrap_or(0) * each + cost.certified(whole)
+    }
+}
+
 impl LinkCost {
     /// Returns the time of a certified stream on a link: the paper's n.
     pub fn certified(self, certificate: &Certificate) -> Ticks {
@@ -268,3 +283,6 @@ pub fn plan_best_cap(
     let best = tried.min_by_key(|certified| certified.time);
     Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, control, 1)))
 }
+
+#[cfg(test)]
+mod tests;

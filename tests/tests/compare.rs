@@ -83,7 +83,10 @@ exchange of 29 flits over 4 PEs, shared ports; no way takes less than 9 steps
 exchange of 42 flits over 7 PEs, multi ports; no way over this tree takes less than 12 steps
 
      tree      algorithm  steps  over bound  most kept
-  *  kary:2:7  tree          12       1.000          8
+  *  kary:2:7  tree               12       1.000          8
+     kary:2:7  ring-emulation     23       1.917         KEPT
+
+  * tree: 12 steps, which is the bound; 11 steps before ring-emulation
 ";
     let line = "exchange --tree kary:2:7 --lengths each:1 --ports multi";
     assert_eq!(printed(line), expected);

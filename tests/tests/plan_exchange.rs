@@ -193,7 +193,11 @@ fn what_does_not_fit_is_refused_with_what_would() {
         ),
         (
             "exchange --tree paht:3 --lengths equal:3 --algorithm direct",
-            &["`paht`", "write each:F", "there are auto and tree"],
+            &[
+                "`paht`",
+                "write each:F",
+                "there are auto, tree and ring-emulation",
+            ],
         ),
         (
             "exchange --tree path:3 --lengths each:1 --algorithm rounds",

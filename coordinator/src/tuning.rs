@@ -94,6 +94,10 @@ pub const PACKET_COUNTS: u64 = 64;
 /// Number of cuts for which an order is searched for, in a second or two.
 pub const ORDERED_CUTS: usize = 8;
 
+/// Resolutions that are tried for packets that mix messages, in parts of the longest message. Finer parts
+/// are flits of their own, each with a head.
+pub const MIXED_PARTS: [u64; 4] = [1, 4, 16, 64];
+
 /// Resolution of planned packets, in parts of the longest message: finer ones take long to plan.
 pub const GRAINS: u64 = 4096;
 

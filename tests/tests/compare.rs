@@ -82,8 +82,11 @@ exchange of 29 flits over 4 PEs, shared ports; no way takes less than 9 steps
     let expected = "\
 exchange of 42 flits over 7 PEs, multi ports; no way over this tree takes less than 12 steps
 
-     tree      algorithm  steps  over bound  most kept
-  *  kary:2:7  tree          12       1.000          8
+     tree      algorithm       steps  over bound  most kept
+  *  kary:2:7  tree               12       1.000          8
+     kary:2:7  ring-emulation     23       1.917         13
+
+  * tree: 12 steps, which is the bound; 11 steps before ring-emulation
 ";
     let line = "exchange --tree kary:2:7 --lengths each:1 --ports multi";
     assert_eq!(printed(line), expected);
@@ -112,9 +115,17 @@ gossip of 7 flits over 7 PEs, multi ports; no way over this tree takes less than
     let expected = "\
 gossip of 10 flits over 7 PEs, single ports; no way over this tree takes less than 22 steps
 
-     tree      algorithm  steps  over bound  most kept
-  *  kary:2:7  flood         22       1.000          8
+     tree      algorithm       steps  over bound  most kept
+  *  kary:2:7  flood              22       1.000          8
+     kary:2:7  discipline:prl     36       1.636          5
+     kary:2:7  discipline:plr     36       1.636          6
+     kary:2:7  discipline:lrp     38       1.727          6
+     kary:2:7  discipline:rlp     37       1.682          5
+     kary:2:7  discipline:rpl     37       1.682          5
+     kary:2:7  discipline:lpr     36       1.636          6
+     kary:2:7  combining:lrp     106       4.818         10
 
+  * flood: 22 steps, which is the bound; 14 steps before discipline:prl
   ring-emulation is left out: it is planned for --ports multi and --lengths equal:1
 ";
     let line = "gossip --tree kary:2:7 --lengths 1,2,0,1,2,3,1";

@@ -153,7 +153,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         gossip --tree path:2000 --lengths equal:1 --ports multi | 2000 PEs are too many | the limit is 1024
         gossip --tree path:9 --lengths equal:1000000000000 --ports multi | --lengths: 9000000000000 flits in all are too many
         exchange --tree path:3 | --lengths each:F | --matrix FILE.csv
-        exchange --tree paht:3 --lengths equal:3 --algorithm direct | `paht` | write each:F | there are auto and tree
+        exchange --tree paht:3 --lengths equal:3 --algorithm direct | `paht` | write each:F | there are auto, tree and ring-emulation
         exchange --tree path:3 --lengths each:1 --algorithm rounds | --network complete:N
         exchange --network complete:3 --lengths each:1 --algorithm tree | auto, rounds and shifts
         exchange --network complete:3 --lengths each:1 --ports multi | a PE has one port for all others

@@ -78,8 +78,9 @@ pub fn replay(plan: &Value) -> u64 {
         let other = sources.insert(of("id"), of("source"));
         assert_eq!(other, None, "an id twice");
     }
-    // A flit that goes around a tree passes some PEs several times.
-    let may_return = plan["algorithm"] == "ring-emulation";
+    // A flit that goes around a tree passes some PEs several times, and combined messages repeat flits.
+    let algorithm = plan["algorithm"].as_str().expect("a name");
+    let may_return = algorithm == "ring-emulation" || algorithm.starts_with("combining");
     let has_one_port = plan["ports"] != "multi";
     for (&step, crossings) in &steps {
         let (mut sends, mut takes, mut arcs) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());

@@ -73,6 +73,7 @@ mod slurm;
 mod ssh;
 mod standstill;
 mod storm;
+mod table_1;
 mod timed;
 mod trees;
 mod watch;

@@ -5,5 +5,6 @@ pub mod broadcast_plans;
 pub mod candidates;
 pub mod method;
 pub mod plan_limits;
+pub mod tree_gossip;
 pub mod tree_plans;
 pub mod unfit;

@@ -1,8 +1,8 @@
 //! Plans of gossips and exchanges over the edges of a tree, with lower bounds in steps.
 
-use flitcast_plan::algorithms::exchange_plan as exchange;
 use flitcast_plan::algorithms::gossip_plan::{self as gossip, Order};
 use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::algorithms::{exchange_plan as exchange, ring_emulation};
 use flitcast_proto::Tree;
 
 use crate::algorithms::plan_limits::{PlanTooLarge, check_crossings};
@@ -32,6 +32,25 @@ pub fn flood(tree: &Tree, flits: &[u64], ports: Ports) -> Result<Bounded, PlanTo
             plan = other;
         }
     }
+    Ok((plan, bound))
+}
+
+/// Plans an exchange around the tree; `flits` has a row for each PE.
+///
+/// # Errors
+///
+/// Returns an error if there are too many crossings to plan.
+pub fn exchange_around(
+    tree: &Tree,
+    flits: &[Vec<u64>],
+    ports: Ports,
+) -> Result<Bounded, PlanTooLarge> {
+    check_crossings(ring_emulation::crossings(tree, flits))?;
+    let bound = match ports {
+        Ports::Single => exchange::least_steps(tree, flits),
+        Ports::Multi => exchange::least_steps_of_all_ports(tree, flits),
+    };
+    let plan = ring_emulation::exchange(tree, flits, ports.of_model());
     Ok((plan, bound))
 }
 

@@ -158,6 +158,7 @@ impl fmt::Display for PacketChoice {
             Bytes(self.largest_bytes.into()),
             match self.asked {
                 Packets::Auto => "predicted to be the best".to_owned(),
+                Packets::Mixed => "with flits of several messages".to_owned(),
                 Packets::Count(count) =>
                     format!("{} a message at most", counted(count, "packet", "packets")),
                 Packets::Size(bytes) => format!("none above {}", Bytes(bytes.into())),

@@ -221,6 +221,12 @@ pub enum RequestError {
     /// Two sizes.
     #[error("--packets and --flit-size both define the size of flits; choose one")]
     PacketsAndFlits,
+    /// Packets that mix messages for anything but a scatter as planned.
+    #[error(
+        "--packets mixed is for a scatter by fdf over one tree, in an order of its own: leave out the \
+         rest"
+    )]
+    NotMixed,
     /// Packets for an algorithm or a tree that is to be chosen.
     #[error(
         "--packets is for one algorithm on one tree: name them, or leave it out, since auto chooses \

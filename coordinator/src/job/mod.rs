@@ -9,6 +9,7 @@ pub mod fit;
 pub mod flit_size;
 pub mod host_costs;
 pub mod links;
+pub mod mixed_packets;
 pub mod model;
 pub mod on_links;
 pub mod order;

@@ -5,15 +5,17 @@
 //! which takes no longer than even ones whose largest is no larger (Lemma 12).
 
 use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::gather_order::set_order;
 use flitcast_plan::packets::certification::{self, ControlCost};
 use flitcast_plan::packets::model::{LinkCost, Run, Ticks, messages};
 use flitcast_plan::packets::path;
-use flitcast_proto::Tree;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
+use flitcast_proto::{PeId, Tree};
 
 use crate::job::decisions::PacketChoice;
 use crate::job::flit_size::{best_alone, best_around, looking_ns, packet_costs};
+use crate::job::mixed_packets::foresee_mixed;
 use crate::job::order::ordered;
 use crate::job::order_bound::{bound_of, of_any_packets};
 use crate::job::planned_round::{PlannedRound, Planner};
@@ -31,6 +33,9 @@ pub fn foresee_in_packets(
     asked: Packets,
 ) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, bytes, .. } = *planner;
+    if asked == Packets::Mixed {
+        return foresee_mixed(planner);
+    }
     let operation = planner.operation();
     let asked_order = &planner.decisions.way.order;
     let before_others = asked_order.before_others();
@@ -41,10 +46,21 @@ pub fn foresee_in_packets(
     let usual_ns = usual.ns();
     let sizes = sizes(tree, operation, bytes, |bytes| asked.of(bytes));
     let mut best = match sizes {
-        Some(sizes) => ordered(planner, asked_order, cut(sizes)?)?,
+        Some(sizes) => {
+            let cut = cut(sizes)?;
+            let certified = certified(planner, asked);
+            ordered(planner, asked_order, in_order_of(planner, cut, certified)?)?
+        }
         None => {
             let best = best_of_one_size(planner, &usual, of_one_size)?;
-            let planned = planned(planner).map(&cut).transpose()?;
+            let certified = certified(planner, asked);
+            let sizes = match &certified {
+                Some(plan) => Some(plan.sizes.clone()),
+                None => of_one_way(planner),
+            };
+            let planned = sizes.map(&cut).transpose()?;
+            let planned = planned.map(|cut| in_order_of(planner, cut, certified));
+            let planned = planned.transpose()?;
             let few = few_packets(planner, &usual, cut)?;
             let others = best.into_iter().chain(planned).chain(few);
             let mut all: Vec<PlannedRound> = std::iter::once(usual).chain(others).collect();
@@ -161,42 +177,112 @@ fn few_packets(
     Ok(few)
 }
 
-/// Returns the planned packet size of each message of a scatter whose messages are all on one way from
-/// the root, or of a gather by certification, whose control items pay no set-up. On equal links the
-/// former are optimal. Returns `None` for all other rounds.
-fn planned(planner: &Planner<'_>) -> Option<Vec<u32>> {
-    let Planner {
-        tree, bytes, model, ..
-    } = *planner;
+/// Messages in grains, for plans that count flits one by one.
+struct Grains {
+    /// The bytes of a grain.
+    bytes: u64,
+    /// The grains of each message, by PE.
+    messages: Vec<u64>,
+    /// The costs of a link.
+    cost: LinkCost,
+}
+
+impl Grains {
+    /// Returns the messages of a scatter or a gather in grains, if there are several.
+    fn of(planner: &Planner<'_>) -> Option<Grains> {
+        let Planner {
+            tree, bytes, model, ..
+        } = *planner;
+        let longest = bytes.iter().copied().max()?;
+        let grain = longest.div_ceil(GRAINS).max(MIN_FLIT_BYTES.into());
+        let grains: Vec<u64> = bytes.iter().map(|bytes| bytes.div_ceil(grain)).collect();
+        if messages(tree, &grains).len() < 2 {
+            return None;
+        }
+        let [a_packet, a_byte] = packet_costs(tree, planner.operation(), model);
+        let picos = |ns: f64| (ns * 1e3).clamp(1.0, 1e15) as Ticks;
+        Some(Grains {
+            bytes: grain,
+            messages: grains,
+            cost: LinkCost {
+                setup: picos(a_packet),
+                flit: picos(a_byte * grain as f64),
+            },
+        })
+    }
+
+    /// Returns the bytes of a packet of this many grains.
+    fn packet_bytes(&self, grains: u64) -> u32 {
+        let bytes = grains.saturating_mul(self.bytes);
+        bytes.clamp(MIN_FLIT_BYTES.into(), MAX_FLIT_BYTES.into()) as u32
+    }
+}
+
+/// A planned gather by certification.
+struct CertifiedCut {
+    /// The largest packet of each message.
+    sizes: Vec<u32>,
+    /// The order in which P0 takes the messages.
+    order: Vec<PeId>,
+}
+
+/// Plans a gather by certification, whose control items pay no set-up, in packets of a requested size or of
+/// the best one. Returns `None` for all other rounds.
+fn certified(planner: &Planner<'_>, asked: Packets) -> Option<CertifiedCut> {
+    let Planner { tree, bytes, .. } = *planner;
     let operation = planner.operation();
-    let longest = bytes.iter().copied().max()?;
-    let grain = longest.div_ceil(GRAINS).max(MIN_FLIT_BYTES.into());
-    let grains: Vec<u64> = bytes.iter().map(|bytes| bytes.div_ceil(grain)).collect();
-    let nonnull = messages(tree, &grains);
-    if nonnull.len() < 2 {
+    if operation.certification_sync().is_none() {
         return None;
     }
-    let [a_packet, a_byte] = packet_costs(tree, operation, model);
-    let picos = |ns: f64| (ns * 1e3).clamp(1.0, 1e15) as Ticks;
-    let cost = LinkCost {
-        setup: picos(a_packet),
-        flit: picos(a_byte * grain as f64),
+    let grains = Grains::of(planner)?;
+    let (flits, cost) = (&grains.messages, grains.cost);
+    let plan = match asked {
+        Packets::Size(size) => {
+            let cap = (u64::from(size) / grains.bytes).max(1);
+            certification::plan(tree, flits, cost, ControlCost::Free, cap)
+        }
+        _ => certification::plan_best_cap(tree, flits, cost, ControlCost::Free),
     };
-    if operation.certification_sync().is_some() {
-        let planned = certification::plan_best_cap(tree, &grains, cost, ControlCost::Free);
-        let cap = planned.ok()?.cap.saturating_mul(grain);
-        let cap = cap.clamp(MIN_FLIT_BYTES.into(), MAX_FLIT_BYTES.into());
-        return sizes(tree, operation, bytes, |bytes| {
-            Packets::Size(cap as u32).of(bytes)
-        });
+    let plan = plan.ok()?;
+    let of_cap = Packets::Size(grains.packet_bytes(plan.cap));
+    Some(CertifiedCut {
+        sizes: sizes(tree, operation, bytes, |bytes| of_cap.of(bytes))?,
+        order: plan.order(tree, flits),
+    })
+}
+
+/// Returns the round in the order of a plan, if that is quicker. If all orders go at once, the round then
+/// takes the time of the plan also where messages differ.
+fn in_order_of(
+    planner: &Planner<'_>,
+    round: PlannedRound,
+    plan: Option<CertifiedCut>,
+) -> Result<PlannedRound, ProtocolError> {
+    let mut briefs = round.briefs.clone();
+    let order = plan.filter(|plan| set_order(planner.tree, &mut briefs, &plan.order).is_ok());
+    if order.is_none() {
+        return Ok(round);
     }
-    if operation != Algorithm::FARTHEST_FIRST || !path::is_one_way(tree, &nonnull) {
+    let ordered = planner.foresee_with(briefs, &round)?;
+    Ok(match ordered.ns() < round.ns() {
+        true => ordered,
+        false => round,
+    })
+}
+
+/// Returns the planned packet size of each message of a scatter whose messages are all on one way from
+/// the root: on equal links they are optimal. Returns `None` for all other rounds.
+fn of_one_way(planner: &Planner<'_>) -> Option<Vec<u32>> {
+    let grains = Grains::of(planner)?;
+    let nonnull = messages(planner.tree, &grains.messages);
+    if planner.operation() != Algorithm::FARTHEST_FIRST || !path::is_one_way(planner.tree, &nonnull)
+    {
         return None;
     }
-    let mut sizes = vec![MIN_FLIT_BYTES; tree.len()];
-    for Run { pe, flits, .. } in path::plan(cost, &nonnull).sequence {
-        let packet = flits.saturating_mul(grain).min(MAX_FLIT_BYTES.into());
-        sizes[pe.index()] = sizes[pe.index()].max(packet as u32);
+    let mut sizes = vec![MIN_FLIT_BYTES; planner.tree.len()];
+    for Run { pe, flits, .. } in path::plan(grains.cost, &nonnull).sequence {
+        let size = &mut sizes[pe.index()];
+        *size = grains.packet_bytes(flits).max(*size);
     }
     Some(sizes)
 }

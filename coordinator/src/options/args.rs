@@ -292,8 +292,8 @@ pub struct RoundArgs {
     pub transfer: TransferArgs,
     /// Number of packets per message: auto (the shortest predicted time), a COUNT, or the largest SIZE
     /// of a packet, like 64KiB. A packet is one flit, which a relay receives as a whole before it sends
-    /// any of it on.
-    #[arg(long, value_name = "auto|COUNT|SIZE")]
+    /// any of it on. In a scatter mixed, too: packets that also have flits for PEs on their way.
+    #[arg(long, value_name = "auto|COUNT|SIZE|mixed")]
     pub packets: Option<String>,
     /// Send on all trees of a cover of the network at once. The trees share no link; each PE has a
     /// network card for each neighbour (reached_by in the cluster file), or on this machine a

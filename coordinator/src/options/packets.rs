@@ -13,6 +13,8 @@ use crate::text::units::{Bytes, UnitError, parse_bytes};
 pub enum Packets {
     /// The number with the shortest predicted time.
     Auto,
+    /// Packets that may have flits of several messages, planned for the costs of the links.
+    Mixed,
     /// Each message into this number of equal packets, at least 1.
     Count(u64),
     /// Each message into as few equal packets as possible of at most this number of bytes.
@@ -22,8 +24,10 @@ pub enum Packets {
 /// An error in `--packets`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PacketsError {
-    /// Not one of the three forms.
-    #[error("`{text}` is neither auto, nor a COUNT of packets, nor the SIZE of one: {source}")]
+    /// Not one of the forms.
+    #[error(
+        "`{text}` is neither auto, nor mixed, nor a COUNT of packets, nor the SIZE of one: {source}"
+    )]
     Form {
         /// As typed.
         text: String,
@@ -74,6 +78,9 @@ impl FromStr for Packets {
         if text == "auto" {
             return Ok(Packets::Auto);
         }
+        if text == "mixed" {
+            return Ok(Packets::Mixed);
+        }
         if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
             // A text of digits alone fails to parse only if the number is too large.
             return match text.parse().unwrap_or(u64::MAX) {
@@ -99,6 +106,7 @@ impl fmt::Display for Packets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Packets::Auto => f.write_str("auto"),
+            Packets::Mixed => f.write_str("mixed"),
             Packets::Count(count) => write!(f, "{count}"),
             Packets::Size(bytes) => write!(f, "{bytes}B"),
         }
@@ -129,10 +137,10 @@ impl Packets {
     }
 
     /// Returns the largest packet of a message of `bytes` bytes, or `None` if it is to be chosen by
-    /// prediction. All packets but the last have this size.
+    /// prediction or planned. All packets but the last have this size.
     pub fn of(self, bytes: u64) -> Option<u32> {
         let packets = match self {
-            Packets::Auto => return None,
+            Packets::Auto | Packets::Mixed => return None,
             Packets::Count(count) => count,
             Packets::Size(size) => bytes.div_ceil(size.into()).max(1),
         };
@@ -149,6 +157,7 @@ mod tests {
     fn what_is_typed_is_read_and_written() {
         for (text, packets) in [
             ("auto", Packets::Auto),
+            ("mixed", Packets::Mixed),
             ("7", Packets::Count(7)),
             ("64KiB", Packets::Size(64 << 10)),
             ("65536B", Packets::Size(64 << 10)),

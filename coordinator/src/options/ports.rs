@@ -1,6 +1,7 @@
 //! The value of `--ports`: the number of ports of a PE.
 
 use clap::ValueEnum;
+use flitcast_plan::cost;
 use thiserror::Error;
 
 /// How many ports a PE has.
@@ -18,6 +19,14 @@ impl Ports {
         match self {
             Ports::Single => "single",
             Ports::Multi => "multi",
+        }
+    }
+
+    /// Returns the ports in the model of costs.
+    pub fn of_model(self) -> cost::Ports {
+        match self {
+            Ports::Single => cost::Ports::Single,
+            Ports::Multi => cost::Ports::PerEdge,
         }
     }
 

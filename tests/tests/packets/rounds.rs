@@ -37,6 +37,10 @@ fn files_arrive_byte_for_byte() {
             }
         }
         let before = snapshot(&path("input"));
+        let (from, to) = (path("input"), path("mixed"));
+        let paths = format!("--input {} --output {}", from.display(), to.display());
+        report(&format!("scatter --tree {tree} {paths} --packets mixed"));
+        assert_same(&before, &snapshot(&to));
         for packets in PACKETS {
             let at = |name: &str| path(&format!("{name} {packets}").replace(' ', "-"));
             let moved = |operation: &str, from: &Path, to: &Path| {
@@ -92,6 +96,21 @@ fn the_best_number_is_found() {
     assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
 }
 
+/// Flits of several messages go in one packet if packets have a set-up time.
+#[test]
+fn short_messages_share_packets() {
+    let line = "scatter --tree kary:2:16 --size 1KiB --link setup=2ms --packets mixed";
+    let mixed = report(line);
+    assert_eq!(mixed.value("/packets/asked"), "mixed");
+    assert!(
+        mixed.number("/packets/count") < 15,
+        "{:?}",
+        mixed.value("/packets")
+    );
+    let told = |pointer: &str| mixed.value(pointer).as_f64().expect("a time");
+    assert!(told("/packets/predicted_us") < told("/packets/usual_us"));
+}
+
 #[test]
 fn what_cannot_go_in_such_packets_is_refused() {
     refused_each(
@@ -99,7 +118,7 @@ fn what_cannot_go_in_such_packets_is_refused() {
         "
         --packets 0 | --packets 0: a message goes in one packet at least
         --packets 2MiB | 64 B to 1 MiB
-        --packets few | neither auto, nor a COUNT
+        --packets few | neither auto, nor mixed, nor a COUNT
         --packets 2 | at least 3 packets
         --packets 1000000 | at most 49152
         --packets 4 --flit-size 1KiB | both define the size of flits
@@ -110,6 +129,8 @@ fn what_cannot_go_in_such_packets_is_refused() {
     refused_each(
         "",
         "
+        gather --tree star:4 --size 1KiB --packets mixed | --packets mixed is for a scatter by fdf
+        scatter --tree star:4 --size 1KiB --packets mixed --order fdf | --packets mixed is for a scatter by fdf
         gossip --tree star:4 --packets 4 --size 1MiB | not for gossip by flood: --flit-size
         exchange --tree star:4 --packets 4 --lengths equal:1MiB | not for exchange by tree: --flit-size
     ",

@@ -82,6 +82,10 @@ fn on_trees(
         let (plan, bound) = tree_plans::exchange(tree, flits, args.ports)?;
         rows.push(Row::new(name, "tree", plan.time_steps, plan.kept_flits()));
         bounds.push(bound);
+        if let Ok((plan, _)) = tree_plans::exchange_around(tree, flits, args.ports) {
+            let kept = plan.kept_flits();
+            rows.push(Row::new(name, "ring-emulation", plan.time_steps, kept));
+        }
     }
     Ok(Comparison {
         bound_steps: bounds.into_iter().min().unwrap_or(0),

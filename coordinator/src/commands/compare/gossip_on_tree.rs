@@ -1,12 +1,13 @@
 //! `flitcast compare gossip` over the edges of a tree.
 
-use flitcast_plan::algorithms::gossip_plan::ring_emulation;
+use flitcast_plan::algorithms::gossip_in_cycles;
 
 use super::crossings::{Comparison, Row};
 use super::error::{CompareError, GossipComparisonError};
 use super::gossip_args::CompareGossipArgs;
 use super::trees::{Named, over, spanning};
 use crate::algorithms::plan_limits::{check_flits, check_pes};
+use crate::algorithms::tree_gossip::TreeGossip;
 use crate::algorithms::tree_plans::flood;
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
@@ -45,20 +46,21 @@ fn comparison(
     for Named { name, tree } in trees {
         let (plan, bound) = flood(tree, flits, args.ports)?;
         rows.push(Row::new(name, "flood", plan.time_steps, plan.kept_flits()));
-        if goes_around {
-            let plan = ring_emulation(tree);
-            rows.push(Row::new(
-                name,
-                "ring-emulation",
-                plan.time_steps,
-                plan.kept_flits(),
-            ));
-        }
         bounds.push(bound);
+        let around = [TreeGossip::RingEmulation].into_iter();
+        for one in around.chain(TreeGossip::in_cycles()) {
+            if let Ok((plan, _)) = one.plan(tree, flits, args.ports) {
+                let kept = plan.kept_flits();
+                rows.push(Row::new(name, one.name(), plan.time_steps, kept));
+            }
+        }
     }
-    let left_out =
+    let around =
         "ring-emulation is left out: it is planned for --ports multi and --lengths equal:1";
-    let notes = (!goes_around).then(|| left_out.to_owned());
+    let notes = [
+        (!goes_around).then_some(around),
+        left_out_of_cycles(args, trees),
+    ];
     let comparison = Comparison {
         operation: "gossip",
         ports: args.ports.name(),
@@ -69,7 +71,17 @@ fn comparison(
         bound_over: over(trees),
         results: rows,
         why: None,
-        notes: notes.into_iter().collect(),
+        notes: notes.into_iter().flatten().map(str::to_owned).collect(),
     };
     Ok(comparison.compared())
+}
+
+/// Returns why some baselines are left out that serve neighbours in cycles.
+fn left_out_of_cycles(args: &CompareGossipArgs, trees: &[Named]) -> Option<&'static str> {
+    let fit = trees
+        .iter()
+        .all(|named| gossip_in_cycles::fits(&named.tree));
+    (args.ports == Ports::Single && !fit).then_some(
+        "discipline and combining are left out: they are planned for PEs with at most two children",
+    )
 }

@@ -57,7 +57,9 @@ pub struct PlanGossipArgs {
     /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How to gossip. On a tree: auto, flood or ring-emulation. On a --network: auto,
+    /// How to gossip. On a tree: auto, flood or ring-emulation, and if PEs have at most two children
+    /// discipline:ORDER or combining[:ORDER], ORDER prl, plr, lrp, rlp, rpl or lpr: parent, left
+    /// child, right child. On a --network: auto,
     /// approach1, approach2[:A], circgos:A,a,b,
     /// torgos:A;b0,b1,..;x0,x1,.., cubgos, phases:A,a,b/A,a,b/.., halves; on complete:N auto,
     /// dissemination[:K], circulate, neighbour, direct, approach1.
@@ -83,7 +85,7 @@ pub struct PlanExchangeArgs {
     /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// auto or tree on a tree; auto, rounds or shifts with --network complete:N.
+    /// auto, tree or ring-emulation on a tree; auto, rounds or shifts with --network complete:N.
     #[arg(long, default_value = "auto")]
     pub algorithm: String,
     /// Output options of the plan.
@@ -150,6 +152,9 @@ pub struct PlanScatterArgs {
     /// The PE that holds the messages, as 3 or P3; the lengths are those of all other PEs.
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
+    /// How to scatter [default: fdf].
+    #[arg(long, value_enum, conflicts_with_all = ["setup", "cover", "order"])]
+    pub algorithm: Option<PlanScatterAlgorithm>,
     /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
@@ -160,6 +165,15 @@ pub struct PlanScatterArgs {
     /// Options of plans in packets.
     #[command(flatten)]
     pub packets: PacketArgs,
+}
+
+/// How to scatter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlanScatterAlgorithm {
+    /// Each flit on its only way, the farthest destination first.
+    Fdf,
+    /// One way around the tree, the farthest around it first (a baseline).
+    RingEmulation,
 }
 
 /// Arguments of `flitcast plan gather`.

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanScatterArgs};
+use super::args::{
+    Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanScatterAlgorithm, PlanScatterArgs,
+};
 use super::error::{PlanError, PlanErrors};
 use super::{
     broadcast, cover, exchange, gossip_on_network, gossip_on_tree, ordered, packets, scatter_from,
@@ -40,6 +42,8 @@ fn scatter(args: &PlanScatterArgs, out: &mut dyn Write) -> Printed {
     }
     if args.plan.cover {
         Ok(cover::scatter(args)?.write(print, out)?)
+    } else if args.algorithm == Some(PlanScatterAlgorithm::RingEmulation) {
+        Ok(scatter_from::around(args)?.write(print, out)?)
     } else if args.from.is_some() || args.ports == Ports::Multi {
         Ok(scatter_from::plan(args)?.write(print, out)?)
     } else if let Some(Order::Search(nodes)) = args.order {

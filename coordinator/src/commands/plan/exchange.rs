@@ -1,19 +1,21 @@
 //! `flitcast plan exchange`: every PE sends a different message to every other.
 
-use flitcast_plan::algorithms::TreeRequirement;
 use std::sync::Arc;
 
-use flitcast_plan::algorithms::{blocks, exchange_hosts as hosts, exchange_plan as exchange};
+use flitcast_plan::algorithms::{
+    TreeRequirement, blocks, exchange_hosts as hosts, exchange_plan as exchange,
+};
 use flitcast_plan::network::NetworkSpec;
-use flitcast_proto::PeId;
+use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanExchangeArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{PlannedMessage, StaticPlan};
 use crate::algorithms::method::operation_by;
-use crate::algorithms::plan_limits::MOST_HOSTS_OF_ROUNDS;
-use crate::algorithms::tree_plans;
+use crate::algorithms::plan_limits::{MOST_HOSTS_OF_ROUNDS, PlanTooLarge};
+use crate::algorithms::tree_plans::{self, Bounded};
+use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 use crate::site::topology::Topology;
 
@@ -47,10 +49,10 @@ pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {
 /// Checks that the algorithm supports a tree, or a complete network if `reach_all`.
 fn check_algorithm(args: &PlanExchangeArgs, reach_all: bool) -> Result<(), PlanError> {
     let why = match (args.algorithm.as_str(), reach_all) {
-        ("auto" | "tree", false) => return Ok(()),
+        ("auto" | "tree" | "ring-emulation", false) => return Ok(()),
         (_, false) => {
-            "over the edges of a tree there are auto and tree; rounds and shifts are for --network \
-             complete:N, where all PEs reach each other"
+            "over the edges of a tree there are auto, tree and ring-emulation; rounds and shifts are for \
+             --network complete:N, where all PEs reach each other"
         }
         ("auto" | "rounds" | "shifts", true) => return Ok(()),
         (_, true) => {
@@ -83,14 +85,21 @@ fn played(topology: &Topology, plan: &StaticPlan, flits: &[Vec<u64>]) -> Played 
     })
 }
 
+/// A planner of an exchange over the edges of a tree.
+type TreePlanner = fn(&Tree, &[Vec<u64>], Ports) -> Result<Bounded, PlanTooLarge>;
+
 fn on_tree(
     args: &PlanExchangeArgs,
     topology: &Topology,
     flits: &[Vec<u64>],
 ) -> Result<StaticPlan, PlanError> {
-    let (plan, bound_steps) = tree_plans::exchange(&topology.tree, flits, args.ports)?;
+    let (name, planner): (_, TreePlanner) = match args.algorithm.as_str() {
+        "ring-emulation" => ("ring-emulation", tree_plans::exchange_around),
+        _ => ("tree", tree_plans::exchange),
+    };
+    let (plan, bound_steps) = planner(&topology.tree, flits, args.ports)?;
     Ok(StaticPlan {
-        algorithm: "tree".to_owned(),
+        algorithm: name.to_owned(),
         bound_steps,
         ..StaticPlan::of(plan).over(topology, args.ports)
     })

@@ -1,53 +1,20 @@
 //! Gossip over the edges of a tree.
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
-use flitcast_plan::algorithms::timetable::Timetable;
-use flitcast_plan::algorithms::{blocks, gossip_plan as gossip};
+use flitcast_plan::algorithms::blocks;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanGossipArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{PlannedMessage, StaticPlan};
+use crate::algorithms::broadcast_plans::NotPlanned;
 use crate::algorithms::plan_limits::{check_flits, check_pes};
-use crate::algorithms::tree_plans::flood;
+use crate::algorithms::tree_gossip::TreeGossip;
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
-use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
-
-/// How to gossip on a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TreeGossip {
-    /// The better one for these ports.
-    Auto,
-    /// Each flit over each edge once.
-    Flood,
-    /// Around the tree.
-    RingEmulation,
-}
-
-impl FromStr for TreeGossip {
-    type Err = PlanError;
-
-    fn from_str(text: &str) -> Result<TreeGossip, PlanError> {
-        Ok(match text {
-            "auto" => TreeGossip::Auto,
-            "flood" => TreeGossip::Flood,
-            "ring-emulation" => TreeGossip::RingEmulation,
-            _ => {
-                return Err(PlanError::Unfit {
-                    algorithm: text.to_owned(),
-                    why: "on a tree there are auto, flood and, with --ports multi and a flit from \
-                          each PE, ring-emulation"
-                        .to_owned(),
-                });
-            }
-        })
-    }
-}
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
@@ -55,7 +22,8 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
     let mut faults = PlanErrors::default();
     let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
     let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));
-    let algorithm = faults.take(args.algorithm.parse::<TreeGossip>());
+    let algorithm = args.algorithm.parse::<TreeGossip>();
+    let algorithm = faults.take(algorithm.map_err(|why| unfit(args.algorithm.clone(), why)));
     let (Some(topology), Some(lengths), Some(algorithm)) = (topology, lengths, algorithm) else {
         return Err(faults);
     };
@@ -63,13 +31,21 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
     let flits = deal_flits_to_all(&lengths, tree.len())?;
     check_pes(tree.len())?;
     check_flits("--lengths", &flits)?;
-    let (algorithm, plan, bound_steps) = planned(tree, &flits, algorithm, args.ports)?;
+    let planned = algorithm.plan(tree, &flits, args.ports);
+    let (plan, bound_steps) = planned.map_err(|why| match why {
+        NotPlanned::Unfit(why) => unfit(algorithm.name(), why),
+        NotPlanned::TooMuch(fault) => fault.into(),
+    })?;
+    let played = |flits: &[u64]| match algorithm {
+        TreeGossip::Flood => played(tree, flits),
+        _ => Played::default(),
+    };
     Ok(StaticPlan {
         operation: "gossip",
-        algorithm: algorithm.to_owned(),
+        algorithm: algorithm.name(),
         messages: messages(&flits),
         bound_steps,
-        played: Played::by_ports(args.ports, || played(tree, &flits)),
+        played: Played::by_ports(args.ports, || played(&flits)),
         ..StaticPlan::of(plan).over(&topology, args.ports)
     })
 }
@@ -84,38 +60,8 @@ fn played(tree: &Tree, flits: &[u64]) -> Played {
     })
 }
 
-/// The algorithm's name, its plan and the bound.
-type Planned = (&'static str, Timetable, u64);
-
-fn planned(
-    tree: &Tree,
-    flits: &[u64],
-    algorithm: TreeGossip,
-    ports: Ports,
-) -> Result<Planned, PlanError> {
-    match (algorithm, ports) {
-        (TreeGossip::RingEmulation, Ports::Single) => Err(unfit(
-            "a PE sends to several neighbours at once: --ports multi",
-        )),
-        (TreeGossip::RingEmulation, _) if flits.iter().any(|flits| *flits != 1) => Err(unfit(
-            "the plan is for one flit from each PE: --lengths equal:1",
-        )),
-        (TreeGossip::RingEmulation, _) => {
-            let bound = gossip::least_steps_of_all_ports(tree, flits);
-            Ok(("ring-emulation", gossip::ring_emulation(tree), bound))
-        }
-        _ => {
-            let (plan, bound) = flood(tree, flits, ports)?;
-            Ok(("flood", plan, bound))
-        }
-    }
-}
-
-fn unfit(why: &str) -> PlanError {
-    PlanError::Unfit {
-        algorithm: "ring-emulation".to_owned(),
-        why: why.to_owned(),
-    }
+fn unfit(algorithm: String, why: String) -> PlanError {
+    PlanError::Unfit { algorithm, why }
 }
 
 fn messages(flits: &[u64]) -> Vec<PlannedMessage> {

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use flitcast_plan::packets::certification::Stream;
+use flitcast_plan::packets::model::Ticks;
 use flitcast_proto::PeId;
 use serde_json::{Value, json};
 
 use super::args::PrintArgs;
+use super::asked::AskedPlan;
 use super::error::PlanErrors;
 use super::packets_plan::CertifiedPlan;
 use super::packets_report::{MOST_ROWS, UNIT, exact, more, parents};
@@ -52,6 +54,7 @@ impl CertifiedPlan<'_> {
         report.field("certified", exact(certified.certified));
         report.field("time", exact(certified.time));
         report.field("bound", self.bound.map(exact));
+        report.field("upper_bound", exact(self.upper_bound()));
         report.detail("parents", Some(parents(self.asked)));
         report.detail("lengths", Some(&self.asked.flits));
         let certificate = |pe| self.certificate(pe);
@@ -66,6 +69,11 @@ impl CertifiedPlan<'_> {
         };
         let streams = each(move || certified.streams.iter().map(stream));
         report.detail("streams", Some(streams));
+    }
+
+    fn upper_bound(&self) -> Ticks {
+        let AskedPlan { tree, flits, .. } = self.asked;
+        self.certified.upper_bound(tree, flits, self.cost)
     }
 
     /// Returns the certificate of a PE as JSON.
@@ -110,6 +118,9 @@ impl CertifiedPlan<'_> {
             let why = "no gather takes less, even if P0 knew all lengths";
             report.line("mirror bound", format!("{bound}: {why}"));
         }
+        let formula = "2B + H (d k + BETA + b) + M, in place of paper 003's Lemma 22";
+        let upper = exact(self.upper_bound());
+        report.line("upper bound", format!("{upper}, {formula}"));
     }
 
     /// Returns a row for each PE: its certificate, its order, and the time at which its stream crosses

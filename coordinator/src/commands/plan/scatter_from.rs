@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
-use flitcast_plan::schedule::scatter::farthest_first;
+use flitcast_plan::algorithms::ring_emulation;
+use flitcast_plan::schedule::scatter::{farthest_first, optimal_steps};
+use flitcast_proto::PeId;
 
 use super::args::{Order, PlanScatterArgs};
 use super::asked::topology_and_lengths;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
+use crate::algorithms::plan_limits::check_crossings;
 use crate::options::flits::deal_flits;
 use crate::options::pes::source;
 use crate::options::ports::Ports;
@@ -50,6 +53,40 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
         played,
         crossings: Crossings::Ways(tree, plans),
         ..StaticPlan::default()
+    };
+    Ok(planned.over(&topology, args.ports))
+}
+
+/// Plans a scatter from any PE one way around the tree.
+pub fn around(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
+    let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
+    let tree = &topology.tree;
+    let from = source(args.from, tree)?;
+    let rooted = tree.rerooted(from);
+    let flits = deal_flits(&lengths, &rooted)?;
+    check_crossings(ring_emulation::crossings_of_scatter(tree, from, &flits))?;
+    let bound_steps = match args.ports {
+        Ports::Single => optimal_steps(&rooted, &flits),
+        Ports::Multi => {
+            let by_branch = plan_scatter_by_branch(&rooted, &flits);
+            let arrivals = by_branch.iter().map(|plan| plan.arrival_step);
+            arrivals.max().unwrap_or(0)
+        }
+    };
+    let messages = (0..).map(PeId).zip(&flits).filter(|(_, flits)| **flits > 0);
+    let message =
+        |(to, flits): (PeId, &u64)| PlannedMessage::to_one(to.0.into(), [from, to], *flits);
+    let planned = StaticPlan {
+        operation: "scatter",
+        algorithm: "ring-emulation".to_owned(),
+        messages: messages.map(message).collect(),
+        bound_steps,
+        ..StaticPlan::of(ring_emulation::scatter(
+            tree,
+            from,
+            &flits,
+            args.ports.of_model(),
+        ))
     };
     Ok(planned.over(&topology, args.ports))
 }

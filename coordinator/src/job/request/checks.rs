@@ -73,6 +73,7 @@ pub fn check(
     let bytes = payload.as_ref().map(|(_, bytes)| &bytes[..]);
     checks.longest_packet(flits, bytes);
     let order = checks.order(order, bytes);
+    checks.mixed(flits, &order);
     checks.tree_of_baseline(bytes);
     let profile = checks.profile(tree.as_ref(), link);
     let guard = checks.guard(profile.as_ref());
@@ -359,6 +360,18 @@ impl Checks<'_> {
         order
     }
 
+    /// Checks that packets can mix messages, if that is requested.
+    fn mixed(&mut self, flits: Option<(Option<u32>, Option<Packets>)>, order: &MessageOrder) {
+        let is_asked = matches!(flits, Some((_, Some(Packets::Mixed))));
+        let is_fdf = self
+            .operation
+            .is_none_or(|it| it == Algorithm::FARTHEST_FIRST);
+        let is_alone = is_fdf && self.asked.baseline.is_none() && !self.asked.round.cover;
+        if is_asked && !(is_alone && *order == MessageOrder::Tail) {
+            self.faults.push(RequestError::NotMixed);
+        }
+    }
+
     /// Replaces the tree by that of the baseline, which depends on the messages' lengths.
     fn tree_of_baseline(&mut self, bytes: Option<&[u64]>) {
         if let (Some(bytes), Some(baseline)) = (bytes, self.asked.baseline) {
@@ -443,8 +456,13 @@ impl Checks<'_> {
         order: MessageOrder,
     ) -> Option<Method> {
         let (flit_bytes, packets) = flits?;
+        let operation = match packets {
+            // Only a static schedule has packets with flits of several messages.
+            Some(Packets::Mixed) => Algorithm::LISTED_SCATTER,
+            _ => self.operation?,
+        };
         Some(Method {
-            operation: self.operation?,
+            operation,
             baseline: self.asked.baseline,
             pacing: None,
             flit_bytes,

@@ -4,9 +4,8 @@
 //! its own first, then in the order of arrival; an arc completes a message before it starts the
 //! next. In this module `flits[i]` is the length of P_i's message, and messages have the numbers of
 //! their sources. PEs keep flits that they cannot forward yet.
-//!
-//! The walk around the tree, on which neighbours in the ring are at most three edges apart, is by
-//! Sekanina; the emulation is paper 004's algorithm A4 without its stops. All else is new.
+//! All of this is new; the paper's algorithms are in [`super::ring_emulation`] and
+//! [`super::gossip_in_cycles`].
 
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{PeId, Tree};
@@ -101,74 +100,6 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         })
     });
     Timetable::of(hops.collect())
-}
-
-/// Plans one flit from each PE around the tree: the walk along all edges, children in order, is a
-/// ring of the PEs on which each flit moves an arc in every step and meets no other. It takes `2n -
-/// 3` steps on every tree if PEs have a port for each neighbour. A flit that passes a PE twice is
-/// forwarded in the step after each arrival.
-pub fn ring_emulation(tree: &Tree) -> Timetable {
-    let walk = walk(tree);
-    let steps = walk.len();
-    // The position of each PE in the ring: its first position on the walk at even depths, its last
-    // at odd depths.
-    let mut places: Vec<Option<usize>> = vec![None; tree.len()];
-    for (at, pe) in walk.iter().enumerate() {
-        let place = &mut places[pe.index()];
-        if place.is_none() || tree.depth(*pe) % 2 == 1 {
-            *place = Some(at);
-        }
-    }
-    let mut places: Vec<usize> = places.into_iter().flatten().collect();
-    places.sort_unstable();
-    // Each flit ends at the PE before its source in the ring.
-    let ends = places.iter().cycle().skip(places.len() - 1);
-    let ways = places.iter().zip(ends);
-    let ways: Vec<(usize, usize)> = ways
-        .map(|(place, end)| (*place, (end + steps - place) % steps))
-        .collect();
-    let mut hops = Vec::new();
-    for hop in 0..steps {
-        for (place, _) in ways.iter().filter(|(_, hops)| hop < *hops) {
-            let [source, from, to] = [0, hop, hop + 1].map(|hop| walk[(place + hop) % steps]);
-            hops.push(ScheduledHop {
-                message: source.into(),
-                offset: 0,
-                flits: 1,
-                from,
-                to,
-                first_step: hop as u64 + 1,
-                every: 1,
-                packing: Packing::Flits,
-            });
-        }
-    }
-    Timetable::of(hops)
-}
-
-/// Returns the PEs on a walk along every edge there and back, without its return to the root.
-fn walk(tree: &Tree) -> Vec<PeId> {
-    let mut walk = Vec::with_capacity(2 * tree.len());
-    let mut next_child = vec![0; tree.len()];
-    let mut pe = tree.root();
-    loop {
-        walk.push(pe);
-        let next = &mut next_child[pe.index()];
-        pe = match tree.children(pe).get(*next) {
-            Some(child) => {
-                *next += 1;
-                *child
-            }
-            None => match tree.parent(pe) {
-                Some(parent) => parent,
-                None => break,
-            },
-        };
-    }
-    if walk.len() > 1 {
-        walk.pop();
-    }
-    walk
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ mod tests {
     use flitcast_proto::tree::TreeSpec;
 
     use super::super::gossip_plan::{self, Order};
-    use super::super::{broadcast_plan, exchange_plan};
+    use super::super::{broadcast_plan, exchange_plan, ring_emulation};
     use super::*;
 
     fn tree(spec: &str) -> Tree {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_ring_around_a_path_of_11_has_flits_that_pass_a_pe_twice() {
-        let kept = |spec: &str| gossip_plan::ring_emulation(&tree(spec)).kept_flits();
+        let kept = |spec: &str| ring_emulation::gossip(&tree(spec)).kept_flits();
         let found = ["path:11", "star:11", "kary:2:15", "random:12:3"].map(kept);
         assert_eq!(found, [9, 10, 14, 11]);
     }
@@ -224,7 +224,7 @@ mod tests {
             };
             let rows: Vec<Vec<u64>> = (0..pes).map(|from| to_each(from, &mut random)).collect();
             let gossips = [
-                gossip_plan::ring_emulation(&tree),
+                ring_emulation::gossip(&tree),
                 gossip_plan::all_ports(&tree, &flits),
                 gossip_plan::one_port(&tree, &flits, Order::Hungry),
                 gossip_plan::one_port(&tree, &flits, Order::Needy),

@@ -6,7 +6,9 @@
 //! time at P0's port. In the paper a control packet has one flit and a set-up; on real links a control
 //! item goes between two packets ([`ControlCost`]), so another cap may be best there.
 
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::PeId;
+use flitcast_proto::Tree;
+use std::cmp::Reverse;
 
 use super::caps::caps;
 use super::error::PacketPlanError;
@@ -79,6 +81,40 @@ pub struct Certified {
     pub time: Ticks,
 }
 
+impl Certified {
+    /// Returns the sources of all nonnull messages in the order in which P0 receives them: each PE's own
+    /// message, then its children's streams as they begin.
+    pub fn order(&self, tree: &Tree, flits: &[u64]) -> Vec<PeId> {
+        let mut children: Vec<Vec<&Stream>> = vec![Vec::new(); tree.len()];
+        for stream in &self.streams {
+            if let Some(parent) = tree.parent(stream.pe) {
+                children[parent.index()].push(stream);
+            }
+        }
+        let (mut order, mut waiting) = (Vec::new(), vec![tree.root()]);
+        while let Some(pe) = waiting.pop() {
+            order.extend((flits[pe.index()] > 0).then_some(pe));
+            let streams = &mut children[pe.index()];
+            streams.sort_by_key(|stream| Reverse((stream.start, stream.pe)));
+            waiting.extend(streams.iter().map(|stream| stream.pe));
+        }
+        order
+    }
+
+    /// Returns an upper bound of the time, which takes the place of the paper's Lemma 22: 2B + H (d k +
+    /// beta + b) and the time of all messages at P0's port, if H is the depth of the tree, d the largest
+    /// number of children, k the time of a control item, and b the largest packet.
+    pub fn upper_bound(&self, tree: &Tree, flits: &[u64], cost: LinkCost) -> Ticks {
+        let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
+        let depth = nonnull.map(|pe| Ticks::from(tree.depth(pe))).max();
+        let children = tree.pes().map(|pe| tree.children(pe).len()).max();
+        let whole = &self.certificates[tree.root().index()];
+        let orders = children.unwrap_or(0) as Ticks * self.control;
+        let each = orders + cost.packet(whole.largest);
+        self.certified + depth.unwrap_or(0) * each + cost.certified(whole)
+    }
+}
+
 impl LinkCost {
     /// Returns the time of a certified stream on a link: the paper's n.
     pub fn certified(self, certificate: &Certificate) -> Ticks {
@@ -140,7 +176,7 @@ impl Planner<'_> {
         let mut children: Vec<Child> = (1..).zip(with_flits).map(child).collect();
         children.sort_by_key(|child| (child.ready, child.pe));
         let mut largest = 0;
-        for child in children.iter_mut().rev().filter(|_| pe != PeId::ROOT) {
+        for child in children.iter_mut().rev().filter(|_| pe != self.tree.root()) {
             largest = self.certificates[child.pe.index()].largest.max(largest);
             child.delay = self.cost.packet(largest);
         }
@@ -227,7 +263,7 @@ fn with_cap(
     let certified = 2 * planner.control * Ticks::from(tree.token_broadcast().steps());
     // Arrival of a PE's order, and begin of its stream.
     let mut begins = vec![None; tree.len()];
-    begins[0] = Some((certified, 0));
+    begins[tree.root().index()] = Some((certified, 0));
     let mut streams = Vec::new();
     for &pe in tree.top_down() {
         let Some((ordered, start)) = begins[pe.index()] else {
@@ -269,3 +305,6 @@ pub fn plan_best_cap(
     let best = tried.min_by_key(|certified| certified.time);
     Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, control, 1)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,317 @@
+//! Gossip by PEs that serve their neighbours in cycles (paper 004, section 4): baselines with one port,
+//! on trees whose PEs have at most two children.
+//!
+//! In each cycle a PE sends to its parent, to its left child and to its right child, in one of the six
+//! orders that the paper calls scheduling disciplines. A cycle has four steps, since the left and the
+//! right child of a PE cannot both send to it in one. In a step a PE sends the next flit that its
+//! neighbour lacks, or, in the paper's algorithm A3, one message that combines all that it knows.
+
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use super::arcs::Arcs;
+use super::timetable::{HopList, Timetable};
+
+/// The order in which a PE sends to its parent (p), left child (l) and right child (r).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Discipline(&'static str);
+
+impl Discipline {
+    /// All orders.
+    pub const ALL: [Discipline; 6] = [
+        Discipline("prl"),
+        Discipline("plr"),
+        Discipline("lrp"),
+        Discipline("rlp"),
+        Discipline("rpl"),
+        Discipline("lpr"),
+    ];
+
+    /// The order of algorithm A3.
+    pub const OF_A3: Discipline = Discipline("lrp");
+
+    /// Returns the discipline of this name.
+    pub fn named(name: &str) -> Option<Discipline> {
+        let mut all = Discipline::ALL.into_iter();
+        all.find(|discipline| discipline.0 == name)
+    }
+
+    /// Returns the name: the three neighbours in their order.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// Returns the steps of a cycle.
+    fn steps(self) -> impl Iterator<Item = Step> {
+        let steps = self.0.chars().flat_map(|neighbour| match neighbour {
+            'l' => &[Step::Down(0)][..],
+            'r' => &[Step::Down(1)],
+            _ => &[Step::Up(0), Step::Up(1)],
+        });
+        steps.copied()
+    }
+}
+
+/// The arcs that are used in one step of a cycle.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// From each left (0) or right (1) child to its parent.
+    Up(usize),
+    /// From each PE to its left (0) or right (1) child.
+    Down(usize),
+}
+
+/// A gossip in cycles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InCycles {
+    /// The crossings.
+    pub plan: Timetable,
+    /// The number of cycles that begin.
+    pub cycles: u64,
+}
+
+/// Returns whether all PEs have at most two children.
+pub fn fits(tree: &Tree) -> bool {
+    tree.pes().all(|pe| tree.children(pe).len() <= 2)
+}
+
+/// Plans a gossip in which a PE sends a single flit in each step. On a complete binary tree of n PEs,
+/// n - 1 cycles are needed in every order for one flit from each: twice as long as possible.
+pub fn flit_by_flit(tree: &Tree, flits: &[u64], discipline: Discipline) -> InCycles {
+    Cycles::of(tree, flits).run(discipline, false)
+}
+
+/// Plans a gossip in which a PE sends all that it knows in each step, also what its neighbour knows
+/// (algorithm A3). A step takes as long as its largest message. On a complete binary tree of height h,
+/// 2h cycles are needed, and one less if a PE sends to its parent first.
+pub fn combining(tree: &Tree, flits: &[u64], discipline: Discipline) -> InCycles {
+    Cycles::of(tree, flits).run(discipline, true)
+}
+
+/// A flit that a PE has.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    message: MessageId,
+    offset: u64,
+    /// The number of the flit among those of all messages.
+    number: usize,
+    /// The neighbour that sent it, or the PE itself.
+    from: PeId,
+}
+
+/// The positions of all flits between two steps.
+struct Cycles<'a> {
+    tree: &'a Tree,
+    arcs: Arcs,
+    /// For each PE, its flits in the order of their arrival.
+    known: Vec<Vec<Known>>,
+    /// For each PE and flit, whether the PE has it.
+    has: Vec<Vec<bool>>,
+    /// For each arc, the number of its sender's flits that have crossed it or need not.
+    sent: Vec<usize>,
+    /// The number of flits that have yet to arrive somewhere.
+    lacking: usize,
+}
+
+impl<'a> Cycles<'a> {
+    /// Creates the state before the first step.
+    fn of(tree: &'a Tree, flits: &[u64]) -> Cycles<'a> {
+        let total = flits.iter().sum::<u64>() as usize;
+        let mut known = vec![Vec::new(); tree.len()];
+        let mut has = vec![vec![false; total]; tree.len()];
+        let mut number = 0;
+        for (pe, length) in (0..).map(PeId).zip(flits) {
+            for offset in 0..*length {
+                has[pe.index()][number] = true;
+                known[pe.index()].push(Known {
+                    message: pe.into(),
+                    offset,
+                    number,
+                    from: pe,
+                });
+                number += 1;
+            }
+        }
+        let arcs = Arcs::of(tree);
+        Cycles {
+            tree,
+            known,
+            has,
+            sent: vec![0; arcs.len()],
+            lacking: total * (tree.len() - 1),
+            arcs,
+        }
+    }
+
+    fn run(mut self, discipline: Discipline, combines: bool) -> InCycles {
+        let mut hops = HopList::over(self.arcs.len());
+        let (mut cycles, mut begin) = (0, 1);
+        while self.lacking > 0 {
+            cycles += 1;
+            for step in discipline.steps() {
+                let sent = self.send(step, combines);
+                let largest = sent.iter().map(|(_, flits)| flits.len()).max();
+                for (arc, flits) in &sent {
+                    for (step, flit) in (begin..).zip(flits) {
+                        let ends = self.arcs.ends(*arc);
+                        hops.put(*arc, ends, step, (flit.message, flit.offset));
+                    }
+                }
+                begin += match combines {
+                    true => largest.unwrap_or(0) as u64,
+                    false => 1,
+                };
+                for (arc, flits) in sent {
+                    self.receive(arc, flits);
+                }
+                if self.lacking == 0 {
+                    break;
+                }
+            }
+        }
+        InCycles {
+            plan: Timetable::of(hops.into_hops()),
+            cycles,
+        }
+    }
+
+    /// Returns the arcs of a step with the flits that cross them.
+    fn send(&mut self, step: Step, combines: bool) -> Vec<(usize, Vec<Known>)> {
+        let place = match step {
+            Step::Up(place) | Step::Down(place) => place,
+        };
+        let mut all = Vec::new();
+        for pe in self.tree.pes() {
+            let Some(&child) = self.tree.children(pe).get(place) else {
+                continue;
+            };
+            let [from, to] = match step {
+                Step::Up(_) => [child, pe],
+                Step::Down(_) => [pe, child],
+            };
+            let arc = self.arcs.between(from, to);
+            let known = &self.known[from.index()];
+            if combines {
+                all.push((arc, known.clone()));
+                continue;
+            }
+            let sent = &mut self.sent[arc];
+            while known.get(*sent).is_some_and(|flit| flit.from == to) {
+                *sent += 1;
+            }
+            if let Some(flit) = known.get(*sent) {
+                *sent += 1;
+                all.push((arc, vec![*flit]));
+            }
+        }
+        all.retain(|(_, flits)| !flits.is_empty());
+        all
+    }
+
+    fn receive(&mut self, arc: usize, flits: Vec<Known>) {
+        let [from, to] = self.arcs.ends(arc);
+        for flit in flits {
+            let has = &mut self.has[to.index()][flit.number];
+            if !std::mem::replace(has, true) {
+                self.known[to.index()].push(Known { from, ..flit });
+                self.lacking -= 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::tree::TreeSpec;
+
+    use super::*;
+    use crate::algorithms::gossip_plan::least_steps;
+
+    fn tree(spec: &str) -> Tree {
+        let spec: TreeSpec = spec.parse().expect("a tree");
+        spec.build().expect("a tree")
+    }
+
+    /// Paper 004, Result 8: one flit from each PE takes the same number of cycles in all six orders,
+    /// n - 1, and so about twice the best time, 2n + 2h - 3 (spec-exchange.md, section 4).
+    #[test]
+    fn all_disciplines_take_as_many_cycles() {
+        for (pes, best) in [(7, 15), (15, 33), (31, 67), (63, 133)] {
+            let tree = tree(&format!("kary:2:{pes}"));
+            let flits = vec![1; pes as usize];
+            assert_eq!(least_steps(&tree, &flits), best);
+            for discipline in Discipline::ALL {
+                let InCycles { plan, cycles } = flit_by_flit(&tree, &flits, discipline);
+                // The steps to the parent come last, and no PE needs them.
+                let is_early = matches!(discipline.name(), "lrp" | "rlp");
+                let steps = 4 * (pes - 1) - 2 * u64::from(is_early);
+                let found = (cycles, plan.time_steps);
+                assert_eq!(found, (pes - 1, steps), "{pes} {discipline:?}");
+            }
+        }
+    }
+
+    /// Algorithm A3 needs 2h cycles of four steps on complete binary trees, with messages that grow.
+    #[test]
+    fn combined_messages_need_twice_the_height() {
+        for (height, pes) in [(1, 3), (2, 7), (3, 15), (4, 31), (5, 63)] {
+            let tree = tree(&format!("kary:2:{pes}"));
+            let flits = vec![1; pes];
+            for discipline in Discipline::ALL {
+                let InCycles { plan, cycles } = combining(&tree, &flits, discipline);
+                let sooner = u64::from(discipline.name().starts_with('p'));
+                assert_eq!(cycles, 2 * height - sooner, "{pes} {discipline:?}");
+                assert!(plan.time_steps >= least_steps(&tree, &flits));
+            }
+        }
+        let of_a3 = |pes: usize| {
+            let tree = tree(&format!("kary:2:{pes}"));
+            combining(&tree, &vec![1; pes], Discipline::OF_A3)
+                .plan
+                .time_steps
+        };
+        assert_eq!([3, 7, 15, 31].map(of_a3), [12, 72, 239, 664]);
+    }
+
+    /// All PEs get all flits, over one send port and one receive port each.
+    #[test]
+    fn every_flit_gets_everywhere_in_single_ports() {
+        for seed in 0..12 {
+            let spec = ["path:6", "kary:2:9", "parents:0,0,1,2,2,3", "path:1"][seed % 4];
+            let tree = tree(spec);
+            let flits: Vec<u64> = (0..tree.len()).map(|pe| ((pe + seed) % 4) as u64).collect();
+            for discipline in Discipline::ALL {
+                for plan in [flit_by_flit, combining] {
+                    let InCycles { plan, .. } = plan(&tree, &flits, discipline);
+                    check(&tree, &flits, &plan);
+                }
+            }
+        }
+        assert!(!fits(&tree("star:5")));
+    }
+
+    fn check(tree: &Tree, flits: &[u64], plan: &Timetable) {
+        let mut has = vec![std::collections::BTreeSet::new(); tree.len()];
+        for pe in tree.pes() {
+            let own = (0..flits[pe.index()]).map(|offset| (MessageId::from(pe), offset));
+            has[pe.index()].extend(own);
+        }
+        for step in 1..=plan.time_steps {
+            let crosses = |hop: &&flitcast_proto::items::ScheduledHop| {
+                (hop.first_step..hop.first_step + hop.flits).contains(&step)
+            };
+            let now: Vec<_> = plan.hops.iter().filter(crosses).collect();
+            let mut ports = [vec![0; tree.len()], vec![0; tree.len()]];
+            let before = has.clone();
+            for hop in now {
+                ports[0][hop.from.index()] += 1;
+                ports[1][hop.to.index()] += 1;
+                let flit = (hop.message, hop.offset + step - hop.first_step);
+                assert!(before[hop.from.index()].contains(&flit));
+                has[hop.to.index()].insert(flit);
+            }
+            assert!(ports.iter().flatten().all(|flits| *flits <= 1));
+        }
+        let total: u64 = flits.iter().sum();
+        assert!(has.iter().all(|has| has.len() as u64 == total));
+    }
+}

@@ -1,0 +1,73 @@
+//! A scatter in packets that mix messages (`crate::packets::mixed`), as a static schedule.
+//!
+//! P0 sends the packets in a given order. A packet has flits for PEs on one path; each of them keeps its
+//! own flits and forwards the rest as one smaller packet, when it has all of it. So each PE sends and
+//! receives the packets that pass it in P0's order, and no packet waits for a later one.
+
+use std::collections::BTreeMap;
+
+use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::{MessageId, PeId, Tree};
+
+use crate::packets::model::{Run, way};
+
+/// Returns the crossings of packets that P0 sends in this order, the flits of each message in order.
+/// Steps are those of links without a set-up time.
+pub fn hops(tree: &Tree, sequence: &[Run]) -> Vec<ScheduledHop> {
+    let mut hops = Vec::new();
+    let mut sent = vec![0; tree.len()];
+    // The first step in which each PE's send port is free.
+    let mut free = vec![1; tree.len()];
+    for run in sequence {
+        let way = way(tree, run.pe);
+        let parts: Vec<_> = run.parts().collect();
+        for _ in 0..run.packets {
+            let mut here = 1;
+            for (depth, sender) in way.iter().enumerate() {
+                let to = way.get(depth + 1).map_or(run.pe, |next| PeId(*next));
+                let free = &mut free[*sender as usize];
+                let mut first_step = here.max(*free);
+                let goes_on = parts
+                    .iter()
+                    .take_while(|part| tree.depth(part.pe) as usize > depth);
+                for (place, part) in goes_on.enumerate() {
+                    hops.push(ScheduledHop {
+                        message: part.pe.into(),
+                        offset: sent[part.pe.index()],
+                        flits: part.flits,
+                        from: PeId(*sender),
+                        to,
+                        first_step,
+                        every: 1,
+                        packing: match place {
+                            0 => Packing::Begins,
+                            _ => Packing::Joins,
+                        },
+                    });
+                    first_step += part.flits;
+                }
+                (*free, here) = (first_step, first_step);
+            }
+            for part in &parts {
+                sent[part.pe.index()] += part.flits;
+            }
+        }
+    }
+    hops.sort_by_key(|hop| hop.first_step);
+    hops
+}
+
+/// Replaces the static schedules of a scatter by one in these packets.
+pub fn set_packets(tree: &Tree, briefs: &mut [PeSchedule], sequence: &[Run]) {
+    briefs.iter_mut().for_each(|brief| brief.hops.clear());
+    let mut firsts: BTreeMap<MessageId, u64> = BTreeMap::new();
+    for hop in hops(tree, sequence) {
+        firsts.entry(hop.message).or_insert(hop.first_step);
+        briefs[hop.from.index()].hops.push(hop);
+        briefs[hop.to.index()].hops.push(hop);
+    }
+    let root = &mut briefs[tree.root().index()];
+    root.sends
+        .sort_by_key(|message| firsts.get(&message.id).copied());
+}

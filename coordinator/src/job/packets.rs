@@ -231,9 +231,7 @@ struct CertifiedCut {
 fn certified(planner: &Planner<'_>, asked: Packets) -> Option<CertifiedCut> {
     let Planner { tree, bytes, .. } = *planner;
     let operation = planner.operation();
-    if operation.certification_sync().is_none() {
-        return None;
-    }
+    operation.certification_sync()?;
     let grains = Grains::of(planner)?;
     let (flits, cost) = (&grains.messages, grains.cost);
     let plan = match asked {

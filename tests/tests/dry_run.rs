@@ -6,7 +6,6 @@ use std::path::Path;
 
 use flitcast_tests::files::{assert_same, fill, names, snapshot};
 use flitcast_tests::joining::Joining;
-use flitcast_tests::run::{CACHE_VARIABLE, start_with};
 use flitcast_tests::{Finished, Report, refused, run, scratch};
 
 /// Each operation, and the entries of its input.
@@ -138,20 +137,19 @@ fn hosts_that_do_not_come_are_named() {
     assert!(!names(&cluster.path("")).contains(&"out".to_owned()));
 }
 
-/// On shaped links a prediction needs no measurement but that of the processes' costs, which are
-/// stored.
+/// With a profile a prediction depends on no measurement, and on no load of the machine.
 #[test]
 fn the_round_is_predicted_as_in_a_run() {
-    let cache = scratch();
+    let dir = scratch();
+    let profile = dir.path().join("profile.toml");
+    let on = "--tree kary:2:4 --link rate=100mbit,latency=1ms";
+    let line = format!("calibrate {on} --seconds 1 --output {}", profile.display());
+    run(line.split(' ')).ok();
     for (operation, _) in OPERATIONS {
-        let line = format!(
-            "{operation} --tree kary:2:4 --size 50KiB --link rate=100mbit,latency=1ms --format json"
-        );
-        let [dry, real] = ["--dry-run", "--rounds=1"].map(|more| {
-            let words = line.split(' ').chain([more]);
-            let done = start_with(words, &[(CACHE_VARIABLE, cache.path())]);
-            done.finish().ok().report()
-        });
+        let profile = profile.display();
+        let line = format!("{operation} {on} --size 50KiB --profile {profile} --format json");
+        let [dry, real] = ["--dry-run", "--rounds=1"]
+            .map(|more| run(line.split(' ').chain([more])).ok().report());
         assert!(real.float("/round/measured_us/median") > 0.0, "{operation}");
         for what in [
             "/round/predicted_us",

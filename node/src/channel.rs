@@ -135,8 +135,9 @@ impl<W: AsyncWrite + Unpin> WordWriter<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use flitcast_proto::RoundId;
+
+    use super::*;
 
     #[tokio::test]
     async fn words_come_out_as_they_went_in_however_they_are_cut() {

@@ -12,10 +12,9 @@
 
 use flitcast_proto::Time;
 use flitcast_proto::exchange::Exchange;
-use flitcast_proto::wire::WireError;
 use flitcast_proto::wire::edge::{EdgeFrame, Probe};
-use flitcast_proto::wire::flit;
 use flitcast_proto::wire::seal::SEAL_BYTES;
+use flitcast_proto::wire::{WireError, flit};
 
 use crate::link::{Link, LinkError, Outgoing};
 use crate::system::clock::{self, Alarm};

@@ -22,18 +22,17 @@ use crate::confine::confined;
 use crate::connect::connect;
 use crate::coordinator::Coordinator;
 use crate::error::NodeError;
-use crate::host;
 use crate::inbox::Inbox;
 use crate::io::{NodeIo, RoundBuffers};
 use crate::neighbours::Neighbours;
 use crate::parts::Parts;
 use crate::payload::{self, file_system};
-use crate::rounds::Channel;
+use crate::rounds::{self, Channel};
 use crate::store::Store;
 use crate::system::clock::Alarm;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
-use crate::{briefing, limits, probe, rounds, task};
+use crate::{briefing, host, limits, probe, task};
 
 /// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect
 /// to `listener`.

@@ -161,8 +161,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+
+    use super::*;
 
     const PATIENCE: IdleLimits = IdleLimits {
         first: Duration::from_secs(30),

@@ -6,7 +6,6 @@
 //! way as the round itself, because only that prediction includes shared cores, disks, and concurrent
 //! transfers.
 
-use flitcast_proto::ops::Collective;
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
@@ -18,7 +17,7 @@ use flitcast_plan::packets::model::Ticks;
 use flitcast_plan::predict::{self, most_pieces};
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Link;
-use flitcast_proto::ops::{Direction, PeSchedule};
+use flitcast_proto::ops::{Collective, Direction, PeSchedule};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::MAX_FLIT_BYTES;

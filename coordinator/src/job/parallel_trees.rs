@@ -4,19 +4,17 @@
 //! Each tree has its own connections and runs its own round, with the parts of messages that are
 //! distributed to it. The prediction chooses the distribution.
 
-use flitcast_plan::algorithms::TreeRequirement;
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::PeRole;
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_plan::algorithms::cover_plan::{SplitPolicy, deal};
 use flitcast_plan::cost::{Host, Hosts, Model};
 use flitcast_plan::network::cover::Cover;
 use flitcast_plan::predict::Prediction;
 use flitcast_proto::cost::Edge;
-use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::ops::parts::bytes_of_parts;
+use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{PeId, Tree};

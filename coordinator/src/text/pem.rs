@@ -25,9 +25,10 @@ pub fn pem(label: &str, der: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rustls::pki_types::CertificateDer;
     use rustls::pki_types::pem::PemObject as _;
+
+    use super::*;
 
     #[test]
     fn what_is_written_is_read() {

@@ -1,8 +1,7 @@
 //! A PE's part of a working folder.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::{MAX_LINE_CHARS, MAX_NOT_TAKEN};

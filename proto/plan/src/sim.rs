@@ -5,14 +5,11 @@
 //! t+1; a message's flits stay together. The simulator checks each of these and
 //! fails loudly. Receipts follow the data outside the model: they take no step.
 
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::Direction;
-use flitcast_proto::ops::PeRole;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use flitcast_proto::items::{Control, Hops, Message, Route, Transmit, Violation};
-use flitcast_proto::ops::{PeMachine, PeSchedule};
+use flitcast_proto::ops::{Collective, Direction, PeMachine, PeRole, PeSchedule};
 use flitcast_proto::{MessageId, PeId, Time, Tree};
 use smallvec::smallvec;
 use thiserror::Error;

@@ -59,6 +59,9 @@ mod spans;
 
 use std::sync::Arc;
 
+use shared::{PendingAction, Shared};
+use spans::Recorder;
+
 use crate::items::Message;
 use crate::ops::PeSchedule;
 use crate::spans::{Port, Span};
@@ -67,8 +70,6 @@ use crate::wire::control::{Arrival, OwnStart};
 use crate::wire::edge::EdgeFrame;
 use crate::wire::flit::{self, Digest, Flit};
 use crate::{MessageId, PeId, RoundId, Time, Tree};
-use shared::{PendingAction, Shared};
-use spans::Recorder;
 
 pub use action::{Action, Observer, Piece, Sized};
 pub use error::ProtocolError;

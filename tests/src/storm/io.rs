@@ -20,18 +20,17 @@ use flitcast_node::rounds::{Channel as _, play_rounds};
 use flitcast_proto::items::{Control, Message, Packing};
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::round::{Observer, Piece, ProtocolError, Round};
-use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::{Doing, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;
-use flitcast_proto::wire::flit;
+use flitcast_proto::wire::{LENGTH_BYTES, flit};
 use flitcast_proto::{MessageId, PeId, RoundId, Time};
+use wholes::{Commits, Wholes};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Plant;
 use super::cause::Cause;
 use super::payload::{content, payload};
 use super::world::{Delivery, World};
-use wholes::{Commits, Wholes};
 
 pub(super) use process::Process;
 

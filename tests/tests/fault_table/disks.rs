@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use flitcast_tests::files::{fill, long, messages, names};
 use flitcast_tests::lab::said;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::{run, scratch, start};
 use rustix::process::Signal;
-use std::time::Instant;
 
 use crate::{alone, measured, words};
 

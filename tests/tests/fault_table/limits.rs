@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_tests::crowd::Crowd;
 use flitcast_tests::edge::is_flit;
-use flitcast_tests::flitcast;
 use flitcast_tests::flood::listener_of;
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::joining::Joining;
@@ -16,7 +15,7 @@ use flitcast_tests::lab::said;
 use flitcast_tests::processes::{descriptors, eventually};
 use flitcast_tests::relay::{Frames, OnUp};
 use flitcast_tests::run::begin;
-use flitcast_tests::start;
+use flitcast_tests::{flitcast, start};
 
 use crate::hostile::{FLITS, gather_through};
 use crate::{alone, measured};

@@ -8,10 +8,10 @@ mod rounds;
 
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_tests::{numbers, parsed, refused_each, rows};
+use replay::{FLIT, replay, replay_certified, ticks};
 use serde_json::Value;
 
 use crate::replay::{list, number};
-use replay::{FLIT, replay, replay_certified, ticks};
 
 #[track_caller]
 fn planned(line: &str) -> Value {

@@ -1,11 +1,11 @@
 //! PEs that join without credentials do not authenticate the coordinator: they read, write, run and
 //! remove nothing.
 
-use flitcast_proto::ops::Collective;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 
+use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::MAX_VERSION;
 use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Peer, Run, ToPe};
 use flitcast_proto::{PeId, Tree};

@@ -1,7 +1,5 @@
 //! `Control`: the messages between the coordinator and a PE.
 
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::PeRole;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -10,7 +8,7 @@ use std::sync::Arc;
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
 use flitcast_proto::exchange::Exchange;
 use flitcast_proto::items::{Message, Packing, ScheduledHop};
-use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::ops::{Collective, PeRole, PeSchedule};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;

@@ -7,10 +7,10 @@
 //! the flits that a round would have. Nothing is run here. The values of links and hosts come from
 //! the profile, or from the requested links.
 
-use flitcast_proto::ops::Collective;
 use std::sync::Arc;
 
 use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::round::ProtocolError;
 use flitcast_proto::schedule::pace::Pacing;
 

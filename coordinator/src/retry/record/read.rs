@@ -1,6 +1,5 @@
 //! Parsing of records: each invalid value is reported with its line.
 
-use flitcast_proto::ops::Collective;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -9,6 +8,7 @@ use std::str::FromStr;
 use flitcast_node::payload::Others;
 use flitcast_plan::Algorithm;
 use flitcast_plan::network::NetworkSpec;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::control::Version;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use flitcast_proto::{DeliveryId, DeliveryName, PeId, Tree};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use flitcast_proto::items::{Address, ScheduledHop};
+use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::ops::{Collective, Direction, Layout, PeRole};
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::schedule::pace::Pacing;
@@ -12,7 +13,6 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::gossip_on_network::OnNetwork;
 use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement};
 use crate::timing::Timing;
-use flitcast_proto::ops::parts::even_flits;
 
 /// An algorithm for a collective.
 #[derive(Clone, Copy)]

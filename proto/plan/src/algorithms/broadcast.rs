@@ -1,17 +1,15 @@
 //! Broadcasts on a tree. In rounds, each flit goes to one child after the other, as the token does; the
 //! other algorithms use static schedules.
 
-use super::algorithm::Algorithm;
-use crate::algorithms::spec::AllPorts;
 use flitcast_proto::items::ScheduledHop;
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::PeRole;
+use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast_plan::{self, least_steps};
-use super::spec::{AlgorithmSpec, TreeRequirement, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, no_hops, no_peers};
 use crate::timing::Timing;
 
 /// Flit after flit, each first to the children with the most PEs below them.

@@ -2,12 +2,12 @@
 //! flits of the message go to the trees in turn, so the message has a part for each tree. One
 //! static schedule covers all trees; a PE sends one flit and receives one in each step.
 
-use super::algorithm::Algorithm;
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::algorithm::Algorithm;
 use super::broadcast::{MOST_BLOCKS, URGENT};
 use super::broadcast_plan::{self, least_steps_of_complete};
 use super::spec::{AlgorithmSpec, TreeRequirement};

@@ -1,31 +1,22 @@
 //! Gather by Transmission-Certification (paper 000, section III-B), and its schedule, computed without
 //! simulation.
 
-use super::spec::by_id;
-use super::spec::no_hops;
-use super::spec::no_peers;
-use crate::algorithms::TreeRequirement;
-use crate::algorithms::spec::AlgorithmSpec;
-use crate::algorithms::spec::AllPorts;
-use crate::schedule::bounds::gather_steps;
-use crate::schedule::bounds::gather_steps_beside_control;
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::PeRole;
 use std::sync::Arc;
 
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::ops::{PeRole, PeSchedule};
 use flitcast_proto::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use flitcast_proto::schedule::pace::{Pace, Pacing, Passage};
 use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
+use super::spec::{AlgorithmSpec, AllPorts, GATHER};
 use super::steps::{ControlPlan, Plan, finish, gathered};
+use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
 
 /// One child after the other.
 const SERIAL: AlgorithmSpec = AlgorithmSpec {
-    collective: Collective::Gather,
     name: "certification",
     sync: Some("serial"),
     ways: &[
@@ -33,16 +24,10 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
         ("certification-serial-turns", Some(Pacing::Turns)),
         ("certification-serial-eager", Some(Pacing::Eager)),
     ],
-    fits: TreeRequirement::Trees,
     gives_orders: true,
-    all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
-    order: by_id,
-    hops: no_hops,
-    plan: Some(plan),
-    bound: gather_steps,
     role: PeRole::Certification(Sync::Serial),
+    plan: Some(plan),
+    ..GATHER
 };
 
 const PIPELINED: AlgorithmSpec = AlgorithmSpec {

@@ -1,51 +1,31 @@
 //! Baselines: scatter and gather in which each PE combines the messages of its subtree.
 
-use flitcast_proto::ops::{Collective, PeRole, largest_first};
+use flitcast_proto::ops::{PeRole, largest_first};
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, by_id, no_hops, no_peers};
-use crate::schedule::bounds::gather_steps;
-use crate::schedule::scatter as rules;
+use super::farthest_first;
+use super::spec::{AlgorithmSpec, AllPorts, GATHER};
 use crate::timing::Timing;
 
-const GATHER: AlgorithmSpec = AlgorithmSpec {
-    collective: Collective::Gather,
+const COMBINING: AlgorithmSpec = AlgorithmSpec {
     name: "combining",
-    sync: None,
-    ways: &[],
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
-    order: by_id,
-    hops: no_hops,
-    plan: None,
-    bound: gather_steps,
-    role: PeRole::Combining,
+    ..GATHER
 };
 
 const SCATTER: AlgorithmSpec = AlgorithmSpec {
-    collective: Collective::Scatter,
     name: "combining",
-    sync: None,
     ways: &[],
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
     all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
-    order: block_order,
-    hops: no_hops,
-    plan: None,
-    bound: rules::optimal_steps,
     role: PeRole::Combining,
+    order: block_order,
+    plan: None,
+    ..farthest_first::SPEC
 };
 
 impl Algorithm {
     /// Gather in which each PE holds all messages of its subtree before it forwards them.
-    pub const COMBINING_GATHER: Algorithm = Algorithm::of(&GATHER);
+    pub const COMBINING_GATHER: Algorithm = Algorithm::of(&COMBINING);
 
     /// Scatter in which each PE holds all messages for its subtree before it forwards them.
     pub const COMBINING_SCATTER: Algorithm = Algorithm::of(&SCATTER);

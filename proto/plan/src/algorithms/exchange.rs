@@ -1,12 +1,11 @@
 //! Total exchange: each PE has a message for each other PE, and all PEs follow a static schedule.
 
-use super::algorithm::Algorithm;
 use flitcast_proto::items::{Packing, ScheduledHop};
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::PeRole;
+use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::algorithm::Algorithm;
 use super::present::Present;
 use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, by_id, everybody, no_peers};
 use super::timetable::Timetable;

@@ -13,7 +13,7 @@ use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
 /// Farthest destination first.
-const SPEC: AlgorithmSpec = AlgorithmSpec {
+pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Scatter,
     name: "fdf",
     sync: None,

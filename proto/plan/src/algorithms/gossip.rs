@@ -1,17 +1,15 @@
 //! Gossip: each PE has one message for all other PEs, and all PEs follow a static schedule.
 
-use super::algorithm::Algorithm;
-use crate::algorithms::spec::AllPorts;
 use flitcast_proto::items::{Packing, ScheduledHop};
-use flitcast_proto::ops::Collective;
-use flitcast_proto::ops::PeRole;
+use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::algorithm::Algorithm;
 use super::blocks;
 use super::gossip_plan::{self, Order};
 use super::present::Present;
-use super::spec::{AlgorithmSpec, TreeRequirement, everybody, no_peers};
+use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, everybody, no_peers};
 use super::timetable::Timetable;
 use crate::timing::Timing;
 

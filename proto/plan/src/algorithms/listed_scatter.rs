@@ -1,33 +1,25 @@
 //! Scatter, farthest destination first, by a static schedule: a comparison with the scatter without one.
 
 use flitcast_proto::items::{Packing, ScheduledHop};
-use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::ops::PeRole;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::farthest_first::{one_by_one, order, plan_farthest_first};
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, no_peers};
+use super::farthest_first;
+use super::farthest_first::{one_by_one, order};
+use super::spec::{AlgorithmSpec, AllPorts};
 use super::steps::MessagePlan;
-use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
 /// Scatter by a static schedule.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
-    collective: Collective::Scatter,
     name: "listed",
-    sync: None,
     ways: &[],
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
     all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
-    order,
-    hops: scatter_hops,
-    plan: Some(plan_farthest_first),
-    bound: rules::optimal_steps,
     role: PeRole::StaticSchedule,
+    hops: scatter_hops,
+    ..farthest_first::SPEC
 };
 
 impl Algorithm {

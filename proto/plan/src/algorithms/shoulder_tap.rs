@@ -4,21 +4,18 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
-use flitcast_proto::ops::{Collective, PeRole};
+use flitcast_proto::ops::PeRole;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, by_id, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, GATHER, TreeRequirement};
 use super::steps::{ControlPlan, Plan, finish, gathered};
-use crate::schedule::bounds::gather_steps;
 use crate::timing::Timing;
 
 /// Gather by Shoulder-Tap.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
-    collective: Collective::Gather,
     name: "shoulder-tap",
-    sync: None,
     ways: &[
         ("shoulder-tap", Some(Pacing::Scheduled)),
         ("shoulder-tap-turns", Some(Pacing::Turns)),
@@ -26,14 +23,9 @@ const SPEC: AlgorithmSpec = AlgorithmSpec {
     ],
     fits: TreeRequirement::Paths,
     gives_orders: true,
-    all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
-    order: by_id,
-    hops: no_hops,
-    plan: Some(plan),
-    bound: gather_steps,
     role: PeRole::ShoulderTap,
+    plan: Some(plan),
+    ..GATHER
 };
 
 impl Algorithm {

@@ -9,6 +9,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::steps::Plan;
+use crate::schedule::bounds::gather_steps;
 use crate::timing::Timing;
 
 /// The trees on which an algorithm works.
@@ -83,6 +84,24 @@ pub(crate) struct AlgorithmSpec {
     /// Lower bound on the steps of any algorithm for the collective. Lengths are in flits.
     pub bound: fn(&Tree, &[u64]) -> u64,
 }
+
+/// A gather in which each source has one message and each PE one port, without a name.
+pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
+    collective: Collective::Gather,
+    name: "",
+    sync: None,
+    ways: &[],
+    fits: TreeRequirement::Trees,
+    gives_orders: false,
+    all_ports: AllPorts::Never,
+    role: PeRole::Combining,
+    peers: no_peers,
+    parts: |_| 1,
+    order: by_id,
+    hops: no_hops,
+    plan: None,
+    bound: gather_steps,
+};
 
 /// Returns the nonnull messages by id, for algorithms in which each source has one message.
 pub(super) fn by_id(_tree: &Tree, bytes: &[u64], _timing: &Timing) -> Vec<MessageId> {

@@ -1,9 +1,8 @@
-use flitcast_proto::ops::Collective;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use flitcast_proto::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
-use flitcast_proto::ops::{Direction, PeMachine, PeSchedule};
+use flitcast_proto::ops::{Collective, Direction, PeMachine, PeSchedule};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::tree::TreeSpec;

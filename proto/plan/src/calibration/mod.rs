@@ -8,10 +8,10 @@ pub mod clock;
 pub mod cost_estimate;
 pub mod fit;
 
+use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
 use flitcast_proto::exchange::{BURST_FLITS, Exchange};
 
 use crate::cost::{Edge, Host, Hosts, Link};
-use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
 
 /// Approximate bytes of the small frame of an exchange. At 1 Mbit/s it takes 0.2 ms, which must not
 /// count as latency.
@@ -232,9 +232,9 @@ fn wire(seen: Link, [sender, receiver]: [&Host; 2]) -> Link {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use flitcast_proto::exchange::Exchange;
 
+    use super::*;
     use crate::cost::Host;
 
     const HOST: Host = Host {

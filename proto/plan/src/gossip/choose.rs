@@ -1,10 +1,8 @@
 //! The choice of the cheapest algorithm on a network: all parameters are tried. Where there are many,
 //! their costs are computed without making packets.
 
-use super::Gossip;
 use super::algorithm::GossipAlgorithm;
 use super::complete::CompleteGossip;
-use super::diagonal_search;
 use super::flits::{Blocks, Flits};
 use super::gossip_network::{GossipNetwork, Grid};
 use super::line::LineParameters;
@@ -12,6 +10,7 @@ use super::line_cost::Load;
 use super::stage::Stage;
 use super::steps::{Cost, Prices, StepCost};
 use super::walk::Walk;
+use super::{Gossip, diagonal_search};
 
 /// The greatest a that is tried: that of the paper's Table 1.
 const MOST_DIVISION: usize = 13;

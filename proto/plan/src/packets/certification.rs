@@ -6,9 +6,9 @@
 //! time at P0's port. In the paper a control packet has one flit and a set-up; on real links a control
 //! item goes between two packets ([`ControlCost`]), so another cap may be best there.
 
-use flitcast_proto::PeId;
-use flitcast_proto::Tree;
 use std::cmp::Reverse;
+
+use flitcast_proto::{PeId, Tree};
 
 use super::caps::caps;
 use super::error::PacketPlanError;

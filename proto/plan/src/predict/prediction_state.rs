@@ -1,12 +1,11 @@
 //! The state of a predicted round, and its events in virtual time.
 
-use flitcast_proto::ops::Collective;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use flitcast_proto::ops::PeSchedule;
+use flitcast_proto::ops::{Collective, PeSchedule};
 use flitcast_proto::round::{Action, ProtocolError, Round, Sized};
 use flitcast_proto::{MessageId, PeId, RoundId, Time, Tree};
 

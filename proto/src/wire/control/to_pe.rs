@@ -12,11 +12,10 @@ use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
 use super::{Assignment, Job, Lane, Payload, Peer, Prepare, Run, ToPe, Version, Welcome};
 use crate::cost::{Edge, Link};
-use crate::shape;
 use crate::tree::{MAX_PES, TreeError};
-use crate::wire::pb::{self, control::Kind};
-use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, put_frame};
-use crate::{DeliveryId, PeId, RoundId, Tree};
+use crate::wire::pb::control::Kind;
+use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, pb, put_frame};
+use crate::{DeliveryId, PeId, RoundId, Tree, shape};
 
 impl ToPe {
     /// Appends the frame with its length prefix.

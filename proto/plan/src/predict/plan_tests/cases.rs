@@ -1,10 +1,10 @@
 //! Rounds of every algorithm, each with its plan. An algorithm without a case does not compile or fails
 //! the test.
 
-use flitcast_proto::ops::Collective;
 use std::sync::Arc;
 
 use flitcast_proto::Tree;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::tree::TreeSpec;
 
 use crate::algorithms::gossip_plan::{self, Order};

@@ -82,7 +82,9 @@ fn failing(
 fn slack() -> f64 {
     match std::env::var("FLITCAST_BOUNDS").as_deref() {
         Ok("exact") => 1.0,
-        Ok(factor) => factor.parse().expect("FLITCAST_BOUNDS is `exact` or a number"),
+        Ok(factor) => factor
+            .parse()
+            .expect("FLITCAST_BOUNDS is `exact` or a number"),
         Err(_) => 5.0,
     }
 }

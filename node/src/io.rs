@@ -46,7 +46,7 @@ pub struct NodeIo<'a> {
     /// The common tree.
     pub tree: Arc<Tree>,
     /// The schedule of the PE for each round.
-    pub brief: PeSchedule,
+    pub schedule: PeSchedule,
     /// Whether spans are recorded.
     pub records_spans: bool,
     /// The connections.
@@ -126,7 +126,7 @@ impl RoundIo for NodeIo<'_> {
         } = &mut self.state;
         let reader = readers.turn_to(piece, to, || {
             let outbox = outbox.as_mut().expect("it was prepared");
-            let flit_bytes = self.brief.flit_bytes_of(message.id);
+            let flit_bytes = self.schedule.flit_bytes_of(message.id);
             Reader {
                 at: 0,
                 flit_bytes,
@@ -172,7 +172,7 @@ impl RoundIo for NodeIo<'_> {
             outlet.flush(self.neighbours)?;
         }
         // All flits but the last are full.
-        let flit_bytes = u64::from(self.brief.flit_bytes);
+        let flit_bytes = u64::from(self.schedule.flit_bytes);
         let next = held
             .frame(piece.message.id, piece.offset / flit_bytes)
             .await;
@@ -318,10 +318,10 @@ impl RoundIo for NodeIo<'_> {
             readers.put_by(|message| round.goes_on_with(message));
         }
         // Streams meet if there are several sources: only P0 begins on the trigger.
-        if self.brief.collective.direction() == Direction::Down || round.is_duplex() {
+        if self.schedule.collective.direction() == Direction::Down || round.is_duplex() {
             return;
         }
-        let frame = u64::from(self.brief.flit_bytes) + MAX_FLIT_PREFIX as u64;
+        let frame = u64::from(self.schedule.flit_bytes) + MAX_FLIT_PREFIX as u64;
         for link in self.neighbours.children_mut() {
             if Some(link.peer()) != last && round.listens_to(link.peer()) {
                 let waiting = link.waiting_bytes().div_ceil(frame);

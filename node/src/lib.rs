@@ -41,7 +41,6 @@
 
 pub mod activity_monitor;
 mod blocking;
-mod briefing;
 pub mod channel;
 mod config;
 mod confine;
@@ -69,6 +68,7 @@ mod probe;
 mod readiness;
 pub mod round;
 pub mod rounds;
+mod schedule_check;
 pub mod security;
 mod session;
 mod shape;

@@ -102,9 +102,9 @@ impl Neighbours {
     }
 
     /// Limits all connections together to the rate of the PE's link, with pacing in turns.
-    pub fn pace(&mut self, brief: &PeSchedule) -> io::Result<()> {
-        let pacer = match brief.in_turns {
-            true => Some(Pacer::new(brief.pace.port_ticks_per_byte)?),
+    pub fn pace(&mut self, schedule: &PeSchedule) -> io::Result<()> {
+        let pacer = match schedule.in_turns {
+            true => Some(Pacer::new(schedule.pace.port_ticks_per_byte)?),
             false => None,
         };
         for link in self.all_mut() {

@@ -32,17 +32,17 @@ pub struct Parts {
 impl Parts {
     /// Reads the schedules for all trees, of which this is the first; returns `None` if the parts of a
     /// message are inconsistent.
-    pub fn of(tree: &Arc<Tree>, briefs: &[PeSchedule]) -> Option<Parts> {
-        let first = briefs.first()?;
+    pub fn of(tree: &Arc<Tree>, schedules: &[PeSchedule]) -> Option<Parts> {
+        let first = schedules.first()?;
         let collective = first.collective;
-        let most = briefs.len().max(first.parts as usize);
-        if briefs.iter().any(|it| it.flit_bytes != first.flit_bytes) {
+        let most = schedules.len().max(first.parts as usize);
+        if schedules.iter().any(|it| it.flit_bytes != first.flit_bytes) {
             return None;
         }
         let flit_bytes = u64::from(first.flit_bytes);
         let mut bytes: BTreeMap<MessageId, Vec<u64>> = BTreeMap::new();
-        for (lane, brief) in briefs.iter().enumerate() {
-            for message in brief.sends.iter().chain(&brief.receives) {
+        for (lane, schedule) in schedules.iter().enumerate() {
+            for message in schedule.sends.iter().chain(&schedule.receives) {
                 let (whole, part) = collective.whole(tree, message.id);
                 let parts = bytes.entry(whole).or_insert_with(|| vec![0; most]);
                 *parts.get_mut(lane + part)? = message.bytes;

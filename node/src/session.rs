@@ -32,7 +32,7 @@ use crate::store::Store;
 use crate::system::clock::Alarm;
 use crate::system::process;
 use crate::system::retransmissions::Retransmissions;
-use crate::{briefing, host, limits, probe, task};
+use crate::{host, limits, probe, schedule_check, task};
 
 /// Runs one PE until the coordinator ends it or has ended, or `shutdown` is cancelled. Children connect
 /// to `listener`.
@@ -247,21 +247,23 @@ async fn work(
     store.continue_from(&prepare.prefixes);
     let rounds = prepare.rounds;
     // A static schedule can be long, and is in memory once.
-    let briefs = briefing::for_all(config.pe, &assignment, prepare);
-    let briefs = briefs.ok_or_else(|| NodeError::Unexpected {
-        kind: "Prepare".to_owned(),
-        when: "for another tree",
-    })?;
+    let schedules = schedule_check::checked(config.pe, &assignment, prepare).map_err(unfit)?;
     play_rounds(
         config,
         channel,
         &mut neighbours,
         &store,
         &assignment,
-        (briefs, rounds),
+        (schedules, rounds),
         round,
     )
     .await
+}
+
+/// Returns the error for schedules that this PE cannot execute.
+fn unfit(when: &'static str) -> NodeError {
+    let kind = "Prepare".to_owned();
+    NodeError::Unexpected { kind, when }
 }
 
 fn alarm() -> Result<Alarm, NodeError> {
@@ -279,31 +281,29 @@ async fn play_rounds(
     neighbours: &mut [Neighbours],
     store: &Store,
     assignment: &Assignment,
-    (briefs, rounds): (Vec<PeSchedule>, u64),
+    (schedules, rounds): (Vec<PeSchedule>, u64),
     under_way: &mut RoundId,
 ) -> Result<(), NodeError> {
     let pe = config.pe;
     let is_root = pe == assignment.tree.root();
     let pulse = channel.pulse().clone();
     // A PE with schedules for several trees was assigned as many.
-    let parts = Parts::of(&assignment.tree, &briefs).ok_or_else(|| NodeError::Unexpected {
-        kind: "Prepare".to_owned(),
-        when: "with parts of messages that are none",
-    })?;
-    let in_parts = briefs.len() > 1 || parts.are_any();
+    let parts = Parts::of(&assignment.tree, &schedules);
+    let parts = parts.ok_or_else(|| unfit("with parts of messages that are not contiguous"))?;
+    let in_parts = schedules.len() > 1 || parts.are_any();
     let further = assignment.lanes.iter().map(|lane| &lane.tree);
     let trees = std::iter::once(&assignment.tree).chain(further);
     let mut lanes = Vec::new();
-    for (lane, ((tree, neighbours), brief)) in trees.zip(neighbours).zip(briefs).enumerate() {
+    for (lane, ((tree, neighbours), schedule)) in trees.zip(neighbours).zip(schedules).enumerate() {
         // Not before: the measurement of edges does not belong to a round.
         neighbours.count(pulse.counters());
-        neighbours.set_max_flit_bytes(brief.flit_bytes);
-        neighbours.pace(&brief).map_err(no_alarm)?;
+        neighbours.set_max_flit_bytes(schedule.flit_bytes);
+        neighbours.pace(&schedule).map_err(no_alarm)?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
         lanes.push(NodeIo {
             pe,
             tree: tree.clone(),
-            brief,
+            schedule,
             records_spans: assignment.record_spans,
             retransmissions: Retransmissions::of(ends),
             neighbours,

@@ -264,8 +264,12 @@ pub struct Outbox<'a> {
 
 impl Outbox<'_> {
     /// Creates the outbox of a schedule, in the order of sending.
-    pub fn new<'a>(store: &'a Store, brief: &PeSchedule, parts: Option<&'a Parts>) -> Outbox<'a> {
-        let own = brief.cut_sends();
+    pub fn new<'a>(
+        store: &'a Store,
+        schedule: &PeSchedule,
+        parts: Option<&'a Parts>,
+    ) -> Outbox<'a> {
+        let own = schedule.cut_sends();
         let mut outbox = Outbox {
             store,
             parts,

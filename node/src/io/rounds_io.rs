@@ -25,28 +25,32 @@ impl<'a> RoundsIo for NodeIo<'a> {
         if let Some((_, parts)) = self.parts {
             parts.forget();
         }
-        let mut outbox = Outbox::new(self.store, &self.brief, self.parts.map(|(_, parts)| parts));
+        let mut outbox = Outbox::new(
+            self.store,
+            &self.schedule,
+            self.parts.map(|(_, parts)| parts),
+        );
         // A slower disk delays the round after its begin.
         let _ = timeout(OPENING, outbox.opened()).await;
         let mut held = std::mem::take(&mut self.state.held);
         held.forget_all();
         self.state = RoundBuffers {
             outbox: Some(outbox),
-            outlet: Outlet::new(self.brief.is_duplex()),
-            readers: Readers::new(self.brief.all_ports),
+            outlet: Outlet::new(self.schedule.is_duplex()),
+            readers: Readers::new(self.schedule.all_ports),
             held,
-            spins_before_sleep: self.brief.spins_before_sleep(),
+            spins_before_sleep: self.schedule.spins_before_sleep(),
             ..RoundBuffers::default()
         };
     }
 
     fn is_triggered(&self) -> bool {
-        let collective = self.brief.collective;
+        let collective = self.schedule.collective;
         collective.is_triggered(&self.tree, self.pe)
     }
 
     fn begin(&mut self, id: RoundId, at: Time) -> Round<CounterObserver<'a>> {
-        let brief = self.brief.clone();
+        let schedule = self.schedule.clone();
         let counters = self.pulse.counters();
         let tree = self.tree.clone();
         let told = CounterObserver {
@@ -54,7 +58,7 @@ impl<'a> RoundsIo for NodeIo<'a> {
             // The round begins and ends once.
             is_first: self.parts.is_none_or(|(lane, _)| lane == 0),
         };
-        let round = Round::observed(id, tree, self.pe, brief, told);
+        let round = Round::observed(id, tree, self.pe, schedule, told);
         let spans = match self.records_spans {
             true => MAX_REPORT_SPANS,
             false => 0,

@@ -63,16 +63,16 @@ pub(super) struct Certification {
 }
 
 impl Certification {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule, sync: Sync) -> Certification {
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule, sync: Sync) -> Certification {
         let is_root = place.is_root();
-        let own = brief.sends.first().copied();
+        let own = schedule.sends.first().copied();
         let (order, certify_after) = match sync {
             Sync::Serial | Sync::Parallel | Sync::MultiPort => (place.children().to_vec(), 0),
             Sync::Pipelined => {
                 let broadcast = place.tree.token_broadcast();
                 // Received in step t, it crosses in step 2B + 1 - t.
                 let after = 2 * broadcast.steps() + 1 - 2 * broadcast.received_step(place.id);
-                let after = if brief.pace.lock_step { after } else { 0 };
+                let after = if schedule.pace.lock_step { after } else { 0 };
                 (broadcast.order(place.id).to_vec(), after)
             }
         };
@@ -80,15 +80,15 @@ impl Certification {
             let place = place.children().binary_search(&pe).unwrap_or(0);
             Certifier {
                 pe,
-                rank: brief.child_ranks.get(place).copied().unwrap_or(0),
-                reach: brief.pace.below[place].reach,
+                rank: schedule.child_ranks.get(place).copied().unwrap_or(0),
+                reach: schedule.pace.below[place].reach,
                 certificate: None,
             }
         };
         Certification {
             sync,
-            flit_bytes: brief.flit_bytes,
-            all_ports: brief.all_ports,
+            flit_bytes: schedule.flit_bytes,
+            all_ports: schedule.all_ports,
             own: Own {
                 message: own,
                 bytes: own.map_or(0, |own| own.bytes),
@@ -103,8 +103,8 @@ impl Certification {
             ordered: false,
             orders: Orders::default(),
             streams: VecDeque::new(),
-            gets_order: is_root || sync == Sync::Serial || brief.subtree_messages > 0,
-            pace: brief.pace,
+            gets_order: is_root || sync == Sync::Serial || schedule.subtree_messages > 0,
+            pace: schedule.pace,
         }
     }
 

@@ -37,16 +37,18 @@ pub fn largest_first(tree: &Tree, pe: PeId) -> Vec<PeId> {
 }
 
 impl Combining {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Combining {
-        let scatters = brief.collective.direction() == Direction::Down;
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule) -> Combining {
+        let scatters = schedule.collective.direction() == Direction::Down;
         let to_receive = match scatters {
             true => {
                 let parent = place.parent().into_iter();
-                parent.map(|pe| (pe, brief.subtree_messages)).collect()
+                parent.map(|pe| (pe, schedule.subtree_messages)).collect()
             }
             false => {
                 let children = place.children().iter().copied();
-                children.zip(brief.child_messages.iter().copied()).collect()
+                children
+                    .zip(schedule.child_messages.iter().copied())
+                    .collect()
             }
         };
         Combining {
@@ -57,7 +59,7 @@ impl Combining {
                 true => VecDeque::new(),
                 false => place.children().iter().copied().collect(),
             },
-            own: brief.sends.into(),
+            own: schedule.sends.into(),
             held: VecDeque::new(),
             to_receive,
         }

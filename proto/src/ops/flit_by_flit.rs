@@ -20,16 +20,16 @@ pub(super) struct FlitByFlit {
 }
 
 impl FlitByFlit {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> FlitByFlit {
-        let served: Vec<PeId> = place.children_with_messages(&brief).collect();
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule) -> FlitByFlit {
+        let served: Vec<PeId> = place.children_with_messages(&schedule).collect();
         let token = place.tree.token_broadcast();
         let mut children = token.order(place.id).to_vec();
         children.retain(|child| served.binary_search(child).is_ok());
         FlitByFlit {
-            to_send: brief.sends.first().copied(),
+            to_send: schedule.sends.first().copied(),
             triggered: false,
-            is_due: !place.is_root() && brief.subtree_messages > 0,
-            takes: !brief.receives.is_empty(),
+            is_due: !place.is_root() && schedule.subtree_messages > 0,
+            takes: !schedule.receives.is_empty(),
             children,
         }
     }

@@ -22,12 +22,12 @@ pub(super) struct Linear {
 }
 
 impl Linear {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule, window: u32) -> Linear {
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule, window: u32) -> Linear {
         Linear {
             window: window.max(1) as usize,
-            own: brief.sends.first().copied(),
+            own: schedule.sends.first().copied(),
             begun: false,
-            to_order: place.children_with_messages(&brief).collect(),
+            to_order: place.children_with_messages(&schedule).collect(),
             to_answer: VecDeque::new(),
         }
     }

@@ -19,6 +19,7 @@ mod collective;
 mod combining;
 mod deliveries;
 mod flit_by_flit;
+mod hop_check;
 mod linear;
 mod orders;
 pub mod parts;

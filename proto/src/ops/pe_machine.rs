@@ -40,12 +40,12 @@ pub struct PeMachine {
 
 impl PeMachine {
     /// Creates the state machine of a PE at the start of a round.
-    pub fn new(tree: Arc<Tree>, id: PeId, brief: PeSchedule) -> PeMachine {
+    pub fn new(tree: Arc<Tree>, id: PeId, schedule: PeSchedule) -> PeMachine {
         let place = PePosition { tree, id };
-        let receipts = Receipts::new(&place, &brief);
-        let (collective, all_ports) = (brief.collective, brief.all_ports);
-        let (is_duplex, parts) = (brief.is_duplex(), brief.parts as usize);
-        let role = brief.role.machine(&place, brief);
+        let receipts = Receipts::new(&place, &schedule);
+        let (collective, all_ports) = (schedule.collective, schedule.all_ports);
+        let (is_duplex, parts) = (schedule.is_duplex(), schedule.parts as usize);
+        let role = schedule.role.machine(&place, schedule);
         PeMachine {
             place,
             collective,

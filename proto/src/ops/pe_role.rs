@@ -60,15 +60,15 @@ impl PeRole {
     }
 
     /// Creates the state machine of a PE.
-    pub(super) fn machine(self, place: &PePosition, brief: PeSchedule) -> Box<dyn Role> {
+    pub(super) fn machine(self, place: &PePosition, schedule: PeSchedule) -> Box<dyn Role> {
         match self {
-            PeRole::Scatter => Box::new(Scatter::new(place, brief)),
-            PeRole::ShoulderTap => Box::new(ShoulderTap::new(place, brief)),
-            PeRole::Certification(sync) => Box::new(Certification::new(place, brief, sync)),
-            PeRole::Linear { window } => Box::new(Linear::new(place, brief, window)),
-            PeRole::Combining => Box::new(Combining::new(place, brief)),
-            PeRole::FlitByFlit => Box::new(FlitByFlit::new(place, brief)),
-            PeRole::StaticSchedule => Box::new(StaticScheduleRole::new(place, brief)),
+            PeRole::Scatter => Box::new(Scatter::new(place, schedule)),
+            PeRole::ShoulderTap => Box::new(ShoulderTap::new(place, schedule)),
+            PeRole::Certification(sync) => Box::new(Certification::new(place, schedule, sync)),
+            PeRole::Linear { window } => Box::new(Linear::new(place, schedule, window)),
+            PeRole::Combining => Box::new(Combining::new(place, schedule)),
+            PeRole::FlitByFlit => Box::new(FlitByFlit::new(place, schedule)),
+            PeRole::StaticSchedule => Box::new(StaticScheduleRole::new(place, schedule)),
         }
     }
 }

@@ -18,11 +18,11 @@ pub(super) struct Receipts {
 }
 
 impl Receipts {
-    pub(super) fn new(place: &PePosition, brief: &PeSchedule) -> Receipts {
-        let to_deliver = brief.receives.len() as u64;
-        let children = place.children_with_messages(brief);
-        let parent = place.parent().filter(|_| brief.subtree_messages > 0);
-        match brief.collective.direction() {
+    pub(super) fn new(place: &PePosition, schedule: &PeSchedule) -> Receipts {
+        let to_deliver = schedule.receives.len() as u64;
+        let children = place.children_with_messages(schedule);
+        let parent = place.parent().filter(|_| schedule.subtree_messages > 0);
+        match schedule.collective.direction() {
             Direction::Down | Direction::Across => Receipts {
                 to_deliver,
                 due: children.collect(),

@@ -129,9 +129,9 @@ impl PePosition {
     /// Returns the children whose subtrees have messages.
     pub(super) fn children_with_messages<'a>(
         &'a self,
-        brief: &'a PeSchedule,
+        schedule: &'a PeSchedule,
     ) -> impl Iterator<Item = PeId> + 'a {
-        let held = brief.child_messages.iter();
+        let held = schedule.child_messages.iter();
         self.children()
             .iter()
             .zip(held)

@@ -34,20 +34,24 @@ struct SendPort {
 }
 
 impl Scatter {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> Scatter {
-        let below: u64 = brief.child_messages.iter().sum();
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule) -> Scatter {
+        let below: u64 = schedule.child_messages.iter().sum();
         let is_root = place.is_root();
         let mut ports: BTreeMap<Option<PeId>, SendPort> = BTreeMap::new();
-        for message in brief.sends {
-            let child = place.child_toward(&message).filter(|_| brief.all_ports);
+        for message in schedule.sends {
+            let child = place.child_toward(&message).filter(|_| schedule.all_ports);
             ports.entry(child).or_default().messages.push_back(message);
         }
         Scatter {
             ports: ports.into_values().collect(),
-            all_ports: brief.all_ports,
+            all_ports: schedule.all_ports,
             triggered: false,
-            to_receive: if is_root { 0 } else { brief.subtree_messages },
-            own_due: !is_root && brief.subtree_messages > below,
+            to_receive: if is_root {
+                0
+            } else {
+                schedule.subtree_messages
+            },
+            own_due: !is_root && schedule.subtree_messages > below,
         }
     }
 }

@@ -30,25 +30,25 @@ pub(super) struct ShoulderTap {
 }
 
 impl ShoulderTap {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> ShoulderTap {
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule) -> ShoulderTap {
         let child = place.children().first().copied();
-        let own = brief.sends.first().copied();
+        let own = schedule.sends.first().copied();
         let own_bytes = own.map_or(0, |own| own.bytes);
-        let call_mark = match brief.pace.pacing {
-            Pacing::Turns => rules::call_mark(&brief.pace, own_bytes),
+        let call_mark = match schedule.pace.pacing {
+            Pacing::Turns => rules::call_mark(&schedule.pace, own_bytes),
             Pacing::Scheduled | Pacing::Eager => 0,
         };
         ShoulderTap {
             is_root: place.is_root(),
             child,
-            pace: brief.pace,
+            pace: schedule.pace,
             own,
             own_bytes,
             called: None,
             owes_call: child.is_some(),
             call_mark,
             sent_bytes: 0,
-            to_receive: brief.child_messages.iter().sum(),
+            to_receive: schedule.child_messages.iter().sum(),
         }
     }
 

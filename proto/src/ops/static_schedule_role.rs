@@ -93,20 +93,22 @@ impl SendPort {
 }
 
 impl StaticScheduleRole {
-    pub(super) fn new(place: &PePosition, brief: PeSchedule) -> StaticScheduleRole {
-        let lock_step = brief.pace.lock_step;
-        let by_clock = brief.collective.begins_by_clock() && !lock_step;
-        let (in_turns, all_ports) = (brief.in_turns, brief.all_ports);
-        let (sends, receives): (Vec<ScheduledHop>, Vec<ScheduledHop>) =
-            brief.hops.into_iter().partition(|hop| hop.from == place.id);
+    pub(super) fn new(place: &PePosition, schedule: PeSchedule) -> StaticScheduleRole {
+        let lock_step = schedule.pace.lock_step;
+        let by_clock = schedule.collective.begins_by_clock() && !lock_step;
+        let (in_turns, all_ports) = (schedule.in_turns, schedule.all_ports);
+        let (sends, receives): (Vec<ScheduledHop>, Vec<ScheduledHop>) = schedule
+            .hops
+            .into_iter()
+            .partition(|hop| hop.from == place.id);
         let receivers = sends.iter().map(|hop| hop.to);
-        let calls = PullRequests::new(brief.pace.ahead_bytes, receivers);
-        let lengths = brief
+        let calls = PullRequests::new(schedule.pace.ahead_bytes, receivers);
+        let lengths = schedule
             .receives
             .iter()
             .map(|message| (message.id, message.bytes));
         let lengths: BTreeMap<MessageId, u64> = lengths.collect();
-        let flit_bytes = u64::from(brief.flit_bytes);
+        let flit_bytes = u64::from(schedule.flit_bytes);
         let mut sends_of: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for hop in &sends {
             let begin = sends_of.entry(hop.message).or_default();
@@ -123,7 +125,7 @@ impl StaticScheduleRole {
         };
         let short = receives
             .iter()
-            .filter(|hop| brief.in_any_order && is_short(hop));
+            .filter(|hop| schedule.in_any_order && is_short(hop));
         let short = short.map(|hop| (hop.message, hop.first_step)).collect();
         let receives = receives.into_iter().map(|hop| {
             // The length of a message that is only forwarded is not known yet.
@@ -137,18 +139,18 @@ impl StaticScheduleRole {
         let open = match () {
             () if all_ports => ReceiveRule::All(BTreeMap::new()),
             () if in_turns => ReceiveRule::Called(0),
-            () if brief.in_any_order => ReceiveRule::FirstOrShort,
+            () if schedule.in_any_order => ReceiveRule::FirstOrShort,
             () => ReceiveRule::First,
         };
-        let own = brief.sends.iter().copied();
+        let own = schedule.sends.iter().copied();
         let mut listed = StaticScheduleRole {
             begun: !place.is_root() && !by_clock,
             begins_at: None,
             lock_step,
             flit_bytes,
             available: own.map(|message| (message.id, message)).collect(),
-            expected: brief.receives.iter().map(|message| message.id).collect(),
-            arrived: brief.sends.iter().map(|it| (it.id, u64::MAX)).collect(),
+            expected: schedule.receives.iter().map(|message| message.id).collect(),
+            arrived: schedule.sends.iter().map(|it| (it.id, u64::MAX)).collect(),
             sends: ports.into_values().collect(),
             sends_of,
             short,

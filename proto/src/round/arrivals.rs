@@ -17,8 +17,8 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// Creates the list of the messages of a PE, of which nothing has arrived.
-    pub(super) fn new(brief: &PeSchedule, pe: PeId) -> Arrivals {
-        let all: Vec<Arrival> = brief
+    pub(super) fn new(schedule: &PeSchedule, pe: PeId) -> Arrivals {
+        let all: Vec<Arrival> = schedule
             .receives
             .iter()
             .map(|it| Arrival::of(it, pe))

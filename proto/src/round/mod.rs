@@ -28,9 +28,9 @@
 //! # use flitcast_proto::{PeId, RoundId, Time, Tree};
 //! // P0 scatters 5 bytes to P1, in flits of at most 4.
 //! let tree = Arc::new(Tree::from_parents(vec![None, Some(PeId(0))]).unwrap());
-//! let mut briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &[0, 5], &Timing::LOCK_STEP);
-//! briefs[0].flit_bytes = 4;
-//! let mut round = Round::new(RoundId(1), tree, PeId(0), briefs.swap_remove(0));
+//! let mut schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &[0, 5], &Timing::LOCK_STEP);
+//! schedules[0].flit_bytes = 4;
+//! let mut round = Round::new(RoundId(1), tree, PeId(0), schedules.swap_remove(0));
 //! round.handle_trigger(Time(0));
 //! for expected in [4, 1] {
 //!     let Action::SendFlit { to, piece, .. } = round.poll(Time(0)) else { panic!() };
@@ -87,8 +87,8 @@ pub enum Round<O = ()> {
 
 impl Round {
     /// Creates a PE's part of round `id`, without an observer.
-    pub fn new(id: RoundId, tree: Arc<Tree>, pe: PeId, brief: PeSchedule) -> Round {
-        Round::observed(id, tree, pe, brief, ())
+    pub fn new(id: RoundId, tree: Arc<Tree>, pe: PeId, schedule: PeSchedule) -> Round {
+        Round::observed(id, tree, pe, schedule, ())
     }
 }
 
@@ -98,11 +98,11 @@ impl<O: Observer> Round<O> {
         id: RoundId,
         tree: Arc<Tree>,
         pe: PeId,
-        brief: PeSchedule,
+        schedule: PeSchedule,
         observer: O,
     ) -> Round<O> {
-        let (is_duplex, all_ports) = (brief.is_duplex(), brief.all_ports);
-        let shared = Shared::new(id, tree, pe, brief, observer);
+        let (is_duplex, all_ports) = (schedule.is_duplex(), schedule.all_ports);
+        let shared = Shared::new(id, tree, pe, schedule, observer);
         match is_duplex {
             true => Round::List(ListRound::new(shared, all_ports)),
             false => Round::Relay(RelayRound::new(shared)),

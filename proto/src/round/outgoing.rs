@@ -81,11 +81,11 @@ pub(super) struct FlitSizes {
 }
 
 impl FlitSizes {
-    pub(super) fn new(brief: &PeSchedule) -> FlitSizes {
-        let own_ids = brief.sends.iter().map(|message| message.id);
+    pub(super) fn new(schedule: &PeSchedule) -> FlitSizes {
+        let own_ids = schedule.sends.iter().map(|message| message.id);
         FlitSizes {
-            flit_bytes: brief.flit_bytes,
-            packet_bytes: own_ids.zip(brief.packet_bytes.iter().copied()).collect(),
+            flit_bytes: schedule.flit_bytes,
+            packet_bytes: own_ids.zip(schedule.packet_bytes.iter().copied()).collect(),
             piece_flits: 1,
         }
     }

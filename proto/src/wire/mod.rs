@@ -72,7 +72,8 @@ pub enum WireError {
     },
     /// No version is supported by both sides.
     #[error(
-        "the peer speaks protocol versions {peer_min} to {peer_max}, this side {MIN_VERSION} to {MAX_VERSION}"
+        "the peer speaks protocol versions {peer_min} to {peer_max}, this side {MIN_VERSION} to {MAX_VERSION}: \
+         install the same flitcast on both hosts"
     )]
     NoCommonVersion {
         /// Oldest version of the peer.

@@ -37,14 +37,14 @@ fn round(
     all_ports: bool,
     hops: &[ScheduledHop],
 ) -> Round {
-    let brief = PeSchedule {
+    let schedule = PeSchedule {
         receives: receives.iter().map(|source| message(*source)).collect(),
         subtree_messages: receives.len() as u64,
         hops: hops.to_vec(),
         all_ports,
         ..of_p1(collective, PeRole::StaticSchedule)
     };
-    let mut round = Round::new(RoundId(2), path(), PeId(1), brief);
+    let mut round = Round::new(RoundId(2), path(), PeId(1), schedule);
     if collective == Collective::Gossip {
         round.handle_trigger(Time(0));
     }
@@ -183,4 +183,69 @@ fn frames_of_an_earlier_round_are_dropped_and_counted() {
         assert_eq!(run(&mut round).unwrap(), "drop, wait");
     }
     assert_eq!(round.late_frames(), 3);
+}
+
+/// Returns the schedule of P1 in a gossip in which it forwards the messages of P0 and P2.
+fn gossip(change: impl FnOnce(&mut Vec<ScheduledHop>)) -> PeSchedule {
+    let mut hops = vec![
+        hop(0, [0, 1], 0, 2, 1),
+        hop(1, [1, 0], 0, 3, 1),
+        hop(1, [1, 2], 0, 3, 4),
+        hop(0, [0, 1], 2, 1, 3),
+        hop(2, [2, 1], 0, 3, 4),
+        hop(0, [1, 2], 0, 3, 7),
+        hop(2, [1, 0], 0, 3, 10),
+    ];
+    change(&mut hops);
+    PeSchedule {
+        sends: vec![message(1)],
+        receives: vec![message(0), message(2)],
+        hops,
+        ..of_p1(Collective::Gossip, PeRole::StaticSchedule)
+    }
+}
+
+#[test]
+fn impossible_crossings_are_described() {
+    type Change = fn(&mut Vec<ScheduledHop>);
+    let cases: [(Change, &str); 16] = [
+        (|hops| hops[0].from = PeId(2), ""),
+        (|hops| hops[0].to = PeId(2), "between other PEs"),
+        (|hops| hops[0].from = PeId(1), "between other PEs"),
+        (|hops| hops[1].to = PeId(3), "that the PE does not have"),
+        (|hops| hops[1].flits = 0, "no flits of any message"),
+        (|hops| hops[1].every = 0, "no flits of any message"),
+        (|hops| hops[1].first_step = 0, "no flits of any message"),
+        (|hops| hops[1].offset = u64::MAX, "no flits of any message"),
+        (
+            |hops| hops[1].message = MessageId(3),
+            "no flits of any message",
+        ),
+        (|hops| hops[3].offset = 3, "repeat flits or leave some out"),
+        (|hops| hops[3].offset = 1, "repeat flits or leave some out"),
+        (|hops| hops.push(hops[4]), "repeat flits or leave some out"),
+        (
+            |hops| hops[0].message = MessageId(1),
+            "repeat flits or leave some out",
+        ),
+        (|hops| drop(hops.remove(3)), "not the flits of a message"),
+        (|hops| hops[3].flits = 2, "not the flits of a message"),
+        (|hops| hops[1].flits = 4, "flits that never arrive"),
+    ];
+    let check = |schedule: PeSchedule| {
+        let connected = [PeId(0), PeId(2)];
+        let checked = schedule.check_hops(PeId(1), &path(), &connected);
+        checked.err().unwrap_or_default()
+    };
+    assert_eq!(check(gossip(|_| ())), "");
+    for (place, (change, expected)) in cases.into_iter().enumerate() {
+        let found = check(gossip(change));
+        let is_expected = found.ends_with(expected) && found.is_empty() == expected.is_empty();
+        assert!(is_expected, "case {place}: `{found}`, and not `{expected}`");
+    }
+    let scatter = PeSchedule {
+        role: PeRole::Scatter,
+        ..gossip(|_| ())
+    };
+    assert_eq!(check(scatter), "with crossings for a role that has none");
 }

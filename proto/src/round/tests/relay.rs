@@ -20,13 +20,13 @@ fn passing() -> Vec<Vec<u8>> {
 
 /// Returns the round 2 of P1.
 fn round() -> Round {
-    let brief = PeSchedule {
+    let schedule = PeSchedule {
         receives: vec![to(1, OWN.len())],
         subtree_messages: 2,
         child_messages: vec![1],
         ..of_p1(Collective::Scatter, PeRole::Scatter)
     };
-    Round::new(RoundId(2), path(), PeId(1), brief)
+    Round::new(RoundId(2), path(), PeId(1), schedule)
 }
 
 #[test]

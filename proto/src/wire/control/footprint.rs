@@ -43,10 +43,10 @@ type Octets = (bytes::Bytes, [u8; HEAP_BYTES]);
 const COUNTS: &[Field] = &[many::<pb::EdgeCounts>(1, &[])];
 const LANE: &[Field] = &[many::<pb::ShapedEdge>(3, &[])];
 const BRIEF: &[Field] = &[
-    one(4, &[many::<pb::Below>(4, &[])]),
+    one(4, &[many::<pb::ChildPace>(4, &[])]),
     many::<pb::Message>(5, &[]),
     many::<pb::Message>(6, &[]),
-    many::<pb::Leg>(9, &[]),
+    many::<pb::ScheduledHop>(9, &[]),
 ];
 /// The nested fields of a `Control`, as `flitcast.proto` numbers them; a test of the suite compares
 /// this table with that file.
@@ -71,7 +71,7 @@ const CONTROL: &[Field] = &[
             many::<pb::Version>(45, &[]),
         ],
     ),
-    one(10, &[one(1, BRIEF), many::<pb::Brief>(3, BRIEF)]),
+    one(10, &[one(1, BRIEF), many::<pb::PeSchedule>(3, BRIEF)]),
     one(16, &[one(5, COUNTS)]),
     one(24, &[many::<Octets>(1, &[])]),
     one(26, &[many::<Text>(6, &[]), many::<Text>(7, &[])]),

@@ -200,7 +200,7 @@ pub struct Assignment {
     pub peers: Vec<Peer>,
     /// The collective of the rounds.
     pub collective: Collective,
-    /// Payload bytes of a full flit while edges are measured; the brief has those of the rounds.
+    /// Payload bytes of a full flit while edges are measured; the schedule has those of the rounds.
     pub flit_bytes: u32,
     /// The payload of the messages.
     pub payload: Payload,
@@ -322,12 +322,12 @@ impl Payload {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepare {
     /// Input of the PE's state machine.
-    pub brief: PeSchedule,
+    pub schedule: PeSchedule,
     /// Number of rounds, counted from 1.
     pub rounds: u64,
     /// Input of its state machine on each further tree ([`crate::ops::parts`]).
     pub lanes: Vec<PeSchedule>,
     /// Prefixes that the source and all destinations have in common, of messages that this PE sends
-    /// or receives. Only the rests are sent; the briefs have the lengths of the rests.
+    /// or receives. Only the rests are sent; the schedules have the lengths of the rests.
     pub prefixes: Vec<Prefix>,
 }

@@ -10,7 +10,7 @@ pub(super) fn put_pace(pace: &Pace) -> pb::Pace {
         Pacing::Turns => pb::Pacing::Turns,
         Pacing::Eager => pb::Pacing::Eager,
     };
-    let below = pace.below.iter().map(|below| pb::Below {
+    let below = pace.below.iter().map(|below| pb::ChildPace {
         reach_ns: below.reach,
         back_ns: below.back,
     });

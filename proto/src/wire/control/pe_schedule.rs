@@ -8,52 +8,52 @@ use crate::wire::message::{parse_message, put_message};
 use crate::wire::{MAX_FLIT_BYTES, MAX_PARTS, MIN_FLIT_BYTES, WireError, pb};
 use crate::{MessageId, PeId};
 
-pub(super) fn put_brief(brief: &PeSchedule) -> pb::Brief {
-    pb::Brief {
-        collective: put_collective(brief.collective),
-        role: put_role(brief.role),
-        window: match brief.role {
+pub(super) fn put_schedule(schedule: &PeSchedule) -> pb::PeSchedule {
+    pb::PeSchedule {
+        collective: put_collective(schedule.collective),
+        role: put_role(schedule.role),
+        window: match schedule.role {
             PeRole::Linear { window } => window,
             _ => 0,
         },
-        parts: brief.parts,
-        flit_bytes: brief.flit_bytes,
-        pace: Some(put_pace(&brief.pace)),
-        sends: brief.sends.iter().map(put_message).collect(),
-        packet_bytes: brief.packet_bytes.clone(),
-        takes: brief.receives.iter().map(put_message).collect(),
-        subtree_messages: brief.subtree_messages,
-        child_messages: brief.child_messages.clone(),
-        child_ranks: brief.child_ranks.clone(),
-        legs: brief.hops.iter().map(put_leg).collect(),
-        all_ports: brief.all_ports,
-        in_turns: brief.in_turns,
-        in_any_order: brief.in_any_order,
+        parts: schedule.parts,
+        flit_bytes: schedule.flit_bytes,
+        pace: Some(put_pace(&schedule.pace)),
+        sends: schedule.sends.iter().map(put_message).collect(),
+        packet_bytes: schedule.packet_bytes.clone(),
+        receives: schedule.receives.iter().map(put_message).collect(),
+        subtree_messages: schedule.subtree_messages,
+        child_messages: schedule.child_messages.clone(),
+        child_ranks: schedule.child_ranks.clone(),
+        hops: schedule.hops.iter().map(put_hop).collect(),
+        all_ports: schedule.all_ports,
+        in_turns: schedule.in_turns,
+        in_any_order: schedule.in_any_order,
     }
 }
 
-pub(super) fn parse_brief(brief: pb::Brief) -> Result<PeSchedule, WireError> {
-    let flit_bytes = parse_flit_bytes(brief.flit_bytes)?;
-    let collective = parse_collective(brief.collective)?;
-    let role = parse_role(brief.role(), brief.window);
+pub(super) fn parse_schedule(schedule: pb::PeSchedule) -> Result<PeSchedule, WireError> {
+    let flit_bytes = parse_flit_bytes(schedule.flit_bytes)?;
+    let collective = parse_collective(schedule.collective)?;
+    let role = parse_role(schedule.role(), schedule.window);
     let role = role.filter(|role| role.serves(collective));
     Ok(PeSchedule {
         collective,
         role: role
             .ok_or_else(|| WireError::malformed("a role that its collective does not have"))?,
-        parts: parse_parts(brief.parts)?,
+        parts: parse_parts(schedule.parts)?,
         flit_bytes,
-        packet_bytes: parse_packet_bytes(brief.packet_bytes, brief.sends.len(), flit_bytes)?,
-        pace: parse_pace(brief.pace)?,
-        sends: brief.sends.iter().map(parse_message).collect(),
-        receives: brief.takes.iter().map(parse_message).collect(),
-        subtree_messages: brief.subtree_messages,
-        child_messages: brief.child_messages,
-        child_ranks: brief.child_ranks,
-        hops: brief.legs.into_iter().map(parse_leg).collect(),
-        all_ports: brief.all_ports,
-        in_turns: brief.in_turns,
-        in_any_order: brief.in_any_order,
+        packet_bytes: parse_packet_bytes(schedule.packet_bytes, schedule.sends.len(), flit_bytes)?,
+        pace: parse_pace(schedule.pace)?,
+        sends: schedule.sends.iter().map(parse_message).collect(),
+        receives: schedule.receives.iter().map(parse_message).collect(),
+        subtree_messages: schedule.subtree_messages,
+        child_messages: schedule.child_messages,
+        child_ranks: schedule.child_ranks,
+        hops: schedule.hops.into_iter().map(parse_hop).collect(),
+        all_ports: schedule.all_ports,
+        in_turns: schedule.in_turns,
+        in_any_order: schedule.in_any_order,
     })
 }
 
@@ -143,16 +143,16 @@ fn parse_packet_bytes(
     }
 }
 
-fn put_leg(leg: &ScheduledHop) -> pb::Leg {
-    pb::Leg {
-        message: leg.message.0,
-        flits: leg.flits,
-        from: leg.from.0,
-        to: leg.to.0,
-        first_step: leg.first_step,
-        offset: leg.offset,
-        every: leg.every,
-        packing: match leg.packing {
+fn put_hop(hop: &ScheduledHop) -> pb::ScheduledHop {
+    pb::ScheduledHop {
+        message: hop.message.0,
+        flits: hop.flits,
+        from: hop.from.0,
+        to: hop.to.0,
+        first_step: hop.first_step,
+        offset: hop.offset,
+        every: hop.every,
+        packing: match hop.packing {
             Packing::Flits => pb::Packing::Flits.into(),
             Packing::Begins => pb::Packing::Begins.into(),
             Packing::Joins => pb::Packing::Joins.into(),
@@ -160,19 +160,19 @@ fn put_leg(leg: &ScheduledHop) -> pb::Leg {
     }
 }
 
-fn parse_leg(leg: pb::Leg) -> ScheduledHop {
+fn parse_hop(hop: pb::ScheduledHop) -> ScheduledHop {
     ScheduledHop {
-        packing: match leg.packing() {
+        packing: match hop.packing() {
             pb::Packing::Flits => Packing::Flits,
             pb::Packing::Begins => Packing::Begins,
             pb::Packing::Joins => Packing::Joins,
         },
-        message: MessageId(leg.message),
-        flits: leg.flits,
-        from: PeId(leg.from),
-        to: PeId(leg.to),
-        first_step: leg.first_step,
-        offset: leg.offset,
-        every: leg.every,
+        message: MessageId(hop.message),
+        flits: hop.flits,
+        from: PeId(hop.from),
+        to: PeId(hop.to),
+        first_step: hop.first_step,
+        offset: hop.offset,
+        every: hop.every,
     }
 }

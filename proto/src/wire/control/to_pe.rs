@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use super::codec::{decode, missing, parse_link, parse_path, path_bytes, put_link};
 use super::pe_schedule::{
-    parse_brief, parse_collective, parse_flit_bytes, put_brief, put_collective,
+    parse_collective, parse_flit_bytes, parse_schedule, put_collective, put_schedule,
 };
 use super::prefix::{parse_prefixes, put_prefixes};
 use super::task::parse_work;
@@ -57,9 +57,9 @@ impl ToPe {
             ToPe::Prepare(prepare) => {
                 let (prefixes, prefix_bytes) = put_prefixes(&prepare.prefixes);
                 Kind::Prepare(pb::Prepare {
-                    brief: Some(put_brief(&prepare.brief)),
+                    schedule: Some(put_schedule(&prepare.schedule)),
                     rounds: prepare.rounds,
-                    lanes: prepare.lanes.iter().map(put_brief).collect(),
+                    lanes: prepare.lanes.iter().map(put_schedule).collect(),
                     prefixes,
                     prefix_bytes,
                 })
@@ -100,17 +100,17 @@ impl ToPe {
                 prefixes: parse_prefixes(&messages, &bytes)?,
             },
             Kind::Prepare(pb::Prepare {
-                brief,
+                schedule,
                 rounds,
                 lanes,
                 prefixes,
                 prefix_bytes,
             }) => ToPe::Prepare(Prepare {
-                brief: parse_brief(brief.ok_or_else(|| missing("the brief"))?)?,
+                schedule: parse_schedule(schedule.ok_or_else(|| missing("the schedule"))?)?,
                 rounds,
                 lanes: lanes
                     .into_iter()
-                    .map(parse_brief)
+                    .map(parse_schedule)
                     .collect::<Result<_, _>>()?,
                 prefixes: parse_prefixes(&prefixes, &prefix_bytes)?,
             }),
@@ -150,7 +150,7 @@ fn put_assignment(assignment: Assignment) -> pb::Assignment {
         flit_bytes: assignment.flit_bytes,
         links: put_links(&assignment.links),
         record_spans: assignment.record_spans,
-        undertaking: assignment.job.id,
+        job_id: assignment.job.id,
         recorded: assignment.job.recorded,
         dry_run: assignment.dry_run,
         later_output: assignment
@@ -240,7 +240,7 @@ fn parse_assignment(assignment: pb::Assignment) -> Result<Assignment, WireError>
         record_spans: assignment.record_spans,
         left_out,
         job: Job {
-            id: assignment.undertaking,
+            id: assignment.job_id,
             recorded: assignment.recorded,
             later_output: Some(assignment.later_output)
                 .filter(|path| !path.is_empty())

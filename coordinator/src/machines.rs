@@ -6,8 +6,8 @@
 //!
 //! use flitcast_coordinator::machines::{RoundController, PeLoss, Plan, DeliveryProgress, ClusterInfo};
 //! use flitcast_node::limits::Timeouts;
+//! use flitcast_plan::Algorithm;
 //! use flitcast_plan::calibration::clock::ClockOffset;
-//! use flitcast_proto::ops::{PeSchedule, Algorithm};
 //! use flitcast_plan::timing::Timing;
 //! use flitcast_proto::tree::TreeSpec;
 //! use flitcast_proto::wire::control::{FromPe, ToPe};

@@ -19,6 +19,7 @@ use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
 use crate::system::{descriptors, sockets};
+use crate::timeout_stream::in_time;
 
 /// The index of one of the trees that are used at once, from 0.
 type LaneId = u32;
@@ -146,10 +147,8 @@ async fn call(
         source,
     };
     let attempt = config.timeouts.within(config.timeouts.connect);
-    let stream = timeout(attempt, sockets::connect(addr)).await;
-    let stream = stream
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)?;
+    let stream = in_time(attempt, sockets::connect(addr)).await;
+    let stream = stream.map_err(failed)?;
     let shake = async {
         let stream = config.security.call(stream, Name::Pe(neighbour)).await;
         let mut link = Link::new(neighbour, stream.map_err(failed)?, flit_bytes).map_err(failed)?;

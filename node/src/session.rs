@@ -92,7 +92,7 @@ pub(crate) async fn serve(
                 let addr = config.coordinator;
                 return Err(NodeError::Refused { addr, reason });
             }
-            other => return Err(unexpected(&other, "before an assignment")),
+            other => return Err(NodeError::unexpected(&other, "before an assignment")),
         }
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
@@ -168,13 +168,6 @@ async fn register(
     channel.say(FromPe::Register(register)).await
 }
 
-fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
-    NodeError::Unexpected {
-        kind: word.kind().to_owned(),
-        when,
-    }
-}
-
 /// Checks that an assignment is for this PE, and that its peers are other PEs of the tree, each once, by
 /// index.
 ///
@@ -204,7 +197,7 @@ async fn work(
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
     if let Err(how) = check_assignment(&assignment, config.pe) {
-        return Err(unexpected(&ToPe::Assignment(assignment), how));
+        return Err(NodeError::unexpected(&ToPe::Assignment(assignment), how));
     }
     // At the same time: neighbours do not have to wait for a large input to be read.
     let pulse = channel.pulse().clone();
@@ -219,11 +212,11 @@ async fn work(
         opened = opening => opened?,
         word = channel.next_word() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
-            other => return Err(unexpected(&other, "before the PE was ready")),
+            other => return Err(NodeError::unexpected(&other, "before the PE was ready")),
         },
     };
-    for neighbours in &mut neighbours {
-        neighbours.watch(channel.pulse());
+    for link in neighbours.iter_mut().flat_map(Neighbours::all_mut) {
+        link.watch(channel.pulse().clone());
     }
     let (standing_bytes, standing_digests) = found.standing_versions.into_iter().unzip();
     channel
@@ -296,8 +289,10 @@ async fn play_rounds(
     let mut lanes = Vec::new();
     for (lane, ((tree, neighbours), schedule)) in trees.zip(neighbours).zip(schedules).enumerate() {
         // Not before: the measurement of edges does not belong to a round.
-        neighbours.count(pulse.counters());
-        neighbours.set_max_flit_bytes(schedule.flit_bytes);
+        for link in neighbours.all_mut() {
+            link.count(pulse.counters());
+            link.set_max_flit_bytes(schedule.flit_bytes);
+        }
         neighbours.pace(&schedule).map_err(no_alarm)?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
         lanes.push(NodeIo {
@@ -364,7 +359,7 @@ impl Channel for RoundsChannel<'_> {
     }
 
     fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
-        unexpected(word, when)
+        NodeError::unexpected(word, when)
     }
 
     fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
@@ -437,14 +432,14 @@ async fn prepare(
                         digests = store.check_prefixes(&prefixes) => digests,
                         word = channel.next_word() => match word? {
                             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
-                            other => return Err(unexpected(&other, "while prefixes are read")),
+                            other => return Err(NodeError::unexpected(&other, "while prefixes are read")),
                         },
                     };
                     channel.say(FromPe::PrefixesChecked { digests }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
-                other => return Err(unexpected(&other, "before the rounds")),
+                other => return Err(NodeError::unexpected(&other, "before the rounds")),
             },
             answered = parent => probes = answered?,
         }

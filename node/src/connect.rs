@@ -83,10 +83,7 @@ pub async fn connect(
         peers.extend(callers);
         let mut neighbours = Neighbours::new(parent, below.collect(), peers);
         let kept = neighbours.keep_alive(config.timeouts.silence);
-        kept.map_err(|source| NodeError::Io {
-            what: "keeping connections alive",
-            source,
-        })?;
+        kept.map_err(NodeError::io("keeping connections alive"))?;
         // From here on links are shaped; the authentication before was not.
         let shaped_peers = if lane == 0 {
             &assignment.peers[..]
@@ -94,10 +91,7 @@ pub async fn connect(
             &[]
         };
         let shaped = neighbours.shape(config.pe, links, shaped_peers, assignment.own_links);
-        shaped.map_err(|source| NodeError::Io {
-            what: "an alarm",
-            source,
-        })?;
+        shaped.map_err(NodeError::io("an alarm"))?;
         all.push(neighbours);
     }
     Ok(all)

@@ -138,6 +138,11 @@ impl NodeError {
         NodeError::Unexpected { kind, when }
     }
 
+    /// Returns a function for `map_err` that adds the request to an error of the operating system.
+    pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> NodeError {
+        move |source| NodeError::Io { what, source }
+    }
+
     /// Returns whether a new connection ended, as it may for a PE among very many clients of a
     /// listener.
     pub(crate) fn is_cut_off(&self) -> bool {

@@ -1,6 +1,5 @@
 //! The life of a PE: register, connect, measure, run rounds, leave.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
@@ -149,10 +148,8 @@ async fn register(
     listener: &TcpListener,
     channel: &mut Coordinator,
 ) -> Result<(), NodeError> {
-    let listen = listener.local_addr().map_err(|source| NodeError::Io {
-        what: "the listening address",
-        source,
-    })?;
+    let listen = listener.local_addr();
+    let listen = listen.map_err(NodeError::io("the listening address"))?;
     let register = Register {
         cluster: config.cluster,
         pe: config.pe,
@@ -259,15 +256,6 @@ fn unfit(when: &'static str) -> NodeError {
     NodeError::Unexpected { kind, when }
 }
 
-fn alarm() -> Result<Alarm, NodeError> {
-    Alarm::new().map_err(no_alarm)
-}
-
-fn no_alarm(source: io::Error) -> NodeError {
-    let what = "an alarm";
-    NodeError::Io { what, source }
-}
-
 async fn play_rounds(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -293,7 +281,8 @@ async fn play_rounds(
             link.count(pulse.counters());
             link.set_max_flit_bytes(schedule.flit_bytes);
         }
-        neighbours.pace(&schedule).map_err(no_alarm)?;
+        let paced = neighbours.pace(&schedule);
+        paced.map_err(NodeError::io("an alarm"))?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
         lanes.push(NodeIo {
             pe,
@@ -303,7 +292,7 @@ async fn play_rounds(
             retransmissions: Retransmissions::of(ends),
             neighbours,
             store,
-            alarm: alarm()?,
+            alarm: Alarm::new().map_err(NodeError::io("an alarm"))?,
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
             state: RoundBuffers::default(),
@@ -396,7 +385,7 @@ async fn prepare(
     store: &mut Store,
 ) -> Result<Option<Prepare>, NodeError> {
     let flit_bytes = assignment.flit_bytes;
-    let mut alarm = alarm()?;
+    let mut alarm = Alarm::new().map_err(NodeError::io("an alarm"))?;
     let mut probes = true;
     loop {
         let parent = async {

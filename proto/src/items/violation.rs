@@ -33,17 +33,17 @@ pub enum Violation {
 /// The rule that a message breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageFault {
-    /// It began before the current one had ended.
+    /// The message began before the current one had ended.
     Interrupted,
-    /// Its neighbour is not its sender now.
+    /// The neighbour is not the sender of the message now.
     OutOfTurn,
-    /// It has no route from here.
+    /// The message has no route from here.
     NoRoute,
-    /// It came before in this round.
+    /// The message came before in this round.
     Repeated,
     /// A flit before the last one has a digest, or the last one has none.
     Torn,
-    /// It is null, and must not be sent.
+    /// The message is null, and must not be sent.
     Empty,
     /// There are more flits than the neighbour certified, or more messages than expected.
     Overrun,

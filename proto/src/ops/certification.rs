@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use super::orders::Orders;
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
-use crate::items::{Control, Message, MessageFault, Route, Transmit};
+use crate::items::{Control, Message, MessageFault, Transmit};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
@@ -223,19 +223,13 @@ impl Role for Certification {
     }
 
     fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
-        let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
-        if !message.is_for(place.tree.root()) || !comes_from_below {
-            return Err(MessageFault::NoRoute);
-        }
+        let route = place.route_up(from, message)?;
         let stream = self.stream_of(from);
         let left = stream.map_or(0, |place| self.streams[place].bytes);
         if message.bytes > left {
             return Err(MessageFault::Overrun);
         }
-        Ok(match place.parent() {
-            Some(to) => Route::relay(to),
-            None => Route::deliver(),
-        })
+        Ok(route)
     }
 
     fn received(&mut self, from: PeId, message: &Message) {

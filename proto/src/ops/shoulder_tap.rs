@@ -5,7 +5,7 @@ use smallvec::smallvec;
 
 use super::pe_schedule::PeSchedule;
 use super::role::{PePosition, Role, RouteResult};
-use crate::items::{Control, Message, MessageFault, Route, Transmit};
+use crate::items::{Control, Message, MessageFault, Transmit};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::schedule::shoulder_tap as rules;
 use crate::{PeId, Time};
@@ -92,18 +92,11 @@ impl Role for ShoulderTap {
     }
 
     fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
-        let comes_from_below = Some(from) == self.child
-            && place.tree.child_toward(place.id, message.source) == self.child;
-        if !message.is_for(place.tree.root()) || !comes_from_below {
-            return Err(MessageFault::NoRoute);
+        let route = place.route_up(from, message)?;
+        match self.to_receive {
+            0 => Err(MessageFault::Overrun),
+            _ => Ok(route),
         }
-        if self.to_receive == 0 {
-            return Err(MessageFault::Overrun);
-        }
-        Ok(match place.parent() {
-            Some(to) => Route::relay(to),
-            None => Route::deliver(),
-        })
     }
 
     fn received(&mut self, _from: PeId, _message: &Message) {

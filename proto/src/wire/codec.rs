@@ -9,13 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::WireError;
-use super::flit::Digest;
 use crate::cost::Link;
 use crate::{DeliveryId, MessageId, PeId, RoundId, Time};
 
 /// A value with a form in protobuf.
 pub(super) trait Wire: Sized {
-    /// Its form in protobuf.
+    /// The generated type.
     type Pb;
 
     /// Returns the value as protobuf.
@@ -220,40 +219,6 @@ impl Wire for PathBuf {
 
     fn parse(pb: Bytes) -> Result<PathBuf, WireError> {
         Ok(OsString::parse(pb)?.into())
-    }
-}
-
-/// A digest that may be missing: its bytes, or none.
-impl Wire for Option<Digest> {
-    type Pb = Bytes;
-
-    fn put(&self) -> Bytes {
-        self.as_ref()
-            .map_or(Bytes::new(), |it| Bytes::copy_from_slice(it))
-    }
-
-    fn parse(pb: Bytes) -> Result<Option<Digest>, WireError> {
-        if pb.is_empty() {
-            return Ok(None);
-        }
-        let malformed = |_| WireError::malformed("a digest that is not 16 bytes long");
-        Digest::try_from(&pb[..]).map(Some).map_err(malformed)
-    }
-}
-
-/// Digests one after the other.
-impl Wire for Vec<Digest> {
-    type Pb = Bytes;
-
-    fn put(&self) -> Bytes {
-        self.iter().flatten().copied().collect()
-    }
-
-    fn parse(pb: Bytes) -> Result<Vec<Digest>, WireError> {
-        match pb.as_chunks() {
-            (digests, []) => Ok(digests.to_vec()),
-            _ => Err(WireError::malformed("digests that are not 16 bytes long")),
-        }
     }
 }
 

@@ -9,7 +9,6 @@ use super::pe_schedule::check_flit_bytes;
 use super::task::check_work;
 use super::{Assignment, Job, Lane, Payload, Peer, Prepare, ToPe};
 use crate::cost::{Edge, Link};
-use crate::ops::Collective;
 use crate::tree::{MAX_PES, TreeError};
 use crate::wire::codec::{Wire, messages, missing, non_empty, record, required};
 use crate::wire::{MAX_CONTROL_FRAME, MAX_DELIVERIES, MAX_LANES, WireError, check_length, pb};
@@ -63,117 +62,96 @@ record! {
     }
 }
 
-impl Wire for Assignment {
-    type Pb = pb::Assignment;
-
-    fn put(&self) -> pb::Assignment {
-        pb::Assignment {
-            version: self.version,
-            root: self.tree.root().0,
-            parents: put_parents(&self.tree),
-            peers: self.peers.put(),
-            left_out: self.left_out.put(),
-            parent_listen: self.parent_listen.clone().unwrap_or_default(),
-            collective: self.collective.put(),
-            flit_bytes: self.flit_bytes,
-            links: put_links(&self.links),
-            record_spans: self.record_spans,
-            job_id: self.job.id,
-            recorded: self.job.recorded,
-            dry_run: self.dry_run,
-            later_output: self.job.later_output.put().unwrap_or_default(),
-            lanes: self.lanes.iter().map(put_lane).collect(),
-            own_links: self.own_links,
-            versions: self.versions.put(),
-            payload: Some(put_payload(&self.payload)),
-        }
+record! {
+    Assignment = Assignment {
+        version, peers, collective, flit_bytes, payload, record_spans, left_out, own_links, versions,
+        dry_run,
     }
+    put assignment {
+        root: assignment.tree.root().0,
+        parents: put_parents(&assignment.tree),
+        parent_listen: assignment.parent_listen.clone().unwrap_or_default(),
+        links: put_links(&assignment.links),
+        lanes: assignment.lanes.iter().map(put_lane).collect(),
+        job_id: assignment.job.id,
+        recorded: assignment.job.recorded,
+        later_output: assignment.job.later_output.put().unwrap_or_default(),
+    }
+    parse assignment {
+        tree: Arc::new(parse_tree(assignment.root, assignment.parents)?),
+        parent_listen: non_empty(assignment.parent_listen),
+        links: parse_links(assignment.links, &tree)?,
+        lanes: parse_lanes(assignment.lanes, &tree)?,
+        job: Job {
+            id: assignment.job_id,
+            recorded: assignment.recorded,
+            later_output: Wire::parse(
+                Some(assignment.later_output).filter(|path| !path.is_empty()),
+            )?,
+        },
+    },
+    check
+}
 
-    fn parse(assignment: pb::Assignment) -> Result<Assignment, WireError> {
-        let tree = parse_tree(assignment.root, assignment.parents)?;
-        let collective: Collective = Wire::parse(assignment.collective)?;
-        if collective.is_of_pairs() && collective.deliveries(&tree) > MAX_DELIVERIES {
-            return Err(WireError::malformed("too many PEs for messages of each"));
-        }
-        let payload = assignment.payload.ok_or_else(|| missing("the payload"))?;
-        let payload = parse_payload(payload, collective.lengths_given(&tree))?;
-        check_flit_bytes(assignment.flit_bytes)?;
-        let links = parse_links(assignment.links, &tree)?;
-        let left_out: Vec<DeliveryId> = Wire::parse(assignment.left_out)?;
-        let is_there = |it: &DeliveryId| collective.delivered(&tree, *it).is_some();
-        if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_there) {
-            return Err(WireError::malformed(
-                "messages are left out that there are not, or not in order",
-            ));
-        }
-        if assignment.lanes.len() >= MAX_LANES {
-            return Err(WireError::malformed("too many trees at once"));
-        }
-        let lanes = assignment.lanes.into_iter();
-        let lanes = lanes.map(|lane| parse_lane(lane, &tree));
-        let later_output = Some(assignment.later_output).filter(|path| !path.is_empty());
-        Ok(Assignment {
-            version: assignment.version,
-            peers: Wire::parse(assignment.peers)?,
-            links,
-            parent_listen: non_empty(assignment.parent_listen),
-            lanes: lanes.collect::<Result<_, _>>()?,
-            tree: Arc::new(tree),
-            own_links: assignment.own_links,
-            versions: Wire::parse(assignment.versions)?,
-            collective,
-            flit_bytes: assignment.flit_bytes,
-            payload,
-            record_spans: assignment.record_spans,
-            left_out,
-            job: Job {
-                id: assignment.job_id,
-                recorded: assignment.recorded,
-                later_output: Wire::parse(later_output)?,
-            },
-            dry_run: assignment.dry_run,
+/// Checks that an assignment fits its tree.
+fn check(assignment: &Assignment) -> Result<(), WireError> {
+    let (collective, tree) = (assignment.collective, &assignment.tree);
+    if collective.is_of_pairs() && collective.deliveries(tree) > MAX_DELIVERIES {
+        return Err(WireError::malformed("too many PEs for messages of each"));
+    }
+    if let Payload::Synthetic { lengths } = &assignment.payload
+        && lengths.len() != collective.lengths_given(tree)
+    {
+        return Err(WireError::malformed("not one length for each message"));
+    }
+    let left_out = &assignment.left_out;
+    let is_there = |it: &DeliveryId| collective.delivered(tree, *it).is_some();
+    if !left_out.is_sorted_by(|a, b| a < b) || !left_out.iter().all(is_there) {
+        return Err(WireError::malformed(
+            "messages are left out that there are not, or not in order",
+        ));
+    }
+    check_flit_bytes(assignment.flit_bytes)
+}
+
+impl Wire for Payload {
+    type Pb = Option<pb::assignment::Payload>;
+
+    fn put(&self) -> Option<pb::assignment::Payload> {
+        Some(match self {
+            Payload::Synthetic { lengths } => {
+                let lengths = lengths.clone();
+                pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
+            }
+            Payload::Files {
+                input,
+                spread,
+                output,
+                replace,
+                apart,
+            } => pb::assignment::Payload::Files(pb::FilePayload {
+                input: input.put(),
+                spread: *spread,
+                output: output.put(),
+                replace: *replace,
+                apart: *apart,
+            }),
         })
     }
-}
 
-fn put_payload(payload: &Payload) -> pb::assignment::Payload {
-    match payload {
-        Payload::Synthetic { lengths } => {
-            let lengths = lengths.clone();
-            pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths })
-        }
-        Payload::Files {
-            input,
-            spread,
-            output,
-            replace,
-            apart,
-        } => pb::assignment::Payload::Files(pb::FilePayload {
-            input: input.put(),
-            spread: *spread,
-            output: output.put(),
-            replace: *replace,
-            apart: *apart,
-        }),
-    }
-}
-
-fn parse_payload(payload: pb::assignment::Payload, lengths: usize) -> Result<Payload, WireError> {
-    match payload {
-        pb::assignment::Payload::Synthetic(synthetic) if synthetic.lengths.len() == lengths => {
-            let lengths = synthetic.lengths;
-            Ok(Payload::Synthetic { lengths })
-        }
-        pb::assignment::Payload::Synthetic(_) => {
-            Err(WireError::malformed("not one length for each message"))
-        }
-        pb::assignment::Payload::Files(files) => Ok(Payload::Files {
-            input: Wire::parse(files.input)?,
-            spread: files.spread,
-            output: Wire::parse(files.output)?,
-            replace: files.replace,
-            apart: files.apart,
-        }),
+    fn parse(payload: Option<pb::assignment::Payload>) -> Result<Payload, WireError> {
+        Ok(match payload.ok_or_else(|| missing("the payload"))? {
+            pb::assignment::Payload::Synthetic(pb::SyntheticPayload { lengths }) => {
+                Payload::Synthetic { lengths }
+            }
+            pb::assignment::Payload::Files(files) => Payload::Files {
+                input: Wire::parse(files.input)?,
+                spread: files.spread,
+                output: Wire::parse(files.output)?,
+                replace: files.replace,
+                apart: files.apart,
+            },
+        })
     }
 }
 
@@ -203,6 +181,14 @@ fn put_lane(lane: &Lane) -> pb::Lane {
         parent_listen: lane.parent_listen.clone().unwrap_or_default(),
         links: put_links(&lane.links),
     }
+}
+
+fn parse_lanes(lanes: Vec<pb::Lane>, first: &Tree) -> Result<Vec<Lane>, WireError> {
+    if lanes.len() >= MAX_LANES {
+        return Err(WireError::malformed("too many trees at once"));
+    }
+    let lanes = lanes.into_iter();
+    lanes.map(|lane| parse_lane(lane, first)).collect()
 }
 
 /// Parses a further tree, which must have the PEs of the first one.

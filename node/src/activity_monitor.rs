@@ -130,25 +130,12 @@ impl Drop for ActivityGuard<'_> {
 }
 
 fn code(doing: Doing) -> u64 {
-    let (kind, peer) = match doing {
-        Doing::Idle => (0, 0),
-        Doing::Working => (1, 0),
-        Doing::Sending(to) => (2, to.0),
-        Doing::Receiving(from) => (3, from.0),
-        Doing::Listening => (4, 0),
-    };
-    (kind << 32) | u64::from(peer)
+    let (kind, peer) = doing.code();
+    ((kind as u64) << 32) | u64::from(peer.0)
 }
 
 fn meaning(code: u64) -> Doing {
-    let peer = PeId(code as u32);
-    match code >> 32 {
-        1 => Doing::Working,
-        2 => Doing::Sending(peer),
-        3 => Doing::Receiving(peer),
-        4 => Doing::Listening,
-        _ => Doing::Idle,
-    }
+    Doing::of((code >> 32) as i32, PeId(code as u32)).unwrap_or(Doing::Idle)
 }
 
 #[cfg(test)]

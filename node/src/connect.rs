@@ -19,6 +19,7 @@ use crate::link::Link;
 use crate::neighbours::Neighbours;
 use crate::security::{Name, Transport};
 use crate::system::{descriptors, sockets};
+use crate::timeout_stream::in_time;
 
 /// The index of one of the trees that are used at once, from 0.
 type LaneId = u32;
@@ -82,10 +83,7 @@ pub async fn connect(
         peers.extend(callers);
         let mut neighbours = Neighbours::new(parent, below.collect(), peers);
         let kept = neighbours.keep_alive(config.timeouts.silence);
-        kept.map_err(|source| NodeError::Io {
-            what: "keeping connections alive",
-            source,
-        })?;
+        kept.map_err(NodeError::io("keeping connections alive"))?;
         // From here on links are shaped; the authentication before was not.
         let shaped_peers = if lane == 0 {
             &assignment.peers[..]
@@ -93,10 +91,7 @@ pub async fn connect(
             &[]
         };
         let shaped = neighbours.shape(config.pe, links, shaped_peers, assignment.own_links);
-        shaped.map_err(|source| NodeError::Io {
-            what: "an alarm",
-            source,
-        })?;
+        shaped.map_err(NodeError::io("an alarm"))?;
         all.push(neighbours);
     }
     Ok(all)
@@ -146,10 +141,8 @@ async fn call(
         source,
     };
     let attempt = config.timeouts.within(config.timeouts.connect);
-    let stream = timeout(attempt, sockets::connect(addr)).await;
-    let stream = stream
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)?;
+    let stream = in_time(attempt, sockets::connect(addr)).await;
+    let stream = stream.map_err(failed)?;
     let shake = async {
         let stream = config.security.call(stream, Name::Pe(neighbour)).await;
         let mut link = Link::new(neighbour, stream.map_err(failed)?, flit_bytes).map_err(failed)?;

@@ -4,7 +4,6 @@
 //! One task does this, on the thread that does all of the PE's work: while pings are answered, that
 //! thread is not stuck.
 
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -13,7 +12,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
 
 use crate::activity_monitor::ActivityMonitor;
 use crate::channel::{ChannelError, WordReader, WordWriter};
@@ -23,7 +21,7 @@ use crate::error::NodeError;
 use crate::limits::{FIRST_WORD, STANDSTILL_OF_COORDINATOR, Timeouts, WORDS};
 use crate::security::{Name, Security, Transport};
 use crate::system::sockets;
-use crate::timeout_stream::{IdleLimits, TimeoutStream};
+use crate::timeout_stream::{IdleLimits, TimeoutStream, in_time};
 
 /// The PE's connection to its coordinator.
 #[derive(Debug)]
@@ -131,17 +129,12 @@ pub async fn dial(
     timeouts: &Timeouts,
 ) -> Result<Transport, NodeError> {
     let failed = |source| NodeError::Coordinator { addr, source };
-    let stream = timeout(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
-    let stream = stream
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)?;
+    let stream = in_time(timeouts.within(timeouts.connect), TcpStream::connect(addr)).await;
+    let stream = stream.map_err(failed)?;
     stream.set_nodelay(true).map_err(failed)?;
     sockets::fail_with_host(&stream, timeouts.coordinator_gone()).map_err(failed)?;
-    let secured = timeout(timeouts.handshake, security.call(stream, Name::Coordinator));
-    secured
-        .await
-        .map_err(|_| failed(io::ErrorKind::TimedOut.into()))?
-        .map_err(failed)
+    let secured = in_time(timeouts.handshake, security.call(stream, Name::Coordinator));
+    secured.await.map_err(failed)
 }
 
 async fn correspond(

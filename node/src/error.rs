@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use flitcast_proto::items::Message;
+use flitcast_proto::wire::control::ToPe;
 use flitcast_proto::{MessageId, PeId};
 use thiserror::Error;
 
@@ -131,6 +132,17 @@ fn lines(errors: &[PayloadError]) -> String {
 }
 
 impl NodeError {
+    /// Returns the error for a message of the coordinator that is not expected in this state.
+    pub(crate) fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
+        let kind = word.kind().to_owned();
+        NodeError::Unexpected { kind, when }
+    }
+
+    /// Returns a function for `map_err` that adds the request to an error of the operating system.
+    pub(crate) fn io(what: &'static str) -> impl FnOnce(io::Error) -> NodeError {
+        move |source| NodeError::Io { what, source }
+    }
+
     /// Returns whether a new connection ended, as it may for a PE among very many clients of a
     /// listener.
     pub(crate) fn is_cut_off(&self) -> bool {

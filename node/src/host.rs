@@ -1,14 +1,13 @@
 //! The costs of processes on this host, measured by a separate process, so that watching, tracing and
 //! logging of this one do not include it.
 
-use std::io;
 use std::process::Stdio;
 
 use tokio::process::Command;
-use tokio::time::timeout;
 
 use crate::limits::MEASURE_HOST;
 use crate::system::children::PROGRAM;
+use crate::timeout_stream::in_time;
 
 /// Returns the output of `flitcast calibrate --host --format json` for plain or encrypted connections;
 /// empty if the measurement fails or takes too long.
@@ -22,8 +21,7 @@ pub async fn measure(encrypted: bool) -> String {
         .stderr(Stdio::null())
         .env_remove("RUST_LOG")
         .kill_on_drop(true);
-    let output = timeout(MEASURE_HOST, measuring.output()).await;
-    match output.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+    match in_time(MEASURE_HOST, measuring.output()).await {
         Ok(output) => String::from_utf8(output.stdout).unwrap_or_default(),
         Err(error) => {
             tracing::info!(%error, "what processes cost here cannot be measured");

@@ -32,6 +32,7 @@ use crate::limits::{self, Timeouts};
 use crate::permissions::{FileAccess, Permissions};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
 use crate::session::serve;
+use crate::timeout_stream::in_time;
 
 /// The settings of a PE that joins.
 #[derive(Clone, Debug)]
@@ -87,31 +88,9 @@ impl Credentials {
 /// A reason why a PE did not join, or ended early.
 #[derive(Debug, Error)]
 pub enum JoinError {
-    /// No coordinator listened.
-    #[error(
-        "{pe} could not join at {coordinator} within {} s: {last}; is a command listening there, with [launch] kind = \"join\" in its cluster file? --wait waits longer, --stay as long as it takes",
-        wait.as_secs_f64()
-    )]
-    Nobody {
-        /// The PE.
-        pe: PeId,
-        /// The coordinator's address.
-        coordinator: String,
-        /// The time that it tried.
-        wait: Duration,
-        /// The error of the last attempt.
-        last: NodeError,
-    },
-    /// The coordinator rejected the PE.
-    #[error("{pe} may not join at {coordinator}: {why}")]
-    Refused {
-        /// The PE.
-        pe: PeId,
-        /// The coordinator's address.
-        coordinator: String,
-        /// The reason.
-        why: String,
-    },
+    /// No coordinator listened, or the coordinator rejected the PE.
+    #[error("{0}")]
+    NotJoined(String),
     /// The PE failed after it had joined.
     #[error(transparent)]
     Node(#[from] NodeError),
@@ -173,12 +152,12 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
             Err(last) if may_come(&last) && !config.stays => {
                 tracing::debug!(%last, "cannot join yet");
                 if Instant::now() + pause >= deadline {
-                    return Err(JoinError::Nobody {
-                        pe: *pe,
-                        coordinator: coordinator.clone(),
-                        wait: config.wait,
-                        last,
-                    });
+                    let wait = config.wait.as_secs_f64();
+                    return Err(JoinError::NotJoined(format!(
+                        "{pe} could not join at {coordinator} within {wait} s: {last}; is a command \
+                         listening there, with [launch] kind = \"join\" in its cluster file? --wait \
+                         waits longer, --stay as long as it takes"
+                    )));
                 }
                 sleep_until(Instant::now() + pause).await;
                 pause = (2 * pause).min(limits::LONGEST_PAUSE);
@@ -188,15 +167,16 @@ async fn live(config: &JoinConfig, state: &Activity) -> Result<(), JoinError> {
                 tracing::debug!(%last, "cannot join yet");
                 Ok(())
             }
-            Err(error) => Err(JoinError::Refused {
-                pe: *pe,
-                coordinator: coordinator.clone(),
-                why: match error {
+            Err(error) => {
+                let why = match error {
                     NodeError::Coordinator { source, .. } => source.to_string(),
                     NodeError::Refused { reason, .. } => reason,
                     other => other.to_string(),
-                },
-            }),
+                };
+                Err(JoinError::NotJoined(format!(
+                    "{pe} may not join at {coordinator}: {why}"
+                )))
+            }
         };
         match lived {
             lived if !config.stays => return lived,
@@ -238,7 +218,7 @@ async fn play(
         Some(own) => own,
         None => {
             let address: IpAddr = welcome.listen.parse().map_err(|_| NodeError::Unexpected {
-                kind: crate::text::clipped(&welcome.listen),
+                kind: format!("{:?}", welcome.listen).chars().take(160).collect(),
                 when: "for the address to listen on",
             })?;
             listener = bind((address, 0).into())?;
@@ -259,18 +239,11 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
     let timeouts = Timeouts::default();
     let (addr, mut stream) = call(config, &security, &timeouts).await?;
     let failed = |source| NodeError::Coordinator { addr, source };
-    let asked = timeout(timeouts.handshake, ask(config, &allowed, &mut stream)).await;
-    let welcome = match asked {
-        Err(_) => return Err(failed(io::ErrorKind::TimedOut.into())),
-        Ok(Err(error)) => return Err(failed(error)),
-        Ok(Ok(ToPe::Welcome(welcome))) => welcome,
-        Ok(Ok(ToPe::Refusal { reason })) => return Err(NodeError::Refused { addr, reason }),
-        Ok(Ok(other)) => {
-            return Err(NodeError::Unexpected {
-                kind: other.kind().to_owned(),
-                when: "to one who wants to join",
-            });
-        }
+    let asked = in_time(timeouts.handshake, ask(config, &allowed, &mut stream)).await;
+    let welcome = match asked.map_err(failed)? {
+        ToPe::Welcome(welcome) => welcome,
+        ToPe::Refusal { reason } => return Err(NodeError::Refused { addr, reason }),
+        other => return Err(NodeError::unexpected(&other, "to one who wants to join")),
     };
     let node = NodeConfig {
         pe,
@@ -278,7 +251,7 @@ async fn enter(config: &JoinConfig) -> Result<(Coordinator, NodeConfig, Welcome)
         cluster: welcome.cluster,
         secret: welcome.secret,
         security,
-        timeouts: welcome.timeouts.into(),
+        timeouts: welcome.timeouts,
         tally: config.tally.clone(),
         allowed,
     };
@@ -297,10 +270,8 @@ async fn call(
         name: name.clone(),
         source,
     };
-    let found = timeout(limits::LOOKUP, lookup_host(name)).await;
-    let found = found
-        .map_err(|_| lookup(io::ErrorKind::TimedOut.into()))?
-        .map_err(lookup)?;
+    let found = in_time(limits::LOOKUP, lookup_host(name)).await;
+    let found = found.map_err(lookup)?;
     let mut last = lookup(io::Error::other("there is no such host"));
     for addr in found {
         match dial(addr, security, timeouts).await {

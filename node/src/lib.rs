@@ -75,7 +75,6 @@ mod shape;
 mod store;
 pub mod system;
 pub mod task;
-mod text;
 pub mod timeout_stream;
 mod tuning;
 

@@ -147,8 +147,7 @@ impl Link {
     /// received byte, and fails the connection after as many unanswered probes as the silence limit has
     /// seconds. Hosts answer, whatever their processes do.
     pub fn keep_alive(&self, silence: Duration) -> io::Result<()> {
-        let questions = silence.as_secs_f64().ceil().clamp(1.0, 127.0);
-        sockets::keep_alive(self.stream.socket(), questions as u32)
+        sockets::keep_alive(self.stream.socket(), silence)
     }
 
     /// Returns the error of a failed connection, which is not reported to a PE that does not read from

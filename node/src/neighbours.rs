@@ -3,7 +3,6 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -12,8 +11,6 @@ use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::wire::control::Peer;
 use flitcast_proto::{PeId, Time};
 
-use crate::activity_monitor::ActivityMonitor;
-use crate::counters::Counters;
 use crate::limits::CONNECTION_CHECK;
 use crate::link::{Link, LinkError};
 use crate::pacer::Pacer;
@@ -111,27 +108,6 @@ impl Neighbours {
             link.pace(pacer.clone());
         }
         Ok(())
-    }
-
-    /// Reports the activity of all connections to `pulse`.
-    pub fn watch(&mut self, pulse: &Arc<ActivityMonitor>) {
-        for link in self.all_mut() {
-            link.watch(pulse.clone());
-        }
-    }
-
-    /// Counts all frames of the connections.
-    pub fn count(&mut self, counters: &Counters) {
-        for link in self.all_mut() {
-            link.count(counters);
-        }
-    }
-
-    /// Sets the maximum payload of flits, which is chosen when the edges are known.
-    pub fn set_max_flit_bytes(&mut self, flit_bytes: u32) {
-        for link in self.all_mut() {
-            link.set_max_flit_bytes(flit_bytes);
-        }
     }
 
     /// Returns all connections, the parent's first.

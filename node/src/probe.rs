@@ -63,21 +63,17 @@ pub async fn measure(
             break;
         }
         all.extend(prober.small(SMALL).await?);
-        for &bytes in &sizes {
+        let longest = sizes.last().filter(|_| budget_ns >= QUICK_NS);
+        let cut = longest.filter(|bytes| **bytes >= SHORT_FROM);
+        let whole = sizes.iter().map(|bytes| (*bytes, false));
+        for (bytes, is_cut) in whole.chain(cut.map(|bytes| (*bytes, true))) {
             for (down, up) in [(bytes, 0), (0, bytes)] {
-                all.push(prober.exchange(down, up).await?);
-                prober
-                    .idle((idle_ns_per_byte * f64::from(bytes)) as u64)
-                    .await?;
-            }
-        }
-        let longest = sizes.last().copied().filter(|_| budget_ns >= QUICK_NS);
-        for bytes in longest.into_iter().filter(|bytes| *bytes >= SHORT_FROM) {
-            for (down, up) in [(bytes, 0), (0, bytes)] {
-                all.push(prober.cut_exchange(down, up).await?);
-                prober
-                    .idle((idle_ns_per_byte * f64::from(bytes)) as u64)
-                    .await?;
+                all.push(match is_cut {
+                    true => prober.cut_exchange(down, up).await?,
+                    false => prober.exchange(down, up).await?,
+                });
+                let idle_ns = (idle_ns_per_byte * f64::from(bytes)) as u64;
+                prober.idle(idle_ns).await?;
             }
         }
     }

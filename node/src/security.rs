@@ -75,6 +75,16 @@ pub enum SecurityError {
 }
 
 impl SecurityError {
+    fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> SecurityError {
+        let path = path.to_owned();
+        move |source| SecurityError::Unreadable { path, source }
+    }
+
+    fn malformed(path: &Path, why: &str) -> SecurityError {
+        let (path, why) = (path.to_owned(), why.to_owned());
+        SecurityError::Malformed { path, why }
+    }
+
     fn unfit(what: &str, why: String) -> SecurityError {
         let what = what.to_owned();
         SecurityError::Unfit { what, why }
@@ -274,10 +284,10 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
     match certificates {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err(SecurityError::Malformed {
-            path: path.to_owned(),
-            why: "it is no certificate in PEM".to_owned(),
-        }),
+        _ => Err(SecurityError::malformed(
+            path,
+            "it is no certificate in PEM",
+        )),
     }
 }
 
@@ -289,11 +299,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
 /// Returns an error if the key cannot be read, or if others can read it.
 pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-    let unreadable = |source| SecurityError::Unreadable {
-        path: path.to_owned(),
-        source,
-    };
-    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let metadata = std::fs::metadata(path).map_err(SecurityError::unreadable(path))?;
     let mode = metadata.permissions().mode() & 0o777;
     let is_handed = metadata.uid() == 0 && !process::is_root();
     let others = if is_handed { 0o037 } else { 0o077 };
@@ -302,15 +308,10 @@ pub fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError>
         return Err(SecurityError::Exposed { path, mode });
     }
     // The reason is not reported, because it may quote the key.
-    PrivateKeyDer::from_pem_slice(&read(path)?).map_err(|_| SecurityError::Malformed {
-        path: path.to_owned(),
-        why: "it is no private key in PEM".to_owned(),
-    })
+    PrivateKeyDer::from_pem_slice(&read(path)?)
+        .map_err(|_| SecurityError::malformed(path, "it is no private key in PEM"))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, SecurityError> {
-    regular::read_file(path, CREDENTIALS_FILE_BYTES).map_err(|source| SecurityError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
+    regular::read_file(path, CREDENTIALS_FILE_BYTES).map_err(SecurityError::unreadable(path))
 }

@@ -1,6 +1,5 @@
 //! The life of a PE: register, connect, measure, run rounds, leave.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
@@ -92,7 +91,7 @@ pub(crate) async fn serve(
                 let addr = config.coordinator;
                 return Err(NodeError::Refused { addr, reason });
             }
-            other => return Err(unexpected(&other, "before an assignment")),
+            other => return Err(NodeError::unexpected(&other, "before an assignment")),
         }
     };
     tracing::debug!(parent = ?assignment.parent_listen, "assigned");
@@ -149,10 +148,8 @@ async fn register(
     listener: &TcpListener,
     channel: &mut Coordinator,
 ) -> Result<(), NodeError> {
-    let listen = listener.local_addr().map_err(|source| NodeError::Io {
-        what: "the listening address",
-        source,
-    })?;
+    let listen = listener.local_addr();
+    let listen = listen.map_err(NodeError::io("the listening address"))?;
     let register = Register {
         cluster: config.cluster,
         pe: config.pe,
@@ -166,13 +163,6 @@ async fn register(
         secret: config.secret,
     };
     channel.say(FromPe::Register(register)).await
-}
-
-fn unexpected(word: &ToPe, when: &'static str) -> NodeError {
-    NodeError::Unexpected {
-        kind: word.kind().to_owned(),
-        when,
-    }
 }
 
 /// Checks that an assignment is for this PE, and that its peers are other PEs of the tree, each once, by
@@ -204,7 +194,7 @@ async fn work(
     round: &mut RoundId,
 ) -> Result<(), NodeError> {
     if let Err(how) = check_assignment(&assignment, config.pe) {
-        return Err(unexpected(&ToPe::Assignment(assignment), how));
+        return Err(NodeError::unexpected(&ToPe::Assignment(assignment), how));
     }
     // At the same time: neighbours do not have to wait for a large input to be read.
     let pulse = channel.pulse().clone();
@@ -219,11 +209,11 @@ async fn work(
         opened = opening => opened?,
         word = channel.next_word() => match word? {
             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(()),
-            other => return Err(unexpected(&other, "before the PE was ready")),
+            other => return Err(NodeError::unexpected(&other, "before the PE was ready")),
         },
     };
-    for neighbours in &mut neighbours {
-        neighbours.watch(channel.pulse());
+    for link in neighbours.iter_mut().flat_map(Neighbours::all_mut) {
+        link.watch(channel.pulse().clone());
     }
     let (standing_bytes, standing_digests) = found.standing_versions.into_iter().unzip();
     channel
@@ -266,15 +256,6 @@ fn unfit(when: &'static str) -> NodeError {
     NodeError::Unexpected { kind, when }
 }
 
-fn alarm() -> Result<Alarm, NodeError> {
-    Alarm::new().map_err(no_alarm)
-}
-
-fn no_alarm(source: io::Error) -> NodeError {
-    let what = "an alarm";
-    NodeError::Io { what, source }
-}
-
 async fn play_rounds(
     config: &NodeConfig,
     channel: &mut Coordinator,
@@ -296,9 +277,12 @@ async fn play_rounds(
     let mut lanes = Vec::new();
     for (lane, ((tree, neighbours), schedule)) in trees.zip(neighbours).zip(schedules).enumerate() {
         // Not before: the measurement of edges does not belong to a round.
-        neighbours.count(pulse.counters());
-        neighbours.set_max_flit_bytes(schedule.flit_bytes);
-        neighbours.pace(&schedule).map_err(no_alarm)?;
+        for link in neighbours.all_mut() {
+            link.count(pulse.counters());
+            link.set_max_flit_bytes(schedule.flit_bytes);
+        }
+        let paced = neighbours.pace(&schedule);
+        paced.map_err(NodeError::io("an alarm"))?;
         let ends = neighbours.all_mut().filter_map(|link| link.ends().ok());
         lanes.push(NodeIo {
             pe,
@@ -308,7 +292,7 @@ async fn play_rounds(
             retransmissions: Retransmissions::of(ends),
             neighbours,
             store,
-            alarm: alarm()?,
+            alarm: Alarm::new().map_err(NodeError::io("an alarm"))?,
             pulse: &pulse,
             parts: in_parts.then_some((lane, &parts)),
             state: RoundBuffers::default(),
@@ -364,7 +348,7 @@ impl Channel for RoundsChannel<'_> {
     }
 
     fn unexpected(&self, word: &ToPe, when: &'static str) -> NodeError {
-        unexpected(word, when)
+        NodeError::unexpected(word, when)
     }
 
     fn fault(&self, round: RoundId, error: &NodeError) -> Option<FromPe> {
@@ -401,7 +385,7 @@ async fn prepare(
     store: &mut Store,
 ) -> Result<Option<Prepare>, NodeError> {
     let flit_bytes = assignment.flit_bytes;
-    let mut alarm = alarm()?;
+    let mut alarm = Alarm::new().map_err(NodeError::io("an alarm"))?;
     let mut probes = true;
     loop {
         let parent = async {
@@ -437,14 +421,14 @@ async fn prepare(
                         digests = store.check_prefixes(&prefixes) => digests,
                         word = channel.next_word() => match word? {
                             ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
-                            other => return Err(unexpected(&other, "while prefixes are read")),
+                            other => return Err(NodeError::unexpected(&other, "while prefixes are read")),
                         },
                     };
                     channel.say(FromPe::PrefixesChecked { digests }).await?;
                 }
                 ToPe::Prepare(prepare) => return Ok(Some(prepare)),
                 ToPe::Stop { .. } | ToPe::Abort { .. } => return Ok(None),
-                other => return Err(unexpected(&other, "before the rounds")),
+                other => return Err(NodeError::unexpected(&other, "before the rounds")),
             },
             answered = parent => probes = answered?,
         }

@@ -81,12 +81,9 @@ impl Store {
     /// message itself, the folder that contains it.
     pub fn holds_in(&self) -> PathBuf {
         let is_message = self.apart && self.collective.layout() == Layout::Whole;
-        match (&self.contents, self.output.parent()) {
+        match (&self.contents, payload::above(&self.output)) {
             (None, _) => std::env::temp_dir(),
-            (Some(_), Some(above)) if is_message => match above.as_os_str().is_empty() {
-                true => PathBuf::from("."),
-                false => above.to_owned(),
-            },
+            (Some(_), Some(above)) if is_message => above.to_owned(),
             (Some(_), _) => self.output.clone(),
         }
     }

@@ -8,9 +8,22 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use crate::limits::PARTS_OF_A_WAIT;
+
+/// Waits for an attempt, at most for `limit`; then it has failed with `TimedOut`.
+///
+/// # Errors
+///
+/// Returns the error of the attempt, or of the limit.
+pub async fn in_time<T>(
+    limit: Duration,
+    attempt: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let timed_out = |_| Err(io::ErrorKind::TimedOut.into());
+    timeout(limit, attempt).await.unwrap_or_else(timed_out)
+}
 
 /// An inactive other end. It is the source of an [`io::Error`] of the kind `TimedOut`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -83,52 +83,29 @@ pub struct FileCosts {
 /// Number of figures of [`FileCosts`].
 pub const FILE_COSTS: usize = 12;
 
-impl FileCosts {
-    /// Returns the figures in the order of the fields.
-    pub fn to_array(self) -> [f64; FILE_COSTS] {
-        [
-            self.open_ns,
-            self.read_ns_per_byte,
-            self.fetch_ns,
-            self.fetch_ns_per_byte,
-            self.create_ns,
-            self.write_ns_per_byte,
-            self.sync_ns,
-            self.sync_alone_ns,
-            self.flush_ns_per_byte,
-            self.commit_ns,
-            self.thread_ns,
-            self.memory_bytes,
-        ]
-    }
+/// Implements the conversion of the costs to and from an array in the order of these fields.
+macro_rules! figures {
+    ($($name:ident),*) => {
+        impl FileCosts {
+            /// Returns the figures in the order of the fields.
+            pub fn to_array(self) -> [f64; FILE_COSTS] {
+                [$(self.$name),*]
+            }
 
-    /// Creates the costs from the figures in the order of the fields.
-    pub fn from_array(figures: [f64; FILE_COSTS]) -> FileCosts {
-        let [open_ns, read, fetch_ns, fetch, create_ns, write, rest @ ..] = figures;
-        let [
-            sync_ns,
-            sync_alone_ns,
-            flush,
-            commit_ns,
-            thread_ns,
-            memory_bytes,
-        ] = rest;
-        FileCosts {
-            open_ns,
-            read_ns_per_byte: read,
-            fetch_ns,
-            fetch_ns_per_byte: fetch,
-            create_ns,
-            write_ns_per_byte: write,
-            sync_ns,
-            sync_alone_ns,
-            flush_ns_per_byte: flush,
-            commit_ns,
-            thread_ns,
-            memory_bytes,
+            /// Creates the costs from the figures in the order of the fields.
+            pub fn from_array(figures: [f64; FILE_COSTS]) -> FileCosts {
+                let [$($name),*] = figures;
+                FileCosts { $($name),* }
+            }
         }
-    }
+    };
+}
+figures! {
+    open_ns, read_ns_per_byte, fetch_ns, fetch_ns_per_byte, create_ns, write_ns_per_byte, sync_ns,
+    sync_alone_ns, flush_ns_per_byte, commit_ns, thread_ns, memory_bytes
+}
 
+impl FileCosts {
     /// Returns whether the costs are plausible: none is negative or longer than ten seconds.
     pub fn is_sound(&self) -> bool {
         let [costs @ .., memory_bytes] = self.to_array();

@@ -6,49 +6,40 @@
 //! receives one at a time from one. Every time is computed from the one before and not from the
 //! actual wake-up, so errors do not accumulate.
 
-use thiserror::Error;
-
 use crate::Time;
 use crate::cost::Link;
 pub use crate::limits::{
     MAX_AHEAD_NS, MAX_LATENCY_NS, MAX_NS_PER_BYTE, MAX_UNDER_WAY_BYTES, RUN_AHEAD_NS,
 };
 
-/// A link that shaping does not support.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum ShapeError {
-    /// The latency is too long.
-    #[error("a latency of {:.0} ms is more than {:.0} ms", .0 / 1e6, MAX_LATENCY_NS / 1e6)]
-    Latency(f64),
-    /// The rate is too low.
-    #[error("{0} ns a byte is slower than 1 kbit/s")]
-    Rate(f64),
-    /// Too many bytes would be in transit.
-    #[error(
-        "{:.1} MiB would be under way at a time, more than the {} MiB that sockets have room for: choose a lower rate or a shorter latency",
-        .0 / 1_048_576.0,
-        MAX_UNDER_WAY_BYTES / 1_048_576.0
-    )]
-    UnderWay(f64),
-    /// The link has a burst.
-    #[error("a burst is not supported on a shaped link")]
-    Burst,
-}
-
 /// Checks that a link can be shaped. All its numbers must be finite and at least 0.
-pub fn check(link: &Link) -> Result<(), ShapeError> {
-    let under_way = link.latency_ns / link.ns_per_byte;
-    if link.latency_ns > MAX_LATENCY_NS {
-        Err(ShapeError::Latency(link.latency_ns))
-    } else if link.ns_per_byte > MAX_NS_PER_BYTE {
-        Err(ShapeError::Rate(link.ns_per_byte))
-    } else if link.ns_per_byte > 0.0 && under_way > MAX_UNDER_WAY_BYTES {
-        Err(ShapeError::UnderWay(under_way))
+///
+/// # Errors
+///
+/// Returns the reason why shaping does not support the link.
+pub fn check(link: &Link) -> Result<(), String> {
+    let Link {
+        latency_ns,
+        ns_per_byte,
+        ..
+    } = *link;
+    let under_way = latency_ns / ns_per_byte;
+    Err(if latency_ns > MAX_LATENCY_NS {
+        let (is, most) = (latency_ns / 1e6, MAX_LATENCY_NS / 1e6);
+        format!("a latency of {is:.0} ms is more than {most:.0} ms")
+    } else if ns_per_byte > MAX_NS_PER_BYTE {
+        format!("{ns_per_byte} ns a byte is slower than 1 kbit/s")
+    } else if ns_per_byte > 0.0 && under_way > MAX_UNDER_WAY_BYTES {
+        let [is, most] = [under_way, MAX_UNDER_WAY_BYTES].map(|bytes| bytes / 1_048_576.0);
+        format!(
+            "{is:.1} MiB would be under way at a time, more than the {most} MiB that sockets have \
+             room for: choose a lower rate or a shorter latency"
+        )
     } else if link.burst_bytes > 0.0 {
-        Err(ShapeError::Burst)
+        "a burst is not supported on a shaped link".to_owned()
     } else {
-        Ok(())
-    }
+        return Ok(());
+    })
 }
 
 /// Returns the arrival time of a frame if the receive port is free.

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use flitcast_proto::wire::Secret;
-use flitcast_proto::wire::control::{FromPe, TimeoutsNs, ToPe, Welcome};
+use flitcast_proto::wire::control::{FromPe, Timeouts, ToPe, Welcome};
 
 use crate::edge::read_length;
 
@@ -27,18 +27,18 @@ impl Stranger {
         let mut stranger = Stranger(channel);
         let joins = stranger.hear();
         assert!(matches!(joins, FromPe::Join(_)), "{joins:?}");
-        let second = 1_000_000_000;
+        let second = Duration::from_secs(1);
         stranger.say(&ToPe::Welcome(Welcome {
             cluster: 1,
             secret: Secret::new([1; Secret::BYTES]),
             listen: "127.0.0.1".to_owned(),
-            timeouts: TimeoutsNs {
-                heartbeat_ns: second,
-                silence_ns: 30 * second,
-                connect_ns: second,
-                handshake_ns: second,
-                write_ns: second,
-                disk_ns: second,
+            timeouts: Timeouts {
+                heartbeat: second,
+                silence: 30 * second,
+                connect: second,
+                handshake: second,
+                write: second,
+                disk: second,
             },
         }));
         let registers = stranger.hear();

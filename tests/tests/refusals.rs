@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
 use flitcast_plan::timing::Timing;
-use flitcast_proto::items::{Message, Route, Violation};
+use flitcast_proto::items::{Message, MessageFault, Route};
 use flitcast_proto::ops::PeMachine;
 use flitcast_proto::{PeId, Time, Tree};
 
@@ -32,7 +32,7 @@ fn a_relay_takes_a_message_once() {
     assert_eq!(relay.handle_head(from, message), Ok(Route::relay(to)));
     relay.handle_received(from);
     relay.handle_sent();
-    let again = Err(Violation::Repeated { from, message });
+    let again = Err(MessageFault::Repeated.by(from, message));
     assert_eq!(relay.handle_head(from, message), again);
     let other = relay.handle_head(from, scattered(2));
     assert_eq!(other, Ok(Route::relay(to)), "the others still come");
@@ -51,7 +51,7 @@ fn the_destination_takes_a_message_once() {
         assert_eq!(root.handle_head(from, message), Ok(Route::deliver()));
         root.handle_received(from);
         root.handle_delivered();
-        let again = Err(Violation::Repeated { from, message });
+        let again = Err(MessageFault::Repeated.by(from, message));
         assert_eq!(root.handle_head(from, message), again);
         assert!(!root.is_finished());
     }
@@ -61,5 +61,5 @@ fn the_destination_takes_a_message_once() {
 fn a_violation_names_the_neighbour() {
     let mut relay = on_a_path(Algorithm::FARTHEST_FIRST, PeId(1));
     let refused = relay.handle_head(PeId(2), scattered(3)).unwrap_err();
-    assert_eq!(refused.peer(), PeId(2));
+    assert!(refused.to_string().starts_with("P2 sent "), "{refused}");
 }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use flitcast_proto::PeId;
 use flitcast_proto::cost::{Edge, Link};
-use flitcast_proto::shape::{self, MAX_LATENCY_NS, MAX_NS_PER_BYTE, ShapeError};
+use flitcast_proto::shape::{self, MAX_LATENCY_NS, MAX_NS_PER_BYTE};
 use thiserror::Error;
 
 use crate::text::units::{BitRate, ExactTime, UnitError, parse_rate, parse_time};
@@ -67,7 +67,7 @@ pub enum LinkSpecError {
         /// The link.
         link: LinkSpec,
         /// The reason why they exclude each other.
-        fault: ShapeError,
+        fault: String,
     },
     /// An unknown word.
     #[error(

@@ -3,10 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::MessageId;
 use rustix::io::Errno;
 
-use super::others::Others;
 use super::refusal::{Refusal, shown};
 use crate::system::process::file_size_limit;
 
@@ -49,7 +48,7 @@ pub enum PayloadError {
         /// The message of the entry.
         message: MessageId,
         /// The difference.
-        why: Difference,
+        why: String,
     },
     /// The message is longer than 2^64 - 1 bytes, which sparse files can cause.
     #[error("the message is longer than a message can be at {}: send less", shown(.path))]
@@ -57,75 +56,12 @@ pub enum PayloadError {
         /// The entry at which the count overflowed.
         path: PathBuf,
     },
-    /// An entry of the input directory is not named after a PE.
-    #[error("{} names no PE; {others}", shown(.name))]
-    NamesNoPe {
-        /// The name in the input directory.
-        name: PathBuf,
-        /// The PEs that have a message.
-        others: Others,
-    },
-    /// The input directory has an entry for the root.
-    #[error("`p{}` is the root of the tree, which has no message; {others}", .root.0)]
-    NamesRoot {
-        /// The root.
-        root: PeId,
-        /// The PEs that have a message.
-        others: Others,
-    },
-    /// The folder of a PE's messages to the other PEs has an entry for the PE itself.
-    #[error("{}: a PE has no message for itself", shown(.name))]
-    NamesItself {
-        /// The name in the input directory.
-        name: PathBuf,
-    },
-    /// The entry of a PE in the input of an exchange is not a folder.
-    #[error("{} is not a folder; make it a folder with an entry p1, p2, .. for each PE that {pe} has a message for", shown(.folder))]
-    NoFolder {
-        /// The entry.
-        folder: PathBuf,
-        /// The PE.
-        pe: PeId,
-    },
-    /// The input directory has more entries than the tree has PEs with a message.
-    #[error("{} has {entries} entries for {} PEs; {others}", shown(.dir), .others.count())]
-    TooManyEntries {
-        /// The input directory.
-        dir: PathBuf,
-        /// Number of entries.
-        entries: usize,
-        /// The PEs that have a message.
-        others: Others,
-    },
-    /// The root is the only PE, so its files cannot be dealt.
-    #[error("the files below {} cannot be distributed: the only PE is {root}", shown(.dir))]
-    NobodyToDealTo {
-        /// The directory to be dealt.
-        dir: PathBuf,
-        /// The only PE.
-        root: PeId,
-    },
+    /// An input or a destination that no message can be read from or written to.
+    #[error("{0}")]
+    Unusable(String),
     /// The destination exists and must not be replaced.
     #[error("{} exists already: move it away, or ask for it to be replaced", shown(.path))]
     Exists {
-        /// The destination.
-        path: PathBuf,
-    },
-    /// A folder on the path of the destination is a symlink to a path that does not exist.
-    #[error("{}: a symlink to what does not exist; make the folder that it leads to, or remove the symlink", shown(.path))]
-    Dangling {
-        /// The symlink.
-        path: PathBuf,
-    },
-    /// The destination is a mount point, which cannot be replaced.
-    #[error("{}: a mount point, which cannot be replaced; unmount it, or choose an output below it", shown(.path))]
-    MountPoint {
-        /// The destination.
-        path: PathBuf,
-    },
-    /// The destination has no file name (`/`, `..`) from which a staging name can be formed.
-    #[error("{} cannot be a destination: it has no file name", shown(.path))]
-    Unnamed {
         /// The destination.
         path: PathBuf,
     },
@@ -135,28 +71,6 @@ pub enum PayloadError {
         /// The destination of the message.
         destination: PathBuf,
     },
-}
-
-/// Difference between the version of a message that a run began with and the present one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Difference {
-    /// The length differs.
-    #[error("changed since the run began: the message had {was} bytes, and has {is} now")]
-    Length {
-        /// Length at the beginning, in bytes.
-        was: u64,
-        /// Length now, in bytes.
-        is: u64,
-    },
-    /// The content differs: the digest is not that of the delivered message.
-    #[error("changed since the run began: the content is not what was delivered")]
-    Content,
-    /// A time or an inode differs, and no digest is known to compare the content with.
-    #[error("changed since the run began, or was written anew")]
-    Touched,
-    /// The entry no longer exists.
-    #[error("it was there when the run began, and is gone")]
-    Gone,
 }
 
 impl PayloadError {

@@ -13,17 +13,15 @@ use rustix::fs::syncfs;
 
 use super::hidden::WORK_PREFIX;
 use super::staging::sync_directory;
+use super::target::above;
 
 /// Creates a folder and its missing parents, and returns when their names are durable.
 ///
 /// Another PE may have created a parent without having synced it yet, so the name of the lowest
 /// parent that exists is synced as well. The names above it were synced before it was created.
 pub fn create_durable(folder: &Path) -> io::Result<()> {
-    let parent = match folder.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        // The path is the root.
-        None => return Ok(()),
+    let Some(parent) = above(folder) else {
+        return Ok(());
     };
     let made = match make(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

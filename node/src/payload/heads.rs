@@ -4,12 +4,14 @@
 //! later run also needs the heads of its entries: their kinds, lengths, modes and times. A head is
 //! written after its entry has been created, so the entry of each head exists.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+
+use super::removal::remove;
 
 /// The file with the heads of one partial message.
 #[derive(Debug)]
@@ -94,9 +96,6 @@ impl Heads {
     ///
     /// Returns an error if the file cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        remove(&self.path)
     }
 }

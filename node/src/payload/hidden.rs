@@ -67,33 +67,29 @@ impl HiddenName<'_> {
     /// Parses a file name; `None` if it has none of the forms.
     pub fn parse(name: &OsStr) -> Option<HiddenName<'_>> {
         let rest = name.as_bytes().strip_prefix(PREFIX.as_bytes())?;
-        let (kind, id) = match rest.iter().position(|&byte| byte == b'-') {
-            Some(dash) => (&rest[..dash], &rest[dash + 1..]),
-            None => return None,
-        };
-        let id = match kind {
-            b"map" => id.strip_prefix(b"kept-").unwrap_or(id),
-            _ => id,
-        };
+        let dash = rest.iter().position(|&byte| byte == b'-')?;
+        let (kind, id) = (&rest[..dash], &rest[dash + 1..]);
         match kind {
-            b"round" => id.strip_suffix(RECORD.as_bytes()).and_then(id_of)?,
-            b"map" => id_of(id)?,
+            b"round" => {
+                let id = id.strip_suffix(RECORD.as_bytes())?;
+                id_of(id).map(|_| HiddenName::Record)
+            }
+            b"map" => {
+                let id = id.strip_prefix(b"kept-").unwrap_or(id);
+                id_of(id).map(|_| HiddenName::Work)
+            }
             b"measuring" => {
                 let (run, pe) = id.split_at_checked(ID_DIGITS)?;
                 let pe = pe.strip_prefix(b"-p")?;
-                id_of(run).filter(|_| !pe.is_empty() && pe.iter().all(u8::is_ascii_digit))?
+                let is_pe = !pe.is_empty() && pe.iter().all(u8::is_ascii_digit);
+                id_of(run).filter(|_| is_pe).map(|_| HiddenName::Measuring)
             }
             b"unfinished" | b"held" => {
                 let is_id = !id.is_empty() && id.iter().all(u8::is_ascii_alphanumeric);
-                return is_id.then_some(HiddenName::Scratch);
+                is_id.then_some(HiddenName::Scratch)
             }
-            _ => return beside_entry(id_of(kind)?, id),
-        };
-        Some(match kind {
-            b"round" => HiddenName::Record,
-            b"map" => HiddenName::Work,
-            _ => HiddenName::Measuring,
-        })
+            _ => beside_entry(id_of(kind)?, id),
+        }
     }
 
     /// Returns whether the file belongs to a message that becomes the entry `pN`.

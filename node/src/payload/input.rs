@@ -14,6 +14,7 @@ use super::error::PayloadError;
 use super::hidden::{HiddenName, pe_of};
 use super::measured::Measured;
 use super::others::Others;
+use super::refusal::shown;
 use super::scan::{FoundEntry, Walk, examine};
 
 /// Returns the contents of the messages that the root scatters, by destination: the entries of
@@ -60,10 +61,14 @@ pub fn measure_all(
             Err(fault) => faults.push(fault),
         }
     }
-    if faults.is_empty() {
-        Ok(all)
-    } else {
-        Err(faults)
+    whole(all, faults)
+}
+
+/// Returns the result, unless there are faults.
+fn whole<T>(all: T, faults: Vec<PayloadError>) -> Result<T, Vec<PayloadError>> {
+    match faults.is_empty() {
+        true => Ok(all),
+        false => Err(faults),
     }
 }
 
@@ -76,33 +81,46 @@ pub fn read_input_dir(
     others: Others,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
     let names = list(dir).map_err(|error| vec![error])?;
-    let mut contents = vec![None; others.pes];
     let mut faults = Vec::new();
-    if names.len() > others.count() {
-        faults.push(PayloadError::TooManyEntries {
-            dir: dir.to_owned(),
-            entries: names.len(),
-            others,
-        });
+    let (entries, most) = (names.len(), others.count());
+    if entries > most {
+        let dir = shown(dir);
+        let why = format!("{dir} has {entries} entries for {most} PEs; {others}");
+        faults.push(PayloadError::Unusable(why));
     }
+    let place = |name: &Path, pe: Option<usize>| match pe {
+        Some(pe) if others.root.is_some_and(|root| root.index() == pe) => Err(format!(
+            "`p{pe}` is the root of the tree, which has no message; {others}"
+        )),
+        Some(pe) if pe < others.pes => Ok(pe),
+        _ => Err(names_no_pe(name, others)),
+    };
+    by_pe(dir, names, others.pes, faults, place)
+}
+
+/// Returns the entries of a directory with these names as messages, each at the index that `place`
+/// returns for the name and the PE of that name, if no fault is found.
+fn by_pe(
+    dir: &Path,
+    names: Vec<PathBuf>,
+    pes: usize,
+    mut faults: Vec<PayloadError>,
+    place: impl Fn(&Path, Option<usize>) -> Result<usize, String>,
+) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
+    let mut contents = vec![None; pes];
     for name in names {
-        match pe_of(name.as_os_str()) {
-            Some(pe) if others.root.is_some_and(|root| root.index() == pe) => {
-                let root = PeId(pe as u32);
-                faults.push(PayloadError::NamesRoot { root, others });
-            }
-            Some(pe) if pe < others.pes => match examine(dir.join(&name), PathBuf::new()) {
-                Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
-                Err(fault) => faults.push(fault),
-            },
-            _ => faults.push(PayloadError::NamesNoPe { name, others }),
+        let place = place(&name, pe_of(name.as_os_str())).map_err(PayloadError::Unusable);
+        let found = place.and_then(|pe| Ok((pe, examine(dir.join(&name), PathBuf::new())?)));
+        match found {
+            Ok((pe, FoundEntry { source, .. })) => contents[pe] = Some(Content::Entry(source)),
+            Err(fault) => faults.push(fault),
         }
     }
-    if faults.is_empty() {
-        Ok(contents)
-    } else {
-        Err(faults)
-    }
+    whole(contents, faults)
+}
+
+fn names_no_pe(name: &Path, others: Others) -> String {
+    format!("{} names no PE; {others}", shown(name))
 }
 
 /// Reads the input directory of an exchange among `pes` PEs: the message of P2 for P5 is the entry
@@ -120,10 +138,7 @@ pub fn pieces_input(dir: &Path, pes: usize) -> Result<Vec<Option<Content>>, Vec<
             Err(all) => faults.extend(all),
         }
     }
-    match faults.is_empty() {
-        true => Ok(contents),
-        false => Err(faults),
-    }
+    whole(contents, faults)
 }
 
 /// Reads the folder of one source in an exchange among `pes` PEs. Returns the contents of its
@@ -135,38 +150,29 @@ pub fn pieces_of(
     source: PeId,
     pes: usize,
 ) -> Result<Vec<Option<Content>>, Vec<PayloadError>> {
-    let mut contents = vec![None; pes];
     let names = match list(folder) {
         Err(PayloadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(contents);
+            return Ok(vec![None; pes]);
         }
         Err(PayloadError::Io { source: why, .. }) if why.kind() == io::ErrorKind::NotADirectory => {
-            let folder = folder.to_owned();
-            return Err(vec![PayloadError::NoFolder { folder, pe: source }]);
+            return Err(vec![PayloadError::Unusable(format!(
+                "{} is not a folder; make it a folder with an entry p1, p2, .. for each PE that \
+                 {source} has a message for",
+                shown(folder)
+            ))]);
         }
         names => names.map_err(|fault| vec![fault])?,
     };
-    let mut faults = Vec::new();
-    let shown = Path::new(folder.file_name().unwrap_or_default());
-    for name in names {
-        let path = folder.join(&name);
-        let (found, name) = (pe_of(name.as_os_str()), shown.join(&name));
-        match found {
-            Some(pe) if pe == source.index() => faults.push(PayloadError::NamesItself { name }),
-            Some(pe) if pe < pes => match examine(path, PathBuf::new()) {
-                Ok(FoundEntry { source, .. }) => contents[pe] = Some(Content::Entry(source)),
-                Err(fault) => faults.push(fault),
-            },
-            _ => {
-                let others = Others::all(pes);
-                faults.push(PayloadError::NamesNoPe { name, others });
-            }
+    let at = |name: &Path| Path::new(folder.file_name().unwrap_or_default()).join(name);
+    let place = |name: &Path, pe: Option<usize>| match pe {
+        Some(pe) if pe == source.index() => {
+            let name = shown(&at(name));
+            Err(format!("{name}: a PE has no message for itself"))
         }
-    }
-    match faults.is_empty() {
-        true => Ok(contents),
-        false => Err(faults),
-    }
+        Some(pe) if pe < pes => Ok(pe),
+        _ => Err(names_no_pe(&at(name), Others::all(pes))),
+    };
+    by_pe(folder, names, pes, Vec::new(), place)
 }
 
 /// Deals all regular files, symlinks and empty directories below a directory to all PEs but the
@@ -201,7 +207,10 @@ pub fn deal(dir: &Path, others: Others) -> Result<Vec<Option<Content>>, PayloadE
             .min_by_key(|hand| (hand.bytes, hand.files.len()));
         let Some(hand) = hand else {
             let root = others.root.unwrap_or(PeId::ROOT);
-            return Err(PayloadError::NobodyToDealTo { dir, root });
+            let dir = shown(&dir);
+            return Err(PayloadError::Unusable(format!(
+                "the files below {dir} cannot be distributed: the only PE is {root}"
+            )));
         };
         // Measuring reports a message that is too long.
         hand.bytes = hand.bytes.saturating_add(bytes);
@@ -451,7 +460,11 @@ mod tests {
         let contents = deal(dir.path(), among(3)).expect("one file");
         assert!(contents[1].is_some() && contents[2].is_none());
         let nobody = deal(dir.path(), among(1)).expect_err("P0 is alone");
-        assert!(matches!(nobody, PayloadError::NobodyToDealTo { .. }));
+        assert!(
+            nobody
+                .to_string()
+                .ends_with("cannot be distributed: the only PE is P0")
+        );
         let file = deal(&dir.path().join("a"), among(3)).expect_err("not a directory");
         assert!(file.to_string().contains("Not a directory"), "{file}");
         Ok(())

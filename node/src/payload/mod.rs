@@ -65,6 +65,6 @@ pub use stream::{
     FileSink, FileSource, OutputFolder, Sink, Source, delivered_at, destination, output_fault,
 };
 pub use synthetic::Synthetic;
-pub use target::Target;
+pub use target::{Target, above};
 pub use unpack::{Unpacker, prefix_bytes};
 pub use version::{check_version, gone, prefix_digest, version_at};

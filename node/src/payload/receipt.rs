@@ -21,7 +21,9 @@ use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 
 use super::error::PayloadError;
 use super::hidden::receipt_name;
+use super::refusal::shown;
 use super::scan::open_regular;
+use super::target::above;
 
 use crate::limits::RECEIPT_BYTES;
 
@@ -62,10 +64,7 @@ impl Receipt {
 
     /// Returns the folder that the receipt and its destination are in.
     pub fn folder(&self) -> PathBuf {
-        match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        }
+        above(&self.path).unwrap_or(&self.path).to_owned()
     }
 
     /// Returns the path at which the message becomes visible.
@@ -109,8 +108,10 @@ impl Receipt {
         for folder in self.destination.ancestors().skip(1) {
             let is_link = fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink());
             if is_link && fs::metadata(folder).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
-                let path = folder.to_owned();
-                return Err(PayloadError::Dangling { path });
+                return Err(PayloadError::Unusable(format!(
+                    "{}: a symlink to what does not exist; make the folder that it leads to, or remove the symlink",
+                    shown(folder)
+                )));
             }
         }
         let found = statx(
@@ -121,8 +122,10 @@ impl Receipt {
         );
         match found {
             Ok(found) if found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) => {
-                let path = self.destination.clone();
-                Err(PayloadError::MountPoint { path })
+                Err(PayloadError::Unusable(format!(
+                    "{}: a mount point, which cannot be replaced; unmount it, or choose an output below it",
+                    shown(&self.destination)
+                )))
             }
             // Kernels before 5.8 do not report mount points; a missing entry is not an error.
             _ => Ok(()),

@@ -15,8 +15,9 @@ use super::heads::Heads;
 use super::hidden::{heads_name, partial_name};
 use super::leftovers::discard;
 use super::receipt::{DestinationState, Receipt};
+use super::refusal::shown;
 use super::removal::remove;
-use super::target::Target;
+use super::target::{Target, above};
 use crate::system::lock::{Lock, try_lock};
 
 /// A staging name, and the file or folder at it: an incomplete message, or the entry that a
@@ -50,12 +51,10 @@ impl Staging {
             is_kept,
             ..
         } = target;
-        let Some(name) = destination.file_name() else {
-            return Err(PayloadError::Unnamed { path: destination });
-        };
-        let parent = match destination.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
+        let (Some(name), Some(parent)) = (destination.file_name(), above(&destination)) else {
+            let path = shown(&destination);
+            let why = format!("{path} cannot be a destination: it has no file name");
+            return Err(PayloadError::Unusable(why));
         };
         let id = if is_kept { job } else { run };
         Ok(Self {
@@ -63,8 +62,8 @@ impl Staging {
             run,
             job,
             heads: is_kept.then(|| Heads::at(parent.join(heads_name(job, name)))),
-            receipt: Receipt::named(&parent, name, &destination, job),
-            parent,
+            receipt: Receipt::named(parent, name, &destination, job),
+            parent: parent.to_owned(),
             destination,
             claimed: false,
             lock: None,
@@ -223,10 +222,7 @@ impl Staging {
         // sweep may remove.
         let aside = self.path.with_extension("replaced");
         if !is_free(&aside)? {
-            return Err(io::Error::other(format!(
-                "{} is in the way",
-                super::refusal::shown(&aside)
-            )));
+            return Err(io::Error::other(format!("{} is in the way", shown(&aside))));
         }
         fs::rename(&self.destination, &aside)?;
         if let Err(error) = fs::rename(&self.path, &self.destination) {

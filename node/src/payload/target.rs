@@ -1,6 +1,6 @@
 //! The place where an incoming message is put together and becomes visible.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The place of an incoming message, and the rules for what is there.
 #[derive(Clone, Debug)]
@@ -16,4 +16,13 @@ pub struct Target {
     pub job: u64,
     /// Whether an incomplete message is kept, so that a later run of the job can continue it.
     pub is_kept: bool,
+}
+
+/// Returns the folder that an entry is in; `None` for the root.
+pub fn above(path: &Path) -> Option<&Path> {
+    let parent = path.parent()?;
+    Some(match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
+    })
 }

@@ -8,7 +8,7 @@ use flitcast_proto::wire::flit::Digest;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::content::Content;
-use super::error::{Difference, PayloadError};
+use super::error::PayloadError;
 use super::input::deal;
 use super::measured::Measured;
 use super::others::Others;
@@ -26,13 +26,14 @@ pub fn check_version(
     let Measured { bytes, state, .. } = *message.measured();
     let why = match known.digest {
         _ if (bytes, state) == (known.bytes, known.state) => return Ok(()),
-        _ if bytes != known.bytes => Difference::Length {
-            was: known.bytes,
-            is: bytes,
-        },
-        None => Difference::Touched,
+        _ if bytes != known.bytes => {
+            let was = known.bytes;
+            format!("changed since the run began: the message had {was} bytes, and has {bytes} now")
+        }
+        // A time or an inode differs.
+        None => "changed since the run began, or was written anew".to_owned(),
         Some(digest) if digest == digest_of(message, tell)? => return Ok(()),
-        Some(_) => Difference::Content,
+        Some(_) => "changed since the run began: the content is not what was delivered".to_owned(),
     };
     Err(PayloadError::OtherVersion {
         path: message.path().to_owned(),
@@ -46,7 +47,7 @@ pub fn gone(path: PathBuf, known: &Version) -> PayloadError {
     PayloadError::OtherVersion {
         path,
         message: known.message,
-        why: Difference::Gone,
+        why: "it was there when the run began, and is gone".to_owned(),
     }
 }
 

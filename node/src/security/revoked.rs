@@ -58,10 +58,7 @@ pub fn serial(folder: &Path, name: Name) -> Result<Option<Vec<u8>>, SecurityErro
         .and_then(|own| EndEntityCert::try_from(own).ok());
     match own {
         Some(own) => Ok(Some(own.serial().to_vec())),
-        None => Err(SecurityError::Malformed {
-            path,
-            why: "it is no certificate".to_owned(),
-        }),
+        None => Err(SecurityError::malformed(&path, "it is no certificate")),
     }
 }
 
@@ -79,8 +76,6 @@ pub(super) fn list(
 
 /// Returns the error for a list that is not from the authority.
 pub(super) fn malformed(folder: &Path) -> SecurityError {
-    SecurityError::Malformed {
-        path: folder.join(REVOKED_FILE),
-        why: "it is no list of certificates that the authority in ca.pem has revoked".to_owned(),
-    }
+    let why = "it is no list of certificates that the authority in ca.pem has revoked";
+    SecurityError::malformed(&folder.join(REVOKED_FILE), why)
 }

@@ -116,16 +116,22 @@ impl AsyncRead for Transport {
     }
 }
 
+impl Transport {
+    fn writer(self: Pin<&mut Self>) -> Pin<&mut (dyn AsyncWrite + Unpin)> {
+        match &mut self.get_mut().0 {
+            Kind::Plain(stream) => Pin::new(stream),
+            Kind::Tls(stream, _) => Pin::new(stream),
+        }
+    }
+}
+
 impl AsyncWrite for Transport {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_write(cx, buf),
-            Kind::Tls(stream, _) => Pin::new(stream).poll_write(cx, buf),
-        }
+        self.writer().poll_write(cx, buf)
     }
 
     fn poll_write_vectored(
@@ -133,10 +139,7 @@ impl AsyncWrite for Transport {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.get_mut().0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
-            Kind::Tls(stream, _) => Pin::new(stream).poll_write_vectored(cx, bufs),
-        }
+        self.writer().poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -147,16 +150,10 @@ impl AsyncWrite for Transport {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Kind::Tls(stream, _) => Pin::new(stream).poll_flush(cx),
-        }
+        self.writer().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.get_mut().0 {
-            Kind::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Kind::Tls(stream, _) => Pin::new(stream).poll_shutdown(cx),
-        }
+        self.writer().poll_shutdown(cx)
     }
 }

@@ -44,17 +44,19 @@ pub async fn connect(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Enables TCP keep-alive: the system probes the other end every second without a received byte, and
-/// fails the connection after `questions` unanswered probes. One alone can be late on a busy machine.
+/// fails the connection after as many unanswered probes as `limit` has seconds, at least two: one alone
+/// can be late on a busy machine.
 ///
 /// # Errors
 ///
 /// Returns an error if it is not a TCP socket.
-pub fn keep_alive(socket: impl AsFd, questions: u32) -> io::Result<()> {
+pub fn keep_alive(socket: impl AsFd, limit: Duration) -> io::Result<()> {
+    let questions = limit.as_secs_f64().ceil().clamp(2.0, 127.0) as u32;
     let socket = socket.as_fd();
     let each = Duration::from_secs(1);
     sockopt::set_tcp_keepidle(socket, each)?;
     sockopt::set_tcp_keepintvl(socket, each)?;
-    sockopt::set_tcp_keepcnt(socket, questions.max(2))?;
+    sockopt::set_tcp_keepcnt(socket, questions)?;
     Ok(sockopt::set_socket_keepalive(socket, true)?)
 }
 
@@ -65,8 +67,7 @@ pub fn keep_alive(socket: impl AsFd, questions: u32) -> io::Result<()> {
 ///
 /// Returns an error if it is not a TCP socket.
 pub fn fail_with_host(socket: impl AsFd, limit: Duration) -> io::Result<()> {
-    let seconds = limit.as_secs_f64().ceil().clamp(1.0, 127.0);
-    keep_alive(&socket, seconds as u32)?;
+    keep_alive(&socket, limit)?;
     let limit = u32::try_from(limit.as_millis()).unwrap_or(u32::MAX);
     // Unacknowledged bytes suppress the keep-alive probes.
     Ok(sockopt::set_tcp_user_timeout(socket.as_fd(), limit)?)

@@ -141,10 +141,7 @@ pub(crate) async fn run(
                 attempt.await;
                 return match word? {
                     ToPe::Stop { .. } | ToPe::Abort { .. } => Ok(false),
-                    other => Err(NodeError::Unexpected {
-                        kind: other.kind().to_owned(),
-                        when: "while a command ran",
-                    }),
+                    other => Err(NodeError::unexpected(&other, "while a command ran")),
                 };
             }
         }

@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::schedule::certification::Certificate;
 use crate::{MessageId, PeId, Tree};
 
-pub use violation::Violation;
+pub use violation::{MessageFault, Violation};
 
 /// The neighbours to which a message goes. It is nearly always one, without an allocation, which
 /// short messages would notice.

@@ -18,80 +18,69 @@ pub enum Violation {
         /// The phase of the round.
         phase: &'static str,
     },
-    /// A message that began before the current one had ended.
-    #[error("{from} began the message of {} inside another one", message.pe())]
-    Interrupted {
+    /// A message, or a flit of one, that is not allowed.
+    #[error("{}", fault.shown(*from, message))]
+    Message {
         /// The neighbour.
         from: PeId,
         /// The message.
         message: Message,
-    },
-    /// A message from a neighbour that is not its sender now.
-    #[error("{from} sent the message of {}, which is not expected now", message.pe())]
-    OutOfTurn {
-        /// The neighbour.
-        from: PeId,
-        /// The message.
-        message: Message,
-    },
-    /// A message without a route from here.
-    #[error(
-        "{from} sent a message from {} to {}, whose way does not lead through here",
-        message.source,
-        message.destination
-    )]
-    NoRoute {
-        /// The neighbour.
-        from: PeId,
-        /// The message.
-        message: Message,
-    },
-    /// A message that came before in this round.
-    #[error("{from} sent the message of {} again", message.pe())]
-    Repeated {
-        /// The neighbour.
-        from: PeId,
-        /// The message.
-        message: Message,
-    },
-    /// A flit with a digest before the last one, or a last flit without one.
-    #[error("{from} sent the message of {} in flits that contradict its digest", message.pe())]
-    Torn {
-        /// The neighbour.
-        from: PeId,
-        /// The message.
-        message: Message,
-    },
-    /// A null message, which must not be sent.
-    #[error("{from} sent an empty message of {}", message.pe())]
-    EmptyMessage {
-        /// The neighbour.
-        from: PeId,
-        /// The message.
-        message: Message,
-    },
-    /// More flits than the neighbour certified, or more messages than expected.
-    #[error("{from} sent more than it announced: the message of {}", message.pe())]
-    Overrun {
-        /// The neighbour.
-        from: PeId,
-        /// The message.
-        message: Message,
+        /// The rule that it breaks.
+        fault: MessageFault,
     },
 }
 
-impl Violation {
-    /// Returns the neighbour that broke the protocol.
-    pub fn peer(&self) -> PeId {
+/// The rule that a message breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageFault {
+    /// The message began before the current one had ended.
+    Interrupted,
+    /// The neighbour is not the sender of the message now.
+    OutOfTurn,
+    /// The message has no route from here.
+    NoRoute,
+    /// The message came before in this round.
+    Repeated,
+    /// A flit before the last one has a digest, or the last one has none.
+    Torn,
+    /// The message is null, and must not be sent.
+    Empty,
+    /// There are more flits than the neighbour certified, or more messages than expected.
+    Overrun,
+}
+
+impl MessageFault {
+    /// Returns the violation of a neighbour that sends the message.
+    pub fn by(self, from: PeId, message: Message) -> Violation {
+        let fault = self;
+        Violation::Message {
+            from,
+            message,
+            fault,
+        }
+    }
+
+    fn shown(self, from: PeId, message: &Message) -> String {
+        let pe = message.pe();
         match self {
-            Violation::UnexpectedControl { from, .. }
-            | Violation::Interrupted { from, .. }
-            | Violation::OutOfTurn { from, .. }
-            | Violation::NoRoute { from, .. }
-            | Violation::Repeated { from, .. }
-            | Violation::Torn { from, .. }
-            | Violation::EmptyMessage { from, .. }
-            | Violation::Overrun { from, .. } => *from,
+            MessageFault::Interrupted => {
+                format!("{from} began the message of {pe} inside another one")
+            }
+            MessageFault::OutOfTurn => {
+                format!("{from} sent the message of {pe}, which is not expected now")
+            }
+            MessageFault::NoRoute => format!(
+                "{from} sent a message from {} to {}, whose way does not lead through here",
+                message.source, message.destination
+            ),
+            MessageFault::Repeated => format!("{from} sent the message of {pe} again"),
+            MessageFault::Torn => {
+                format!("{from} sent the message of {pe} in flits that contradict its digest")
+            }
+            MessageFault::Empty => format!("{from} sent an empty message of {pe}"),
+            MessageFault::Overrun => {
+                format!("{from} sent more than it announced: the message of {pe}")
+            }
         }
     }
 }

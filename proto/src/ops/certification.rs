@@ -7,8 +7,8 @@ use smallvec::smallvec;
 
 use super::orders::Orders;
 use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Control, Message, MessageFault, Transmit};
 use crate::schedule::certification::{self as rules, Certificate, Child, Slot, Sync};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::{PeId, Time};
@@ -178,13 +178,7 @@ impl Role for Certification {
         "in this phase of a Transmission-Certification gather"
     }
 
-    fn control(
-        &mut self,
-        place: &PePosition,
-        now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
+    fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
         let from_parent = place.parent() == Some(from);
         match item {
             Control::Token if from_parent && self.token_at.is_none() => self.token_at = Some(now),
@@ -209,12 +203,9 @@ impl Role for Certification {
                 self.own.due = Time(now.0.saturating_add(wait));
                 self.give_orders(now, slots);
             }
-            _ => {
-                let phase = self.phase();
-                return Err(Violation::UnexpectedControl { from, item, phase });
-            }
+            _ => return false,
         }
-        Ok(())
+        true
     }
 
     fn progress(&mut self, now: Time, bytes: u64) {
@@ -231,26 +222,14 @@ impl Role for Certification {
         self.orders.due()
     }
 
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
-        let comes_from_below = place.tree.child_toward(place.id, message.source) == Some(from);
-        if !message.is_for(place.tree.root()) || !comes_from_below {
-            return Err(Violation::NoRoute { from, message });
-        }
+    fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
+        let route = place.route_up(from, message)?;
         let stream = self.stream_of(from);
         let left = stream.map_or(0, |place| self.streams[place].bytes);
         if message.bytes > left {
-            return Err(Violation::Overrun { from, message });
+            return Err(MessageFault::Overrun);
         }
-        Ok(match place.parent() {
-            Some(to) => Route::relay(to),
-            None => Route::deliver(),
-        })
+        Ok(route)
     }
 
     fn received(&mut self, from: PeId, message: &Message) {

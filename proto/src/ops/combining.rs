@@ -7,8 +7,8 @@ use smallvec::smallvec;
 
 use super::collective::Direction;
 use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use crate::items::{Control, Destination, Message, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Control, Destination, Message, MessageFault, Route, Transmit};
 use crate::{PeId, Time, Tree};
 
 #[derive(Debug)]
@@ -97,31 +97,16 @@ impl Role for Combining {
         "in a combining round"
     }
 
-    fn control(
-        &mut self,
-        place: &PePosition,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
-        let begins = !self.scatters && !self.begun && place.parent() == Some(from);
-        if item == Control::Token && begins {
-            self.begun = true;
-            return Ok(());
-        }
-        let phase = self.phase();
-        Err(Violation::UnexpectedControl { from, item, phase })
+    fn control(&mut self, place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
+        let can_begin = !self.scatters && !self.begun && place.parent() == Some(from);
+        let begins = item == Control::Token && can_begin;
+        self.begun |= begins;
+        begins
     }
 
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
+    fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         if self.left_from(from) == 0 {
-            return Err(Violation::Overrun { from, message });
+            return Err(MessageFault::Overrun);
         }
         if message.is_for(place.id) {
             return Ok(Route::deliver());
@@ -132,10 +117,10 @@ impl Role for Combining {
         };
         match place.tree.child_toward(place.id, below) {
             Some(child) if self.scatters || child == from => {
-                self.held.push_back(message);
+                self.held.push_back(*message);
                 Ok(Route::hold())
             }
-            _ => Err(Violation::NoRoute { from, message }),
+            _ => Err(MessageFault::NoRoute),
         }
     }
 

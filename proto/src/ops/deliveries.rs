@@ -5,13 +5,6 @@ use crate::items::Address;
 use crate::{DeliveryId, DeliveryName, MessageId, PeId, Tree};
 
 impl Collective {
-    /// Returns the messages that start at a PE, by id.
-    pub fn sent_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
-        let messages = self.messages(tree);
-        let sent = messages.filter(|message| message.source == pe);
-        sent.map(|message| message.id).collect()
-    }
-
     /// Returns the messages that end at a PE, by id.
     pub fn taken_by(self, tree: &Tree, pe: PeId) -> Vec<MessageId> {
         let messages = self.messages(tree);

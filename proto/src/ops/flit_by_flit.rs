@@ -2,8 +2,8 @@
 //! delivers the message that it forwards. Receipts follow upwards.
 
 use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use crate::items::{Message, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Message, MessageFault, Route, Transmit};
 use crate::{PeId, Time};
 
 #[derive(Debug)]
@@ -44,15 +44,9 @@ impl Role for FlitByFlit {
         "in a broadcast"
     }
 
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
+    fn route(&mut self, place: &PePosition, from: PeId, _message: &Message) -> RouteResult {
         if Some(from) != place.parent() {
-            return Err(Violation::NoRoute { from, message });
+            return Err(MessageFault::NoRoute);
         }
         Ok(Route {
             deliver: self.takes,

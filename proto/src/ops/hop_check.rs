@@ -36,8 +36,9 @@ impl PeSchedule {
         let sends = self.sends.iter();
         let sends = sends.map(|message| (message.id, all_flits(message.bytes)));
         let mut here: BTreeMap<MessageId, u64> = sends.collect();
-        let (mut arriving, sent): (Vec<_>, Vec<_>) = self.hops.iter().partition(|hop| hop.to == pe);
-        arriving.sort_unstable_by_key(|hop: &&ScheduledHop| (hop.message, hop.offset));
+        let (mut arriving, sent): (Vec<&ScheduledHop>, Vec<&ScheduledHop>) =
+            self.hops.iter().partition(|hop| hop.to == pe);
+        arriving.sort_unstable_by_key(|hop| (hop.message, hop.offset));
         for hop in arriving {
             let end = here.entry(hop.message).or_default();
             if *end != hop.offset {

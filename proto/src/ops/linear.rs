@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use smallvec::smallvec;
 
 use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Control, Message, MessageFault, Route, Transmit};
 use crate::{PeId, Time};
 
 #[derive(Debug)]
@@ -42,35 +42,17 @@ impl Role for Linear {
         "in a linear gather"
     }
 
-    fn control(
-        &mut self,
-        place: &PePosition,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
-        match item {
-            Control::Order { .. } if place.parent() == Some(from) && !self.begun => {
-                self.begun = true;
-                Ok(())
-            }
-            _ => {
-                let phase = self.phase();
-                Err(Violation::UnexpectedControl { from, item, phase })
-            }
-        }
+    fn control(&mut self, place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
+        let is_ordered = matches!(item, Control::Order { .. });
+        let begins = is_ordered && place.parent() == Some(from) && !self.begun;
+        self.begun |= begins;
+        begins
     }
 
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
+    fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         match place.is_root() && message.source == from && message.is_for(place.id) {
             true => Ok(Route::deliver()),
-            false => Err(Violation::NoRoute { from, message }),
+            false => Err(MessageFault::NoRoute),
         }
     }
 

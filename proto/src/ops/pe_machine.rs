@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use super::collective::Collective;
 use super::pe_schedule::PeSchedule;
 use super::receipts::Receipts;
-use super::role::{PePosition, Role};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Control, Message, MessageFault, Route, Transmit, Violation};
 use crate::{MessageId, PeId, Time, Tree};
 
 /// The state machine of one PE in one round.
@@ -94,19 +94,33 @@ impl PeMachine {
     ) -> Result<(), Violation> {
         match item {
             Control::Receipt if self.receipts.take(from) => Ok(()),
-            _ => self.role.control(&self.place, now, from, item),
+            _ if self.role.control(&self.place, now, from, item) => Ok(()),
+            _ => {
+                let phase = self.role.phase();
+                Err(Violation::UnexpectedControl { from, item, phase })
+            }
         }
     }
 
     /// Handles the head of a message from a neighbour; the returned route applies to the whole
     /// message.
     pub fn handle_head(&mut self, from: PeId, message: Message) -> Result<Route, Violation> {
+        let route = self.route(from, &message);
+        let route = route.map_err(|fault| fault.by(from, message))?;
+        self.seen.insert(message.id);
+        let relays = route.relays();
+        self.relaying |= relays;
+        self.incoming.push((from, message, relays));
+        Ok(route)
+    }
+
+    fn route(&mut self, from: PeId, message: &Message) -> RouteResult {
         let is_between = !self.is_duplex && !self.incoming.is_empty();
         if is_between || self.incoming.iter().any(|(of, ..)| *of == from) {
-            return Err(Violation::Interrupted { from, message });
+            return Err(MessageFault::Interrupted);
         }
         if !self.listens_to(from) {
-            return Err(Violation::OutOfTurn { from, message });
+            return Err(MessageFault::OutOfTurn);
         }
         let tree = &self.place.tree;
         let address = self
@@ -116,24 +130,20 @@ impl PeMachine {
         let is_there = |pe| tree.contains(pe);
         let has_end = message.destination.one().is_none_or(is_there);
         if !is_known || !is_there(message.source) || !has_end {
-            return Err(Violation::NoRoute { from, message });
+            return Err(MessageFault::NoRoute);
         }
         if self.seen.contains(&message.id) {
-            return Err(Violation::Repeated { from, message });
+            return Err(MessageFault::Repeated);
         }
-        let route = self.role.route(&self.place, from, &message)?;
+        let route = self.role.route(&self.place, from, message)?;
         // A static schedule comes from another process, so it may be invalid.
         if route.relay.contains(&from) {
-            return Err(Violation::NoRoute { from, message });
+            return Err(MessageFault::NoRoute);
         }
-        if message.bytes == 0 {
-            return Err(Violation::EmptyMessage { from, message });
+        match message.bytes {
+            0 => Err(MessageFault::Empty),
+            _ => Ok(route),
         }
-        self.seen.insert(message.id);
-        let relays = route.relays();
-        self.relaying |= relays;
-        self.incoming.push((from, message, relays));
-        Ok(route)
     }
 
     /// Handles the continuation of a message of which a part has arrived. Returns the message and

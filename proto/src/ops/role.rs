@@ -4,8 +4,11 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::pe_schedule::PeSchedule;
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use crate::items::{Control, Message, MessageFault, Route, Transmit};
 use crate::{PeId, Time, Tree};
+
+/// The route of a message, or the rule that it breaks.
+pub(super) type RouteResult = Result<Route, MessageFault>;
 
 /// The part of a PE's state that depends on the algorithm. [`PeMachine`](super::PeMachine) performs
 /// the checks that all algorithms share before it calls the role.
@@ -17,25 +20,14 @@ pub(super) trait Role: Debug + Send + Sync {
     /// Returns the phase of the round for error messages: "in a scatter".
     fn phase(&self) -> &'static str;
 
-    /// Handles a control item other than a receipt. By default every item is a violation.
-    fn control(
-        &mut self,
-        _place: &PePosition,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
-        let phase = self.phase();
-        Err(Violation::UnexpectedControl { from, item, phase })
+    /// Handles a control item other than a receipt; returns whether it is allowed now. By default none
+    /// is.
+    fn control(&mut self, _place: &PePosition, _now: Time, _from: PeId, _item: Control) -> bool {
+        false
     }
 
     /// Decides the route of a message whose head has arrived.
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation>;
+    fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult;
 
     /// Returns the message of which this neighbour sends the next part now, and the end of the part
     /// in bytes from the message's start.
@@ -120,6 +112,18 @@ impl PePosition {
     /// Returns the child whose subtree contains the only destination of a message, if there is one.
     pub(super) fn child_toward(&self, message: &Message) -> Option<PeId> {
         self.tree.child_toward(self.id, message.destination.one()?)
+    }
+
+    /// Returns the route of a message to the root, which must come from the child on its way.
+    pub(super) fn route_up(&self, from: PeId, message: &Message) -> RouteResult {
+        let comes_from_below = self.tree.child_toward(self.id, message.source) == Some(from);
+        if !message.is_for(self.tree.root()) || !comes_from_below {
+            return Err(MessageFault::NoRoute);
+        }
+        Ok(match self.parent() {
+            Some(to) => Route::relay(to),
+            None => Route::deliver(),
+        })
     }
 
     pub(super) fn is_root(&self) -> bool {

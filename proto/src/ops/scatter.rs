@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use smallvec::smallvec;
 
 use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use crate::items::{Message, Packing, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Message, MessageFault, Packing, Route, Transmit};
 use crate::{PeId, Time};
 
 #[derive(Debug)]
@@ -65,26 +65,18 @@ impl Role for Scatter {
         "in a scatter"
     }
 
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
+    fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         if message.source != place.tree.root() || Some(from) != place.parent() {
-            return Err(Violation::NoRoute { from, message });
+            return Err(MessageFault::NoRoute);
         }
         if message.is_for(place.id) {
             return match std::mem::take(&mut self.own_due) {
                 true => Ok(Route::deliver()),
-                false => Err(Violation::Overrun { from, message }),
+                false => Err(MessageFault::Overrun),
             };
         }
-        match place.child_toward(&message) {
-            Some(to) => Ok(Route::relay(to)),
-            None => Err(Violation::NoRoute { from, message }),
-        }
+        let child = place.child_toward(message);
+        child.map(Route::relay).ok_or(MessageFault::NoRoute)
     }
 
     fn received(&mut self, _from: PeId, _message: &Message) {

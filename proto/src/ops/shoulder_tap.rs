@@ -4,8 +4,8 @@
 use smallvec::smallvec;
 
 use super::pe_schedule::PeSchedule;
-use super::role::{PePosition, Role};
-use crate::items::{Control, Message, Route, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Control, Message, MessageFault, Transmit};
 use crate::schedule::pace::{Pace, Pacing};
 use crate::schedule::shoulder_tap as rules;
 use crate::{PeId, Time};
@@ -80,46 +80,23 @@ impl Role for ShoulderTap {
         "in a Shoulder-Tap gather"
     }
 
-    fn control(
-        &mut self,
-        place: &PePosition,
-        now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
+    fn control(&mut self, place: &PePosition, now: Time, from: PeId, item: Control) -> bool {
         let from_parent = place.parent() == Some(from);
         match item {
             Control::Wakeup { after } if from_parent && self.called.is_none() => {
                 self.called = Some((now, after));
-                Ok(())
+                true
             }
-            _ => Err(Violation::UnexpectedControl {
-                from,
-                item,
-                phase: self.phase(),
-            }),
+            _ => false,
         }
     }
 
-    fn route(
-        &mut self,
-        place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
-        let comes_from_below = Some(from) == self.child
-            && place.tree.child_toward(place.id, message.source) == self.child;
-        if !message.is_for(place.tree.root()) || !comes_from_below {
-            return Err(Violation::NoRoute { from, message });
+    fn route(&mut self, place: &PePosition, from: PeId, message: &Message) -> RouteResult {
+        let route = place.route_up(from, message)?;
+        match self.to_receive {
+            0 => Err(MessageFault::Overrun),
+            _ => Ok(route),
         }
-        if self.to_receive == 0 {
-            return Err(Violation::Overrun { from, message });
-        }
-        Ok(match place.parent() {
-            Some(to) => Route::relay(to),
-            None => Route::deliver(),
-        })
     }
 
     fn received(&mut self, _from: PeId, _message: &Message) {

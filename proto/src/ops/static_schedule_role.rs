@@ -23,8 +23,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::pe_schedule::PeSchedule;
 use super::pull_requests::{PullRequests, take_one};
 use super::receive_queue::{PendingReceive, ReceiveQueue, ReceiveRule};
-use super::role::{PePosition, Role};
-use crate::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
+use super::role::{PePosition, Role, RouteResult};
+use crate::items::{Control, Message, MessageFault, Packing, Route, ScheduledHop, Transmit};
 use crate::limits::SHORT_MESSAGE_BYTES;
 use crate::{MessageId, PeId, Time};
 
@@ -253,41 +253,25 @@ impl Role for StaticScheduleRole {
         "in a round by a list"
     }
 
-    fn control(
-        &mut self,
-        _place: &PePosition,
-        _now: Time,
-        from: PeId,
-        item: Control,
-    ) -> Result<(), Violation> {
+    fn control(&mut self, _place: &PePosition, _now: Time, from: PeId, item: Control) -> bool {
         let is_due = match item {
             Control::Wakeup { .. } => self.calls.as_mut().is_some_and(|it| it.hear(from)),
             _ => false,
         };
-        if !is_due {
-            let phase = self.phase();
-            return Err(Violation::UnexpectedControl { from, item, phase });
-        }
-        self.begun = true;
-        Ok(())
+        self.begun |= is_due;
+        is_due
     }
 
-    fn route(
-        &mut self,
-        _place: &PePosition,
-        from: PeId,
-        message: &Message,
-    ) -> Result<Route, Violation> {
-        let message = *message;
+    fn route(&mut self, _place: &PePosition, from: PeId, message: &Message) -> RouteResult {
         if self.receives.is_empty() {
-            return Err(Violation::Overrun { from, message });
+            return Err(MessageFault::Overrun);
         }
         let open = self.receives.open_from(from).map(|take| take.hop);
         let Some(take) = open.filter(|it| it.message == message.id && it.offset == 0) else {
-            return Err(Violation::OutOfTurn { from, message });
+            return Err(MessageFault::OutOfTurn);
         };
-        let [_, until] = self.bytes(&take, &message);
-        self.available.insert(message.id, message);
+        let [_, until] = self.bytes(&take, message);
+        self.available.insert(message.id, *message);
         self.gather();
         // The sender has begun.
         self.begun = true;

@@ -3,7 +3,7 @@
 use super::receiving::Incoming;
 use super::shared::Shared;
 use super::{Action, Observer, Piece, ProtocolError};
-use crate::items::{Control, Message, Route, Violation};
+use crate::items::{Control, Message, MessageFault, Route};
 use crate::spans::Port;
 use crate::wire::edge::EdgeFrame;
 use crate::wire::flit::Flit;
@@ -61,9 +61,10 @@ impl<O: Observer> Shared<O> {
             return Ok(());
         };
         let message = incoming.message;
-        incoming.left = flit.rest(from, message, incoming.left)?;
+        let left = flit.rest(incoming.left);
+        incoming.left = left.map_err(|fault| fault.by(from, message))?;
         if incoming.left < incoming.later {
-            return Err(Violation::Overrun { from, message }.into());
+            return Err(MessageFault::Overrun.by(from, message).into());
         }
         incoming.digest = flit.digest;
         incoming.is_hashed &= payload.is_some();
@@ -92,7 +93,7 @@ impl<O: Observer> Shared<O> {
     /// Handles the first flit of a message.
     fn handle_head(&mut self, now: Time, from: PeId, flit: &Flit) -> Result<(), ProtocolError> {
         if let (Some(_), Some((_, message))) = (&self.receiving.incoming, flit.head) {
-            return Err(Violation::Interrupted { from, message }.into());
+            return Err(MessageFault::Interrupted.by(from, message).into());
         }
         let (message, route) = match flit.head {
             Some((round, message)) if round == self.id => {

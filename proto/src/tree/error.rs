@@ -69,7 +69,7 @@ pub enum TreeError {
         pe: PeId,
     },
     /// Several PEs are each other's ancestors.
-    #[error("cycle: {}{}", Chain(.pes), HangsBelow(.below))]
+    #[error("cycle: {}{}", chain(.pes), hang_below(.below))]
     Cycle {
         /// PEs of the cycle, each followed by its parent, the lowest index first.
         pes: Vec<PeId>,
@@ -127,38 +127,30 @@ impl From<TreeError> for TreeErrors {
 /// readable even for a very long cycle.
 const NAMED: usize = 8;
 
-/// Displays a cycle: `P1 -> P2 -> P1`.
-struct Chain<'a>(&'a [PeId]);
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for pe in self.0.iter().take(NAMED) {
-            write!(f, "{pe} -> ")?;
-        }
-        if self.0.len() > NAMED {
-            write!(f, "({} more) -> ", self.0.len() - NAMED)?;
-        }
-        match self.0.first() {
-            Some(first) => write!(f, "{first} (each names the next as its parent)"),
-            None => Ok(()),
-        }
-    }
+/// Returns the text of a cycle: `P1 -> P2 -> P1`.
+fn chain(pes: &[PeId]) -> String {
+    let named: String = pes
+        .iter()
+        .take(NAMED)
+        .map(|pe| format!("{pe} -> "))
+        .collect();
+    let more = match pes.len() {
+        n if n > NAMED => format!("({} more) -> ", n - NAMED),
+        _ => String::new(),
+    };
+    let first = pes.first().copied().unwrap_or(PeId::ROOT);
+    format!("{named}{more}{first} (each names the next as its parent)")
 }
 
-/// Displays the PEs below a cycle: `; P5, P6 hang below it`, or nothing.
-struct HangsBelow<'a>(&'a [PeId]);
-
-impl fmt::Display for HangsBelow<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, pe) in self.0.iter().take(NAMED).enumerate() {
-            write!(f, "{}{pe}", if i == 0 { "; " } else { ", " })?;
-        }
-        match self.0.len() {
-            0 => Ok(()),
-            1 => f.write_str(" hangs below it"),
-            n if n > NAMED => write!(f, " and {} more hang below it", n - NAMED),
-            _ => f.write_str(" hang below it"),
-        }
+/// Returns the text about the PEs below a cycle: `; P5, P6 hang below it`, or nothing.
+fn hang_below(pes: &[PeId]) -> String {
+    let named: Vec<String> = pes.iter().take(NAMED).map(PeId::to_string).collect();
+    let named = named.join(", ");
+    match pes.len() {
+        0 => String::new(),
+        1 => format!("; {named} hangs below it"),
+        n if n > NAMED => format!("; {named} and {} more hang below it", n - NAMED),
+        _ => format!("; {named} hang below it"),
     }
 }
 

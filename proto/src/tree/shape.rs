@@ -55,57 +55,10 @@ pub enum TreeSpec {
     File(PathBuf),
 }
 
-/// A text that does not name a tree.
+/// A text that does not name a tree, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TreeSpecError {
-    /// An unknown shape.
-    #[error("no tree shape is called `{given}`{hint}; the shapes are {}", known())]
-    UnknownShape {
-        /// Text before the first colon.
-        given: String,
-        /// A suggestion, as a clause for the message, or empty.
-        hint: String,
-    },
-    /// Too few or too many parts between colons.
-    #[error("`{given}` does not have the form {form}")]
-    Form {
-        /// The whole text.
-        given: String,
-        /// Form of this shape.
-        form: &'static str,
-    },
-    /// Not a number, or one out of range.
-    #[error("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")]
-    Number {
-        /// Form of this shape.
-        form: &'static str,
-        /// Name of the number.
-        what: &'static str,
-        /// Text in its place.
-        given: String,
-        /// Minimum.
-        low: u64,
-        /// Maximum.
-        high: u64,
-    },
-    /// `parents:` without a list.
-    #[error("`parents:` needs the parent of P1 at least (for P0 alone, use path:1)")]
-    NoParents,
-    /// A parent that is not an index.
-    #[error("parents: the parent of P{pe} must be an index like 0 or P0, not `{given}`")]
-    Parent {
-        /// Index of the PE.
-        pe: usize,
-        /// Text in its place.
-        given: String,
-    },
-    /// More parents than a tree may have PEs.
-    #[error("parents: {count} parents make more PEs than the {MAX_PES} that are allowed")]
-    TooManyParents {
-        /// Number of parents.
-        count: usize,
-    },
-}
+#[error("{0}")]
+pub struct TreeSpecError(String);
 
 /// Names and forms of the shapes; messages print the forms.
 const FORMS: [(&str, &str); 7] = [
@@ -118,10 +71,6 @@ const FORMS: [(&str, &str); 7] = [
     ("file", "file:PATH"),
 ];
 
-fn known() -> String {
-    FORMS.map(|(_, form)| form).join(", ")
-}
-
 impl FromStr for TreeSpec {
     type Err = TreeSpecError;
 
@@ -131,25 +80,21 @@ impl FromStr for TreeSpec {
             None => (text, None),
         };
         let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
-            let hint = hint(text, name);
-            let given = name.to_owned();
-            return Err(TreeSpecError::UnknownShape { given, hint });
+            return Err(TreeSpecError(format!(
+                "no tree shape is called `{name}`{}; the shapes are {}",
+                hint(text, name),
+                FORMS.map(|(_, form)| form).join(", ")
+            )));
         };
-        let wrong_form = || TreeSpecError::Form {
-            given: text.to_owned(),
-            form,
-        };
+        let wrong_form = || TreeSpecError(format!("`{text}` does not have the form {form}"));
         let rest = rest.ok_or_else(wrong_form)?;
         let number = |what, given: &str, low, high| {
-            whole_number(given)
-                .filter(|n| (low..=high).contains(n))
-                .ok_or_else(|| TreeSpecError::Number {
-                    form,
-                    what,
-                    given: given.to_owned(),
-                    low,
-                    high,
-                })
+            let number = whole_number(given).filter(|n| (low..=high).contains(n));
+            number.ok_or_else(|| {
+                TreeSpecError(format!(
+                    "{form}: {what} must be a whole number from {low} to {high}, not `{given}`"
+                ))
+            })
         };
         // The numbers are 64-bit: MAX_PES fits in 21 bits.
         let pes = |given| number("N", given, 1, MAX_PES as u64).map(|n| n as usize);
@@ -183,19 +128,23 @@ impl FromStr for TreeSpec {
 
 fn parents(list: &str) -> Result<Vec<PeId>, TreeSpecError> {
     if list.trim().is_empty() {
-        return Err(TreeSpecError::NoParents);
+        let why = "`parents:` needs the parent of P1 at least (for P0 alone, use path:1)";
+        return Err(TreeSpecError(why.to_owned()));
     }
     let count = list.split(',').count();
     if count >= MAX_PES {
-        return Err(TreeSpecError::TooManyParents { count });
+        return Err(TreeSpecError(format!(
+            "parents: {count} parents make more PEs than the {MAX_PES} that are allowed"
+        )));
     }
     let parent = |(pe, given): (usize, &str)| {
         let text = given.trim();
         let digits = text.strip_prefix(['P', 'p']).unwrap_or(text);
         let index = whole_number(digits).and_then(|i| u32::try_from(i).ok());
-        index.map(PeId).ok_or_else(|| TreeSpecError::Parent {
-            pe,
-            given: given.to_owned(),
+        index.map(PeId).ok_or_else(|| {
+            TreeSpecError(format!(
+                "parents: the parent of P{pe} must be an index like 0 or P0, not `{given}`"
+            ))
         })
     };
     (1..).zip(list.split(',')).map(parent).collect()

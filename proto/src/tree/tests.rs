@@ -184,23 +184,13 @@ fn a_path_is_a_path_whatever_its_labels() {
 
 #[test]
 fn broadcasts_with_a_closed_form() {
+    let steps = |text: String| spec(&text).token_broadcast().steps();
     for pes in [1u64, 2, 7, 100] {
-        assert_eq!(
-            spec(&format!("star:{pes}")).token_broadcast().steps(),
-            pes - 1
-        );
-        assert_eq!(
-            spec(&format!("path:{pes}")).token_broadcast().steps(),
-            pes - 1
-        );
+        assert_eq!(steps(format!("star:{pes}")), pes - 1);
+        assert_eq!(steps(format!("path:{pes}")), pes - 1);
     }
     for k in 0..=10 {
-        assert_eq!(
-            spec(&format!("binomial:{}", 1 << k))
-                .token_broadcast()
-                .steps(),
-            k
-        );
+        assert_eq!(steps(format!("binomial:{}", 1 << k)), k);
     }
     // P1 is a leaf, P2 has two PEs below it: P2 goes first, and PEs with equal b go by index.
     let tree = spec("parents:0,0,2,2,0");
@@ -281,17 +271,9 @@ fn a_long_cycle_stays_one_readable_line() {
 #[test]
 fn a_bad_spec_says_what_to_write() {
     let message = |text: &str| text.parse::<TreeSpec>().unwrap_err().to_string();
-    for text in [
-        "path:0",
-        "path:x",
-        "path:",
-        "path:+3",
-        "path:-1",
-        "path:1048577",
-    ] {
-        let given = &text[5..];
+    for given in ["0", "x", "", "+3", "-1", "1048577"] {
         assert_eq!(
-            message(text),
+            message(&format!("path:{given}")),
             format!("path:N: N must be a whole number from 1 to 1048576, not `{given}`")
         );
     }

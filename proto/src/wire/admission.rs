@@ -6,6 +6,7 @@ use std::fmt;
 use bytes::Bytes;
 use prost::Message as _;
 
+use super::codec::{Wire, record};
 use super::{LENGTH_BYTES, MAX_ADMISSION, Secret, WireError, frame_length, pb, put_frame};
 
 /// The admission of a process to a cluster.
@@ -41,17 +42,8 @@ impl fmt::Debug for IssuedCredentials {
 impl Admission {
     /// Encodes the admission as a frame.
     pub fn written(&self) -> Vec<u8> {
-        let message = pb::Admission {
-            cluster: self.cluster,
-            secret: self.secret.to_bytes(),
-            credentials: self.credentials.clone().map(|it| pb::Credentials {
-                authority: it.authority,
-                certificate: it.certificate,
-                key: it.key,
-            }),
-        };
         let mut frame = Vec::new();
-        put_frame(&message, &mut frame);
+        put_frame(&self.put(), &mut frame);
         frame
     }
 
@@ -67,18 +59,12 @@ impl Admission {
         if frame_length(*prefix, MAX_ADMISSION)? != body.len() {
             return Err(WireError::malformed("it is cut off, or more than one"));
         }
-        let message = pb::Admission::decode(body)?;
-        Ok(Admission {
-            cluster: message.cluster,
-            secret: Secret::parse(&message.secret)?,
-            credentials: message.credentials.map(|it| IssuedCredentials {
-                authority: it.authority,
-                certificate: it.certificate,
-                key: it.key,
-            }),
-        })
+        Wire::parse(pb::Admission::decode(body)?)
     }
 }
+
+record! { Admission = Admission { cluster, secret, credentials } }
+record! { IssuedCredentials = Credentials { authority, certificate, key } }
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use prost::Message as _;
 
+use super::codec::{Wire, record};
 use super::pb::frame::Kind;
 use super::{Secret, WireError, pb, put_frame};
 use crate::items::Control;
@@ -70,21 +71,10 @@ pub enum EdgeFrame {
 impl EdgeFrame {
     /// Appends the frame with its length prefix.
     pub fn put(&self, out: &mut Vec<u8>) {
-        let kind = match self.clone() {
-            EdgeFrame::Hello(hello) => Kind::Hello(pb::Hello {
-                cluster: hello.cluster,
-                pe: hello.pe.0,
-                min_version: hello.min_version,
-                max_version: hello.max_version,
-                secret: hello.secret.to_bytes(),
-                lane: hello.lane,
-            }),
+        let kind = match *self {
+            EdgeFrame::Hello(hello) => Kind::Hello(hello.put()),
             EdgeFrame::Control { round, item } => control_kind(round.0, item),
-            EdgeFrame::Probe(probe) => Kind::Probe(pb::Probe {
-                flits: probe.flits,
-                reply_flits: probe.reply_flits,
-                reply_flit_bytes: probe.reply_flit_bytes,
-            }),
+            EdgeFrame::Probe(probe) => Kind::Probe(probe.put()),
             EdgeFrame::ProbeReply {
                 received_ns,
                 answered_ns,
@@ -105,66 +95,39 @@ impl EdgeFrame {
 
     /// Parses the body of a frame.
     pub fn parse(body: &[u8]) -> Result<EdgeFrame, WireError> {
+        let control = |round, item| EdgeFrame::Control {
+            round: RoundId(round),
+            item,
+        };
         let kind = pb::Frame::decode(body)?.kind;
-        Ok(
-            match kind.ok_or_else(|| WireError::malformed("a frame of no known kind"))? {
-                Kind::Hello(hello) => EdgeFrame::Hello(Hello {
-                    cluster: hello.cluster,
-                    pe: PeId(hello.pe),
-                    min_version: hello.min_version,
-                    max_version: hello.max_version,
-                    secret: Secret::parse(&hello.secret)?,
-                    lane: hello.lane,
-                }),
-                Kind::Wakeup(pb::Wakeup { round, after }) => EdgeFrame::Control {
-                    round: RoundId(round),
-                    item: Control::Wakeup { after },
-                },
-                Kind::Token(pb::Token { round }) => EdgeFrame::Control {
-                    round: RoundId(round),
-                    item: Control::Token,
-                },
-                Kind::Certificate(pb::Certificate {
-                    round,
-                    lag,
-                    stream,
-                    bytes,
-                }) => {
-                    let item = Control::Certificate(Certificate { lag, stream, bytes });
-                    EdgeFrame::Control {
-                        round: RoundId(round),
-                        item,
-                    }
-                }
-                Kind::Order(pb::Order { round, after }) => EdgeFrame::Control {
-                    round: RoundId(round),
-                    item: Control::Order { after },
-                },
-                Kind::Receipt(pb::Receipt { round }) => EdgeFrame::Control {
-                    round: RoundId(round),
-                    item: Control::Receipt,
-                },
-                Kind::Probe(probe) => EdgeFrame::Probe(Probe {
-                    flits: probe.flits,
-                    reply_flits: probe.reply_flits,
-                    reply_flit_bytes: probe.reply_flit_bytes,
-                }),
-                Kind::ProbeReply(pb::ProbeReply {
-                    received_ns,
-                    answered_ns,
-                }) => EdgeFrame::ProbeReply {
-                    received_ns,
-                    answered_ns,
-                },
-                Kind::Departed(pb::Departed { at_ns, joins }) => EdgeFrame::Departed {
-                    at: Time(at_ns),
-                    joins,
-                },
-                Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
+        let kind = kind.ok_or_else(|| WireError::malformed("a frame of no known kind"))?;
+        Ok(match kind {
+            Kind::Hello(hello) => EdgeFrame::Hello(Wire::parse(hello)?),
+            Kind::Wakeup(pb::Wakeup { round, after }) => control(round, Control::Wakeup { after }),
+            Kind::Token(pb::Token { round }) => control(round, Control::Token),
+            Kind::Certificate(it) => {
+                let (lag, stream, bytes) = (it.lag, it.stream, it.bytes);
+                let certificate = Certificate { lag, stream, bytes };
+                control(it.round, Control::Certificate(certificate))
+            }
+            Kind::Order(pb::Order { round, after }) => control(round, Control::Order { after }),
+            Kind::Receipt(pb::Receipt { round }) => control(round, Control::Receipt),
+            Kind::Probe(probe) => EdgeFrame::Probe(Wire::parse(probe)?),
+            Kind::ProbeReply(reply) => EdgeFrame::ProbeReply {
+                received_ns: reply.received_ns,
+                answered_ns: reply.answered_ns,
             },
-        )
+            Kind::Departed(pb::Departed { at_ns, joins }) => EdgeFrame::Departed {
+                at: Time(at_ns),
+                joins,
+            },
+            Kind::Flit(_) => return Err(WireError::malformed("a flit where none may be")),
+        })
     }
 }
+
+record! { Hello = Hello { cluster, pe, min_version, max_version, secret, lane } }
+record! { Probe = Probe { flits, reply_flits, reply_flit_bytes } }
 
 fn control_kind(round: u64, item: Control) -> Kind {
     match item {

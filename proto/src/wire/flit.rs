@@ -9,10 +9,10 @@ use prost::encoding::{
     skip_field,
 };
 
-use super::message::{parse_message, put_message};
+use super::codec::Wire as _;
 use super::{WireError, pb};
-use crate::items::{Message, Violation};
-use crate::{PeId, RoundId};
+use crate::RoundId;
+use crate::items::{Message, MessageFault};
 
 /// XXH3-128 of a whole message, big-endian.
 pub type Digest = [u8; 16];
@@ -39,16 +39,15 @@ impl Flit {
     ///
     /// # Errors
     ///
-    /// Returns an error if `from` has sent more than the message's head declares, an empty flit, or
-    /// a digest in a flit that is not the last. A duplicate or lost flit is detected this way at
-    /// once.
+    /// Returns an error if there is more than the message's head declares, an empty flit, or a digest in
+    /// a flit that is not the last. A duplicate or lost flit is detected this way at once.
     #[inline]
-    pub fn rest(&self, from: PeId, message: Message, left: u64) -> Result<u64, Violation> {
+    pub fn rest(&self, left: u64) -> Result<u64, MessageFault> {
         let len = self.payload.len() as u64;
         match left.checked_sub(len) {
             Some(left) if len > 0 && self.digest.is_some() == (left == 0) => Ok(left),
-            Some(_) if len > 0 => Err(Violation::Torn { from, message }),
-            _ => Err(Violation::Overrun { from, message }),
+            Some(_) if len > 0 => Err(MessageFault::Torn),
+            _ => Err(MessageFault::Overrun),
         }
     }
 }
@@ -69,7 +68,7 @@ pub fn put_prefix(
 ) {
     let head = head.map(|(round, message)| pb::Head {
         round: round.0,
-        message: Some(put_message(&message)),
+        message: Some(message.put()),
     });
     let of_head = head
         .as_ref()
@@ -164,18 +163,18 @@ pub fn parse(body: &[u8]) -> Result<Flit, WireError> {
 
 /// Reads a head; if it occurs twice, the last one counts.
 fn read_head(head: pb::Head) -> Result<(RoundId, Message), WireError> {
-    let message = head.message.as_ref();
+    let message = head.message;
     let message = message.ok_or_else(|| WireError::malformed("a head without a message"))?;
-    Ok((RoundId(head.round), parse_message(message)))
+    Ok((RoundId(head.round), Message::parse(message)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    use crate::MessageId;
     use crate::items::Destination;
     use crate::wire::LENGTH_BYTES;
+    use crate::{MessageId, PeId};
 
     fn head() -> (RoundId, Message) {
         let widest = Message {
@@ -212,7 +211,7 @@ mod tests {
             let flit = pb::Flit {
                 head: head.map(|(round, message)| pb::Head {
                     round: round.0,
-                    message: Some(put_message(&message)),
+                    message: Some(message.put()),
                 }),
                 digest: digest.map_or_else(Default::default, |d| d.to_vec().into()),
                 payload: payload.to_vec().into(),
@@ -237,21 +236,19 @@ mod tests {
 
     #[test]
     fn the_digest_is_in_the_last_flit_and_there_alone() {
-        let from = PeId(3);
-        let (_, message) = head();
         let flit = |bytes: usize, digest: bool| Flit {
             head: None,
             digest: digest.then_some([7; 16]),
             payload: 0..bytes,
         };
-        assert_eq!(flit(4, false).rest(from, message, 10), Ok(6));
-        assert_eq!(flit(6, true).rest(from, message, 6), Ok(0));
-        let torn = Err(Violation::Torn { from, message });
-        assert_eq!(flit(4, true).rest(from, message, 10), torn);
-        assert_eq!(flit(6, false).rest(from, message, 6), torn);
-        let overrun = Err(Violation::Overrun { from, message });
-        assert_eq!(flit(7, true).rest(from, message, 6), overrun);
-        assert_eq!(flit(0, false).rest(from, message, 6), overrun);
+        assert_eq!(flit(4, false).rest(10), Ok(6));
+        assert_eq!(flit(6, true).rest(6), Ok(0));
+        let torn = Err(MessageFault::Torn);
+        assert_eq!(flit(4, true).rest(10), torn);
+        assert_eq!(flit(6, false).rest(6), torn);
+        let overrun = Err(MessageFault::Overrun);
+        assert_eq!(flit(7, true).rest(6), overrun);
+        assert_eq!(flit(0, false).rest(6), overrun);
     }
 
     #[test]

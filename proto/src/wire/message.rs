@@ -1,24 +1,29 @@
 //! Conversion of message descriptions to and from protobuf.
 
-use super::pb;
+use super::codec::Wire;
+use super::{WireError, pb};
 use crate::items::{Destination, Message};
 use crate::{MessageId, PeId};
 
-pub(super) fn put_message(message: &Message) -> pb::Message {
-    pb::Message {
-        id: message.id.0,
-        source: message.source.0,
-        destination: message.destination.one().map(|pe| pe.0),
-        bytes: message.bytes,
-    }
-}
+impl Wire for Message {
+    type Pb = pb::Message;
 
-pub(super) fn parse_message(message: &pb::Message) -> Message {
-    let one = message.destination.map(|pe| Destination::One(PeId(pe)));
-    Message {
-        id: MessageId(message.id),
-        source: PeId(message.source),
-        destination: one.unwrap_or(Destination::Others),
-        bytes: message.bytes,
+    fn put(&self) -> pb::Message {
+        pb::Message {
+            id: self.id.0,
+            source: self.source.0,
+            destination: self.destination.one().map(|pe| pe.0),
+            bytes: self.bytes,
+        }
+    }
+
+    fn parse(pb: pb::Message) -> Result<Message, WireError> {
+        let one = pb.destination.map(|pe| Destination::One(PeId(pe)));
+        Ok(Message {
+            id: MessageId(pb.id),
+            source: PeId(pb.source),
+            destination: one.unwrap_or(Destination::Others),
+            bytes: pb.bytes,
+        })
     }
 }

@@ -5,6 +5,7 @@
 //! that read a captured frame. On a tree edge every frame also has a seal ([`seal`]).
 
 pub mod admission;
+mod codec;
 pub mod control;
 pub mod edge;
 pub mod flit;
@@ -98,13 +99,15 @@ impl From<prost::DecodeError> for WireError {
 /// Returns the length that a frame's first four bytes declare, if it is at most `limit`.
 pub fn frame_length(prefix: [u8; LENGTH_BYTES], limit: usize) -> Result<usize, WireError> {
     let length = u32::from_be_bytes(prefix) as usize;
-    if length > limit {
-        return Err(WireError::TooLong {
-            length: length as u64,
-            limit: limit as u64,
-        });
+    check_length(length, limit).map(|()| length)
+}
+
+fn check_length(length: usize, limit: usize) -> Result<(), WireError> {
+    let [length, limit] = [length, limit].map(|bytes| bytes as u64);
+    match length > limit {
+        true => Err(WireError::TooLong { length, limit }),
+        false => Ok(()),
     }
-    Ok(length)
 }
 
 /// Appends `message` to `out` as a frame.

@@ -5,6 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::WireError;
+use super::codec::Wire;
 
 /// The proof that a process belongs to this launch, received from the process that started it. It
 /// protects connections that no other user can intercept; over a network, certificates are used as
@@ -20,18 +21,18 @@ impl Secret {
     pub fn new(drawn: [u8; Secret::BYTES]) -> Secret {
         Secret(drawn)
     }
+}
 
-    /// Returns the bytes for the wire.
-    pub(super) fn to_bytes(self) -> Bytes {
+impl Wire for Secret {
+    type Pb = Bytes;
+
+    fn put(&self) -> Bytes {
         Bytes::copy_from_slice(&self.0)
     }
 
-    /// Parses the bytes from the wire.
-    pub(super) fn parse(bytes: &[u8]) -> Result<Secret, WireError> {
-        let bytes = bytes.try_into();
-        bytes
-            .map(Secret)
-            .map_err(|_| WireError::malformed("a secret has 32 bytes"))
+    fn parse(pb: Bytes) -> Result<Secret, WireError> {
+        let malformed = |_| WireError::malformed("a secret has 32 bytes");
+        (&pb[..]).try_into().map(Secret).map_err(malformed)
     }
 }
 
@@ -68,7 +69,7 @@ mod tests {
             assert_ne!(secret, Secret::new(bytes), "byte {place}");
         }
         assert_eq!(format!("{secret:?}"), "Secret(..)");
-        assert!(Secret::parse(&[7; 31]).is_err());
-        assert!(Secret::parse(&[]).is_err());
+        assert!(Secret::parse(Bytes::from_static(&[7; 31])).is_err());
+        assert!(Secret::parse(Bytes::new()).is_err());
     }
 }

@@ -60,7 +60,7 @@ const SHARED: [&str; 9] = [
 const MACROS: [&str; 3] = ["join!", "select!", "try_join!"];
 
 /// Calls that limit the waits in their arguments.
-const LIMITS: [&str; 2] = ["timeout", "timeout_at"];
+const LIMITS: [&str; 3] = ["in_time", "timeout", "timeout_at"];
 /// Calls that are limits themselves.
 const PAUSES: [&str; 3] = ["sleep", "sleep_until", "tick"];
 

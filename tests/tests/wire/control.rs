@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use flitcast_proto::cost::{Edge, FILE_COSTS, FileCosts, Link, MadeOf};
 use flitcast_proto::exchange::Exchange;
@@ -14,7 +15,7 @@ use flitcast_proto::streams::{ChildStream, Streams, TransmitOrder};
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::control::{
     Arrival, Assignment, Begin, Counts, Doing, FromPe, Job, Join, Lane, OwnStart, Payload, Peer,
-    Pong, Prefix, Prepare, Ready, Report, TimeoutsNs, ToPe, Version, Welcome,
+    Pong, Prefix, Prepare, Ready, Report, Timeouts, ToPe, Version, Welcome,
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
@@ -476,13 +477,13 @@ fn to_pe() -> Vec<(ToPe, String)> {
                 cluster: 7,
                 secret: Secret::new(*b"0123456789abcdef0123456789abcdef"),
                 listen: "198.18.0.3".to_owned(),
-                timeouts: TimeoutsNs {
-                    heartbeat_ns: 1,
-                    silence_ns: 2,
-                    handshake_ns: 3,
-                    connect_ns: 4,
-                    write_ns: 5,
-                    disk_ns: 6,
+                timeouts: Timeouts {
+                    heartbeat: Duration::from_nanos(1),
+                    silence: Duration::from_nanos(2),
+                    handshake: Duration::from_nanos(3),
+                    connect: Duration::from_nanos(4),
+                    write: Duration::from_nanos(5),
+                    disk: Duration::from_nanos(6),
                 },
             }),
             r#"welcome { cluster: 7 secret: "0123456789abcdef0123456789abcdef"

@@ -141,7 +141,7 @@ impl HandshakeServer {
             cluster: self.cluster,
             secret: self.secret,
             listen: listen.to_string(),
-            timeouts: joining.timeouts.into(),
+            timeouts: joining.timeouts,
         })
     }
 }

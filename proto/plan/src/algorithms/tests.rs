@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use flitcast_proto::items::{Control, Message, Packing, Route, ScheduledHop, Transmit, Violation};
+use flitcast_proto::items::{
+    Control, Message, MessageFault, Packing, Route, ScheduledHop, Transmit, Violation,
+};
 use flitcast_proto::ops::{Collective, Direction, PeMachine, PeSchedule};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
@@ -185,7 +187,7 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
 fn what_the_list_does_not_have_next_is_refused() {
     let mut pe = listed(vec![hop(2, 0, 1, 1), hop(2, 1, 2, 2), hop(1, 0, 1, 2)]);
     let (from, message) = (PeId::ROOT, message_for(1));
-    let refused = Err(Violation::OutOfTurn { from, message });
+    let refused = Err(MessageFault::OutOfTurn.by(from, message));
     assert_eq!(pe.handle_head(from, message), refused);
 }
 
@@ -549,7 +551,8 @@ fn in_turns_a_list_is_played_by_calls() {
         }
     };
     let uncalled = pe.handle_head(PeId(2), message(2));
-    assert!(matches!(uncalled, Err(Violation::OutOfTurn { .. })));
+    let fault = MessageFault::OutOfTurn;
+    assert!(matches!(uncalled, Err(Violation::Message { fault: found, .. }) if found == fault));
     assert_eq!(pe.handle_head(PeId(3), message(3)), Ok(Route::deliver()));
     pe.handle_taken(PeId(3), 80);
     assert_eq!(pe.poll_interjection(now), None);

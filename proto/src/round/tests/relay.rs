@@ -72,41 +72,25 @@ fn frames_that_break_the_protocol_are_refused() {
         body(message, None, &OWN[..FLIT_BYTES])
     };
     let digest = Some(xxh3_128(OWN).to_be_bytes());
-    let all = [own.clone(), passing.clone()].concat();
+    let all = [own.clone(), passing.clone(), passing.clone()].concat();
+    let twice = [passing.clone(), passing.clone()].concat();
+    let begun = |next: Vec<u8>| vec![own[0].clone(), next];
     let cases = [
         // A message comes once, and only one at a time.
-        (
-            [&passing[..], &passing].concat(),
-            "sent the message of P2 again",
-        ),
-        ([&all[..], &passing].concat(), "which is not expected now"),
-        (
-            vec![passing[0].clone(), own[0].clone()],
-            "inside another one",
-        ),
+        (twice, "sent the message of P2 again"),
+        (all, "which is not expected now"),
+        (begun(passing[0].clone()), "inside another one"),
         (vec![passing[1].clone()], "a body flit without a head"),
         // Nothing but a flit comes inside a message.
-        (
-            vec![own[0].clone(), control(2, Control::Receipt)],
-            "no flit",
-        ),
+        (begun(control(2, Control::Receipt)), "no flit"),
         (vec![control(2, Control::Token)], "not allowed in a scatter"),
         (vec![control(3, Control::Token)], "in round 2"),
         (vec![head(3, OWN.len())], "a message of round 3"),
         // Lengths and digests.
         (vec![head(2, OWN.len() + 1)], "in round 2"),
-        (
-            vec![own[0].clone(), body(None, digest, b"oo")],
-            "more than it announced",
-        ),
-        (
-            vec![own[0].clone(), body(None, None, b"o")],
-            "contradict its digest",
-        ),
-        (
-            vec![own[0].clone(), body(None, digest, b"x")],
-            "its digest is",
-        ),
+        (begun(body(None, digest, b"oo")), "more than it announced"),
+        (begun(body(None, None, b"o")), "contradict its digest"),
+        (begun(body(None, digest, b"x")), "its digest is"),
         (vec![b"no frame".to_vec()], "from P0"),
     ];
     for (frames, expected) in cases {

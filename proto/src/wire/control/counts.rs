@@ -1,6 +1,7 @@
 //! The counts of a PE, to and from protobuf.
 
 use crate::PeId;
+use crate::wire::codec::{Wire, record};
 use crate::wire::{MAX_COUNTED_EDGES, WireError, pb};
 
 /// Counts of a PE in the rounds of its assignment. They do not decrease, except for current values
@@ -81,67 +82,25 @@ impl EdgeCounts {
     }
 }
 
-/// Encodes counts; `None` if all are 0.
-pub(super) fn put_counts(counts: Counts) -> Option<pb::Counts> {
-    if counts == Counts::default() {
-        return None;
+record! {
+    Counts = Counts {
+        edges, rounds_begun, rounds_done, collisions, late_frames, repeated_frames, buffered_flits,
+        peak_buffered_flits, moved_bytes, slips, slip_ns, resident_bytes,
+    },
+    |counts: &Counts| match counts.edges.len() {
+        0..=MAX_COUNTED_EDGES => Ok(()),
+        edges => Err(WireError::malformed(format!("counts of {edges} edges"))),
     }
-    Some(pb::Counts {
-        edges: counts.edges.into_iter().map(put_edge).collect(),
-        rounds_begun: counts.rounds_begun,
-        rounds_done: counts.rounds_done,
-        collisions: counts.collisions,
-        late_frames: counts.late_frames,
-        repeated_frames: counts.repeated_frames,
-        buffered_flits: counts.buffered_flits,
-        peak_buffered_flits: counts.peak_buffered_flits,
-        moved_bytes: counts.moved_bytes,
-        slips: counts.slips,
-        slip_ns: counts.slip_ns,
-        resident_bytes: counts.resident_bytes,
-    })
+}
+record! { EdgeCounts = EdgeCounts { peer, received_bytes, sent_bytes, received_flits, sent_flits } }
+
+/// Encodes counts; `None` if all are 0.
+pub(super) fn put_counts(counts: &Counts) -> Option<pb::Counts> {
+    (*counts != Counts::default()).then(|| counts.put())
 }
 
 pub(super) fn parse_counts(counts: Option<pb::Counts>) -> Result<Counts, WireError> {
-    let counts = counts.unwrap_or_default();
-    let edges = counts.edges.len();
-    if edges > MAX_COUNTED_EDGES {
-        return Err(WireError::malformed(format!("counts of {edges} edges")));
-    }
-    Ok(Counts {
-        edges: counts.edges.into_iter().map(parse_edge).collect(),
-        rounds_begun: counts.rounds_begun,
-        rounds_done: counts.rounds_done,
-        collisions: counts.collisions,
-        late_frames: counts.late_frames,
-        repeated_frames: counts.repeated_frames,
-        buffered_flits: counts.buffered_flits,
-        peak_buffered_flits: counts.peak_buffered_flits,
-        moved_bytes: counts.moved_bytes,
-        slips: counts.slips,
-        slip_ns: counts.slip_ns,
-        resident_bytes: counts.resident_bytes,
-    })
-}
-
-fn put_edge(edge: EdgeCounts) -> pb::EdgeCounts {
-    pb::EdgeCounts {
-        peer: edge.peer.0,
-        received_bytes: edge.received_bytes,
-        sent_bytes: edge.sent_bytes,
-        received_flits: edge.received_flits,
-        sent_flits: edge.sent_flits,
-    }
-}
-
-fn parse_edge(edge: pb::EdgeCounts) -> EdgeCounts {
-    EdgeCounts {
-        peer: PeId(edge.peer),
-        received_bytes: edge.received_bytes,
-        sent_bytes: edge.sent_bytes,
-        received_flits: edge.received_flits,
-        sent_flits: edge.sent_flits,
-    }
+    Wire::parse(counts.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@
 //! added up. Packed numbers take at most eight bytes of memory for each byte on the wire, and are
 //! not counted.
 
+use prost::Message as _;
 use prost::bytes::Buf as _;
 use prost::encoding::{WireType, decode_varint};
 
 use crate::limits::{DECODED_ALLOWANCE, DECODED_PER_BYTE};
+use crate::wire::codec::missing;
 use crate::wire::{WireError, pb};
 
 /// A field of a message that is nested or repeated, and not a number.
@@ -77,12 +79,19 @@ const CONTROL: &[Field] = &[
     one(26, &[many::<Text>(6, &[]), many::<Text>(7, &[])]),
 ];
 
+/// Decodes a control frame, unless its lists would take more memory than its bytes allow.
+pub(super) fn decode(body: &[u8]) -> Result<pb::control::Kind, WireError> {
+    check(body)?;
+    let kind = pb::Control::decode(body)?.kind;
+    kind.ok_or_else(|| missing("a control message"))
+}
+
 /// Checks that the lists of a control frame take no more memory than a small multiple of its bytes.
 ///
 /// # Errors
 ///
 /// Returns an error if they take more, or if the frame is cut off or is not a protobuf message.
-pub(super) fn check(body: &[u8]) -> Result<(), WireError> {
+fn check(body: &[u8]) -> Result<(), WireError> {
     let limit = DECODED_ALLOWANCE + body.len() * DECODED_PER_BYTE;
     let mut room = limit;
     walk(body, CONTROL, &mut room).map_err(|fault| match fault {

@@ -1,12 +1,10 @@
 //! Messages between the coordinator and a PE. Parsing checks each value once: trees are valid, flit
 //! sizes are in their range, and ids belong to PEs.
 
-mod codec;
 mod counts;
 mod footprint;
 mod from_pe;
 mod join;
-mod kind;
 mod pace;
 mod pe_schedule;
 mod pong;
@@ -16,6 +14,7 @@ mod report;
 mod span;
 mod streams;
 mod task;
+mod timeouts;
 mod to_pe;
 mod version;
 
@@ -30,12 +29,13 @@ use crate::ops::{Collective, PeSchedule};
 use crate::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
 pub use counts::{Counts, EdgeCounts};
-pub use join::{Join, TimeoutsNs, Welcome};
+pub use join::{Join, Welcome};
 pub use pong::{Doing, Pong};
 pub use prefix::Prefix;
 pub use register::{Ready, Register};
 pub use report::{Arrival, Begin, OwnStart, Report};
 pub use task::{End, Ran, Run};
+pub use timeouts::Timeouts;
 pub use version::Version;
 
 /// Message from a PE to the coordinator.

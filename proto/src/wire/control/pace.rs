@@ -1,66 +1,55 @@
 //! The times on a PE's edges, to and from protobuf.
 
-use super::codec::missing;
 use crate::schedule::pace::{ChildPace, Pace, Pacing, Passage};
+use crate::wire::codec::{Wire, record, required};
 use crate::wire::{WireError, pb};
 
-pub(super) fn put_pace(pace: &Pace) -> pb::Pace {
-    let pacing = match pace.pacing {
-        Pacing::Scheduled => pb::Pacing::Scheduled,
-        Pacing::Turns => pb::Pacing::Turns,
-        Pacing::Eager => pb::Pacing::Eager,
-    };
-    let below = pace.below.iter().map(|below| pb::ChildPace {
-        reach_ns: below.reach,
-        back_ns: below.back,
-    });
-    pb::Pace {
-        pacing: pacing.into(),
-        control_ns: pace.control,
-        up: Some(pb::Passage {
-            latency_ns: pace.up.latency,
-            ns_per_byte: pace.up.ticks_per_byte,
-            message_ns: pace.up.message,
-            flit_bytes: pace.up.flit_bytes,
-        }),
-        below: below.collect(),
-        port_ns_per_byte: pace.port_ticks_per_byte,
-        ahead_bytes: pace.ahead_bytes,
+record! {
+    Passage = Passage {
+        latency_ns as latency, ns_per_byte as ticks_per_byte, message_ns as message, flit_bytes,
+    }
+}
+record! { ChildPace = ChildPace { reach_ns as reach, back_ns as back } }
+
+record! {
+    Pace = Pace {
+        pacing, control_ns as control, below, port_ns_per_byte as port_ticks_per_byte, ahead_bytes,
+    }
+    put pace {
+        up: Some(pace.up.put()),
+    }
+    parse pace {
+        lock_step: false,
+        up: required(pace.up, "the pace to the parent")?,
+    },
+    |pace: &Pace| {
+        let mut rates = [pace.up.ticks_per_byte, pace.port_ticks_per_byte].into_iter();
+        match rates.all(|rate| rate.is_finite() && rate >= 0.0) {
+            true => Ok(()),
+            false => Err(WireError::malformed("a pace with nonsense numbers")),
+        }
     }
 }
 
-pub(super) fn parse_pace(pace: Option<pb::Pace>) -> Result<Pace, WireError> {
-    let pace = pace.ok_or_else(|| missing("the pace"))?;
-    let up = pace.up.ok_or_else(|| missing("the pace to the parent"))?;
-    let is_sound = |rate: f64| rate.is_finite() && rate >= 0.0;
-    if !is_sound(up.ns_per_byte) || !is_sound(pace.port_ns_per_byte) {
-        return Err(WireError::malformed("a pace with nonsense numbers"));
-    }
-    let pacing = match pb::Pacing::try_from(pace.pacing) {
-        Ok(pb::Pacing::Scheduled) => Pacing::Scheduled,
-        Ok(pb::Pacing::Turns) => Pacing::Turns,
-        Ok(pb::Pacing::Eager) => Pacing::Eager,
-        Ok(pb::Pacing::Unspecified) | Err(_) => {
-            let code = pace.pacing;
-            return Err(WireError::malformed(format!("{code} is no pacing")));
+impl Wire for Pacing {
+    type Pb = i32;
+
+    fn put(&self) -> i32 {
+        match self {
+            Pacing::Scheduled => pb::Pacing::Scheduled.into(),
+            Pacing::Turns => pb::Pacing::Turns.into(),
+            Pacing::Eager => pb::Pacing::Eager.into(),
         }
-    };
-    let below = pace.below.iter().map(|below| ChildPace {
-        reach: below.reach_ns,
-        back: below.back_ns,
-    });
-    Ok(Pace {
-        pacing,
-        lock_step: false,
-        control: pace.control_ns,
-        up: Passage {
-            latency: up.latency_ns,
-            ticks_per_byte: up.ns_per_byte,
-            message: up.message_ns,
-            flit_bytes: up.flit_bytes,
-        },
-        below: below.collect(),
-        port_ticks_per_byte: pace.port_ns_per_byte,
-        ahead_bytes: pace.ahead_bytes,
-    })
+    }
+
+    fn parse(code: i32) -> Result<Pacing, WireError> {
+        match pb::Pacing::try_from(code) {
+            Ok(pb::Pacing::Scheduled) => Ok(Pacing::Scheduled),
+            Ok(pb::Pacing::Turns) => Ok(Pacing::Turns),
+            Ok(pb::Pacing::Eager) => Ok(Pacing::Eager),
+            Ok(pb::Pacing::Unspecified) | Err(_) => {
+                Err(WireError::malformed(format!("{code} is no pacing")))
+            }
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::counts::{Counts, parse_counts, put_counts};
 use crate::PeId;
-use crate::wire::{WireError, pb};
+use crate::wire::WireError;
+use crate::wire::codec::record;
+use crate::wire::pb::pong::Doing as Code;
 
 /// Sign of life of a PE, with its current activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,48 +37,44 @@ pub enum Doing {
     Listening,
 }
 
-impl Pong {
-    /// Returns the answer as protobuf.
-    pub(super) fn put(self) -> pb::Pong {
-        use pb::pong::Doing as Code;
-        let (doing, peer) = match self.doing {
+impl Doing {
+    /// Returns the activity as a number and a PE; the PE is P0 if the activity concerns none.
+    #[inline]
+    pub fn code(self) -> (i32, PeId) {
+        let (code, peer) = match self {
             Doing::Idle => (Code::Idle, PeId::ROOT),
             Doing::Working => (Code::Working, PeId::ROOT),
             Doing::Sending(to) => (Code::Sending, to),
             Doing::Receiving(from) => (Code::Receiving, from),
             Doing::Listening => (Code::Listening, PeId::ROOT),
         };
-        pb::Pong {
-            quiet_ms: self.quiet_ms,
-            files_quiet_ms: self.files_quiet_ms,
-            doing: doing as i32,
-            peer: peer.0,
-            unreached: self.unreached.into_iter().map(|pe| pe.0).collect(),
-            counts: put_counts(self.counts),
-        }
+        (code.into(), peer)
     }
 
-    /// Parses an answer.
-    pub(super) fn parse(pong: pb::Pong) -> Result<Pong, WireError> {
-        use pb::pong::Doing as Code;
-        let peer = PeId(pong.peer);
-        let doing = match Code::try_from(pong.doing) {
-            Ok(Code::Idle) => Doing::Idle,
-            Ok(Code::Working) => Doing::Working,
-            Ok(Code::Sending) => Doing::Sending(peer),
-            Ok(Code::Receiving) => Doing::Receiving(peer),
-            Ok(Code::Listening) => Doing::Listening,
-            Err(_) => {
-                let code = pong.doing;
-                return Err(WireError::malformed(format!("{code} is nothing a PE does")));
-            }
-        };
-        Ok(Pong {
-            quiet_ms: pong.quiet_ms,
-            files_quiet_ms: pong.files_quiet_ms,
-            doing,
-            unreached: pong.unreached.into_iter().map(PeId).collect(),
-            counts: parse_counts(pong.counts)?,
+    /// Returns the activity with this number and PE, if there is one: the inverse of [`Doing::code`].
+    #[inline]
+    pub fn of(code: i32, peer: PeId) -> Option<Doing> {
+        Some(match Code::try_from(code).ok()? {
+            Code::Idle => Doing::Idle,
+            Code::Working => Doing::Working,
+            Code::Sending => Doing::Sending(peer),
+            Code::Receiving => Doing::Receiving(peer),
+            Code::Listening => Doing::Listening,
         })
+    }
+}
+
+record! {
+    Pong = Pong { quiet_ms, files_quiet_ms, unreached }
+    put pong {
+        doing: pong.doing.code().0,
+        peer: pong.doing.code().1.0,
+        counts: put_counts(&pong.counts),
+    }
+    parse pong {
+        doing: Doing::of(pong.doing, PeId(pong.peer)).ok_or_else(|| {
+            WireError::malformed(format!("{} is nothing a PE does", pong.doing))
+        })?,
+        counts: parse_counts(pong.counts)?,
     }
 }

@@ -1,7 +1,8 @@
 //! Prefixes of messages made of files, to and from protobuf.
 
 use crate::MessageId;
-use crate::wire::WireError;
+use crate::wire::codec::Wire;
+use crate::wire::{WireError, pb};
 
 /// The first bytes of a message made of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,20 +13,27 @@ pub struct Prefix {
     pub bytes: u64,
 }
 
-/// Returns the messages and the lengths.
-pub(super) fn put_prefixes(prefixes: &[Prefix]) -> (Vec<u64>, Vec<u64>) {
-    let pairs = prefixes.iter().map(|it| (it.message.0, it.bytes));
-    pairs.unzip()
+impl Wire for Vec<Prefix> {
+    type Pb = pb::CheckPrefixes;
+
+    fn put(&self) -> pb::CheckPrefixes {
+        let pairs = self.iter().map(|it| (it.message.0, it.bytes));
+        let (messages, bytes) = pairs.unzip();
+        pb::CheckPrefixes { messages, bytes }
+    }
+
+    fn parse(pb: pb::CheckPrefixes) -> Result<Vec<Prefix>, WireError> {
+        let pairs = pairs::<MessageId>(pb.messages, pb.bytes)?.into_iter();
+        Ok(pairs
+            .map(|(message, bytes)| Prefix { message, bytes })
+            .collect())
+    }
 }
 
-pub(super) fn parse_prefixes(messages: &[u64], bytes: &[u64]) -> Result<Vec<Prefix>, WireError> {
-    if messages.len() != bytes.len() {
+/// Parses the ids of messages or deliveries, and the length of the prefix of each.
+pub(super) fn pairs<T: Wire>(ids: Vec<T::Pb>, bytes: Vec<u64>) -> Result<Vec<(T, u64)>, WireError> {
+    if ids.len() != bytes.len() {
         return Err(WireError::malformed("not one length for each prefix"));
     }
-    let pairs = messages.iter().zip(bytes);
-    let prefix = |(message, bytes): (&u64, &u64)| Prefix {
-        message: MessageId(*message),
-        bytes: *bytes,
-    };
-    Ok(pairs.map(prefix).collect())
+    Ok(Vec::parse(ids)?.into_iter().zip(bytes).collect())
 }

@@ -1,9 +1,10 @@
 //! The first messages of a PE, to and from protobuf.
 
-use super::version::{parse_digests, put_digests};
+use super::prefix::pairs;
 use crate::cost::MadeOf;
+use crate::wire::Secret;
+use crate::wire::codec::record;
 use crate::wire::flit::Digest;
-use crate::wire::{Secret, WireError, pb};
 use crate::{DeliveryId, PeId};
 
 /// First message of a PE.
@@ -61,93 +62,21 @@ pub struct Ready {
     pub prefixes: Vec<(DeliveryId, u64)>,
 }
 
-impl Register {
-    /// Returns the message as protobuf.
-    pub(super) fn put(self) -> pb::Register {
-        pb::Register {
-            cluster: self.cluster,
-            pe: self.pe.0,
-            min_version: self.min_version,
-            max_version: self.max_version,
-            listen: self.listen,
-            pid: self.pid,
-            clock: self.clock,
-            processor: self.processor,
-            cores: self.cores,
-            secret: self.secret.to_bytes(),
-        }
-    }
-
-    /// Parses a message.
-    pub(super) fn parse(register: pb::Register) -> Result<Register, WireError> {
-        Ok(Register {
-            cluster: register.cluster,
-            pe: PeId(register.pe),
-            min_version: register.min_version,
-            max_version: register.max_version,
-            listen: register.listen,
-            pid: register.pid,
-            clock: register.clock,
-            processor: register.processor,
-            cores: register.cores,
-            secret: Secret::parse(&register.secret)?,
-        })
+record! {
+    Register = Register {
+        cluster, pe, min_version, max_version, listen, pid, clock, processor, cores, secret,
     }
 }
+record! { MadeOf = MadeOf { entries, cold_bytes } }
 
-impl Ready {
-    /// Returns the message as protobuf.
-    pub(super) fn put(self) -> pb::Ready {
-        pb::Ready {
-            message_bytes: self.message_bytes,
-            delivered: self.delivered.into_iter().map(|it| it.0).collect(),
-            standing: self.standing.into_iter().map(|it| it.0).collect(),
-            made_of: self.made_of.iter().map(put_made_of).collect(),
-            file_system: self.file_system,
-            states: self.states,
-            delivered_digests: put_digests(self.delivered_digests.iter()),
-            standing_bytes: self.standing_bytes,
-            standing_digests: put_digests(self.standing_digests.iter()),
-            prefixes: self.prefixes.iter().map(|(of, _)| of.0).collect(),
-            prefix_bytes: self.prefixes.iter().map(|(_, bytes)| *bytes).collect(),
-        }
+record! {
+    Ready = Ready {
+        message_bytes, delivered, standing, made_of, file_system, states, delivered_digests,
+        standing_bytes, standing_digests,
     }
-
-    /// Parses a message.
-    pub(super) fn parse(ready: pb::Ready) -> Result<Ready, WireError> {
-        Ok(Ready {
-            message_bytes: ready.message_bytes,
-            delivered: ready.delivered.into_iter().map(DeliveryId).collect(),
-            standing: ready.standing.into_iter().map(DeliveryId).collect(),
-            made_of: ready.made_of.iter().map(parse_made_of).collect(),
-            file_system: ready.file_system,
-            states: ready.states,
-            delivered_digests: parse_digests(&ready.delivered_digests)?,
-            standing_bytes: ready.standing_bytes,
-            standing_digests: parse_digests(&ready.standing_digests)?,
-            prefixes: parse_kept(&ready.prefixes, &ready.prefix_bytes)?,
-        })
+    put ready {
+        prefixes: ready.prefixes.iter().map(|(of, _)| of.0).collect(),
+        prefix_bytes: ready.prefixes.iter().map(|(_, bytes)| *bytes).collect(),
     }
-}
-
-fn put_made_of(made_of: &MadeOf) -> pb::MadeOf {
-    pb::MadeOf {
-        entries: made_of.entries,
-        cold_bytes: made_of.cold_bytes,
-    }
-}
-
-fn parse_made_of(made_of: &pb::MadeOf) -> MadeOf {
-    MadeOf {
-        entries: made_of.entries,
-        cold_bytes: made_of.cold_bytes,
-    }
-}
-
-fn parse_kept(deliveries: &[u32], bytes: &[u64]) -> Result<Vec<(DeliveryId, u64)>, WireError> {
-    if deliveries.len() != bytes.len() {
-        return Err(WireError::malformed("not one length for each prefix"));
-    }
-    let pairs = deliveries.iter().zip(bytes);
-    Ok(pairs.map(|(of, bytes)| (DeliveryId(*of), *bytes)).collect())
+    parse ready { prefixes: pairs(ready.prefixes, ready.prefix_bytes)? }
 }

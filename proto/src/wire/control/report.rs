@@ -6,11 +6,10 @@ use bytes::Bytes;
 
 use super::counts::{Counts, parse_counts, put_counts};
 use super::span::{parse_spans, put_spans};
-use super::streams::{parse_streams, put_streams};
-use super::version::{parse_digests, put_digests};
 use crate::items::Message;
 use crate::spans::Span;
 use crate::streams::Streams;
+use crate::wire::codec::{Wire, record};
 use crate::wire::flit::Digest;
 use crate::wire::{WireError, pb};
 use crate::{MessageId, PeId, RoundId};
@@ -70,61 +69,6 @@ impl Report {
         self
     }
 
-    /// Returns the report as protobuf.
-    pub(super) fn put(self) -> pb::Report {
-        let (order, streams) = put_streams(&self.streams);
-        pb::Report {
-            order,
-            streams,
-            round: self.round.0,
-            complete: self.complete,
-            started_ns: self.begin.started_ns,
-            began_ns: self.begin.began_ns,
-            arrivals: self.arrivals.iter().map(put_arrival).collect(),
-            collisions: self.collisions,
-            peak_buffered_flits: self.peak_buffered_flits,
-            peak_resident_bytes: self.peak_resident_bytes,
-            own_start: self.own_start.map(|start| pb::OwnStart {
-                due_ns: start.due_ns,
-                began_ns: start.began_ns,
-            }),
-            late_frames: self.late_frames,
-            repeated_frames: self.repeated_frames,
-            files_ns: self.files_ns,
-            retransmitted_packets: self.retransmitted_packets,
-            digests: put_arrival_digests(&self.arrivals),
-            spans: put_spans(&self.spans),
-            counts: put_counts(*self.counts),
-        }
-    }
-
-    /// Parses a report.
-    pub(super) fn parse(report: pb::Report) -> Result<Report, WireError> {
-        Ok(Report {
-            round: RoundId(report.round),
-            complete: report.complete,
-            begin: Begin {
-                started_ns: report.started_ns,
-                began_ns: report.began_ns,
-            },
-            arrivals: parse_arrivals(&report)?,
-            collisions: report.collisions,
-            peak_buffered_flits: report.peak_buffered_flits,
-            peak_resident_bytes: report.peak_resident_bytes,
-            own_start: report.own_start.map(|start| OwnStart {
-                due_ns: start.due_ns,
-                began_ns: start.began_ns,
-            }),
-            late_frames: report.late_frames,
-            repeated_frames: report.repeated_frames,
-            files_ns: report.files_ns,
-            retransmitted_packets: report.retransmitted_packets,
-            spans: parse_spans(&report.spans)?,
-            counts: Box::new(parse_counts(report.counts)?),
-            streams: parse_streams(report.order, &report.streams),
-        })
-    }
-
     /// Returns the report of a round in which these messages are expected and nothing has happened.
     pub fn blank(round: RoundId, arrivals: Vec<Arrival>) -> Report {
         Report {
@@ -147,6 +91,36 @@ impl Report {
     }
 }
 
+record! {
+    Report = Report {
+        round, complete, collisions, peak_buffered_flits, peak_resident_bytes, own_start, late_frames,
+        repeated_frames, files_ns, retransmitted_packets,
+    }
+    put report {
+        started_ns: report.begin.started_ns,
+        began_ns: report.begin.began_ns,
+        arrivals: report.arrivals.iter().map(put_arrival).collect(),
+        digests: put_digests(&report.arrivals),
+        spans: put_spans(&report.spans),
+        counts: put_counts(&report.counts),
+        order: report.streams.order.put(),
+        streams: report.streams.children.put(),
+    }
+    parse report {
+        begin: Begin {
+            started_ns: report.started_ns,
+            began_ns: report.began_ns,
+        },
+        arrivals: parse_arrivals(report.arrivals, report.digests)?,
+        spans: parse_spans(&report.spans)?,
+        counts: Box::new(parse_counts(report.counts)?),
+        streams: Streams {
+            order: Wire::parse(report.order)?,
+            children: Wire::parse(report.streams)?,
+        },
+    }
+}
+
 /// The beginning of a round, on this host's monotonic clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Begin {
@@ -164,6 +138,8 @@ pub struct OwnStart {
     /// Time at which its first flit was passed to the socket.
     pub began_ns: u64,
 }
+
+record! { OwnStart = OwnStart { due_ns, began_ns } }
 
 /// A message at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,8 +217,15 @@ fn put_arrival(arrival: &Arrival) -> pb::Arrival {
     }
 }
 
-fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
-    Arrival {
+fn parse_arrivals(arrivals: Vec<pb::Arrival>, digests: Bytes) -> Result<Vec<Arrival>, WireError> {
+    let digests: Vec<Digest> = Wire::parse(digests)?;
+    if !digests.is_empty() && digests.len() != arrivals.len() {
+        return Err(WireError::malformed("not one digest for each arrival"));
+    }
+    let digests = digests
+        .into_iter()
+        .map(|digest| (digest != [0; 16]).then_some(digest));
+    let parse = |(arrival, digest): (pb::Arrival, Option<Digest>)| Arrival {
         message: MessageId(arrival.message),
         source: PeId(arrival.source),
         destination: PeId(arrival.destination),
@@ -251,26 +234,18 @@ fn parse_arrival(arrival: &pb::Arrival) -> Arrival {
         delivered: arrival.delivered,
         at_ns: arrival.at_ns,
         delivered_ns: arrival.delivered_ns,
-        digest: None,
-    }
+        digest,
+    };
+    let digests = digests.chain(std::iter::repeat(None));
+    Ok(arrivals.into_iter().zip(digests).map(parse).collect())
 }
 
-fn parse_arrivals(report: &pb::Report) -> Result<Vec<Arrival>, WireError> {
-    let mut arrivals: Vec<Arrival> = report.arrivals.iter().map(parse_arrival).collect();
-    let digests = parse_digests(&report.digests)?;
-    if !digests.is_empty() && digests.len() != arrivals.len() {
-        return Err(WireError::malformed("not one digest for each arrival"));
-    }
-    for (arrival, digest) in arrivals.iter_mut().zip(digests) {
-        arrival.digest = (digest != [0; 16]).then_some(digest);
-    }
-    Ok(arrivals)
-}
-
-fn put_arrival_digests(arrivals: &[Arrival]) -> Bytes {
+fn put_digests(arrivals: &[Arrival]) -> Bytes {
     if arrivals.iter().all(|arrival| arrival.digest.is_none()) {
         return Bytes::new();
     }
-    let digests = arrivals.iter().map(|arrival| arrival.digest.as_ref());
-    put_digests(digests.map(|digest| digest.unwrap_or(&[0; 16])))
+    let digests = arrivals
+        .iter()
+        .flat_map(|arrival| arrival.digest.unwrap_or_default());
+    digests.collect()
 }

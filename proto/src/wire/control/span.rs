@@ -98,24 +98,13 @@ mod tests {
     #[test]
     fn the_longest_report_fits_a_frame() {
         let report = Report {
-            round: RoundId(1),
             complete: true,
             begin: Begin {
                 started_ns: 1,
                 began_ns: 2,
             },
-            arrivals: Vec::new(),
-            collisions: 0,
-            peak_buffered_flits: 0,
-            peak_resident_bytes: 0,
-            own_start: None,
-            late_frames: 0,
-            repeated_frames: 0,
-            files_ns: 0,
-            retransmitted_packets: 0,
             spans: longest(MAX_REPORT_SPANS),
-            counts: Default::default(),
-            streams: Default::default(),
+            ..Report::blank(RoundId(1), Vec::new())
         };
         let mut frame = Vec::new();
         FromPe::Report(report.clone()).put(&mut frame);

@@ -1,12 +1,10 @@
 //! The messages for running a command at a PE: the command, its output and its result.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-
-use super::codec::{missing, parse_path, path_bytes};
+use crate::wire::codec::{Wire, missing, record};
 use crate::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN, WireError, pb};
 
 /// A command, and the folder that it works on.
@@ -51,85 +49,77 @@ pub enum End {
     Failed(String),
 }
 
-impl Run {
-    pub(super) fn put(self) -> pb::Run {
-        let words = self.words.iter();
-        pb::Run {
-            words: words
-                .map(|word| Bytes::copy_from_slice(word.as_bytes()))
-                .collect(),
-            work: path_bytes(&self.work),
-            pes: self.pes,
-            time_limit_ns: self.time_limit_ns,
-        }
-    }
-
-    pub(super) fn parse(run: pb::Run) -> Result<Run, WireError> {
-        let words = run.words.into_iter();
-        let words: Vec<OsString> = words.map(|word| OsString::from_vec(word.into())).collect();
-        if words.first().is_none_or(|program| program.is_empty()) {
+record! {
+    Run = Run { words, work, pes, time_limit_ns },
+    |run: &Run| {
+        if run.words.first().is_none_or(|program| program.is_empty()) {
             return Err(missing("the command"));
         }
-        if words.iter().any(|word| word.as_bytes().contains(&0)) {
+        if run.words.iter().any(|word| word.as_bytes().contains(&0)) {
             return Err(WireError::malformed("a word of a command with a zero byte"));
         }
-        Ok(Run {
-            words,
-            work: parse_work(run.work)?,
-            pes: run.pes,
-            time_limit_ns: run.time_limit_ns,
-        })
+        check_work(&run.work)
     }
 }
 
-/// Parses the path of a working folder, which must be absolute.
-pub(super) fn parse_work(bytes: Bytes) -> Result<PathBuf, WireError> {
-    let work = parse_path(bytes);
+/// Checks the path of a working folder, which must be absolute.
+pub(super) fn check_work(work: &Path) -> Result<(), WireError> {
     match work.is_absolute() && !work.as_os_str().as_bytes().contains(&0) {
-        true => Ok(work),
+        true => Ok(()),
         false => Err(WireError::malformed(
             "a working folder that is no absolute path",
         )),
     }
 }
 
-impl Ran {
-    pub(super) fn put(self) -> pb::Ran {
-        use pb::ran::End as Put;
+impl Wire for End {
+    type Pb = Option<pb::ran::End>;
+
+    fn put(&self) -> Option<pb::ran::End> {
+        Some(match self {
+            End::Exited(code) => pb::ran::End::Code(*code),
+            End::Signalled(signal) => pb::ran::End::Signal(*signal),
+            End::Failed(why) => pb::ran::End::Failed(why.clone()),
+        })
+    }
+
+    fn parse(end: Option<pb::ran::End>) -> Result<End, WireError> {
+        Ok(match end.ok_or_else(|| missing("how a command ended"))? {
+            pb::ran::End::Code(code) => End::Exited(code),
+            pb::ran::End::Signal(signal) => End::Signalled(signal),
+            pb::ran::End::Failed(why) => End::Failed(why),
+        })
+    }
+}
+
+impl Wire for Ran {
+    type Pb = pb::Ran;
+
+    fn put(&self) -> pb::Ran {
         pb::Ran {
             took_ns: self.took_ns,
             wrote_bytes: self.wrote_bytes,
-            last_lines: self.last_lines,
-            not_taken: self.not_taken,
-            end: Some(match self.end {
-                End::Exited(code) => Put::Code(code),
-                End::Signalled(signal) => Put::Signal(signal),
-                End::Failed(why) => Put::Failed(why),
-            }),
+            last_lines: self.last_lines.clone(),
+            not_taken: self.not_taken.clone(),
+            end: self.end.put(),
         }
     }
 
-    pub(super) fn parse(ran: pb::Ran) -> Result<Ran, WireError> {
-        use pb::ran::End as Put;
+    fn parse(ran: pb::Ran) -> Result<Ran, WireError> {
         let is_long = |line: &String| line.chars().count() > MAX_LINE_CHARS;
         if ran.last_lines.len() > MAX_LAST_LINES || ran.last_lines.iter().any(is_long) {
             return Err(WireError::malformed("more last lines than there can be"));
         }
         if ran.not_taken.len() > MAX_NOT_TAKEN || ran.not_taken.iter().any(is_long) {
-            return Err(WireError::malformed(
-                "more entries that are not taken than there can be",
-            ));
+            let fault = "more entries that are not taken than there can be";
+            return Err(WireError::malformed(fault));
         }
         Ok(Ran {
             took_ns: ran.took_ns,
             wrote_bytes: ran.wrote_bytes,
             last_lines: ran.last_lines,
             not_taken: ran.not_taken,
-            end: match ran.end.ok_or_else(|| missing("how a command ended"))? {
-                Put::Code(code) => End::Exited(code),
-                Put::Signal(signal) => End::Signalled(signal),
-                Put::Failed(why) => End::Failed(why),
-            },
+            end: Wire::parse(ran.end)?,
         })
     }
 }

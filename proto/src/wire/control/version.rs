@@ -3,8 +3,9 @@
 use bytes::Bytes;
 
 use crate::MessageId;
+use crate::wire::WireError;
+use crate::wire::codec::{Wire, record};
 use crate::wire::flit::Digest;
-use crate::wire::{WireError, pb};
 
 /// A version of a message made of files, as its source was measured and its destinations have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,48 +20,38 @@ pub struct Version {
     pub digest: Option<Digest>,
 }
 
-impl Version {
-    pub(super) fn put(self) -> pb::Version {
-        pb::Version {
-            message: self.message.0,
-            bytes: self.bytes,
-            state: self.state,
-            digest: put_digest(self.digest.as_ref()),
+record! { Version = Version { message, bytes, state, digest } }
+
+/// A digest that may be missing: its bytes, or none.
+impl Wire for Option<Digest> {
+    type Pb = Bytes;
+
+    fn put(&self) -> Bytes {
+        self.as_ref()
+            .map_or(Bytes::new(), |it| Bytes::copy_from_slice(it))
+    }
+
+    fn parse(pb: Bytes) -> Result<Option<Digest>, WireError> {
+        if pb.is_empty() {
+            return Ok(None);
         }
-    }
-
-    pub(super) fn parse(version: &pb::Version) -> Result<Version, WireError> {
-        Ok(Version {
-            message: MessageId(version.message),
-            bytes: version.bytes,
-            state: version.state,
-            digest: parse_digest(&version.digest)?,
-        })
+        let malformed = |_| WireError::malformed("a digest that is not 16 bytes long");
+        Digest::try_from(&pb[..]).map(Some).map_err(malformed)
     }
 }
 
-fn put_digest(digest: Option<&Digest>) -> Bytes {
-    digest.map_or(Bytes::new(), |digest| Bytes::copy_from_slice(digest))
-}
+/// Digests one after the other.
+impl Wire for Vec<Digest> {
+    type Pb = Bytes;
 
-fn parse_digest(bytes: &[u8]) -> Result<Option<Digest>, WireError> {
-    if bytes.is_empty() {
-        return Ok(None);
+    fn put(&self) -> Bytes {
+        self.iter().flatten().copied().collect()
     }
-    let digest = bytes.try_into();
-    let malformed = |_| WireError::malformed("a digest that is not 16 bytes long");
-    digest.map(Some).map_err(malformed)
-}
 
-/// Concatenates digests.
-pub(super) fn put_digests<'a>(digests: impl Iterator<Item = &'a Digest>) -> Bytes {
-    digests.flatten().copied().collect()
-}
-
-pub(super) fn parse_digests(bytes: &[u8]) -> Result<Vec<Digest>, WireError> {
-    let (digests, rest) = bytes.as_chunks();
-    match rest {
-        [] => Ok(digests.to_vec()),
-        _ => Err(WireError::malformed("digests that are not 16 bytes long")),
+    fn parse(pb: Bytes) -> Result<Vec<Digest>, WireError> {
+        match pb.as_chunks() {
+            (digests, []) => Ok(digests.to_vec()),
+            _ => Err(WireError::malformed("digests that are not 16 bytes long")),
+        }
     }
 }

@@ -115,8 +115,8 @@ fn what_a_combining_pe_holds_is_told() {
 #[test]
 fn files_come_through_a_baseline_whole() {
     let dir = scratch();
-    let (there, back) = (dir.path().join("there"), dir.path().join("back"));
-    let input = dir.path().join("input");
+    let (there, back) = (dir.join("there"), dir.join("back"));
+    let input = dir.join("input");
     for (pe, bytes) in [(1, 10), (3, 100_000), (6, 5_000)] {
         fs::create_dir_all(input.join(format!("p{pe}"))).unwrap();
         fs::write(input.join(format!("p{pe}/data")), vec![pe; bytes]).unwrap();

@@ -227,7 +227,7 @@ fn median_and_p95(values: &mut [u64]) -> (u64, u64) {
 #[test]
 fn csv_says_what_the_samples_say() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
+    let raw = dir.join("raw.csv");
     let lines = records(&bench_into(&raw, "csv"));
     let raw = fs::read_to_string(raw).expect("the samples were kept");
     let header: Vec<&str> = raw.lines().take(3).collect();
@@ -301,7 +301,7 @@ fn csv_says_what_the_samples_say() {
 #[test]
 fn json_says_what_the_samples_say() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
+    let raw = dir.join("raw.csv");
     let bench = Report::parse(&bench_into(&raw, "json"));
     let samples = records(&fs::read_to_string(raw).expect("the samples were kept"));
     for result in bench.list("/results") {
@@ -326,7 +326,7 @@ fn what_a_csv_leaves_out_is_told() {
         "skipped: window is ",
     ];
     for skipped in skipped {
-        assert!(finished.stderr.contains(skipped), "{}", finished.stderr);
+        finished.says(&[skipped]);
     }
 }
 
@@ -375,7 +375,7 @@ fn a_table_has_the_quickest_first_and_marks_it() {
 #[test]
 fn what_is_wrong_with_a_bench_is_told_at_once() {
     let dir = scratch();
-    let nowhere = dir.path().join("no/raw.csv");
+    let nowhere = dir.join("no/raw.csv");
     let line = format!(
         "bench gather --tree kary:2:8 --lengths 1,2 --flit-size 1 \
          --algorithms fdf,window,shoulder-tap --raw {}",
@@ -390,7 +390,7 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
         "there is no folder ",
     ];
     refused(&line, &faults);
-    assert!(!dir.path().join("no").exists());
+    assert!(!dir.join("no").exists());
     refused("bench gather", &["--tree TREE", "--lengths LENGTHS"]);
     let line = "bench scatter --tree path:3 --size 1 --algorithms";
     refused(&format!("{line} window"), &["no scatter called `window`"]);
@@ -404,7 +404,7 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
 #[test]
 fn samples_are_not_overwritten() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
+    let raw = dir.join("raw.csv");
     fs::write(&raw, "dear").expect("scratch can be written to");
     let line = format!(
         "bench gather --tree path:3 --size 1 --raw {}",
@@ -430,7 +430,7 @@ fn ctrl_c_ends_all() {
 #[test]
 fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
+    let raw = dir.join("raw.csv");
     let line = format!(
         "bench gather --tree path:3 --size 1KiB --rounds 6000 --warm-up 0 -v --raw {}",
         raw.display()
@@ -453,10 +453,9 @@ fn a_failing_algorithm_is_named() {
     let mut running = start(line.split_whitespace());
     running.wait_for(&["P0| ", "take message"]);
     running.pe(2).signal(Signal::KILL);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1));
+    let finished = running.finish().with_code(1);
     let cause = "error: certification-serial: P2 was killed by signal 9";
-    assert!(finished.stderr.contains(cause), "{}", finished.stderr);
+    finished.says(&[cause]);
     let report = finished.report();
     assert_eq!(report.value("/error/algorithm"), "certification-serial");
     assert_eq!(report.number("/error/pe"), 2);

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use flitcast_tests::files::fill;
 use flitcast_tests::run::{CACHE_VARIABLE, start_with};
-use flitcast_tests::{Report, run, scratch};
+use flitcast_tests::{Folder, Report, run, scratch};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 /// The shortest duration; the results are not examined.
 const SHORT: &str = "--seconds 0.5";
@@ -89,11 +88,11 @@ fn without_an_output_it_only_tells() {
 }
 
 /// The folder in which commands store the costs of this machine.
-struct Cache(TempDir);
+struct Cache(Folder);
 
 impl Cache {
     fn folder(&self) -> PathBuf {
-        self.0.path().join("flitcast")
+        self.0.join("flitcast")
     }
 
     #[track_caller]
@@ -132,8 +131,8 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
     // processes.
     cache.known(&format!("{line} --link rate=1gbit"));
     let dir = scratch();
-    fill(&dir.path().join("in/p1"), 3000);
-    let files = dir.path().display();
+    fill(&dir.join("in/p1"), 3000);
+    let files = dir.display();
     cache.run(&format!(
         "scatter --tree star:3 --input {files}/in --output {files}/out"
     ));
@@ -150,7 +149,7 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
 fn what_encrypted_connections_cost_is_measured_by_itself() {
     let cache = Cache(scratch());
     let dir = scratch();
-    let keys = dir.path().join("keys");
+    let keys = dir.join("keys");
     let keys = keys.to_str().expect("scratch paths are UTF-8");
     run(["ca", "init", keys, "--pes", "3"]).ok();
     let plain = "scatter --tree star:3 --size 3KiB";
@@ -187,7 +186,7 @@ fn a_cache_that_is_broken_or_cannot_be_written_is_none() {
 #[test]
 fn each_machine_of_a_cluster_is_measured_and_learned() {
     let dir = scratch();
-    let path = dir.path().join("cluster.toml");
+    let path = dir.join("cluster.toml");
     let pe = |name: &str, run: &str, more: &str| {
         format!("[[pe]]\nname = \"{name}\"\naddress = \"127.0.0.1\"\nrun = [{run}]\n{more}")
     };
@@ -230,7 +229,7 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
 #[test]
 fn what_a_flit_takes_beside_its_bytes_is_found() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
+    let profile = dir.join("profile.toml");
     let output = profile.to_str().expect("it is UTF-8");
     let line = "calibrate --tree path:2 --link rate=400mbit,setup=2ms --format json";
     let words = line.split(' ').chain(["--output", output]);

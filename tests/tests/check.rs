@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use flitcast_tests::{Finished, run, scratch};
-use tempfile::TempDir;
 
 const HOSTS: &str = r#"name = "three hosts"
 coordinator = "10.0.0.9"
@@ -53,7 +52,7 @@ address = "127.0.0.4"
 link = "rate=50mbit"
 "#;
 
-struct Folder(TempDir);
+struct Folder(flitcast_tests::Folder);
 
 impl Folder {
     #[track_caller]
@@ -64,7 +63,7 @@ impl Folder {
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.join(name)
     }
 
     /// Issues certificates for PEs.
@@ -85,7 +84,7 @@ impl Folder {
 
     /// Returns the output without the folder, whose name differs each time.
     fn without_path(&self, said: &str) -> String {
-        let folder = self.0.path().to_str().expect("its path is UTF-8");
+        let folder = self.0.to_str().expect("its path is UTF-8");
         said.replace(&format!("{folder}/"), "")
     }
 }
@@ -169,10 +168,9 @@ c.toml is good
     assert_eq!(shown.value("/pes/2/link"), "rate=200mbit,latency=1ms");
     assert_eq!(shown.value("/depth"), 2);
     for root in ["e", "4", "1.5"] {
-        let refused = folder.check(&["--root", root]);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = folder.check(&["--root", root]).with_code(2);
         let told = "is called so; write a name, or a number from 0 to 3 in the order of the file";
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        refused.says(&[told]);
     }
 }
 
@@ -186,8 +184,7 @@ fn every_fault_is_shown_in_its_place() {
          [[pe]]\nname = \"b\"\naddress = \"10.0.0.2\"\nparent = \"ä\"\n\
          link = \"rate=1mbit\"\n",
     );
-    let refused = folder.check(&["--format", "json"]);
-    assert_eq!(refused.code, Some(2));
+    let refused = folder.check(&["--format", "json"]).with_code(2);
     let expected = "\
 error: c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts here` prints it), not `\"here\"`
   1 | coordinator = \"here\"
@@ -219,8 +216,7 @@ fn certificates_that_are_not_good_are_told() {
     let folder = Folder::of(HOSTS);
     let place = "error: c.toml:5:15: credentials: keys/";
     let faults = |expected: &[&str]| {
-        let refused = folder.check(&[]);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = folder.check(&[]).with_code(2);
         let said = folder.without_path(&refused.stderr);
         let faults = said.lines().filter(|line| line.starts_with("error: "));
         let faults: Vec<&str> = faults.collect();
@@ -245,8 +241,7 @@ fn certificates_that_are_not_good_are_told() {
     std::fs::remove_file(folder.file("keys/coordinator.pem")).expect("it is there");
     let cluster = folder.file("c.toml");
     let cluster = cluster.to_str().expect("its path is UTF-8");
-    let round = run(["gather", "--size", "1", "--cluster", cluster]);
-    assert_eq!(round.code, Some(2), "{}", round.stderr);
+    let round = run(["gather", "--size", "1", "--cluster", cluster]).with_code(2);
     let said = folder.without_path(&round.stderr);
     let told = format!("{place}coordinator.pem: No such file");
     assert!(said.starts_with(&told), "{said}");
@@ -266,16 +261,14 @@ fn certificates_that_are_not_good_are_told() {
 
 #[test]
 fn what_cannot_be_checked_is_told() {
-    let none = run("check /no/such/file".split(' '));
-    assert_eq!(none.code, Some(2));
+    let none = run("check /no/such/file".split(' ')).with_code(2);
     assert!(
         none.stderr
             .starts_with("error: cannot read the cluster file /no/such/file: No such file"),
         "{}",
         none.stderr
     );
-    let tree = Folder::of(HOSTS).check(&["--root", "beta"]);
-    assert_eq!(tree.code, Some(2));
+    let tree = Folder::of(HOSTS).check(&["--root", "beta"]).with_code(2);
     let told = "--root belongs to --network: a --tree has its root";
-    assert!(tree.stderr.contains(told), "{}", tree.stderr);
+    tree.says(&[told]);
 }

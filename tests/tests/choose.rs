@@ -120,7 +120,7 @@ fn one_line_says_why() {
 #[test]
 fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
+    let profile = dir.join("profile.toml");
     let calibrate = format!(
         "calibrate --tree star:4 --output {} --seconds 0.5",
         profile.display()
@@ -149,7 +149,7 @@ fn there_must_be_something_to_choose_from() {
         &["--tree auto chooses among the trees over a network"],
     );
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
+    let profile = dir.join("profile.toml");
     let calibrate = format!(
         "calibrate --tree star:3 --output {} --seconds 0.5",
         profile.display()

@@ -63,7 +63,7 @@ broadcast of 10 flits from P0 over 8 PEs, shared ports; no way takes less than 1
 #[test]
 fn an_exchange_is_compared() {
     let dir = scratch();
-    let matrix = dir.path().join("matrix.csv");
+    let matrix = dir.join("matrix.csv");
     std::fs::write(&matrix, "0,3,0,5\n1,0,2,2\n4,4,0,1\n0,0,7,0\n").expect("it is written");
     let expected = "\
 exchange of 29 flits over 4 PEs, shared ports; no way takes less than 9 steps

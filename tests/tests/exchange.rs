@@ -81,7 +81,7 @@ fn a_matrix_says_what_each_has_for_each() {
         &[0, 0, 1, 0],
     ];
     let dir = scratch();
-    let matrix = dir.path().join("matrix.csv");
+    let matrix = dir.join("matrix.csv");
     let lines = rows.map(|row| row.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
     fs::write(&matrix, lines.join("\n")).expect("the scratch folder is ours");
     for way in [
@@ -131,15 +131,14 @@ fn an_input_that_is_none_is_told_before_anything_begins() {
         fill(&files.input().join(entry), 1);
     }
     for way in ["--tree path:4", "--network complete:4"] {
-        let finished = files.run(way);
-        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+        let finished = files.run(way).with_code(2);
         for told in [
             "`p4` names no PE; this tree has p0..p3",
             "`p1/p9` names no PE; this tree has p0..p3",
             "`p2/p2`: a PE has no message for itself",
             "`p3/notes` names no PE",
         ] {
-            assert!(finished.stderr.contains(told), "{}", finished.stderr);
+            finished.says(&[told]);
         }
         assert!(!files.output().exists());
     }
@@ -152,7 +151,7 @@ fn an_input_that_is_none_is_told_before_anything_begins() {
 #[test]
 fn a_matrix_that_is_none_is_told_before_anything_begins() {
     let dir = scratch();
-    let matrix = dir.path().join("matrix.csv");
+    let matrix = dir.join("matrix.csv");
     let shown = matrix.display().to_string();
     let line = format!("exchange --tree path:3 --lengths {shown}");
     for (text, told) in [

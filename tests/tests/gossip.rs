@@ -31,7 +31,7 @@ fn assert_all_have(report: &Report, bytes: &[u64]) {
 #[test]
 fn auto_knows_the_network_of_a_cluster_file() {
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
+    let file = dir.join("cluster.toml");
     let pes = |pe: u32| format!("[[pe]]\nname = \"n{pe}\"\naddress = \"127.0.0.1\"\n");
     let pes: String = (0..6).map(pes).collect();
     fs::write(&file, format!("[network]\nkind = \"ring:6\"\n{pes}")).expect("it can be written");
@@ -134,10 +134,9 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     let files = Pairs::filled("gossip", 4, |_| 10);
     fill(&files.input().join("p4"), 1);
     fill(&files.input().join("notes"), 1);
-    let finished = files.run("--tree path:4");
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+    let finished = files.run("--tree path:4").with_code(2);
     for told in ["`p4` names no PE; this tree has p0..p3", "`notes`"] {
-        assert!(finished.stderr.contains(told), "{}", finished.stderr);
+        finished.says(&[told]);
     }
     assert!(!files.output().exists());
     let lengths = "4 needed: one for each PE from P0 to P3";

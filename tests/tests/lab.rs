@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use flitcast_tests::files::{assert_same_below, fill, long, messages};
-use flitcast_tests::lab::{Call, Lab, Said, Turn, interfaces, namespaces, said, script};
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Running, run, scratch, start};
+use flitcast_tests::lab::{Call, Lab, Turn, interfaces, namespaces, script};
+use flitcast_tests::processes::until;
+use flitcast_tests::run::said;
+use flitcast_tests::{Folder, Running, run, scratch, start};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 const KIB: usize = 1024;
 
@@ -40,7 +40,7 @@ fn carries_everything(lab: &Lab) {
         assert_eq!(report.list("/pes").len(), 7);
     }
     let dir = scratch();
-    let path = |name: &str| dir.path().join(name);
+    let path = |name: &str| dir.join(name);
     fill_input(&path("input"));
     for (operation, from, to) in [
         ("scatter", "input", "scattered"),
@@ -94,8 +94,7 @@ fn a_tree_joins_neighbours_and_nobody_else() {
     });
     assert_eq!(calls, [Call::Answered, Call::NoWay, Call::NoWay]);
 
-    let Said { stdout, .. } = lab.down();
-    assert_eq!(stdout, "the lab is down\n");
+    assert_eq!(lab.down().stdout, "the lab is down\n");
 }
 
 #[test]
@@ -164,7 +163,7 @@ fn a_rack_with_two_rails_has_two_ways_to_all() {
 fn sent_again(host: usize) -> u64 {
     let name = format!("fc{host}");
     let words = ["netns", "exec", &name, "cat", "/proc/net/snmp"];
-    let Said { stdout, .. } = said(Command::new("ip").args(words));
+    let stdout = said(Command::new("ip").args(words)).stdout;
     // A line of names, and one of numbers below it.
     let mut lines = stdout.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let [names, numbers] = [lines.next(), lines.next()].map(|line| line.expect("TCP is there"));
@@ -210,13 +209,8 @@ fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
     assert_eq!(report.number("/round/messages"), 4);
     drop(rack);
     let tree = Lab::up("--tree star:5 --rate 1gbit");
-    let refused = run(tree.arguments(line));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(
-        refused
-            .stderr
-            .contains("--algorithm binomial is for PEs that can all reach each other")
-    );
+    let refused = run(tree.arguments(line)).with_code(2);
+    refused.says(&["--algorithm binomial is for PEs that can all reach each other"]);
     run(tree.arguments("scatter --algorithm linear --size 10KiB")).ok();
 }
 
@@ -234,7 +228,7 @@ fn processes(hosts: usize) -> String {
 /// link.
 struct Endless {
     lab: Lab,
-    dir: TempDir,
+    dir: Folder,
     running: Running,
 }
 
@@ -243,23 +237,23 @@ impl Endless {
     fn start() -> Endless {
         let lab = Lab::up("--tree path:4 --rate 100mbit");
         let dir = scratch();
-        fill(&dir.path().join("input/p2/short"), KIB);
-        long(&dir.path().join("input/p1"), 10 << 30);
+        fill(&dir.join("input/p2/short"), KIB);
+        long(&dir.join("input/p1"), 10 << 30);
         let line = format!(
             "scatter --input {0}/input --output {0}/output -vv",
-            dir.path().display()
+            dir.display()
         );
         let mut running = start(lab.arguments(&line));
         running.wait_for(&["P1| ", "of=P1 ", "take message"]);
         let endless = Endless { lab, dir, running };
-        eventually("P2 has its message", || {
-            endless.output().join("p2").is_dir().then_some(())
+        until("P2 has its message", || {
+            endless.output().join("p2").is_dir()
         });
         endless
     }
 
     fn output(&self) -> PathBuf {
-        self.dir.path().join("output")
+        self.dir.join("output")
     }
 }
 
@@ -279,8 +273,7 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
     victim.signal(Signal::KILL);
 
     let output = endless.output();
-    let finished = endless.running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let finished = endless.running.finish().with_code(1);
     let stderr = &finished.stderr;
     let cause = "error: P3 was killed by signal 9 (SIGKILL)";
     let place = format!("where: P3, process {} at ", victim.pid);
@@ -312,7 +305,7 @@ fn nothing_outlives_its_coordinator() {
     let endless = Endless::start();
     endless.running.signal(Signal::INT);
     let output = endless.output();
-    assert_eq!(endless.running.finish().code, Some(130));
+    endless.running.finish().with_code(130);
     assert_eq!(messages(&output), ["p2"]);
     assert_eq!(processes(4), "");
 }
@@ -347,9 +340,8 @@ fn down_leaves_what_was_there_before() {
         assert_eq!(up.1.len(), before.1.len() + 1, "{up:?}");
 
         // A second one is not built, and does not touch the first.
-        let second = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]));
-        assert_eq!(second.code, Some(1), "{second:?}");
-        assert!(second.stderr.contains("a lab is up already"), "{second:?}");
+        let second = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"])).with_code(1);
+        second.says(&["a lab is up already"]);
         assert_eq!(all_there_is(), up);
         run(lab.arguments("scatter --size 1KiB")).ok();
 
@@ -374,22 +366,20 @@ impl Drop for Stranger {
 #[ignore = "needs root and iproute2"]
 fn a_namespace_of_somebody_else_stays() {
     let _turn = Turn::take();
-    let made = said(Command::new("ip").args(["netns", "add", "fc3"]));
-    assert_eq!(made.code, Some(0), "{made:?}");
+    said(Command::new("ip").args(["netns", "add", "fc3"])).with_code(0);
     let _stranger = Stranger("fc3");
     let before = all_there_is();
-    let refused = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]));
-    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let refused = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"])).with_code(1);
     let why = "there is a namespace fc3 already, which is not the lab's";
-    assert!(refused.stderr.contains(why), "{refused:?}");
+    refused.says(&[why]);
     assert_eq!(all_there_is(), before);
 }
 
 /// Returns a folder for PATH with one program that runs this script.
-fn with_program(name: &str, script: &str) -> TempDir {
+fn with_program(name: &str, script: &str) -> Folder {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = scratch();
-    let path = dir.path().join(name);
+    let path = dir.join(name);
     fs::write(&path, script).expect("it can be written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
     dir
@@ -404,13 +394,9 @@ fn an_up_that_fails_half_way_leaves_nothing() {
     let broken = with_program("tc", "#!/bin/sh\necho no shaping today >&2; exit 1\n");
     let path = std::env::var("PATH").expect("there is one");
     let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
-    let failed = said(up.env("PATH", format!("{}:{path}", broken.path().display())));
-    assert_eq!(failed.code, Some(1), "{failed:?}");
-    assert!(failed.stderr.contains("no shaping today"), "{failed:?}");
-    assert!(
-        failed.stderr.contains("cannot shape the links"),
-        "{failed:?}"
-    );
+    let failed = said(up.env("PATH", format!("{}:{path}", broken.display()))).with_code(1);
+    failed.says(&["no shaping today"]);
+    failed.says(&["cannot shape the links"]);
     assert_eq!(all_there_is(), before);
 }
 
@@ -421,12 +407,11 @@ fn a_program_that_is_missing_is_named_with_its_package() {
     let few = scratch();
     for program in ["bash", "readlink", "dirname", "id"] {
         let at = said(Command::new("/bin/sh").args(["-c", &format!("command -v {program}")]));
-        let link = few.path().join(program);
+        let link = few.join(program);
         std::os::unix::fs::symlink(at.stdout.trim(), link).expect("it can be made");
     }
     let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
-    let refused = said(up.env("PATH", few.path()));
-    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let refused = said(up.env("PATH", few.path())).with_code(1);
     for program in ["ip", "tc"] {
         let line =
             format!("no `{program}` here: Debian and Ubuntu have it in the package iproute2");
@@ -469,9 +454,8 @@ fn a_command_line_that_is_wrong_builds_nothing() {
         ("star:1", "one PE has no links"),
         ("star:251", "at most 250"),
     ] {
-        let refused = said(&mut script("up", ["--tree", tree, "--rate", "1gbit"]));
-        assert_eq!(refused.code, Some(1), "{refused:?}");
-        assert!(refused.stderr.contains(cause), "{refused:?}");
+        let refused = said(&mut script("up", ["--tree", tree, "--rate", "1gbit"])).with_code(1);
+        refused.says(&[cause]);
     }
     assert_eq!(said(&mut script("down", ["now"])).code, Some(2));
     assert_eq!(all_there_is(), before);

@@ -91,7 +91,7 @@ fn the_report_names_the_links() {
 #[test]
 fn edges_of_a_tree_file_have_links_of_their_own() {
     let dir = scratch();
-    let path = dir.path().join("tree.toml");
+    let path = dir.join("tree.toml");
     let text = "parents = [0, 1, 0]\n\
                 [[edges]]\nchild = 2\nrate = \"40mbit\"\nlatency = \"5ms\"\n\
                 up = { rate = \"20mbit\" }\n";
@@ -121,7 +121,7 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
 #[test]
 fn an_order_is_searched_for_on_the_links_that_are_there() {
     let dir = scratch();
-    let path = dir.path().join("tree.toml");
+    let path = dir.join("tree.toml");
     let mut text = "parents = [0, 0, 1, 1, 2, 2]\n".to_owned();
     for (child, rate) in [(1, 400), (2, 400), (3, 200), (4, 200), (5, 200), (6, 200)] {
         text += &format!("[[edges]]\nchild = {child}\nrate = \"{rate}mbit\"\n");
@@ -149,14 +149,14 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
 #[test]
 fn not_every_edge_alike_is_measured_whole() {
     let dir = scratch();
-    let path = dir.path().join("tree.toml");
+    let path = dir.join("tree.toml");
     let text = "parents = [0, 0, 0, 1]\n\
                 [[edges]]\nchild = 3\nlatency = \"40ms\"\n";
     std::fs::write(&path, text).expect("a scratch directory can be written to");
     let tree = format!("--tree file:{} --link latency=30ms", path.display());
     assert_measured(&tree, "1", "2 of 4 edges whole; on one machine");
 
-    let path = dir.path().join("cluster.toml");
+    let path = dir.join("cluster.toml");
     let mut text = "link = \"latency=30ms\"\n".to_owned();
     for (pe, parent) in [
         (0, None),
@@ -230,7 +230,7 @@ fn of_a_hundred_edges_on_one_machine_three_are_measured() {
 #[test]
 fn a_printed_tree_file_has_the_same_links() {
     let dir = scratch();
-    let (first, second) = (dir.path().join("a.toml"), dir.path().join("b.toml"));
+    let (first, second) = (dir.join("a.toml"), dir.join("b.toml"));
     let text = "parents = [0, 1]\n\
                 [[edges]]\nchild = 2\nlatency = \"0.5ms\"\nup = { rate = \"2.5mbit\" }\n";
     std::fs::write(&first, text).expect("a scratch directory can be written to");

@@ -39,14 +39,13 @@ fn every_shell_hears_of_every_command() {
             assert!(script.contains(option), "{shell}: {option}");
         }
     }
-    let unknown = run("completions cmd".split(' '));
-    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+    run("completions cmd".split(' ')).with_code(2);
 }
 
 #[test]
 fn every_command_has_a_page() {
     let dir = scratch();
-    let folder = dir.path().join("new/man1");
+    let folder = dir.join("new/man1");
     run(["man".as_ref(), folder.as_os_str()]).ok();
     let mut pages = COMMANDS
         .map(|command| format!("flitcast-{command}.1"))
@@ -81,8 +80,7 @@ fn every_command_has_a_page() {
         check.contains(".SH EXAMPLES\n.nf\nflitcast check cluster.toml\n"),
         "{check}"
     );
-    let full = run("man /proc/none".split(' '));
-    assert_eq!(full.code, Some(2), "{}", full.stderr);
+    let full = run("man /proc/none".split(' ')).with_code(2);
     assert!(
         full.stderr.starts_with("error: /proc/none: "),
         "{}",

@@ -11,7 +11,6 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::scrape::{Scraped, address, ask, scrape};
 use flitcast_tests::{Running, refused, start};
-use rustix::process::Signal;
 
 /// Bytes of a message: two flits.
 const BYTES: u64 = 100_000;
@@ -57,8 +56,7 @@ fn endless(line: &str) -> (Running, SocketAddr) {
 }
 
 fn interrupt(run: Running) {
-    run.signal(Signal::INT);
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupt();
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn a_round_goes_on_if_nobody_reads_its_log() {
             .spawn()
             .expect("flitcast was built");
         assert_eq!(code_of(child), Some(0), "{level}");
-        assert_same_below(&dir.path().join("in"), &dir.path().join("out"));
+        assert_same_below(&dir.join("in"), &dir.join("out"));
     }
 }
 
@@ -82,8 +82,7 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
     let mut running = start(endless.iter().chain(&json));
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::KILL);
-    let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let failed = running.finish().with_code(1);
     let told = objects(&failed);
     let is_told = |level: &str, part: &str| {
         let told = told
@@ -101,7 +100,7 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
     // Messages and ends of commands.
     let dir = scratch();
     shards(dir.path(), 10);
-    let folder = |name: &str| dir.path().join(name).display().to_string();
+    let folder = |name: &str| dir.join(name).display().to_string();
     let (input, output) = (folder("in"), folder("out"));
     let map = [
         "map", "--tree", "path:4", "--input", &input, "--output", &output,
@@ -112,8 +111,7 @@ fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
         "-c",
         "echo word >&2; echo '{\"a\":1' >&2; exit 3",
     ];
-    let mapped = run(map.iter().chain(&json).chain(&script));
-    assert_eq!(mapped.code, Some(1), "{}", mapped.stderr);
+    let mapped = run(map.iter().chain(&json).chain(&script)).with_code(1);
     let told = objects(&mapped);
     for pe in 1..4 {
         let text = format!("P{pe}: the command ended with exit status 3");
@@ -167,7 +165,7 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
     }
     let helped = run("gather --help --log-format json".split(' ')).ok();
     assert_eq!(helped.stderr, "");
-    assert!(helped.stdout.contains("Usage: flitcast gather"));
+    helped.prints(&["Usage: flitcast gather"]);
 }
 
 #[test]
@@ -185,8 +183,7 @@ fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
         // A filter hides no message.
         ("off", "tree --no-such-option --log-format json", 1),
     ] {
-        let refused = with_filter(filter, line);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = with_filter(filter, line).with_code(2);
         let told = objects(&refused);
         assert_eq!(told.len(), count, "{filter}, {line}: {}", refused.stderr);
     }
@@ -201,10 +198,10 @@ fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
     let dir = scratch();
-    let good = dir.path().join("cluster.toml");
+    let good = dir.join("cluster.toml");
     let text = "name = \"a\"\ncoordinator = \"127.0.0.1\"\n[[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n";
     std::fs::write(&good, text).expect("it can be written");
-    let bad = dir.path().join("bad.toml");
+    let bad = dir.join("bad.toml");
     std::fs::write(&bad, "nonsense = 1\n").expect("it can be written");
     let check_good = format!("check {}", good.display());
     let check_bad = format!("check --format json {}", bad.display());
@@ -301,8 +298,7 @@ fn the_limit_of_a_file_s_size_is_named() {
         "map", "--tree", "path:4", "--input", "in", "--output", "out", "--",
     ];
     let write = ["dd", "if=/dev/zero", "of=big", "bs=1000000", "count=1"];
-    let failed = limited(small.path(), &[&map[..], &write].concat());
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let failed = limited(small.path(), &[&map[..], &write].concat()).with_code(1);
     let told = "the command was killed by signal 25 (SIGXFSZ)";
     failed.says(&[told, "longer than `ulimit -f` allows"]);
 }

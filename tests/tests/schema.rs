@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use flitcast_tests::{Finished, run, scratch};
+use flitcast_tests::{Finished, Folder, run, scratch};
 use serde_json::Value;
-use tempfile::TempDir;
 
 fn schema() -> Value {
     let text = include_str!("../../deploy/cluster.schema.json");
@@ -14,17 +13,17 @@ fn schema() -> Value {
 
 /// Creates a folder with certificates for two PEs and a file to be named, in which files are
 /// checked.
-fn with_certificates() -> TempDir {
+fn with_certificates() -> Folder {
     let dir = scratch();
-    let folder = dir.path().join("keys");
+    let folder = dir.join("keys");
     let folder = folder.to_str().expect("its path is UTF-8");
     run(["ca", "init", folder, "--pes", "2"]).ok();
-    std::fs::write(dir.path().join("ssh_config"), "").expect("it can be written");
+    std::fs::write(dir.join("ssh_config"), "").expect("it can be written");
     dir
 }
 
-fn checked(dir: &TempDir, text: &str) -> Finished {
-    let path = dir.path().join("cluster.toml");
+fn checked(dir: &Folder, text: &str) -> Finished {
+    let path = dir.join("cluster.toml");
     std::fs::write(&path, text).expect("it can be written");
     run(["check", path.to_str().expect("its path is UTF-8")])
 }

@@ -12,7 +12,7 @@ fn planned(line: &str) -> Value {
 #[test]
 fn a_plan_predicts_what_the_run_predicts() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
+    let profile = dir.join("profile.toml");
     let calibrate = format!(
         "calibrate --tree star:5 --output {} --seconds 0.5",
         profile.display()
@@ -106,7 +106,7 @@ fn a_comparison_has_every_algorithm_and_begins_with_the_best() {
 #[test]
 fn what_a_plan_in_seconds_cannot_know_is_refused() {
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
+    let file = dir.join("cluster.toml");
     let text = "coordinator = \"127.0.0.1:7119\"
 tree = \"star:2\"
 [launch]

@@ -59,7 +59,7 @@ fn the_tree_file_reads_back_to_the_same_tree() {
     .into_iter()
     .enumerate()
     {
-        let path = dir.path().join(format!("{i}.toml"));
+        let path = dir.join(format!("{i}.toml"));
         let toml = printed(&format!("tree {tree} --format toml"));
         fs::write(&path, toml).expect("the scratch directory can be written to");
         let read = tree_json(&format!("--tree file:{}", path.display()));

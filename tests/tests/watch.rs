@@ -7,13 +7,11 @@ use std::process::Command;
 
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::{begin, start_with};
-use flitcast_tests::{Finished, Running, flitcast, rows, scratch};
-use rustix::process::Signal;
+use flitcast_tests::{Finished, Folder, Running, flitcast, rows, scratch};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Commands of one test, which are not watched by another.
-struct Place(TempDir);
+struct Place(Folder);
 
 impl Place {
     fn new() -> Place {
@@ -35,7 +33,7 @@ impl Place {
     }
 
     fn directory(&self) -> PathBuf {
-        self.0.path().join("flitcast")
+        self.0.join("flitcast")
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -47,8 +45,7 @@ impl Place {
 }
 
 fn interrupt(run: Running) {
-    run.signal(Signal::INT);
-    assert_eq!(run.finish().code, Some(130));
+    run.interrupt();
 }
 
 fn picture(place: &Place) -> Option<Value> {
@@ -184,13 +181,8 @@ fn a_command_runs_where_nobody_can_watch_it() {
     let place = Place::new();
     fs::write(place.directory(), "in the way").expect("it can be written");
     place.run("gather --tree path:3 --size 1MiB").ok();
-    let refused = place.run("watch");
-    assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.stderr.contains("is not a directory"),
-        "{}",
-        refused.stderr
-    );
+    let refused = place.run("watch").with_code(2);
+    refused.says(&["is not a directory"]);
 }
 
 /// The file of its state is a pipe without a reader, so opening it never returns.

@@ -5,12 +5,11 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::lab::said;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::begin;
+use flitcast_tests::run::said;
 use flitcast_tests::scrape::{address, scrape};
 use flitcast_tests::{Running, flitcast, run, start};
-use rustix::process::Signal;
 
 use super::ClusterFile;
 
@@ -80,8 +79,7 @@ fn on_the_loopback() {
     running.wait_for(&["triggered"]);
     let page = eventually("it is told", || scrape(at));
     assert!(page.text.contains("flitcast_"), "{}", page.text);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
 }
 
 #[test]
@@ -170,8 +168,7 @@ fn on_addresses_that_are_nobodys_loopback() {
             .chain(["--", "true"].map(str::to_owned))
             .collect(),
     );
-    let refused = refused.finish();
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let refused = refused.finish().with_code(2);
     let told = "anybody on the way could run commands on the hosts of the PEs";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    refused.says(&[told]);
 }

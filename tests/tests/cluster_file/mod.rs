@@ -6,27 +6,26 @@ mod ipv6;
 use std::path::PathBuf;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{run, scratch};
-use tempfile::TempDir;
+use flitcast_tests::{Folder, run, scratch};
 
 /// A folder with this text in `cluster.toml`.
-struct ClusterFile(TempDir);
+struct ClusterFile(Folder);
 
 impl ClusterFile {
     #[track_caller]
     fn of(text: &str) -> ClusterFile {
         let dir = scratch();
-        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
+        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
         ClusterFile(dir)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.join(name)
     }
 
     /// Returns a command line with `@` replaced by the folder.
     fn words(&self, line: &str) -> Vec<String> {
-        let dir = self.0.path().to_str().expect("its path is UTF-8");
+        let dir = self.0.to_str().expect("its path is UTF-8");
         let line = format!("{line} --cluster @/cluster.toml");
         let words = line.split_whitespace();
         words.map(|word| word.replace('@', dir)).collect()
@@ -68,7 +67,7 @@ fn messages_go_to_where_the_file_says() {
         "gather --input @/scattered --output @/gathered",
     ] {
         let run = run(cluster.words(line)).ok();
-        assert!(run.stdout.contains("four at home: 4 PEs"), "{}", run.stdout);
+        run.prints(&["four at home: 4 PEs"]);
     }
     assert_same_below(&cluster.path("input"), &cluster.path("gathered"));
     let line = "gather --lengths 100KiB,1,0 --rounds 3 --format json";
@@ -116,10 +115,9 @@ fn an_address_that_this_machine_has_not_is_named() {
 #[test]
 fn what_cannot_be_run_is_named() {
     let text = PER_EDGE.replace("\"nice\"", "\"/no/such/program\"");
-    let run = run(ClusterFile::of(&text).words("scatter --size 1KiB"));
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = run(ClusterFile::of(&text).words("scatter --size 1KiB")).with_code(1);
     let cause = "cannot start a process: /no/such/program";
-    assert!(run.stderr.contains(cause), "{}", run.stderr);
+    run.says(&[cause]);
 }
 
 /// A ring of three with a tail, of which `c` is the middle.
@@ -157,7 +155,7 @@ fn a_network_is_spanned_from_any_root() {
         "gather --input @/scattered --output @/gathered --root c",
     ] {
         let done = run(cluster.words(line)).ok();
-        assert!(done.stdout.contains(" root c b"), "{}", done.stdout);
+        done.prints(&[" root c b"]);
         let rows = done.stdout.lines().map(str::split_whitespace);
         let names = rows.filter_map(|mut row| Some([row.next()?, row.next()?]));
         let names: Vec<_> = names.filter(|[pe, _]| pe.starts_with('P')).collect();
@@ -188,8 +186,8 @@ fn a_network_is_spanned_from_any_root() {
         tree.as_str().is_some_and(|tree| tree.contains(" root a ")),
         "{tree}"
     );
-    let baseline = run(cluster.words("gather --size 1KiB --root c --algorithm binomial"));
-    assert_eq!(baseline.code, Some(2), "{}", baseline.stderr);
+
+    run(cluster.words("gather --size 1KiB --root c --algorithm binomial")).with_code(2);
 }
 
 #[test]
@@ -222,19 +220,17 @@ fn what_the_file_says_holds_until_something_else_is_typed() {
     assert_ne!(by_hand[0], by_file[0]);
     assert_eq!(by_hand[2], by_file[2], "that is said of one edge");
     // The option is checked against the timeout in the file.
-    let hasty = run(cluster.words("gather --size 1KiB --timeouts heartbeat=2s"));
-    assert_eq!(hasty.code, Some(2), "{}", hasty.stderr);
+    let hasty = run(cluster.words("gather --size 1KiB --timeouts heartbeat=2s")).with_code(2);
     let told = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
-    assert!(hasty.stderr.contains(told), "{}", hasty.stderr);
+    hasty.says(&[told]);
 }
 
 #[test]
 fn links_across_hosts_are_not_shaped() {
     let cluster = ClusterFile::of(&PER_EDGE.replace("127.0.2.1", "192.0.2.7"));
-    let refused = run(cluster.words("gather --size 1KiB --link rate=1mbit"));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let refused = run(cluster.words("gather --size 1KiB --link rate=1mbit")).with_code(2);
     let told = "--link: only links between processes of one host are shaped, by the clock that all of them read, and relay has an address of a network, 192.0.2.7";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    refused.says(&[told]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String
             "--no-first-run",
         ])
         .args(["--hide-scrollbars", "--virtual-time-budget=5000"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("--window-size={},{}", size.0, size.1))
         .arg(what)
         .arg(format!("file://{}{fragment}", page.display()))
@@ -174,10 +174,10 @@ fn predictions_and_fits_are_drawn_with_it() {
     );
     let html = page(dir.path());
     let data = embellished(data(&html));
-    fs::write(dir.path().join("out.html"), with_data(&html, &data)).expect("it can be written");
+    fs::write(dir.join("out.html"), with_data(&html, &data)).expect("it can be written");
     assert!(!spans(&data, "predicted").is_empty());
     assert_drawn(dir.path(), &data);
-    let dom = chromium(&dir.path().join("out.html"), "", (900, 900), "--dump-dom");
+    let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-fits"), "2");
 }
 
@@ -193,8 +193,8 @@ fn a_hand_can_zoom_move_ask_and_choose() {
     let data = embellished(data(&html));
     let hand = format!("<script>{}</script></body>", include_str!("hand.js"));
     let html = with_data(&html, &data).replace("</body>", &hand);
-    fs::write(dir.path().join("out.html"), html).expect("it can be written");
-    let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
+    fs::write(dir.join("out.html"), html).expect("it can be written");
+    let dom = chromium(&dir.join("out.html"), "", (1200, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-state"), "drawn");
     let told = of_body(&dom, "data-hand").replace("&quot;", "\"");
     let told: Value = serde_json::from_str(&told).expect("it is JSON");
@@ -270,7 +270,7 @@ fn the_page_of_each_operation_says_what_each_pe_has_to_do_with() {
         drawn(dir.path(), &command);
         let html = page(dir.path());
         assert_drawn(dir.path(), &data(&html));
-        let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
+        let dom = chromium(&dir.join("out.html"), "", (1200, 900), "--dump-dom");
         assert_eq!(bytes_in_the_table(&dom), expected, "{command:?}");
     }
 }
@@ -295,8 +295,8 @@ fn a_page_that_cannot_be_drawn_says_so() {
     let html = page(dir.path());
     let mut data = data(&html);
     data["measured"] = json!("none");
-    fs::write(dir.path().join("out.html"), with_data(&html, &data)).expect("it can be written");
-    let dom = chromium(&dir.path().join("out.html"), "", (900, 900), "--dump-dom");
+    fs::write(dir.join("out.html"), with_data(&html, &data)).expect("it can be written");
+    let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-state"), "failed");
     assert!(dom.contains("This page could not be drawn"));
 }

@@ -29,8 +29,8 @@ fn arguments(dir: &Path, more: &str) -> Vec<String> {
 #[test]
 fn a_place_that_cannot_be_written_is_refused_before_anything_is_launched() {
     let dir = scratch();
-    fs::write(dir.path().join("file"), "old").expect("it can be written");
-    fs::create_dir(dir.path().join("folder")).expect("likewise");
+    fs::write(dir.join("file"), "old").expect("it can be written");
+    fs::create_dir(dir.join("folder")).expect("likewise");
     for (more, causes) in [
         ("--report DIR", &["--report", "it is a directory"][..]),
         (
@@ -78,7 +78,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_launched() {
 #[test]
 fn an_old_file_is_replaced_and_the_table_names_the_new_one() {
     let dir = scratch();
-    let old = dir.path().join("r.html");
+    let old = dir.join("r.html");
     fs::write(&old, "old").expect("it can be written");
     let finished = run(arguments(dir.path(), "--report DIR/r.html")).ok();
     assert!(
@@ -98,7 +98,7 @@ fn an_old_file_is_replaced_and_the_table_names_the_new_one() {
 fn a_run_that_fails_or_is_interrupted_writes_nothing() {
     for (signal_all, code) in [(false, 1), (true, 130)] {
         let dir = scratch();
-        fs::write(dir.path().join("t.json"), "old").expect("it can be written");
+        fs::write(dir.join("t.json"), "old").expect("it can be written");
         let more = "--report DIR/r.html --trace DIR/t.json -vv";
         let line = arguments(dir.path(), more);
         let line = line.iter().map(|word| word.replace("1KiB", "400GiB"));
@@ -108,10 +108,9 @@ fn a_run_that_fails_or_is_interrupted_writes_nothing() {
             true => running.signal(Signal::INT),
             false => running.pe(1).signal(Signal::KILL),
         }
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(code), "{}", finished.stderr);
+        running.finish().with_code(code);
         assert_eq!(names(dir.path()), ["t.json"]);
-        let kept = fs::read_to_string(dir.path().join("t.json"));
+        let kept = fs::read_to_string(dir.join("t.json"));
         assert_eq!(kept.expect("it is there"), "old");
     }
 }

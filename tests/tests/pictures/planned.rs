@@ -159,7 +159,7 @@ fn exchanges_are_played_as_planned() {
     let dir = scratch();
     let matrix = |option: &str, unit: u64| {
         let row = |row: &[u64; 5]| row.map(|flits| (flits * unit).to_string()).join(",") + "\n";
-        let file = dir.path().join(format!("{unit}.csv"));
+        let file = dir.join(format!("{unit}.csv"));
         std::fs::write(&file, FLITS.iter().map(row).collect::<String>()).expect("it is written");
         format!("{option} {}", file.display())
     };

@@ -238,7 +238,8 @@ fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
     // Deeper trees have no advantage for so little data.
     let one = place.report("scatter --cover --lengths 1,0,0,0,0,0,0,0");
     assert_eq!(one.number("/trees/count"), 1);
-    let from = place.report("scatter --cover --size 100KiB --from P3");
+    let from = place.start("scatter --cover --size 100KiB --from P3 --format json");
+    let from = from.finish().ok().report();
     let why = from.value("/trees/why_one").as_str().unwrap_or_default();
     assert!(why.contains("a cover is one from P0"), "{why}");
 }

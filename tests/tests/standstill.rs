@@ -28,11 +28,8 @@ fn signals_end_a_run_while_it_is_predicted() {
         running.signal(signal);
         let finished = running.finish();
         finished.fails(code, &["interrupted: every process was stopped"]);
-        assert!(
-            !finished.stderr.contains("triggered"),
-            "{}",
-            finished.stderr
-        );
+        let told = &finished.stderr;
+        assert!(!told.contains("triggered"), "{told}");
     }
 }
 
@@ -57,7 +54,7 @@ fn a_pe_that_stands_still_is_noticed_while_the_round_is_predicted() {
 }
 
 /// Short timeouts, so that tests are short.
-const LIMITS: [&str; 2] = ["--timeouts", "heartbeat=100ms,silence=1s,write=2s"];
+const LIMITS: &str = "--timeouts heartbeat=100ms,silence=1s,write=2s";
 
 /// Shorter than the timeout, about as long, and much longer.
 const STANDSTILLS: [Duration; 3] = [
@@ -79,11 +76,8 @@ impl Scatter {
         for pe in 1..4 {
             fill(&dir.join(format!("in/p{pe}/one")), 3_000_000);
         }
-        let path = |name: &str| dir.join(name).display().to_string();
-        let (input, output) = (path("in"), path("out"));
-        let words = ["scatter", "--tree", "path:4", "--link", "rate=20mbit", "-v"];
-        let files = ["--input", &input, "--output", &output];
-        let mut running = start(words.iter().chain(&files).chain(&LIMITS));
+        let line = "scatter --tree path:4 --link rate=20mbit --input @/in --output @/out -v";
+        let mut running = dir.start(&format!("{line} {LIMITS}"));
         running.wait_for(&["triggered"]);
         Scatter { dir, running }
     }

@@ -44,10 +44,6 @@ impl Place {
     }
 }
 
-fn interrupt(run: Running) {
-    run.interrupt();
-}
-
 fn picture(place: &Place) -> Option<Value> {
     let shown = place.run("watch --once --format json");
     (shown.code == Some(0)).then(|| serde_json::from_str(&shown.stdout).expect("it is JSON"))
@@ -104,7 +100,7 @@ fn a_round_is_shown_while_it_runs() {
         assert!(table.contains(part), "no `{part}` in\n{table}");
     }
     assert!(!table.contains('\x1b'), "{table}");
-    interrupt(run);
+    run.interrupt();
     assert_eq!(place.files(), Vec::<PathBuf>::new());
 }
 
@@ -172,7 +168,7 @@ fn of_several_commands_one_is_chosen() {
     one.kill();
     let shown = place.run("watch --once").ok();
     assert!(shown.stdout.contains(&format!("process {}\n", other.pid())));
-    interrupt(other);
+    other.interrupt();
     assert_eq!(place.files(), Vec::<PathBuf>::new());
 }
 

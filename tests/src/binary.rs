@@ -1,11 +1,10 @@
-//! The `flitcast` binary, and the directories for files of tests.
+//! The `flitcast` binary, and the directories around it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use escargot::CargoBuild;
-use tempfile::TempDir;
 
 /// Builds the `flitcast` binary from the present sources, with the profile and the target directory
 /// of the test, once per test process, and returns its path.
@@ -49,23 +48,13 @@ pub fn of_cargo() -> impl Iterator<Item = OsString> {
     std::env::vars_os().map(|(name, _)| name).filter(is_told)
 }
 
-/// Creates an empty directory that is removed at the end. It is in the target directory, because
-/// `/tmp` may be in memory and some tests write much.
-pub fn scratch() -> TempDir {
-    let parent = target_dir().join("tmp");
-    std::fs::create_dir_all(&parent).expect("the target directory can be written to");
-    let dir = tempfile::Builder::new()
-        .prefix("flitcast-")
-        .tempdir_in(parent);
-    dir.expect("the target directory can be written to")
-}
-
 /// Returns the directory in which commands under test store what they learn about this machine.
 pub(crate) fn cache() -> PathBuf {
     target_dir().join("tmp").join("cache")
 }
 
-fn target_dir() -> PathBuf {
+/// Returns the target directory of the test.
+pub(crate) fn target_dir() -> PathBuf {
     above_test(3)
 }
 

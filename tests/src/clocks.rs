@@ -9,9 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tempfile::TempDir;
-
-use crate::scratch;
+use crate::{Folder, scratch};
 
 /// Time by which that clock is ahead; no time in a test is close to it.
 pub const AHEAD_S: u64 = 100_000;
@@ -50,7 +48,7 @@ pub fn with_another_clock(boot_id: Option<&Path>) -> String {
 /// Timestamps of the kernel, such as those of files, are unchanged as well.
 #[derive(Debug)]
 pub struct WallClock {
-    folder: TempDir,
+    folder: Folder,
     library: OsString,
 }
 
@@ -88,14 +86,14 @@ impl WallClock {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now_s = now.expect("this machine's clock is set").as_secs() as i64;
         let ahead_s = days * DAY_S + DAY_S / 2 - now_s % DAY_S;
-        let new = self.folder.path().join("new");
+        let new = self.folder.join("new");
         // Written at once: a partial file would be an invalid time.
         fs::write(&new, format!("{ahead_s:+}\n")).expect("a scratch directory can be written to");
         fs::rename(new, self.told()).expect("a scratch directory can be written to");
     }
 
     fn told(&self) -> PathBuf {
-        self.folder.path().join("ahead")
+        self.folder.join("ahead")
     }
 
     /// Makes a command use this clock.

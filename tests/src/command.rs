@@ -1,13 +1,23 @@
 //! Commands that compute and print, written as a user types them.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use crate::run;
+use crate::{Finished, Report, run};
 
 /// Returns the output of a command that must succeed.
 #[track_caller]
 pub fn printed(line: &str) -> String {
     run(line.split_whitespace()).ok().stdout
+}
+
+/// Returns the report of a command that must succeed; its line lacks `--format json`.
+#[track_caller]
+pub fn reported(line: &str) -> Report {
+    run(line.split_whitespace().chain(["--format", "json"]))
+        .ok()
+        .report()
 }
 
 /// Returns the JSON output of a command that must succeed.
@@ -17,15 +27,20 @@ pub fn parsed(line: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// Continues from a record, with these further options.
+#[track_caller]
+pub fn resume(record: &Path, more: &str) -> Finished {
+    let record = record.to_str().expect("its path is UTF-8");
+    run(["resume", record]
+        .into_iter()
+        .chain(more.split_whitespace()))
+}
+
 /// Checks that a command is rejected with exit status 2, with each of `causes` in stderr and
 /// nothing on stdout.
 #[track_caller]
 pub fn refused(line: &str, causes: &[&str]) {
     let run = run(line.split_whitespace());
-    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
+    run.fails(2, causes);
     assert_eq!(run.stdout, "", "{line}");
-    for cause in causes {
-        let stderr = &run.stderr;
-        assert!(stderr.contains(cause), "{line}: no `{cause}` in\n{stderr}");
-    }
 }

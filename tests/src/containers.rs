@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::binary::of_cargo;
 use crate::run::begin;
-use crate::{Finished, flitcast, run, scratch};
+use crate::{Finished, Folder, flitcast, run, scratch};
 
 /// Time limit of each step except building: many times the usual time.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -80,7 +80,7 @@ fn image() -> u64 {
 /// The containers of all PEs.
 #[derive(Debug)]
 pub struct Containers {
-    dir: tempfile::TempDir,
+    dir: Folder,
     project: String,
     /// Bytes of the binary in the image.
     pub image_bytes: u64,
@@ -95,7 +95,7 @@ impl Containers {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let image_bytes = image();
         let dir = scratch();
-        let folder = dir.path().join("credentials");
+        let folder = dir.join("credentials");
         run([
             OsStr::new("ca"),
             OsStr::new("init"),
@@ -105,7 +105,7 @@ impl Containers {
         ])
         .ok();
         for pe in 0..8 {
-            std::fs::create_dir(dir.path().join(format!("p{pe}"))).expect("it can be");
+            std::fs::create_dir(dir.join(format!("p{pe}"))).expect("it can be");
         }
         let containers = Containers {
             // The name is the same in each run: the addresses exist once, and each run removes what
@@ -125,7 +125,7 @@ impl Containers {
 
     /// Returns a path in the folder of the containers.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Returns `deploy/compose.toml`, in which commands on this machine start the PEs.
@@ -167,7 +167,7 @@ impl Containers {
 
     /// Returns the variables for `compose.yaml`.
     fn environment(&self) -> Vec<(&'static str, OsString)> {
-        let mut all = vec![("FLITCAST_OUT", self.dir.path().as_os_str().to_owned())];
+        let mut all = vec![("FLITCAST_OUT", self.dir.as_os_str().to_owned())];
         if !rustix::process::geteuid().is_root() {
             let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
             let user = format!("{}:{}", user.as_raw(), group.as_raw());

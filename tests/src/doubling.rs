@@ -13,6 +13,7 @@ use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_proto::wire::control::FromPe;
 
+use crate::Folder;
 use crate::edge::read_length;
 use crate::impostor::spoken;
 
@@ -35,7 +36,7 @@ exec \"$@\"
 /// A cluster on this machine whose edges duplicate frames.
 #[derive(Debug)]
 pub struct Doubling {
-    dir: tempfile::TempDir,
+    dir: Folder,
     doubled: Arc<AtomicU64>,
 }
 
@@ -45,11 +46,11 @@ impl Doubling {
     pub fn of(parents: &[u32], seed: u64) -> Doubling {
         let dir = crate::scratch();
         let doubled = Arc::<AtomicU64>::default();
-        let script = dir.path().join("play");
+        let script = dir.join("play");
         std::fs::write(&script, SCRIPT).expect("it can be written");
         let mut text = String::from("name = \"doubling\"\ncoordinator = \"127.0.0.1\"\n");
         for pe in 0..=parents.len() {
-            let note = dir.path().join(format!("note{pe}"));
+            let note = dir.join(format!("note{pe}"));
             let door = TcpListener::bind("127.0.0.1:0").expect("a port is free");
             let address = door.local_addr().expect("it listens");
             text += &format!(
@@ -65,13 +66,13 @@ impl Doubling {
             let doubled = doubled.clone();
             thread::spawn(move || introduce(&door, &note, chance, &doubled));
         }
-        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
+        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
         Doubling { dir, doubled }
     }
 
     /// Returns the cluster file.
     pub fn file(&self) -> PathBuf {
-        self.dir.path().join("cluster.toml")
+        self.dir.join("cluster.toml")
     }
 
     /// Returns the number of frames that were duplicated so far.

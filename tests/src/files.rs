@@ -11,6 +11,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 
+use crate::processes::until;
+
 /// Everything below a directory, by relative path.
 pub type Tree = BTreeMap<PathBuf, Node>;
 
@@ -93,6 +95,18 @@ fn collect(root: &Path, below: &Path, tree: &mut Tree) {
     }
 }
 
+/// Returns the entries below `root`; all folders have the same time.
+#[track_caller]
+pub fn without_folder_times(root: &Path) -> Tree {
+    let mut tree = snapshot(root);
+    for node in tree.values_mut() {
+        if node.kind == Kind::Directory {
+            node.mtime = (0, 0);
+        }
+    }
+    tree
+}
+
 /// Checks that two trees are the same: names, types, content, permissions and times.
 #[track_caller]
 pub fn assert_same(left: &Tree, right: &Tree) {
@@ -153,6 +167,24 @@ pub fn messages(output: &Path) -> Vec<String> {
     };
     names.retain(|name| !is_of_record(name));
     names
+}
+
+/// Returns the only record in an output directory.
+#[track_caller]
+pub fn record(output: &Path) -> PathBuf {
+    let mut records = names(output);
+    records.retain(|name| name.starts_with(".flitcast-round-"));
+    assert_eq!(records.len(), 1, "{}: {records:?}", output.display());
+    output.join(&records[0])
+}
+
+/// Waits until a message is being written in an output directory.
+#[track_caller]
+pub fn wait_for_partial(output: &Path) {
+    let is_partial = |name: &String| name.ends_with(".partial");
+    until("a message arrives", || {
+        output.is_dir() && names(output).iter().any(is_partial)
+    });
 }
 
 /// Writes a file of `bytes` bytes whose content depends on its path, and creates its directories.

@@ -21,13 +21,14 @@ use flitcast_proto::wire::{
 use prost::Message as _;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::Folder;
 use crate::edge::{Edge, read_length};
 use crate::processes::eventually;
 
 /// A path of PEs on separate addresses of this machine; the test operates one of them.
 #[derive(Debug)]
 pub struct Stage {
-    dir: tempfile::TempDir,
+    dir: Folder,
     pe: u32,
 }
 
@@ -55,7 +56,7 @@ impl Stage {
     #[track_caller]
     fn build(pes: u32, pe: u32, limit: Option<(u32, &str)>) -> Stage {
         let dir = crate::scratch();
-        let note = dir.path().join("call");
+        let note = dir.join("call");
         let play = format!(
             "cat >{0}.admission; echo $$ $* >{0}.part; mv {0}.part {0}; exec sleep 600",
             note.display()
@@ -79,13 +80,13 @@ impl Stage {
                 text += &format!("run = [\"sh\", \"-c\", \"{script}\", \"sh\"]\n");
             }
         }
-        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
+        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
         Stage { dir, pe }
     }
 
     /// Returns the arguments of a run on the path.
     pub fn arguments(&self, line: &str) -> Vec<String> {
-        let file = self.dir.path().join("cluster.toml");
+        let file = self.dir.join("cluster.toml");
         let words = line.split_whitespace().map(str::to_owned);
         words
             .chain(["--cluster".to_owned(), file.display().to_string()])
@@ -94,7 +95,7 @@ impl Stage {
 
     /// Returns a path in the folder of the path.
     pub fn path_of(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Returns the secret of the launch, once the idle process runs.
@@ -141,7 +142,7 @@ impl Stage {
 
     #[track_caller]
     fn call(&self) -> Call {
-        let note = self.dir.path().join("call");
+        let note = self.dir.join("call");
         eventually("the impostor's process runs", || Call::read(&note))
     }
 }

@@ -9,12 +9,12 @@ use rustix::process::Signal;
 use crate::net::own_net;
 
 use crate::run::begin;
-use crate::{Running, flitcast, run, scratch, start};
+use crate::{Folder, Running, flitcast, run, scratch, start};
 
 /// A cluster file of PEs that join, and their credentials.
 #[derive(Debug)]
 pub struct Joining {
-    dir: tempfile::TempDir,
+    dir: Folder,
     net: String,
     /// Parent of each PE except P0.
     parents: Vec<u32>,
@@ -50,7 +50,7 @@ impl Joining {
 
     /// Returns a path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Returns the address with this last number: P_i has the one that ends with i + 1, and
@@ -89,7 +89,7 @@ impl Joining {
     }
 
     fn words(&self, line: &str) -> Vec<String> {
-        let folder = self.dir.path().display().to_string();
+        let folder = self.dir.display().to_string();
         let words = line.split_whitespace();
         words.map(|word| word.replace("DIR", &folder)).collect()
     }

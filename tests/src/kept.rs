@@ -6,12 +6,12 @@ use std::process::Command;
 use crate::net::own_net;
 use crate::processes::Process;
 use crate::run::begin;
-use crate::{Finished, Running, flitcast, scratch};
+use crate::{Finished, Folder, Running, flitcast, scratch};
 
 /// A cluster file and the running cluster. Dropping it ends the cluster.
 #[derive(Debug)]
 pub struct Kept {
-    dir: tempfile::TempDir,
+    dir: Folder,
     /// The commands that started it; their processes are those of the cluster.
     up: Vec<Running>,
 }
@@ -28,8 +28,8 @@ impl Kept {
             let (address, of) = (pe + 1, of(pe));
             text += &format!("[[pe]]\nname = \"h{pe}\"\naddress = \"{net}.{address}\"\n{of}\n");
         }
-        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
-        std::fs::create_dir(dir.path().join("run")).expect("it can be");
+        std::fs::write(dir.join("cluster.toml"), text).expect("it can be written");
+        std::fs::create_dir(dir.join("run")).expect("it can be");
         Kept {
             dir,
             up: Vec::new(),
@@ -45,7 +45,7 @@ impl Kept {
 
     /// Returns a path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Starts a command in its folder; `FILE` is the cluster file.

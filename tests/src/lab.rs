@@ -2,34 +2,14 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::flitcast;
+use crate::run::said;
+use crate::{Finished, files, flitcast};
 
 /// There is one lab on a machine.
 static LAB: Mutex<()> = Mutex::new(());
-
-/// The result of a script of the lab.
-#[derive(Debug)]
-pub struct Said {
-    /// Exit status.
-    pub code: Option<i32>,
-    /// All of stdout.
-    pub stdout: String,
-    /// All of stderr.
-    pub stderr: String,
-}
-
-impl From<Output> for Said {
-    fn from(output: Output) -> Said {
-        Said {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-}
 
 /// Returns the command of `up` or `down`.
 #[must_use]
@@ -41,13 +21,6 @@ pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S
         command.arg("--flitcast").arg(flitcast());
     }
     command
-}
-
-/// Runs a script to its end.
-#[track_caller]
-pub fn said(command: &mut Command) -> Said {
-    let output = command.output();
-    output.expect("the scripts of the lab are there").into()
 }
 
 /// Exclusive use of the lab.
@@ -80,10 +53,9 @@ impl Lab {
     #[track_caller]
     pub fn up(line: &str) -> Lab {
         let turn = Turn::take();
-        let said = said(&mut script("up", line.split_whitespace()));
-        let Said { stdout, stderr, .. } = &said;
-        assert_eq!(said.code, Some(0), "the lab does not come up: {stderr}");
-        let file = stdout.split_whitespace().last().expect("up names the file");
+        let said = said(&mut script("up", line.split_whitespace())).ok();
+        let file = said.stdout.split_whitespace().last();
+        let file = file.expect("up names the file");
         Lab {
             cluster_file: file.into(),
             is_up: true,
@@ -122,7 +94,7 @@ impl Lab {
 
     /// Takes the lab down.
     #[track_caller]
-    pub fn down(mut self) -> Said {
+    pub fn down(mut self) -> Finished {
         self.is_up = false;
         said(&mut script("down", [""; 0]))
     }
@@ -160,11 +132,5 @@ pub fn namespaces() -> Vec<String> {
 /// Returns the interfaces of this machine outside of all namespaces.
 #[track_caller]
 pub fn interfaces() -> Vec<String> {
-    let all = std::fs::read_dir("/sys/class/net").expect("Linux lists its interfaces");
-    let name = |entry: std::io::Result<std::fs::DirEntry>| entry.map(|entry| entry.file_name());
-    let mut names: Vec<String> = all
-        .map(|entry| name(entry).expect("it is listed").display().to_string())
-        .collect();
-    names.sort();
-    names
+    files::names(Path::new("/sys/class/net"))
 }

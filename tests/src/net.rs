@@ -30,3 +30,12 @@ pub fn own_net() -> String {
     assert!(number < u8::MAX, "too many networks for one test program");
     format!("127.{}.{number}", CLAIMED.0)
 }
+
+/// Returns sections of a cluster file for PEs `a` at 127.0.1.1, `b` at 127.0.2.1 and so on, each with
+/// these further keys.
+pub fn hosts(keys: &[&str]) -> String {
+    let pe = |((name, number), keys): ((char, u32), &&str)| {
+        format!("[[pe]]\nname = \"{name}\"\naddress = \"127.0.{number}.1\"\n{keys}\n")
+    };
+    ('a'..).zip(1..).zip(keys).map(pe).collect()
+}

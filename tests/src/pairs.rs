@@ -3,21 +3,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::process::Signal;
-use tempfile::TempDir;
 
-use crate::files::{fill, names, snapshot};
-use crate::processes::eventually;
-use crate::{Finished, Running, run, scratch, start};
+use crate::files::{fill, names, record, snapshot};
+use crate::processes::until;
+use crate::{Finished, Folder, Running, resume, scratch};
 
 /// A message: its source and its destination.
 pub type Pair = (u32, u32);
 
 /// The directories of a run.
 pub struct Pairs {
-    dir: TempDir,
+    dir: Folder,
     operation: String,
     pes: u32,
 }
@@ -44,10 +43,9 @@ impl Pairs {
         for (from, to) in pairs.all() {
             let entry = pairs.entry((from, to));
             if !entry.exists() {
-                let is_file = (from + to) % 2 == 0;
-                let file = match is_file {
-                    true => entry,
-                    false => entry.join("below/some"),
+                let file = match (from + to) % 2 {
+                    0 => entry,
+                    _ => entry.join("below/some"),
                 };
                 fill(&file, bytes((from, to)));
             }
@@ -56,8 +54,8 @@ impl Pairs {
     }
 
     /// Returns the directory that contains everything.
-    pub fn dir(&self) -> &Path {
-        self.dir.path()
+    pub fn dir(&self) -> &Folder {
+        &self.dir
     }
 
     /// Returns the input directory.
@@ -87,43 +85,32 @@ impl Pairs {
     /// Returns all messages between two PEs for which `is_meant` holds.
     pub fn among(&self, is_meant: impl Fn(u32) -> bool) -> Vec<Pair> {
         let pes = || (0..self.pes).filter(|pe| is_meant(*pe));
-        let row = |from| {
-            pes()
-                .filter(move |to| *to != from)
-                .map(move |to| (from, to))
-        };
-        pes().flat_map(row).collect()
+        let row = |from| pes().map(move |to| (from, to));
+        pes()
+            .flat_map(row)
+            .filter(|(from, to)| from != to)
+            .collect()
     }
 
-    fn line(&self, more: &str) -> Vec<String> {
-        let paths = [self.input(), self.output()].map(|path| path.display().to_string());
-        let fixed = [
-            self.operation.as_str(),
-            "--input",
-            &paths[0],
-            "--output",
-            &paths[1],
-        ];
-        let words = fixed.into_iter().chain(more.split_whitespace());
-        words.map(str::to_owned).collect()
+    fn line(&self, more: &str) -> String {
+        format!("{} --input @/in --output @/out {more}", self.operation)
     }
 
     /// Runs the operation to its end.
     #[track_caller]
     pub fn run(&self, more: &str) -> Finished {
-        run(self.line(more))
+        self.dir.run(&self.line(more))
     }
 
     /// Starts the operation, waits until one message has arrived and another is arriving, and kills
     /// a PE.
     #[track_caller]
     pub fn kill(&self, pe: u32, more: &str) -> Running {
-        let running = start(self.line(more));
-        eventually("a message is there, and another one arrives", || {
-            let names = (0..self.pes).flat_map(|pe| self.names(pe));
-            let (arrives, there): (Vec<String>, Vec<String>) =
-                names.partition(|name| name.starts_with('.'));
-            (!arrives.is_empty() && !there.is_empty()).then_some(())
+        let running = self.dir.start(&self.line(more));
+        until("a message is there, and another one arrives", || {
+            let names = || (0..self.pes).flat_map(|pe| self.names(pe));
+            let arrives = |name: &String| name.starts_with('.');
+            names().any(|name| arrives(&name)) && !names().all(|name| arrives(&name))
         });
         running.pe(pe).signal(Signal::KILL);
         running
@@ -155,10 +142,7 @@ impl Pairs {
                 let from = name.strip_prefix('p').and_then(|from| from.parse().ok());
                 let from: u32 = from.unwrap_or_else(|| panic!("p{to}/{name} is no message"));
                 assert_ne!(from, to, "nobody's own");
-                let (sent, came) = (
-                    self.entry((from, to)),
-                    self.output().join(format!("p{to}/{name}")),
-                );
+                let (sent, came) = (self.entry((from, to)), self.folder(to).join(&name));
                 match sent.is_dir() {
                     true => assert_eq!(snapshot(&sent), snapshot(&came)),
                     false => assert!(fs::read(&sent).ok() == fs::read(&came).ok(), "{came:?}"),
@@ -182,26 +166,18 @@ impl Pairs {
     /// `flitcast resume` delivers the rest without sending any of them again.
     #[track_caller]
     pub fn assert_resumed(&self, finished: &Finished, expected: &[Pair]) {
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        finished.fails(1, &[]);
         let before = self.there();
         for pe in 0..self.pes {
             let is_there = before.keys().any(|(_, to)| *to == pe);
-            assert_eq!(
-                self.folder(pe).exists(),
-                is_there,
-                "nothing empty for P{pe}"
-            );
+            let exists = self.folder(pe).exists();
+            assert_eq!(exists, is_there, "nothing empty for P{pe}");
         }
         for pair in expected {
             assert!(before.contains_key(pair), "{pair:?}: {}", finished.stderr);
         }
         assert!(before.len() < self.all().len(), "the round failed");
-        let record = names(&self.output());
-        let record = record
-            .iter()
-            .find(|name| name.starts_with(".flitcast-round-"));
-        let record = self.output().join(record.expect("a record is there"));
-        run(["resume", record.to_str().expect("it is UTF-8"), "--revive"]).ok();
+        resume(&record(&self.output()), "--revive").ok();
         self.assert_there(self.all());
         let after = self.there();
         for (pair, written) in &before {

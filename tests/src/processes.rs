@@ -105,10 +105,15 @@ fn examine(pid: i32, directory: &Path) -> Option<Process> {
 /// maximum.
 #[track_caller]
 pub fn memory_kib(pid: u32, figure: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
+    find_memory_kib(pid, figure).expect("it lives")
+}
+
+/// Returns such a figure; `None` once the process has ended.
+pub fn find_memory_kib(pid: u32, figure: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(figure));
-    let kib = line.and_then(|rest| rest.trim_start_matches(':').split_whitespace().next());
-    kib.and_then(|kib| kib.parse().ok()).expect("Linux tells")
+    let kib = line?.trim_start_matches(':').split_whitespace().next();
+    kib?.parse().ok()
 }
 
 /// Returns the processor time of all threads of a process.
@@ -145,4 +150,14 @@ pub fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < deadline, "not within {SOON:?}: {what}");
         std::thread::yield_now();
     }
+}
+
+/// Waits until a condition holds.
+///
+/// # Panics
+///
+/// Panics with `what` if it takes too long.
+#[track_caller]
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    eventually(what, || holds().then_some(()));
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::cache;
-use crate::processes::{MARK_VARIABLE, Process, eventually, marked};
+use crate::processes::{MARK_VARIABLE, Process, marked, until};
 use crate::{Report, flitcast};
 
 /// Time limit: many times the longest run.
@@ -39,7 +39,13 @@ impl Finished {
     /// Checks that the run succeeded.
     #[track_caller]
     pub fn ok(self) -> Finished {
-        self.has_code(0);
+        self.with_code(0)
+    }
+
+    /// Checks that the run ended with this exit status.
+    #[track_caller]
+    pub fn with_code(self, code: i32) -> Finished {
+        self.has_code(code);
         self
     }
 
@@ -54,36 +60,36 @@ impl Finished {
     #[track_caller]
     pub fn ends(&self, code: i32, parts: &[&str]) {
         self.has_code(code);
-        let all = format!("{}{}", self.stdout, self.stderr);
-        for part in parts {
-            assert!(
-                all.contains(part),
-                "{}: no `{part}` in\n{all}",
-                self.command
-            );
-        }
+        self.has(&format!("{}{}", self.stdout, self.stderr), parts);
     }
 
     /// Checks that all of these texts are on stderr.
     #[track_caller]
     pub fn says(&self, parts: &[&str]) {
+        self.has(&self.stderr, parts);
+    }
+
+    /// Checks that all of these texts are on stdout.
+    #[track_caller]
+    pub fn prints(&self, parts: &[&str]) {
+        self.has(&self.stdout, parts);
+    }
+
+    #[track_caller]
+    fn has(&self, text: &str, parts: &[&str]) {
         for part in parts {
-            let Finished {
-                command, stderr, ..
-            } = self;
-            assert!(stderr.contains(part), "{command}: no `{part}` in\n{stderr}");
+            assert!(
+                text.contains(part),
+                "{}: no `{part}` in\n{text}",
+                self.command
+            );
         }
     }
 
     #[track_caller]
     fn has_code(&self, code: i32) {
-        let Finished {
-            command,
-            stdout,
-            stderr,
-            ..
-        } = self;
-        assert_eq!(self.code, Some(code), "{command}\n{stdout}{stderr}");
+        let all = format!("{}\n{}{}", self.command, self.stdout, self.stderr);
+        assert_eq!(self.code, Some(code), "{all}");
     }
 
     /// Parses the output of `--format json`.
@@ -103,6 +109,20 @@ pub struct Running {
     stdout: Option<JoinHandle<String>>,
     stderr: Receiver<String>,
     seen: String,
+}
+
+/// Runs a command of any program to its end.
+#[track_caller]
+pub fn said(command: &mut Command) -> Finished {
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Finished {
+        command: format!("{command:?}"),
+        code: output.status.code(),
+        stdout: text(&output.stdout),
+        stderr: text(&output.stderr),
+    }
 }
 
 /// Runs `flitcast` with these arguments to its end.
@@ -226,8 +246,8 @@ impl Running {
     pub fn kill(mut self) -> Finished {
         self.signal(Signal::KILL);
         let code = self.end().code();
-        eventually("the PEs of a killed coordinator are gone", || {
-            marked(&self.mark).is_empty().then_some(())
+        until("the PEs of a killed coordinator are gone", || {
+            marked(&self.mark).is_empty()
         });
         self.finished(code)
     }
@@ -243,6 +263,13 @@ impl Running {
         let in_order = others.into_iter().chain(last);
         in_order.for_each(|process| process.signal(Signal::KILL));
         self.coordinator_ends();
+    }
+
+    /// Interrupts the coordinator as Ctrl-C does, and waits for its end.
+    #[track_caller]
+    pub fn interrupt(self) -> Finished {
+        self.signal(Signal::INT);
+        self.finish().with_code(130)
     }
 
     /// Sends a signal to the coordinator.

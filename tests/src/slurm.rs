@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::lab::{Said, said};
-use crate::processes::eventually;
-use crate::{flitcast, scratch};
+use crate::processes::until;
+use crate::run::said;
+use crate::{Finished, Folder, flitcast, scratch};
 
 /// There is one Slurm on a machine.
 static SLURM: Mutex<()> = Mutex::new(());
@@ -19,7 +19,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs `deploy/lab/slurm`.
 #[track_caller]
-fn script(arguments: &[&str]) -> Said {
+fn script(arguments: &[&str]) -> Finished {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/lab/slurm");
     said(Command::new(script).args(arguments))
 }
@@ -27,7 +27,7 @@ fn script(arguments: &[&str]) -> Said {
 /// A running Slurm with a folder that all its nodes see. Dropping it stops Slurm.
 #[derive(Debug)]
 pub struct Slurm {
-    dir: tempfile::TempDir,
+    dir: Folder,
     configuration: String,
     _turn: MutexGuard<'static, ()>,
 }
@@ -41,13 +41,7 @@ impl Slurm {
     #[track_caller]
     pub fn up(nodes: u32) -> Slurm {
         let turn = SLURM.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = script(&["up", &nodes.to_string()]);
-        assert_eq!(
-            said.code,
-            Some(0),
-            "Slurm does not come up: {}",
-            said.stderr
-        );
+        let said = script(&["up", &nodes.to_string()]).ok();
         let (_, configuration) = said.stdout.split_once('=').expect("up names its file");
         Slurm {
             dir: scratch(),
@@ -59,7 +53,7 @@ impl Slurm {
     /// Returns a path in its folder.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Returns one of Slurm's commands, in its folder.
@@ -100,8 +94,7 @@ impl Slurm {
     /// Stops Slurm with all its processes.
     #[track_caller]
     pub fn down(self) {
-        let said = script(&["down"]);
-        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        script(&["down"]).ok();
     }
 }
 
@@ -131,7 +124,7 @@ impl Job<'_> {
     /// Waits until its output contains `words`.
     #[track_caller]
     pub fn wait_for(&self, words: &str) {
-        eventually(words, || self.output().contains(words).then_some(()));
+        until(words, || self.output().contains(words));
     }
 
     /// Waits for its end; returns its exit status and its output.

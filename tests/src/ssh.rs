@@ -9,11 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 
-use crate::processes::eventually;
+use crate::processes::{eventually, until};
 use crate::run::begin;
-use crate::{Running, flitcast, scratch};
+use crate::{Folder, Running, flitcast, scratch};
 
 /// Address of this machine in the network of the hosts.
 const COORDINATOR: &str = "10.118.0.254";
@@ -24,7 +23,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Hosts that are up. Dropping them takes them down.
 #[derive(Debug)]
 pub struct Hosts {
-    dir: TempDir,
+    dir: Folder,
     servers: Vec<Option<Child>>,
     _locked: File,
     _turn: MutexGuard<'static, ()>,
@@ -79,7 +78,7 @@ impl Hosts {
 
     /// Returns a path that is the same here and on all hosts.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Returns the path on this machine of a host's `/root`.
@@ -94,7 +93,7 @@ impl Hosts {
             command.args(["-q", "-t", "ed25519", "-N", "", "-f"]);
             done(command.arg(self.path(name)));
         }
-        let dir = self.dir.path().display();
+        let dir = self.dir.display();
         let server = format!(
             "HostKey {dir}/host_key\nAuthorizedKeysFile {dir}/user_key.pub\nStrictModes no\n\
              UsePAM no\nPidFile none\nPasswordAuthentication no\n"
@@ -108,7 +107,7 @@ impl Hosts {
 
     /// Writes ssh's configuration for these hosts, with this key of the user.
     fn write_config(&self, name: &str, key: &str) {
-        let dir = self.dir.path().display();
+        let dir = self.dir.display();
         let mut config = String::new();
         for host in 0..self.servers.len() {
             let address = address(host);
@@ -245,9 +244,7 @@ impl Hosts {
     /// Waits until no process runs on the hosts any more.
     #[track_caller]
     pub fn are_quiet(&self) {
-        eventually("nothing runs on the hosts", || {
-            self.running().is_empty().then_some(())
-        });
+        until("nothing runs on the hosts", || self.running().is_empty());
     }
 
     /// Returns the process of a PE.

@@ -2,23 +2,22 @@
 //! that dies in mid-round costs its own messages only.
 
 use flitcast_tests::pairs::Pairs;
-use flitcast_tests::{rows, run};
+use flitcast_tests::rows;
 
 /// Slow enough to kill a PE during a round.
 const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB --retry 1";
 
 /// Creates messages of which those of one PE are long.
 fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {
-    match operation {
-        "gossip" => Pairs::filled("gossip", pes, |(from, _)| match from == long {
-            true => 2 << 20,
-            false => 20_000 + 1000 * from as usize,
-        }),
-        _ => Pairs::filled("exchange", pes, |(from, to)| match from == long {
-            true => 768 << 10,
-            false => 20_000 + 1000 * to as usize,
-        }),
-    }
+    let is_gossip = operation == "gossip";
+    Pairs::filled(operation, pes, |(from, to)| {
+        match (is_gossip, from == long) {
+            (true, true) => 2 << 20,
+            (true, false) => 20_000 + 1000 * from as usize,
+            (false, true) => 768 << 10,
+            (false, false) => 20_000 + 1000 * to as usize,
+        }
+    })
 }
 
 #[test]
@@ -50,27 +49,18 @@ fn all_messages_arrive_with_every_algorithm() {
         exchange | --tree kary:2:6 --ports multi | tree
     ",
     ) {
-        let (files, messages) = match operation {
-            "gossip" => (
-                Pairs::filled("gossip", 6, |(from, _)| 1 + 30_000 * from as usize),
-                6,
-            ),
-            _ => (
-                Pairs::filled("exchange", 6, |(from, to)| {
-                    1 + 10_000 * (from * to) as usize
-                }),
-                30,
-            ),
-        };
+        let is_gossip = operation == "gossip";
+        let files = Pairs::filled(operation, 6, |(from, to)| match is_gossip {
+            true => 1 + 30_000 * from as usize,
+            false => 1 + 10_000 * (from * to) as usize,
+        });
+        let messages = if is_gossip { 6 } else { 30 };
         let line = format!("{way} --flit-size 4KiB --format json");
         let report = files.run(&line).ok().report();
         files.assert_there(files.all());
         assert_eq!(report.value("/algorithm"), algorithm, "{operation} {way}");
-        assert_eq!(
-            report.number("/round/messages"),
-            messages,
-            "{operation} {way}"
-        );
+        let found = report.number("/round/messages");
+        assert_eq!(found, messages, "{operation} {way}");
     }
 }
 
@@ -107,14 +97,15 @@ fn messages_arrive_over_tls() {
         exchange | --network complete:4
     ",
     ) {
-        let files = match operation {
-            "gossip" => Pairs::filled("gossip", 4, |_| 200_000),
-            _ => Pairs::filled("exchange", 4, |_| 100_000),
+        let bytes = if operation == "gossip" {
+            200_000
+        } else {
+            100_000
         };
-        let keys = files.dir().join("ca").display().to_string();
-        run(["ca", "init", &keys, "--pes", "4"]).ok();
-        let finished = files.run(&format!("{way} --credentials {keys}")).ok();
-        assert!(finished.stdout.contains("TLS 1.3 both ways"), "{way}");
+        let files = Pairs::filled(operation, 4, |_| bytes);
+        files.dir().run("ca init @/ca --pes 4").ok();
+        let finished = files.run(&format!("{way} --credentials @/ca")).ok();
+        finished.prints(&["TLS 1.3 both ways"]);
         files.assert_there(files.all());
     }
 }

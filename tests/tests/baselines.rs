@@ -1,7 +1,6 @@
 //! Baselines in lock step and in real runs: every message arrives, and the buffered flits of a PE
 //! are reported.
 
-use std::fs;
 use std::sync::Arc;
 
 use flitcast_plan::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
@@ -15,7 +14,7 @@ use flitcast_proto::items::Control;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_tests::files::assert_same_below;
 use flitcast_tests::random::tree_and_flits;
-use flitcast_tests::{parsed, refused_each, run, scratch};
+use flitcast_tests::{parsed, refused_each, scratch};
 use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
@@ -61,10 +60,8 @@ proptest! {
 #[test]
 fn a_binomial_gather_takes_what_is_compared() {
     let tree = Arc::new(binomial_tree(8));
-    assert_eq!(
-        *tree,
-        "binomial:8".parse::<TreeSpec>().unwrap().build().unwrap()
-    );
+    let spec: TreeSpec = "binomial:8".parse().unwrap();
+    assert_eq!(*tree, spec.build().unwrap());
     let flits = [0, 3, 3, 3, 3, 3, 3, 3];
     let run = sim::run(&tree, Algorithm::COMBINING_GATHER, &flits).unwrap();
     let planned = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
@@ -74,10 +71,8 @@ fn a_binomial_gather_takes_what_is_compared() {
         .filter(|c| c.item == Item::Control(Control::Token));
     let begun = tokens.map(|crossing| crossing.step).max().unwrap();
     let time = run.time_steps();
-    assert!(
-        (planned.time_steps..=planned.time_steps + begun).contains(&time),
-        "{time}"
-    );
+    let expected = planned.time_steps..=planned.time_steps + begun;
+    assert!(expected.contains(&time), "{time}");
 }
 
 #[test]
@@ -115,25 +110,17 @@ fn what_a_combining_pe_holds_is_told() {
 #[test]
 fn files_come_through_a_baseline_whole() {
     let dir = scratch();
-    let (there, back) = (dir.path().join("there"), dir.path().join("back"));
-    let input = dir.path().join("input");
     for (pe, bytes) in [(1, 10), (3, 100_000), (6, 5_000)] {
-        fs::create_dir_all(input.join(format!("p{pe}"))).unwrap();
-        fs::write(input.join(format!("p{pe}/data")), vec![pe; bytes]).unwrap();
+        dir.put(&format!("input/p{pe}/data"), vec![pe; bytes]);
     }
-    for (operation, from, to) in [("scatter", &input, &there), ("gather", &there, &back)] {
-        let arguments = [
-            operation,
-            "--network",
-            "complete:7",
-            "--algorithm",
-            "adaptive",
-            "--input",
-        ];
-        let paths = [from.to_str().unwrap(), "--output", to.to_str().unwrap()];
-        run(arguments.iter().chain(&paths)).ok();
+    for line in [
+        "scatter --input @/input --output @/there",
+        "gather --input @/there --output @/back",
+    ] {
+        let network = "--network complete:7 --algorithm adaptive";
+        dir.run(&format!("{line} {network}")).ok();
     }
-    assert_same_below(&input, &back);
+    assert_same_below(&dir.join("input"), &dir.join("back"));
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! `flitcast bench` with real processes: the algorithms that it times on each tree, its output for
 //! scripts, the files that it writes, the requests that it rejects, and early ends.
 
-use std::fs;
-use std::path::Path;
-
-use flitcast_tests::{Report, parsed, printed, refused, rows, run, scratch, start};
+use flitcast_tests::{parsed, printed, refused, refused_each, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -121,15 +118,13 @@ fn assert_consistent(result: &Value, bytes: f64) {
 
 #[test]
 fn all_that_gather_on_a_tree_are_timed() {
-    let all = |parts: &[&[&'static str]]| parts.concat();
-    let path = all(&[&OURS, &TAPS]);
-    let others = all(&[&TAPS, &GATHER_BASELINES]);
-    let baselines = all(&[&OURS, &GATHER_BASELINES]);
+    let path = [&OURS[..], &TAPS].concat();
+    let others = [&TAPS[..], &GATHER_BASELINES].concat();
+    let baselines = [&OURS[..], &GATHER_BASELINES].concat();
     assert_times("gather", "--tree path:5", &path, &GATHER_BASELINES);
     assert_times("gather", "--tree kary:2:6", &OURS, &others);
     assert_times("gather", "--tree star:5", &baselines, &TAPS);
-    let complete = "--network complete:6";
-    assert_times("gather", complete, &baselines, &TAPS);
+    assert_times("gather", "--network complete:6", &baselines, &TAPS);
 }
 
 #[test]
@@ -207,14 +202,9 @@ fn nanos(record: &Record, column: &str) -> u64 {
     text.replace('.', "").parse().expect("digits")
 }
 
-/// Runs a bench of three algorithms that writes its samples to `raw`.
-fn bench_into(raw: &Path, format: &str) -> String {
-    let raw = raw.to_str().expect("scratch paths are UTF-8");
-    printed(&format!(
-        "bench gather --tree star:4 --lengths 10000,0,30000 --flit-size 4KiB --rounds 8 \
-         --algorithms linear,certification-pipelined,binomial --format {format} --raw {raw}"
-    ))
-}
+/// A bench of three algorithms that writes its samples to a file.
+const INTO_A_FILE: &str = "bench gather --tree star:4 --lengths 10000,0,30000 --flit-size 4KiB \
+    --rounds 8 --algorithms linear,certification-pipelined,binomial --raw @/raw.csv";
 
 /// Returns the median, and the 95th percentile by nearest rank.
 fn median_and_p95(values: &mut [u64]) -> (u64, u64) {
@@ -227,9 +217,9 @@ fn median_and_p95(values: &mut [u64]) -> (u64, u64) {
 #[test]
 fn csv_says_what_the_samples_say() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
-    let lines = records(&bench_into(&raw, "csv"));
-    let raw = fs::read_to_string(raw).expect("the samples were kept");
+    let bench = dir.run(&format!("{INTO_A_FILE} --format csv"));
+    let lines = records(&bench.ok().stdout);
+    let raw = dir.read("raw.csv");
     let header: Vec<&str> = raw.lines().take(3).collect();
     for (line, (field, content)) in header.iter().zip([
         ("# commit: ", ""),
@@ -301,9 +291,8 @@ fn csv_says_what_the_samples_say() {
 #[test]
 fn json_says_what_the_samples_say() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
-    let bench = Report::parse(&bench_into(&raw, "json"));
-    let samples = records(&fs::read_to_string(raw).expect("the samples were kept"));
+    let bench = dir.report(INTO_A_FILE);
+    let samples = records(&dir.read("raw.csv"));
     for result in bench.list("/results") {
         let own = samples
             .iter()
@@ -321,13 +310,10 @@ fn what_a_csv_leaves_out_is_told() {
     let line = "bench gather --tree kary:2:4 --size 1KiB --rounds 1 --format csv";
     let finished = run(line.split_whitespace()).ok();
     assert_eq!(records(&finished.stdout).len(), OURS.len());
-    let skipped = [
+    finished.says(&[
         "skipped: shoulder-tap is for paths only",
         "skipped: window is ",
-    ];
-    for skipped in skipped {
-        assert!(finished.stderr.contains(skipped), "{}", finished.stderr);
-    }
+    ]);
 }
 
 #[test]
@@ -342,18 +328,11 @@ fn a_table_has_the_quickest_first_and_marks_it() {
     let columns: Vec<&str> = columns.collect();
     assert_eq!(columns[..3], ["algorithm", "predicted", "median"]);
     let rows: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
-    let name = |row: &str| {
-        row.trim_start_matches([' ', '*'])
-            .split(' ')
-            .next()
-            .map(str::to_owned)
-    };
-    let mut timed: Vec<String> = rows.iter().filter_map(|row| name(row)).collect();
+    let names = rows.iter().map(|row| row.trim_start_matches([' ', '*']));
+    let mut timed: Vec<&str> = names.filter_map(|row| row.split(' ').next()).collect();
     assert!(rows[0].starts_with("  * "), "{text}");
-    assert!(
-        rows[1..].iter().all(|row| row.starts_with("    ")),
-        "{text}"
-    );
+    let plain = |row: &&str| row.starts_with("    ");
+    assert!(rows[1..].iter().all(plain), "{text}");
     timed.sort_unstable();
     let mut expected = [&OURS[..], &GATHER_BASELINES].concat();
     expected.sort_unstable();
@@ -375,11 +354,10 @@ fn a_table_has_the_quickest_first_and_marks_it() {
 #[test]
 fn what_is_wrong_with_a_bench_is_told_at_once() {
     let dir = scratch();
-    let nowhere = dir.path().join("no/raw.csv");
     let line = format!(
         "bench gather --tree kary:2:8 --lengths 1,2 --flit-size 1 \
          --algorithms fdf,window,shoulder-tap --raw {}",
-        nowhere.display()
+        dir.shown("no/raw.csv")
     );
     let faults = [
         "there is no gather called `fdf`; there are certification-serial, ",
@@ -390,28 +368,30 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
         "there is no folder ",
     ];
     refused(&line, &faults);
-    assert!(!dir.path().join("no").exists());
+    assert!(!dir.join("no").exists());
     refused("bench gather", &["--tree TREE", "--lengths LENGTHS"]);
-    let line = "bench scatter --tree path:3 --size 1 --algorithms";
-    refused(&format!("{line} window"), &["no scatter called `window`"]);
-    refused(&format!("{line} fdf,"), &["no scatter called ``"]);
-    refused("bench scatter --tree path:3 --size 1 --rounds 0", &["0"]);
-    let nothing = ["every message is null"];
-    refused("bench gather --tree path:3 --size 0", &nothing);
-    refused("bench gather --tree path:1 --size 1", &nothing);
+    refused_each(
+        "bench",
+        "
+        scatter --tree path:3 --size 1 --algorithms window | no scatter called `window`
+        scatter --tree path:3 --size 1 --algorithms fdf, | no scatter called ``
+        scatter --tree path:3 --size 1 --rounds 0 | 0
+        gather --tree path:3 --size 0 | every message is null
+        gather --tree path:1 --size 1 | every message is null
+    ",
+    );
 }
 
 #[test]
 fn samples_are_not_overwritten() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
-    fs::write(&raw, "dear").expect("scratch can be written to");
+    let raw = dir.put("raw.csv", "dear");
     let line = format!(
         "bench gather --tree path:3 --size 1 --raw {}",
         raw.display()
     );
     refused(&line, &["not overwritten"]);
-    assert_eq!(fs::read_to_string(&raw).expect("it is there"), "dear");
+    assert_eq!(dir.read("raw.csv"), "dear");
 }
 
 /// Interrupted in the first round of the first algorithm, which would not end.
@@ -420,9 +400,8 @@ fn ctrl_c_ends_all() {
     let line = "bench gather --tree kary:2:4 --size 400GiB -vv";
     let mut running = start(line.split_whitespace());
     running.wait_for(&["P0| ", "take message"]);
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    finished.fails(130, &["interrupted"]);
+    let finished = running.interrupt();
+    finished.says(&["interrupted"]);
     assert_eq!(finished.stdout, "");
 }
 
@@ -430,17 +409,11 @@ fn ctrl_c_ends_all() {
 #[test]
 fn ctrl_c_in_a_later_algorithm_ends_all_and_keeps_the_samples() {
     let dir = scratch();
-    let raw = dir.path().join("raw.csv");
-    let line = format!(
-        "bench gather --tree path:3 --size 1KiB --rounds 6000 --warm-up 0 -v --raw {}",
-        raw.display()
-    );
-    let mut running = start(line.split_whitespace());
+    let line = "bench gather --tree path:3 --size 1KiB --rounds 6000 --warm-up 0 -v";
+    let mut running = dir.start(&format!("{line} --raw @/raw.csv"));
     running.wait_for(&["timing", "shoulder-tap", "pass=1"]);
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    finished.fails(130, &["raw.csv"]);
-    let samples = records(&fs::read_to_string(raw).expect("it is there"));
+    running.interrupt().says(&["raw.csv"]);
+    let samples = records(&dir.read("raw.csv"));
     for name in OURS {
         let own = samples.iter().filter(|sample| sample["algorithm"] == name);
         assert_eq!(own.count(), 2000, "{name}");
@@ -454,9 +427,10 @@ fn a_failing_algorithm_is_named() {
     running.wait_for(&["P0| ", "take message"]);
     running.pe(2).signal(Signal::KILL);
     let finished = running.finish();
-    assert_eq!(finished.code, Some(1));
-    let cause = "error: certification-serial: P2 was killed by signal 9";
-    assert!(finished.stderr.contains(cause), "{}", finished.stderr);
+    finished.fails(
+        1,
+        &["error: certification-serial: P2 was killed by signal 9"],
+    );
     let report = finished.report();
     assert_eq!(report.value("/error/algorithm"), "certification-serial");
     assert_eq!(report.number("/error/pe"), 2);

@@ -1,18 +1,17 @@
 //! Broadcasts of a file or folder of P0 to all other PEs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use flitcast_tests::files::{assert_same_below, fill, names};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::files::{assert_same_below, fill, names, record, wait_for_partial};
 use flitcast_tests::report::Report;
-use flitcast_tests::{Finished, Running, rows, run, scratch, start};
+use flitcast_tests::{Finished, Folder, refused, reported, resume, rows, run, scratch};
 use rustix::process::Signal;
-use tempfile::TempDir;
+use serde_json::{Value, json};
 
 /// The source and the output of broadcasts.
 struct Files {
-    dir: TempDir,
+    dir: Folder,
 }
 
 impl Files {
@@ -21,37 +20,36 @@ impl Files {
     }
 
     fn weights(&self) -> PathBuf {
-        self.dir.path().join("weights")
+        self.dir.join("weights")
     }
 
     fn output(&self) -> PathBuf {
-        self.dir.path().join("out")
-    }
-
-    fn line(&self, more: &[&str]) -> Vec<String> {
-        let paths = [self.weights(), self.output()].map(|path| path.display().to_string());
-        let [input, output] = &paths;
-        let fixed = ["broadcast", "--input", input, "--output", output];
-        let all = fixed.iter().chain(more);
-        all.map(|text| (*text).to_owned()).collect()
+        self.dir.join("out")
     }
 
     #[track_caller]
-    fn broadcast(&self, more: &[&str]) -> Finished {
-        run(self.line(more))
+    fn broadcast(&self, more: &str) -> Finished {
+        self.dir.run(&format!(
+            "broadcast --input @/weights --output @/out {more}"
+        ))
     }
 
+    /// Starts a broadcast, kills a PE when a copy arrives, and waits for the end.
     #[track_caller]
-    fn start(&self, more: &[&str]) -> Running {
-        start(self.line(more))
+    fn killing(&self, pe: u32, more: &str) -> Finished {
+        let line = format!("broadcast --input @/weights --output @/out {more}");
+        let running = self.dir.start(&line);
+        wait_for_partial(&self.output());
+        running.pe(pe).signal(Signal::KILL);
+        running.finish()
     }
 
     /// Checks that exactly these PEs have a copy.
     #[track_caller]
-    fn assert_copies(&self, pes: &[u32]) {
+    fn assert_copies(&self, pes: impl IntoIterator<Item = u32>) {
         let mut there = names(&self.output());
         there.retain(|name| !name.starts_with('.'));
-        let mut expected: Vec<String> = pes.iter().map(|pe| format!("p{pe}")).collect();
+        let mut expected: Vec<String> = pes.into_iter().map(|pe| format!("p{pe}")).collect();
         expected.sort();
         assert_eq!(there, expected);
         for name in there {
@@ -62,6 +60,13 @@ impl Files {
             }
         }
     }
+
+    /// Checks that the record continues the run until these PEs have a copy.
+    #[track_caller]
+    fn assert_resumed(&self, pes: impl IntoIterator<Item = u32>) {
+        resume(&record(&self.output()), "--revive").ok();
+        self.assert_copies(pes);
+    }
 }
 
 /// Checks that every PE but P0 received a message of this length, as predicted and as measured.
@@ -70,11 +75,8 @@ fn assert_all_have(report: &Report, bytes: u64) {
     assert_eq!(report.value("/operation"), "broadcast");
     assert_eq!(report.value("/algorithm"), "rounds");
     assert_eq!(report.number("/round/messages"), 1);
-    assert_eq!(
-        report.number("/round/bytes"),
-        bytes,
-        "a message counts once"
-    );
+    let counted = report.number("/round/bytes");
+    assert_eq!(counted, bytes, "a message counts once");
     for pe in 1..report.list("/pes").len() {
         let of = |what: &str| format!("/pes/{pe}/{what}");
         assert_eq!(report.number(&of("bytes")), bytes);
@@ -83,21 +85,13 @@ fn assert_all_have(report: &Report, bytes: u64) {
     }
 }
 
-#[track_caller]
-fn refused(line: &[&str], what: &str) {
-    let finished = run(line);
-    finished.fails(2, &[what]);
-}
-
 #[test]
 fn every_pe_gets_a_copy_of_a_folder_but_its_source() {
     let files = Files::new();
     fill(&files.weights().join("layers/first"), 300_000);
     fill(&files.weights().join("empty"), 0);
-    let finished = files
-        .broadcast(&["--tree", "kary:2:8", "--format", "json"])
-        .ok();
-    files.assert_copies(&[1, 2, 3, 4, 5, 6, 7]);
+    let finished = files.broadcast("--tree kary:2:8 --format json").ok();
+    files.assert_copies(1..8);
     let report = finished.report();
     let bytes = report.number("/round/bytes");
     assert!(bytes > 300_000);
@@ -106,59 +100,47 @@ fn every_pe_gets_a_copy_of_a_folder_but_its_source() {
 
 #[test]
 fn so_it_does_of_a_file_over_any_tree() {
-    for (tree, algorithm) in [
-        ("path:4", "rounds"),
-        ("star:5", "rounds"),
-        ("kary:3:9", "rounds"),
-        ("path:1", "rounds"),
-        ("kary:2:6", "urgent"),
-        ("kary:2:6", "child-by-child"),
+    for (tree, pes, algorithm) in [
+        ("path", 4, "rounds"),
+        ("star", 5, "rounds"),
+        ("kary:3", 9, "rounds"),
+        ("path", 1, "rounds"),
+        ("kary:2", 6, "urgent"),
+        ("kary:2", 6, "child-by-child"),
     ] {
         let files = Files::new();
         fill(&files.weights(), 70_001);
-        let line = format!("--tree {tree} --algorithm {algorithm} --flit-size 4KiB");
-        files.broadcast(&line.split(' ').collect::<Vec<_>>()).ok();
-        let pes: u32 = tree
-            .rsplit(':')
-            .next()
-            .expect("a number")
-            .parse()
-            .expect("a number");
-        files.assert_copies(&(1..pes).collect::<Vec<_>>());
+        let line = format!("--tree {tree}:{pes} --algorithm {algorithm} --flit-size 4KiB");
+        files.broadcast(&line).ok();
+        files.assert_copies(1..pes);
     }
 }
 
 #[test]
 fn messages_that_are_no_files_arrive_in_every_round() {
-    let line = "broadcast --tree kary:2:7 --size 1MiB --rounds 3 --format json";
-    let report = run(line.split(' ')).ok().report();
+    let report = reported("broadcast --tree kary:2:7 --size 1MiB --rounds 3");
     assert_all_have(&report, 1 << 20);
-    let nothing = run("broadcast --tree star:3 --size 0 --format json".split(' ')).ok();
-    assert_eq!(nothing.report().number("/round/messages"), 0);
+    let nothing = reported("broadcast --tree star:3 --size 0");
+    assert_eq!(nothing.number("/round/messages"), 0);
 }
 
 /// In a complete network, a path or a tree with K children each is built, from any source.
 #[test]
 fn where_all_reach_each_other_a_tree_is_laid() {
     for (algorithm, root, parents) in [
-        ("path", "P2", vec![Some(2), Some(0), None, Some(1), Some(3)]),
-        (
-            "kary:3",
-            "P0",
-            vec![None, Some(0), Some(0), Some(0), Some(1)],
-        ),
+        ("path", 2, json!([2, 0, null, 1, 3])),
+        ("kary:3", 0, json!([null, 0, 0, 0, 1])),
     ] {
         let files = Files::new();
         fill(&files.weights(), 100_000);
-        let line =
-            format!("--network complete:5 --algorithm {algorithm} --from {root} --format json");
-        let more: Vec<&str> = line.split(' ').collect();
-        let report = files.broadcast(&more).ok().report();
-        let all = report.list("/pes").iter();
-        let found: Vec<Option<u64>> = all.map(|pe| pe["parent"].as_u64()).collect();
-        assert_eq!(found, parents, "{algorithm}");
-        let source: u32 = root[1..].parse().expect("a number");
-        files.assert_copies(&(0..5).filter(|pe| *pe != source).collect::<Vec<_>>());
+        let line = format!("--network complete:5 --algorithm {algorithm} --from P{root}");
+        let report = files
+            .broadcast(&format!("{line} --format json"))
+            .ok()
+            .report();
+        let found = report.list("/pes").iter().map(|pe| pe["parent"].clone());
+        assert_eq!(found.collect::<Value>(), parents, "{algorithm}");
+        files.assert_copies((0..5).filter(|pe| *pe != root));
     }
 }
 
@@ -166,11 +148,9 @@ fn where_all_reach_each_other_a_tree_is_laid() {
 #[test]
 fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
     let chosen = |size: &str| {
-        let line = format!(
-            "broadcast --network complete:8 --algorithm auto --size {size} --format json --link"
-        );
-        let link = ["rate=100mbit,latency=1ms"];
-        let report = run(line.split(' ').chain(link)).ok().report();
+        let line =
+            "broadcast --network complete:8 --algorithm auto --link rate=100mbit,latency=1ms";
+        let report = reported(&format!("{line} --size {size}"));
         assert!(report.number("/choice/ways") > 10);
         assert_eq!(report.value("/tree"), report.value("/choice/chosen/tree"));
         let depths = report.list("/pes").iter().map(|pe| pe["depth"].as_u64());
@@ -183,19 +163,18 @@ fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
 #[test]
 fn copies_arrive_over_tls() {
     for (way, pes) in [
-        ("--tree kary:2:5 --from P4", &[0, 1, 2, 3][..]),
-        ("--tree path:4 --algorithm urgent", &[1, 2, 3]),
-        ("--network complete:4 --algorithm hypercube", &[1, 2, 3]),
+        ("--tree kary:2:5 --from P4", 0..4),
+        ("--tree path:4 --algorithm urgent", 1..4),
+        ("--network complete:4 --algorithm hypercube", 1..4),
     ] {
         let files = Files::new();
         fill(&files.weights().join("a"), 300_000);
-        let keys = files.dir.path().join("ca");
-        let keys = keys.to_str().expect("it is UTF-8");
-        let all = (pes.len() + 1).to_string();
-        run(["ca", "init", keys, "--pes", &all]).ok();
-        let line = format!("{way} --credentials {keys}");
-        let finished = files.broadcast(&line.split(' ').collect::<Vec<_>>()).ok();
-        assert!(finished.stdout.contains("TLS 1.3 both ways"), "{way}");
+        files
+            .dir
+            .run(&format!("ca init @/ca --pes {}", pes.len() + 1))
+            .ok();
+        let finished = files.broadcast(&format!("{way} --credentials @/ca")).ok();
+        finished.prints(&["TLS 1.3 both ways"]);
         files.assert_copies(pes);
     }
 }
@@ -203,9 +182,7 @@ fn copies_arrive_over_tls() {
 /// A relay stores one flit of a message, however many children it has.
 #[test]
 fn a_relay_holds_a_flit() {
-    let link = "rate=200mbit";
-    let line = "broadcast --tree kary:4:9 --size 3MiB --format json --link";
-    let report = run(line.split(' ').chain([link])).ok().report();
+    let report = reported("broadcast --tree kary:4:9 --size 3MiB --link rate=200mbit");
     assert_all_have(&report, 3 << 20);
     assert_eq!(report.number("/round/peak_buffered_flits"), 1);
 }
@@ -213,8 +190,7 @@ fn a_relay_holds_a_flit() {
 #[test]
 fn what_cannot_be_broadcast_is_told_before_anything_begins() {
     let files = Files::new();
-    let finished = files.broadcast(&["--tree", "path:3"]);
-    finished.fails(2, &["weights"]);
+    files.broadcast("--tree path:3").fails(2, &["weights"]);
     assert!(!files.output().exists());
     for [line, what] in rows("
         broadcast --tree path:3 --lengths 5,6 | a broadcast has one message
@@ -224,7 +200,7 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
         broadcast --tree kary:2:4 --algorithm hypercube --size 5 | --algorithm hypercube: it is for PEs that all reach each other: use --network complete:N
         broadcast --tree path:3 --from P3 --size 5 | --from: there is no P3 among 3 PEs
     ") {
-        refused(&line.split(' ').collect::<Vec<_>>(), what);
+        refused(line, &[what]);
     }
 }
 
@@ -246,12 +222,12 @@ fn a_hypercube_carries_parts_over_all_its_trees() {
     ] {
         let files = Files::new();
         fill(&files.weights(), bytes);
-        let line = format!(
-            "--network complete:{pes} --from {from} --algorithm hypercube --format json {more}"
-        );
-        let line: Vec<&str> = line.split_whitespace().collect();
-        let report = files.broadcast(&line).ok().report();
-        files.assert_copies(&(0..pes).filter(|pe| *pe != from).collect::<Vec<_>>());
+        let line = format!("--network complete:{pes} --from {from} --algorithm hypercube {more}");
+        let report = files
+            .broadcast(&format!("{line} --format json"))
+            .ok()
+            .report();
+        files.assert_copies((0..pes).filter(|pe| *pe != from));
         assert_eq!(report.value("/algorithm"), "hypercube");
     }
     let line = "broadcast --network complete:8 --algorithm hypercube --size 300KiB --rounds 3";
@@ -261,22 +237,13 @@ fn a_hypercube_carries_parts_over_all_its_trees() {
 /// The remaining PEs continue over one tree, and the missing copies can be delivered later.
 #[test]
 fn a_hypercube_that_lacks_a_pe_is_gone_on_with() {
-    for (dies, left, code) in [(3, &[1, 2, 4, 5, 6, 7][..], 1), (0, &[], 1)] {
+    for (dies, left) in [(3, &[1, 2, 4, 5, 6, 7][..]), (0, &[])] {
         let files = Files::new();
         fill(&files.weights(), 4 << 20);
         let line = "--network complete:8 --algorithm hypercube --link rate=20mbit --retry 1";
-        let running = files.start(&line.split(' ').collect::<Vec<_>>());
-        wait_for_arrival(&files.output());
-        running.pe(dies).signal(Signal::KILL);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(code), "{}", finished.stderr);
-        files.assert_copies(left);
-        let mut record = names(&files.output());
-        record.retain(|name| name.starts_with(".flitcast-round-"));
-        let record = files.output().join(&record[0]);
-        let record = record.to_str().expect("it is UTF-8");
-        run(["resume", record, "--revive"]).ok();
-        files.assert_copies(&[1, 2, 3, 4, 5, 6, 7]);
+        files.killing(dies, line).with_code(1);
+        files.assert_copies(left.iter().copied());
+        files.assert_resumed(1..8);
     }
 }
 
@@ -286,12 +253,8 @@ fn a_leaf_that_dies_is_left_out() {
     let files = Files::new();
     fill(&files.weights(), 6 << 20);
     let line = "--tree kary:2:5 --link rate=20mbit --retry 1";
-    let running = files.start(&line.split(' ').collect::<Vec<_>>());
-    wait_for_arrival(&files.output());
-    running.pe(4).signal(Signal::KILL);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    files.assert_copies(&[1, 2, 3]);
+    files.killing(4, line).with_code(1);
+    files.assert_copies([1, 2, 3]);
 }
 
 /// The PEs below it receive from its parent, and those with a copy keep it.
@@ -305,12 +268,8 @@ fn a_relay_that_dies_is_gone_around() {
         let files = Files::new();
         fill(&files.weights().join("some"), 3 << 20);
         let line = format!("{way} --link rate=20mbit --retry 1");
-        let running = files.start(&line.split(' ').collect::<Vec<_>>());
-        wait_for_arrival(&files.output());
-        running.pe(1).signal(Signal::KILL);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-        files.assert_copies(&[2, 3]);
+        files.killing(1, &line).with_code(1);
+        files.assert_copies([2, 3]);
     }
 }
 
@@ -319,25 +278,9 @@ fn a_relay_that_dies_is_gone_around() {
 fn a_source_that_dies_leaves_no_half_copies() {
     let files = Files::new();
     fill(&files.weights(), 6 << 20);
-    let running = files.start(&["--tree", "kary:2:5", "--link", "rate=20mbit"]);
-    wait_for_arrival(&files.output());
-    running.pe(0).signal(Signal::KILL);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    files.assert_copies(&[]);
-    let mut record = names(&files.output());
-    record.retain(|name| name.starts_with(".flitcast-round-"));
-    let record = files.output().join(&record[0]);
-    let record = record.to_str().expect("it is UTF-8");
-    run(["resume", record, "--revive"]).ok();
-    files.assert_copies(&[1, 2, 3, 4]);
-}
-
-#[track_caller]
-fn wait_for_arrival(output: &Path) {
-    eventually("a copy arrives", || {
-        let entries = fs::read_dir(output).ok()?;
-        let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        names.any(|name| name.ends_with(".partial")).then_some(())
-    });
+    files
+        .killing(0, "--tree kary:2:5 --link rate=20mbit")
+        .with_code(1);
+    files.assert_copies([]);
+    files.assert_resumed(1..5);
 }

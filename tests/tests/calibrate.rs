@@ -1,65 +1,50 @@
 //! `flitcast calibrate` with real processes, and the use of its profile by other commands.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flitcast_tests::files::fill;
 use flitcast_tests::run::{CACHE_VARIABLE, start_with};
-use flitcast_tests::{Report, run, scratch};
+use flitcast_tests::{Folder, Report, scratch};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 /// The shortest duration; the results are not examined.
 const SHORT: &str = "--seconds 0.5";
-
-fn words(dir: &Path, line: &str) -> Vec<String> {
-    let dir = dir.to_str().expect("scratch paths are UTF-8");
-    line.split_whitespace()
-        .map(|word| word.replace('@', dir))
-        .collect()
-}
 
 #[test]
 fn a_profile_is_written_and_stands_for_the_measurement() {
     let dir = scratch();
     let line = format!("calibrate --tree kary:2:4 --output @/profile.toml --format json {SHORT}");
-    let run_ = run(words(dir.path(), &line)).ok();
+    let calibrated = dir.run(&line).ok();
     // The duration is announced first.
-    let first = run_.stderr.lines().next().expect("it says something");
-    assert!(
-        first.contains("measures 3 edges") && first.contains("about 1 s"),
-        "{first}"
-    );
-    let found = run_.report();
+    let first = calibrated.stderr.lines().next().expect("it says something");
+    let is_told = first.contains("measures 3 edges") && first.contains("about 1 s");
+    assert!(is_told, "{first}");
+    let found = calibrated.report();
     let edges = found.list("/edges");
     assert_eq!(edges.len(), 3);
     for edge in 0..3 {
         for link in ["down", "up"] {
             for value in ["latency_us", "ns_per_byte"] {
                 let of = |part: &str| found.float(&format!("/edges/{edge}/{link}/{value}/{part}"));
-                assert!(
-                    of("low") <= of("value") && of("value") <= of("high"),
-                    "{value}"
-                );
-                assert!(of("value") > 0.0, "{value}");
+                let [low, found, high] = ["low", "value", "high"].map(of);
+                assert!(low <= found && found <= high, "{value}");
+                assert!(found > 0.0, "{value}");
             }
         }
         // One host, one clock.
-        assert_eq!(
-            found.float(&format!("/edges/{edge}/clock_uncertainty_us")),
-            0.0
-        );
+        let clock = format!("/edges/{edge}/clock_uncertainty_us");
+        assert_eq!(found.float(&clock), 0.0);
     }
     assert!(found.list("/workloads").len() >= 2);
     assert!(found.float("/host/wake_ns") > 0.0);
     assert!((0.0..=1.0).contains(&found.float("/relay/overlap")));
 
     for operation in ["scatter", "gather"] {
-        let line = format!("{operation} --tree kary:2:4 --size 10KiB --format json");
-        let measuring = run(words(dir.path(), &line)).ok().report();
+        let line = format!("{operation} --tree kary:2:4 --size 10KiB");
+        let measuring = dir.report(&line);
         assert!(measuring.float("/probe_us") > 0.0);
-        let line = format!("{line} --profile @/profile.toml");
-        let knowing = run(words(dir.path(), &line)).ok().report();
+        let knowing = dir.report(&format!("{line} --profile @/profile.toml"));
         assert!(knowing.value("/probe_us").is_null());
         knowing.assert_all_arrived();
         // The calibrated values are used.
@@ -70,30 +55,23 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
 
 #[test]
 fn without_an_output_it_only_tells() {
-    let dir = scratch();
-    let run = run(words(
-        dir.path(),
-        &format!("calibrate --tree path:2 {SHORT}"),
-    ))
-    .ok();
-    for word in [
-        "P0 to P1", "P1 to P0", "latency", "rate", "wake", "costs", "clocks", "not kept",
-    ] {
-        let word = if word == "wake" { "runs " } else { word };
-        assert!(run.stdout.contains(word), "no `{word}` in\n{}", run.stdout);
+    let run = scratch().run(&format!("calibrate --tree path:2 {SHORT}"));
+    let run = run.ok();
+    run.prints(&[
+        "P0 to P1", "P1 to P0", "latency", "rate", "runs ", "costs", "clocks", "not kept",
+    ]);
+    // Processes of one machine are fast enough for every workload, and there is no relay on the way.
+    for unwanted in ["left out", "relay"] {
+        assert!(!run.stdout.contains(unwanted), "{}", run.stdout);
     }
-    // Processes of one machine are fast enough for every workload.
-    assert!(!run.stdout.contains("left out"), "{}", run.stdout);
-    // There is no relay on the way.
-    assert!(!run.stdout.contains("relay"), "{}", run.stdout);
 }
 
 /// The folder in which commands store the costs of this machine.
-struct Cache(TempDir);
+struct Cache(Folder);
 
 impl Cache {
     fn folder(&self) -> PathBuf {
-        self.0.path().join("flitcast")
+        self.0.join("flitcast")
     }
 
     #[track_caller]
@@ -132,11 +110,10 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
     // processes.
     cache.known(&format!("{line} --link rate=1gbit"));
     let dir = scratch();
-    fill(&dir.path().join("in/p1"), 3000);
-    let files = dir.path().display();
-    cache.run(&format!(
-        "scatter --tree star:3 --input {files}/in --output {files}/out"
-    ));
+    fill(&dir.join("in/p1"), 3000);
+    let files = dir.display();
+    let line_of_files = format!("--input {files}/in --output {files}/out");
+    cache.run(&format!("scatter --tree star:3 {line_of_files}"));
     assert_eq!(cache.known(line).1, Some(first + 8));
     // A new measurement starts again.
     cache.run("calibrate --host");
@@ -150,11 +127,9 @@ fn what_a_machine_costs_is_measured_once_and_then_learned() {
 fn what_encrypted_connections_cost_is_measured_by_itself() {
     let cache = Cache(scratch());
     let dir = scratch();
-    let keys = dir.path().join("keys");
-    let keys = keys.to_str().expect("scratch paths are UTF-8");
-    run(["ca", "init", keys, "--pes", "3"]).ok();
+    dir.run("ca init @/keys --pes 3").ok();
     let plain = "scatter --tree star:3 --size 3KiB";
-    let encrypted = format!("{plain} --credentials {keys}");
+    let encrypted = format!("{plain} --credentials {}", dir.shown("keys"));
     assert_eq!(cache.known(&encrypted).0, "measured");
     assert_eq!(cache.known(plain).0, "measured");
     for line in [plain, &encrypted] {
@@ -187,28 +162,23 @@ fn a_cache_that_is_broken_or_cannot_be_written_is_none() {
 #[test]
 fn each_machine_of_a_cluster_is_measured_and_learned() {
     let dir = scratch();
-    let path = dir.path().join("cluster.toml");
     let pe = |name: &str, run: &str, more: &str| {
-        format!("[[pe]]\nname = \"{name}\"\naddress = \"127.0.0.1\"\nrun = [{run}]\n{more}")
+        format!("[[pe]]\nname = '{name}'\naddress = '127.0.0.1'\nrun = [{run}]\n{more}")
     };
-    let one_core = r#""taskset", "-c", "0""#;
-    let text = pe("a", one_core, "")
-        + &pe("b", r#""env""#, "parent = \"a\"\n")
-        + &pe("c", one_core, "parent = \"a\"\n");
-    fs::write(&path, text).expect("a scratch directory can be written to");
+    let one_core = "'taskset', '-c', '0'";
+    let below = "parent = 'a'\n";
+    let text = pe("a", one_core, "") + &pe("b", "'env'", below) + &pe("c", one_core, below);
+    let file = dir.put("cluster.toml", text);
     let cache = Cache(scratch());
-    let line = format!(
-        "scatter --cluster {} --size 3KiB --rounds 3",
-        path.display()
-    );
+    let file = file.display();
+    let line = format!("scatter --cluster {file} --size 3KiB --rounds 3");
     let report = cache.run(&line);
     report.assert_all_arrived();
     assert_eq!(report.value("/costs/source"), "measured");
     let machines = report.value("/costs/machines").as_array().expect("a list");
     let pes: Vec<&Value> = machines.iter().map(|machine| &machine["pes"]).collect();
-    let cores = std::thread::available_parallelism()
-        .expect("Linux tells")
-        .get();
+    let cores = std::thread::available_parallelism();
+    let cores = cores.expect("Linux tells").get();
     match cores {
         1 => assert_eq!(pes, [&json!([0, 1, 2])]),
         _ => {
@@ -230,11 +200,8 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
 #[test]
 fn what_a_flit_takes_beside_its_bytes_is_found() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
-    let output = profile.to_str().expect("it is UTF-8");
-    let line = "calibrate --tree path:2 --link rate=400mbit,setup=2ms --format json";
-    let words = line.split(' ').chain(["--output", output]);
-    let report = run(words).ok().report();
+    let line = "calibrate --tree path:2 --link rate=400mbit,setup=2ms";
+    let report = dir.report(&format!("{line} --output @/profile.toml"));
     for way in ["down", "up"] {
         let of = |what: &str| report.float(&format!("/edges/0/{way}/{what}/value"));
         // A busy machine adds less than this.

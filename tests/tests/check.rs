@@ -1,10 +1,7 @@
 //! `flitcast check`: it shows the content of a valid file, and all faults of an invalid one with
 //! their positions.
 
-use std::path::{Path, PathBuf};
-
-use flitcast_tests::{Finished, run, scratch};
-use tempfile::TempDir;
+use flitcast_tests::{Finished, Folder, scratch};
 
 const HOSTS: &str = r#"name = "three hosts"
 coordinator = "10.0.0.9"
@@ -53,48 +50,34 @@ address = "127.0.0.4"
 link = "rate=50mbit"
 "#;
 
-struct Folder(TempDir);
+#[track_caller]
+fn folder_of(text: &str) -> Folder {
+    let folder = scratch();
+    folder.put("c.toml", text);
+    folder
+}
 
-impl Folder {
-    #[track_caller]
-    fn of(text: &str) -> Folder {
-        let folder = Folder(scratch());
-        std::fs::write(folder.file("c.toml"), text).expect("it can be written");
-        folder
-    }
+/// Issues certificates for PEs.
+#[track_caller]
+fn issue(folder: &Folder, pes: u32) {
+    folder.run(&format!("ca init @/keys --pes {pes}")).ok();
+}
 
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
+#[track_caller]
+fn check(folder: &Folder, more: &str) -> Finished {
+    folder.run(&format!("check @/c.toml {more}"))
+}
 
-    /// Issues certificates for PEs.
-    #[track_caller]
-    fn issue(&self, pes: &str) {
-        run([Path::new("ca"), Path::new("init"), &self.file("keys")]
-            .iter()
-            .map(|word| word.as_os_str())
-            .chain(["--pes".as_ref(), pes.as_ref()]))
-        .ok();
-    }
-
-    fn check(&self, more: &[&str]) -> Finished {
-        let file = self.file("c.toml");
-        let file = file.to_str().expect("its path is UTF-8");
-        run(["check", file].iter().chain(more))
-    }
-
-    /// Returns the output without the folder, whose name differs each time.
-    fn without_path(&self, said: &str) -> String {
-        let folder = self.0.path().to_str().expect("its path is UTF-8");
-        said.replace(&format!("{folder}/"), "")
-    }
+/// Returns the output without the folder, whose name differs each time.
+fn without_path(folder: &Folder, said: &str) -> String {
+    said.replace(&format!("{}/", folder.display()), "")
 }
 
 #[test]
 fn a_good_file_is_shown() {
-    let folder = Folder::of(HOSTS);
-    folder.issue("2");
-    let shown = folder.check(&[]).ok();
+    let folder = folder_of(HOSTS);
+    issue(&folder, 2);
+    let shown = check(&folder, "").ok();
     let expected = "\
 three hosts
 c.toml is good
@@ -115,9 +98,9 @@ c.toml is good
   children    at most 2 (none: 2 PEs, 2: 1)
   broadcast   B = 2
 ";
-    assert_eq!(folder.without_path(&shown.stdout), expected);
+    assert_eq!(without_path(&folder, &shown.stdout), expected);
     assert_eq!(shown.stderr, "");
-    let report = folder.check(&["--format", "json"]).ok().report();
+    let report = check(&folder, "--format json").ok().report();
     for (pointer, expected) in [
         ("/good", "true"),
         ("/security", "\"tls\""),
@@ -136,10 +119,8 @@ c.toml is good
 
 #[test]
 fn a_network_is_shown_from_its_root() {
-    let folder = Folder::of(NETWORK);
-    let shown = folder
-        .check(&["--root", "c", "--spanning", "broadcast"])
-        .ok();
+    let folder = folder_of(NETWORK);
+    let shown = check(&folder, "--root c --spanning broadcast").ok();
     let expected = "\
 cluster:c.toml root c broadcast
 c.toml is good
@@ -160,25 +141,23 @@ c.toml is good
   children    at most 2 (none: 2 PEs, 1: 1, 2: 1)
   broadcast   B = 2, which no tree of this network beats
 ";
-    assert_eq!(folder.without_path(&shown.stdout), expected);
+    assert_eq!(without_path(&folder, &shown.stdout), expected);
     // The PE's number gives the same result.
-    let numbered = folder.check(&["--root", "2", "--spanning", "broadcast"]);
+    let numbered = check(&folder, "--root 2 --spanning broadcast");
     assert_eq!(numbered.ok().stdout, shown.stdout);
-    let shown = folder.check(&["--format", "json"]).ok().report();
+    let shown = check(&folder, "--format json").ok().report();
     assert_eq!(shown.value("/pes/3/link"), "rate=50mbit");
     assert_eq!(shown.value("/pes/2/link"), "rate=200mbit,latency=1ms");
     assert_eq!(shown.value("/depth"), 2);
     for root in ["e", "4", "1.5"] {
-        let refused = folder.check(&["--root", root]);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
         let told = "is called so; write a name, or a number from 0 to 3 in the order of the file";
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        check(&folder, &format!("--root {root}")).fails(2, &[told]);
     }
 }
 
 #[test]
 fn every_fault_is_shown_in_its_place() {
-    let folder = Folder::of(
+    let folder = folder_of(
         "coordinator = \"here\"\n\
          [network]\n\
          edges = [[\"ä\", \"b\"], [\"b\", \"x\"], [\"x\", \"b\"]]\n\
@@ -186,8 +165,7 @@ fn every_fault_is_shown_in_its_place() {
          [[pe]]\nname = \"b\"\naddress = \"10.0.0.2\"\nparent = \"ä\"\n\
          link = \"rate=1mbit\"\n",
     );
-    let refused = folder.check(&["--format", "json"]);
-    assert_eq!(refused.code, Some(2));
+    let refused = check(&folder, "--format json").with_code(2);
     let expected = "\
 error: c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts here` prints it), not `\"here\"`
   1 | coordinator = \"here\"
@@ -203,7 +181,7 @@ error: c.toml:11:8: link: only links between processes of one host are shaped, b
      |        ^
 c.toml: 4 faults
 ";
-    assert_eq!(folder.without_path(&refused.stderr), expected);
+    assert_eq!(without_path(&folder, &refused.stderr), expected);
     let report = refused.report();
     assert_eq!(report.value("/good"), false);
     assert_eq!(report.value("/faults/1/line"), 3);
@@ -216,12 +194,11 @@ c.toml: 4 faults
 /// once.
 #[test]
 fn certificates_that_are_not_good_are_told() {
-    let folder = Folder::of(HOSTS);
+    let folder = folder_of(HOSTS);
     let place = "error: c.toml:5:15: credentials: keys/";
     let faults = |expected: &[&str]| {
-        let refused = folder.check(&[]);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        let said = folder.without_path(&refused.stderr);
+        let refused = check(&folder, "").with_code(2);
+        let said = without_path(&folder, &refused.stderr);
         let faults = said.lines().filter(|line| line.starts_with("error: "));
         let faults: Vec<&str> = faults.collect();
         assert_eq!(faults.len(), expected.len(), "{said}");
@@ -230,52 +207,35 @@ fn certificates_that_are_not_good_are_told() {
         }
     };
     faults(&["ca.pem: No such file"]);
-    folder.issue("3");
-    folder.check(&[]).ok();
+    issue(&folder, 3);
+    check(&folder, "").ok();
     for file in ["pem", "key"] {
-        let [from, to] = ["p1", "p2"].map(|pe| folder.file(&format!("keys/{pe}.{file}")));
+        let [from, to] = ["p1", "p2"].map(|pe| folder.join(format!("keys/{pe}.{file}")));
         std::fs::copy(from, to).expect("it can be");
     }
-    std::fs::remove_file(folder.file("keys/p0.key")).expect("it is there");
+    std::fs::remove_file(folder.join("keys/p0.key")).expect("it is there");
     faults(&[
         "p0.key: No such file",
         "p2.pem: the certificate is for P1, not for P2",
     ]);
     // A round also reports errors in the credentials of the coordinator.
-    std::fs::remove_file(folder.file("keys/coordinator.pem")).expect("it is there");
-    let cluster = folder.file("c.toml");
-    let cluster = cluster.to_str().expect("its path is UTF-8");
-    let round = run(["gather", "--size", "1", "--cluster", cluster]);
-    assert_eq!(round.code, Some(2), "{}", round.stderr);
-    let said = folder.without_path(&round.stderr);
+    std::fs::remove_file(folder.join("keys/coordinator.pem")).expect("it is there");
+    let gather = "gather --size 1 --cluster @/c.toml";
+    let round = folder.run(gather).with_code(2);
+    let said = without_path(&folder, &round.stderr);
     let told = format!("{place}coordinator.pem: No such file");
     assert!(said.starts_with(&told), "{said}");
     // The command line overrides the file.
-    let typed = run([
-        "gather",
-        "--size",
-        "1",
-        "--credentials",
-        "/none",
-        "--cluster",
-        cluster,
-    ]);
+    let typed = folder.run(&format!("{gather} --credentials /none"));
     let told = "error: --credentials: /none/ca.pem: No such file";
     assert!(typed.stderr.starts_with(told), "{}", typed.stderr);
 }
 
 #[test]
 fn what_cannot_be_checked_is_told() {
-    let none = run("check /no/such/file".split(' '));
-    assert_eq!(none.code, Some(2));
-    assert!(
-        none.stderr
-            .starts_with("error: cannot read the cluster file /no/such/file: No such file"),
-        "{}",
-        none.stderr
-    );
-    let tree = Folder::of(HOSTS).check(&["--root", "beta"]);
-    assert_eq!(tree.code, Some(2));
-    let told = "--root belongs to --network: a --tree has its root";
-    assert!(tree.stderr.contains(told), "{}", tree.stderr);
+    let none = scratch().run("check /no/such/file").with_code(2);
+    let told = "error: cannot read the cluster file /no/such/file: No such file";
+    assert!(none.stderr.starts_with(told), "{}", none.stderr);
+    let tree = check(&folder_of(HOSTS), "--root beta");
+    tree.fails(2, &["--root belongs to --network: a --tree has its root"]);
 }

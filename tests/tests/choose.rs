@@ -1,7 +1,7 @@
 //! The choice of algorithm and tree, where the command line leaves them open: the choice is
 //! executed, it has the shortest predicted time, and the report lists the alternatives.
 
-use flitcast_tests::{Report, parsed, printed, refused, rows, run, scratch};
+use flitcast_tests::{parsed, printed, refused, rows, scratch};
 use serde_json::Value;
 
 const LINK: &str = "--link rate=400mbit,latency=500us";
@@ -50,10 +50,8 @@ fn without_a_name_algorithm_and_tree_are_chosen() {
     ) {
         let report = chosen(&format!("{line} --network complete:8 --link {link}"));
         let name = report["algorithm"].as_str().expect("a name");
-        assert!(
-            algorithms.split(' ').any(|one| one == name),
-            "{line}: {name}"
-        );
+        let is_listed = algorithms.split(' ').any(|one| one == name);
+        assert!(is_listed, "{line}: {name}");
         let choice = &report["choice"];
         assert!(choice["ways"].as_u64() > Some(0), "{line}: {choice:#}");
         let depths = report["pes"].as_array().expect("a row for each PE").iter();
@@ -120,25 +118,19 @@ fn one_line_says_why() {
 #[test]
 fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
-    let calibrate = format!(
-        "calibrate --tree star:4 --output {} --seconds 0.5",
-        profile.display()
+    dir.run("calibrate --tree star:4 --output @/profile.toml --seconds 0.5")
+        .ok();
+    let report = dir.report(
+        "gather --algorithm auto --tree auto --network complete:4 --size 9KiB \
+         --profile @/profile.toml",
     );
-    run(calibrate.split_whitespace()).ok();
-    let line = format!(
-        "gather --algorithm auto --tree auto --network complete:4 --size 9KiB --profile {} \
-         --format json",
-        profile.display()
-    );
-    let report: Report = run(line.split_whitespace()).ok().report();
     // The choice used the same model, so the times are equal to the nanosecond.
     assert_eq!(
         report.value("/round/predicted_us"),
         report.value("/choice/chosen/predicted_us")
     );
     let pacing = report.value("/pacing").as_str().expect("a pacing");
-    let text = std::fs::read_to_string(&profile).expect("it was written");
+    let text = dir.read("profile.toml");
     assert!(text.contains(&format!("pacing = \"{pacing}\"")), "{text}");
 }
 
@@ -149,13 +141,9 @@ fn there_must_be_something_to_choose_from() {
         &["--tree auto chooses among the trees over a network"],
     );
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
-    let calibrate = format!(
-        "calibrate --tree star:3 --output {} --seconds 0.5",
-        profile.display()
-    );
-    run(calibrate.split_whitespace()).ok();
-    let line = format!("--size 1KiB --profile {}", profile.display());
+    dir.run("calibrate --tree star:3 --output @/profile.toml --seconds 0.5")
+        .ok();
+    let line = format!("--size 1KiB --profile {}", dir.shown("profile.toml"));
     refused(
         &format!("gather --tree auto --network complete:4 {line}"),
         &["--profile: it was measured on 3 PEs, not on 4"],

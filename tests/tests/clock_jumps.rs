@@ -11,10 +11,9 @@ use flitcast_tests::clocks::WallClock;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::{CACHE_VARIABLE, begin};
-use flitcast_tests::{Finished, Report, Running, flitcast, scratch};
+use flitcast_tests::{Finished, Folder, Report, Running, flitcast, scratch};
 use rustix::process::Signal;
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Sixteen messages, each of which takes a quarter of a second on its link.
 const MESSAGES: u32 = 16;
@@ -24,7 +23,7 @@ const BYTES_PER_US: f64 = 1.0;
 
 /// Files to be moved by commands whose clock the test sets.
 struct Place {
-    dir: TempDir,
+    dir: Folder,
     clock: WallClock,
 }
 
@@ -45,7 +44,7 @@ impl Place {
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     /// Starts a command in the folder of the files.

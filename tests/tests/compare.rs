@@ -2,16 +2,14 @@
 //! with `flitcast plan`.
 
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_tests::{parsed, refused_each, run, scratch};
+use flitcast_tests::{parsed, refused_each, scratch};
 use serde_json::Value;
 
 use super::replay::{list, number, planned_of};
 
 #[track_caller]
 fn printed(line: &str) -> String {
-    run(format!("compare {line}").split_whitespace())
-        .ok()
-        .stdout
+    flitcast_tests::printed(&format!("compare {line}"))
 }
 
 #[track_caller]
@@ -54,17 +52,15 @@ broadcast of 10 flits from P0 over 8 PEs, shared ports; no way takes less than 1
 
   * hypercube on complete:8, its own: 13 steps; 3 steps before path on complete:8, its own
 ";
-    assert_eq!(
-        printed("broadcast --network complete:8 --size 10"),
-        expected
-    );
+    let line = "broadcast --network complete:8 --size 10";
+    assert_eq!(printed(line), expected);
 }
 
 #[test]
 fn an_exchange_is_compared() {
     let dir = scratch();
-    let matrix = dir.path().join("matrix.csv");
-    std::fs::write(&matrix, "0,3,0,5\n1,0,2,2\n4,4,0,1\n0,0,7,0\n").expect("it is written");
+    let matrix = dir.put("matrix.csv", "0,3,0,5\n1,0,2,2\n4,4,0,1\n0,0,7,0\n");
+    let matrix = matrix.display();
     let expected = "\
 exchange of 29 flits over 4 PEs, shared ports; no way takes less than 9 steps
 
@@ -74,10 +70,7 @@ exchange of 29 flits over 4 PEs, shared ports; no way takes less than 9 steps
 
   * rounds: 9 steps, which is the bound; 5 steps before shifts
 ";
-    let line = format!(
-        "exchange --network complete:4 --matrix {}",
-        matrix.display()
-    );
+    let line = format!("exchange --network complete:4 --matrix {matrix}");
     assert_eq!(printed(&line), expected);
     let expected = "\
 exchange of 42 flits over 7 PEs, multi ports; no way over this tree takes less than 12 steps
@@ -162,20 +155,15 @@ fn rows_are_what_is_planned() {
     };
     for seed in 0..6 {
         let (pes, flits) = (2 + random.below(12), 1 + random.below(9));
-        let from = random.below(pes);
+        let (from, each) = (random.below(pes), format!("--lengths each:{flits}"));
         let rest = format!("--size {flits} --from {from}");
-        check("broadcast", &format!("--tree random:{pes}:{seed} {rest}"));
-        check(
-            "broadcast",
-            &format!("--tree random:{pes}:{seed} {rest} --ports multi"),
-        );
-        check("broadcast", &format!("--network complete:{pes} {rest}"));
         let tree = format!("--tree random:{pes}:{seed}");
-        check("exchange", &format!("{tree} --lengths each:{flits}"));
-        check(
-            "exchange",
-            &format!("--network complete:{pes} --lengths each:{flits}"),
-        );
+        let network = format!("--network complete:{pes}");
+        check("broadcast", &format!("{tree} {rest}"));
+        check("broadcast", &format!("{tree} {rest} --ports multi"));
+        check("broadcast", &format!("{network} {rest}"));
+        check("exchange", &format!("{tree} {each}"));
+        check("exchange", &format!("{network} {each}"));
         check("gossip", &format!("{tree} --lengths uniform:0..5:{seed}"));
         check("gossip", &format!("{tree} --lengths equal:1 --ports multi"));
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use flitcast_tests::files::{assert_same, fill, names, snapshot};
 use flitcast_tests::joining::Joining;
-use flitcast_tests::{Finished, Report, refused, run, scratch};
+use flitcast_tests::{Finished, Folder, Report, printed, refused, reported, scratch};
 
 /// Each operation, and the entries of its input.
 const OPERATIONS: [(&str, &[&str]); 5] = [
@@ -19,10 +19,9 @@ const OPERATIONS: [(&str, &[&str]); 5] = [
 
 /// Runs an operation on files below a folder.
 #[track_caller]
-fn on_files(operation: &str, dir: &Path, more: &[&str]) -> Finished {
-    let [input, output] = ["in", "out"].map(|name| dir.join(name).display().to_string());
-    let files = ["--input", &input, "--output", &output];
-    run([&[operation, "--tree", "kary:2:4"], &files[..], more].concat())
+fn on_files(operation: &str, dir: &Folder, more: &str) -> Finished {
+    let files = "--tree kary:2:4 --input @/in --output @/out";
+    dir.run(&format!("{operation} {files} {more}"))
 }
 
 fn fill_input(dir: &Path, entries: &[&str]) {
@@ -57,13 +56,12 @@ fn the_longest_messages_are_predicted_and_not_sent() {
         "exchange --network complete:4",
     ] {
         let line = format!("{line} --size 100GiB --dry-run");
-        let table = run(line.split(' ')).ok().stdout;
+        let table = printed(&line);
         assert!(!table.contains("measured  "), "{table}");
         assert!(table.contains("\n  round        predicted "), "{table}");
         let end = "\n  dry run      nothing was sent (--dry-run)\n";
         assert!(table.ends_with(end), "{table}");
-        let json = format!("{line} --format json");
-        assert_only_predicted(&run(json.split(' ')).ok().report());
+        assert_only_predicted(&reported(&line));
     }
 }
 
@@ -72,17 +70,16 @@ fn the_longest_messages_are_predicted_and_not_sent() {
 fn files_are_measured_and_nothing_is_written() {
     for (operation, entries) in OPERATIONS {
         let dir = scratch();
-        fill_input(dir.path(), entries);
-        let before = snapshot(dir.path());
-        let report = on_files(operation, dir.path(), &["--dry-run", "--format", "json"]);
+        fill_input(&dir, entries);
+        let before = snapshot(&dir);
+        let report = on_files(operation, &dir, "--dry-run --format json");
         let report = report.ok().report();
         assert_only_predicted(&report);
         let whole = report.float("/phases/whole/predicted_us");
         assert!(whole >= report.float("/phases/transfer/predicted_us"));
         assert!(report.value("/phases/whole/measured_us").is_null());
-        assert_same(&before, &snapshot(dir.path()));
-        let real = on_files(operation, dir.path(), &["--format", "json"]);
-        let real = real.ok().report();
+        assert_same(&before, &snapshot(&dir));
+        let real = on_files(operation, &dir, "--format json").ok().report();
         assert_eq!(real.number("/round/bytes"), report.number("/round/bytes"));
         assert_eq!(real.value("/dry_run"), false);
     }
@@ -94,15 +91,15 @@ fn files_are_measured_and_nothing_is_written() {
 fn an_output_is_compared_and_left_alone() {
     for (operation, entries) in OPERATIONS {
         let dir = scratch();
-        fill_input(dir.path(), entries);
-        on_files(operation, dir.path(), &[]).ok();
-        let output = dir.path().join("out");
+        fill_input(&dir, entries);
+        on_files(operation, &dir, "").ok();
+        let output = dir.join("out");
         fill(&output.join(".flitcast-0123456789abcdef-p1.partial"), 10);
         let before = snapshot(&output);
-        let dry = on_files(operation, dir.path(), &["--dry-run"]).ok();
-        assert!(dry.stdout.contains("\n  skipped      "), "{}", dry.stdout);
+        let dry = on_files(operation, &dir, "--dry-run").ok();
+        dry.prints(&["\n  skipped      "]);
         assert_same(&before, &snapshot(&output));
-        let forced = on_files(operation, dir.path(), &["--dry-run", "--force"]).ok();
+        let forced = on_files(operation, &dir, "--dry-run --force").ok();
         assert!(!forced.stdout.contains("skipped"), "{}", forced.stdout);
         assert_same(&before, &snapshot(&output));
     }
@@ -112,18 +109,17 @@ fn an_output_is_compared_and_left_alone() {
 fn faults_are_those_of_a_run() {
     for (operation, entries) in OPERATIONS {
         let dir = scratch();
-        fill_input(dir.path(), entries);
-        on_files(operation, dir.path(), &[]).ok();
-        fill(&dir.path().join("in").join(entries[0]), 7);
-        for more in [&["--dry-run"][..], &[]] {
-            let finished = on_files(operation, dir.path(), more);
-            finished.fails(2, &["--force"]);
-        }
-        fs::remove_dir_all(dir.path().join("in")).expect("it is there");
-        for more in [&["--dry-run"][..], &[]] {
-            let finished = on_files(operation, dir.path(), more);
-            finished.fails(2, &["/in"]);
-        }
+        fill_input(&dir, entries);
+        on_files(operation, &dir, "").ok();
+        fill(&dir.join("in").join(entries[0]), 7);
+        let refused = |told: &str| {
+            for more in ["--dry-run", ""] {
+                on_files(operation, &dir, more).fails(2, &[told]);
+            }
+        };
+        refused("--force");
+        fs::remove_dir_all(dir.join("in")).expect("it is there");
+        refused("/in");
     }
 }
 
@@ -132,8 +128,7 @@ fn hosts_that_do_not_come_are_named() {
     let cluster = Joining::new(&[0, 0], "1s");
     fill(&cluster.path("in/p1"), 10);
     let dry = cluster.guarded("scatter --input DIR/in --output DIR/out --dry-run");
-    let dry = dry.finish();
-    dry.fails(1, &["P1", "P2"]);
+    dry.finish().fails(1, &["P1", "P2"]);
     assert!(!names(&cluster.path("")).contains(&"out".to_owned()));
 }
 
@@ -141,22 +136,15 @@ fn hosts_that_do_not_come_are_named() {
 #[test]
 fn the_round_is_predicted_as_in_a_run() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
     let on = "--tree kary:2:4 --link rate=100mbit,latency=1ms";
-    let line = format!("calibrate {on} --seconds 1 --output {}", profile.display());
-    run(line.split(' ')).ok();
+    let calibrate = format!("calibrate {on} --seconds 1 --output @/profile.toml");
+    dir.run(&calibrate).ok();
     for (operation, _) in OPERATIONS {
-        let profile = profile.display();
-        let line = format!("{operation} {on} --size 50KiB --profile {profile} --format json");
-        let [dry, real] = ["--dry-run", "--rounds=1"]
-            .map(|more| run(line.split(' ').chain([more])).ok().report());
+        let line = format!("{operation} {on} --size 50KiB --profile @/profile.toml");
+        let [dry, real] =
+            ["--dry-run", "--rounds=1"].map(|more| dir.report(&format!("{line} {more}")));
         assert!(real.float("/round/measured_us/median") > 0.0, "{operation}");
-        for what in [
-            "/round/predicted_us",
-            "/flit_bytes",
-            "/algorithm",
-            "/parents",
-        ] {
+        for what in "/round/predicted_us /flit_bytes /algorithm /parents".split(' ') {
             assert_eq!(dry.value(what), real.value(what), "{operation}");
         }
         for pe in 0..4 {

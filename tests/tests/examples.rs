@@ -19,8 +19,7 @@ use std::process::Command;
 use flitcast_tests::files::names;
 use flitcast_tests::net::own_net;
 use flitcast_tests::run::{CACHE_VARIABLE, begin};
-use flitcast_tests::{flitcast, scratch};
-use tempfile::TempDir;
+use flitcast_tests::{Folder, flitcast, scratch};
 
 /// The table of contents, and a page that only explains terms.
 const WITHOUT_EXAMPLES: [&str; 2] = ["SUMMARY.md", "terms.md"];
@@ -30,7 +29,7 @@ type Block<'a> = (&'a str, String);
 
 /// The place where a page's examples are run.
 struct Place {
-    folder: TempDir,
+    folder: Folder,
     net: String,
 }
 
@@ -62,7 +61,7 @@ impl Place {
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.join(name)
     }
 
     /// Replaces the addresses of a page, which another test may use.

@@ -5,7 +5,7 @@ use std::fs;
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
 use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, printed, refused, refused_each, run, scratch};
+use flitcast_tests::{parsed, printed, refused, refused_each, reported, scratch};
 use serde_json::Value;
 
 /// Checks that every PE received its column of these lengths, as predicted and as measured.
@@ -55,21 +55,15 @@ fn messages_that_are_no_files_arrive_in_every_round() {
         "exchange --network complete:4 --algorithm shifts --flit-size 4KiB",
         "exchange --network complete:4 --algorithm tree",
     ] {
-        let line = format!("{line} --size 100KiB --rounds 3 --format json");
-        let report = run(line.split(' ')).ok().report();
+        let report = reported(&format!("{line} --size 100KiB --rounds 3"));
         let m = 100 << 10;
-        assert_all_have(
-            &report,
-            &[&[0, m, m, m], &[m, 0, m, m], &[m, m, 0, m], &[m, m, m, 0]],
-        );
+        let rows: [&[u64]; 4] = [&[0, m, m, m], &[m, 0, m, m], &[m, m, 0, m], &[m, m, m, 0]];
+        assert_all_have(&report, &rows);
         assert_eq!(report.number("/rounds"), 3);
     }
     let shown = printed("exchange --tree path:3 --size 1MiB");
-    assert_eq!(
-        shown.matches("  2 MiB  ").count(),
-        3,
-        "P0 as all others:\n{shown}"
-    );
+    let count = shown.matches("  2 MiB  ").count();
+    assert_eq!(count, 3, "P0 as all others:\n{shown}");
 }
 
 #[test]
@@ -81,17 +75,15 @@ fn a_matrix_says_what_each_has_for_each() {
         &[0, 0, 1, 0],
     ];
     let dir = scratch();
-    let matrix = dir.path().join("matrix.csv");
     let lines = rows.map(|row| row.iter().map(u64::to_string).collect::<Vec<_>>().join(","));
-    fs::write(&matrix, lines.join("\n")).expect("the scratch folder is ours");
+    dir.put("matrix.csv", lines.join("\n"));
     for way in [
         "--tree path:4",
         "--network complete:4",
         "--network complete:4 --algorithm shifts",
     ] {
-        let matrix = matrix.display();
-        let line = format!("exchange {way} --lengths {matrix} --flit-size 4KiB --format json");
-        assert_all_have(&run(line.split(' ')).ok().report(), &rows);
+        let line = format!("exchange {way} --lengths @/matrix.csv --flit-size 4KiB");
+        assert_all_have(&dir.report(&line), &rows);
     }
     for nothing in ["--tree path:3 --size 0", "--network complete:1 --size 5"] {
         let report = parsed(&format!("exchange {nothing} --format json"));
@@ -110,14 +102,11 @@ fn links_are_as_slow_as_they_are_to_be() {
         ("--network complete:4 --algorithm shifts", 3),
     ] {
         let link = "--link rate=200mbit,latency=1ms";
-        let line = format!("exchange {way} --lengths equal:64KiB {link} --format json");
-        let report = run(line.split(' ')).ok().report();
+        let report = reported(&format!("exchange {way} --lengths equal:64KiB {link}"));
         assert_eq!(report.number("/round/bytes"), 12 * bytes);
         for edge in report.list("/edges") {
-            assert_eq!(
-                edge["shaped"]["down"]["ns_per_byte"],
-                f64::from(ns_per_byte)
-            );
+            let shaped = &edge["shaped"]["down"]["ns_per_byte"];
+            assert_eq!(*shaped, f64::from(ns_per_byte));
         }
         let least_us = (crossings * bytes * u64::from(ns_per_byte)) as f64 / 1000.0;
         assert!(report.float("/round/predicted_us") > least_us, "{way}");
@@ -131,30 +120,25 @@ fn an_input_that_is_none_is_told_before_anything_begins() {
         fill(&files.input().join(entry), 1);
     }
     for way in ["--tree path:4", "--network complete:4"] {
-        let finished = files.run(way);
-        assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-        for told in [
+        let told = [
             "`p4` names no PE; this tree has p0..p3",
             "`p1/p9` names no PE; this tree has p0..p3",
             "`p2/p2`: a PE has no message for itself",
             "`p3/notes` names no PE",
-        ] {
-            assert!(finished.stderr.contains(told), "{}", finished.stderr);
-        }
+        ];
+        files.run(way).fails(2, &told);
         assert!(!files.output().exists());
     }
     let files = Pairs::new("exchange", 3);
     fill(&files.input().join("p1"), 1);
-    let finished = files.run("--tree path:3");
-    finished.fails(2, &["in/p1"]);
+    files.run("--tree path:3").fails(2, &["in/p1"]);
 }
 
 #[test]
 fn a_matrix_that_is_none_is_told_before_anything_begins() {
     let dir = scratch();
-    let matrix = dir.path().join("matrix.csv");
-    let shown = matrix.display().to_string();
-    let line = format!("exchange --tree path:3 --lengths {shown}");
+    let matrix = dir.shown("matrix.csv");
+    let line = format!("exchange --tree path:3 --lengths {matrix}");
     for (text, told) in [
         (
             "0,1,2\n3,0,4\n",
@@ -171,7 +155,7 @@ fn a_matrix_that_is_none_is_told_before_anything_begins() {
             "(P0 to P1): `x` is no number of bytes",
         ),
     ] {
-        fs::write(&matrix, text).expect("the scratch folder is ours");
+        dir.put("matrix.csv", text);
         refused(&line, &["--lengths: ", told]);
     }
     refused_each(

@@ -13,19 +13,10 @@ const ENDLESS: u64 = 400 << 30;
 /// Starts a run of a tree of 4 with an endless message in transit, as lines with `words` in a PE's
 /// log show.
 #[track_caller]
-fn endless(operation: &[&str], tree: &str, lengths: &[u64], words: &[&[&str]]) -> Running {
-    let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
-    let list = lengths.join(",");
-    let fixed = [
-        "--tree",
-        tree,
-        "--lengths",
-        &list,
-        "--format",
-        "json",
-        "-vv",
-    ];
-    let mut running = start(operation.iter().chain(&fixed));
+fn endless(line: &str, lengths: &[u64], words: &[&[&str]]) -> Running {
+    let list: Vec<String> = lengths.iter().map(u64::to_string).collect();
+    let line = format!("{line} --lengths {} --format json -vv", list.join(","));
+    let mut running = start(line.split(' '));
     running.wait_for(&["triggered"]);
     under_way(running, lengths.len(), words)
 }
@@ -52,26 +43,17 @@ impl Told {
     fn of_killing(running: Running, pe: u32) -> Told {
         let victim = running.pe(pe);
         victim.signal(Signal::KILL);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let finished = running.finish().with_code(1);
         let report = finished.report();
-        assert_eq!(
-            report.number("/error/pe"),
-            u64::from(pe),
-            "{}",
-            finished.stderr
-        );
+        assert_eq!(report.number("/error/pe"), u64::from(pe));
         assert_eq!(report.number("/error/pid"), victim.pid as u64);
         assert_eq!(report.number("/error/round"), 1);
         let message = report.value("/error/message").as_str().expect("a text");
         let cause = format!("P{pe} was killed by signal 9");
         assert!(message.contains(&cause), "{message}");
-        let told = Told { finished, report };
-        told.finished.says(&[&format!("error: {cause}")]);
-        told.finished
-            .says(&[&format!("where: P{pe}, process {}", victim.pid)]);
-        told.finished.says(&["when: round 1 of the "]);
-        told
+        let place = format!("where: P{pe}, process {}", victim.pid);
+        finished.says(&[&format!("error: {cause}"), &place, "when: round 1 of the "]);
+        Told { finished, report }
     }
 
     /// Returns the delivered messages; text and JSON must agree.
@@ -80,12 +62,11 @@ impl Told {
         let list = self.report.list("/error/delivered").iter();
         let delivered: Vec<u64> = list.map(|pe| pe.as_u64().expect("an index")).collect();
         let names: Vec<String> = delivered.iter().map(|pe| format!("P{pe}")).collect();
-        match names.is_empty() {
-            true => self.finished.says(&["delivered: nothing"]),
-            false => self
-                .finished
-                .says(&[&format!("messages: {}\n", names.join(", "))]),
-        }
+        let told = match names.is_empty() {
+            true => "delivered: nothing".to_owned(),
+            false => format!("messages: {}\n", names.join(", ")),
+        };
+        self.finished.says(&[&told]);
         delivered
     }
 
@@ -97,15 +78,10 @@ impl Told {
             let pe = lacking["pe"].as_u64().expect("an index");
             let name = format!("P{pe}");
             let begin = format!("  {words}: ");
-            let said = self
-                .finished
-                .stderr
-                .lines()
-                .filter_map(|line| line.strip_prefix(&begin));
-            let named = said
-                .flat_map(|line| line.split(", "))
-                .any(|word| word == name);
-            assert!(named, "{name} is not {words} in\n{}", self.finished.stderr);
+            let stderr = &self.finished.stderr;
+            let said = stderr.lines().filter_map(|line| line.strip_prefix(&begin));
+            let named = said.flat_map(|line| line.split(", ")).any(|it| it == name);
+            assert!(named, "{name} is not {words} in\n{stderr}");
             let received = &lacking["received_bytes"];
             assert!(received.is_null() || received.is_u64(), "{received}");
             (pe, received.as_u64())
@@ -129,28 +105,19 @@ const TRIES: u32 = 20;
 #[track_caller]
 fn scatter_on_a_binary_tree() -> Running {
     let lengths = [SHORT, ENDLESS, SHORT, SHORT, SHORT, SHORT];
-    let seen = |pe: u32| {
-        [
-            format!("P{pe}| "),
-            format!("of=P{pe} "),
-            "take message".to_owned(),
-        ]
-    };
-    let words: Vec<_> = (1..=6).map(seen).collect();
-    let words: Vec<Vec<&str>> = words
-        .iter()
-        .map(|w| w.iter().map(String::as_str).collect())
-        .collect();
-    let words: Vec<&[&str]> = words.iter().map(Vec::as_slice).collect();
+
     // For messages with the same distance the measured edges decide the order, and 400 GiB over an
     // edge that seems slow are sent before others: then another attempt is made.
     for _ in 0..TRIES {
-        let mut running = endless(&["scatter"], "kary:2:7", &lengths, &[]);
+        let mut running = endless("scatter --tree kary:2:7", &lengths, &[]);
         let sends = |pe: u32| format!("of=P{pe} ");
         running.wait_for(&["P0| ", "send message", &sends(2)]);
         let is_before = |pe: u32| running.has_said(&["P0| ", "send message", &sends(pe)]);
         if [1, 3, 4, 5, 6].into_iter().all(is_before) {
-            return under_way(running, lengths.len(), &words);
+            for pe in 1..=6 {
+                running.wait_for(&[&format!("P{pe}| "), &sends(pe), "take message"]);
+            }
+            return running;
         }
     }
     panic!("P2's message never comes last")
@@ -191,7 +158,7 @@ fn p0_dies_in_a_scatter() {
 #[test]
 fn a_relay_dies_with_everything_behind_it_under_way() {
     let words: &[&[&str]] = &[&["P3| ", "of=P3 ", "take message"]];
-    let running = endless(&["scatter"], "path:4", &[SHORT, 0, ENDLESS], words);
+    let running = endless("scatter --tree path:4", &[SHORT, 0, ENDLESS], words);
     let told = Told::of_killing(running, 2);
     assert_eq!(told.delivered(), [0; 0]);
     match told.lacking("left without")[..] {
@@ -203,17 +170,15 @@ fn a_relay_dies_with_everything_behind_it_under_way() {
 
 /// On a path, P0 gets P1's message, then P2's, then P3's.
 #[track_caller]
-fn gather_on_a_path(algorithm: &[&str]) -> Running {
+fn gather_on_a_path() -> Running {
     let words: &[&[&str]] = &[&["P0| ", "of=P3 ", "take message"]];
-    let operation = [&["gather"], algorithm].concat();
-    endless(&operation, "path:4", &[SHORT, SHORT, ENDLESS], words)
+    let line = "gather --algorithm shoulder-tap --tree path:4";
+    endless(line, &[SHORT, SHORT, ENDLESS], words)
 }
-
-const SHOULDER_TAP: &[&str] = &["--algorithm", "shoulder-tap"];
 
 #[test]
 fn a_leaf_dies_in_a_gather() {
-    let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), 3);
+    let told = Told::of_killing(gather_on_a_path(), 3);
     told.finished.says(&["round 1 of the gather"]);
     assert_eq!(told.delivered(), [1, 2]);
     match told.lacking("not gathered")[..] {
@@ -225,12 +190,8 @@ fn a_leaf_dies_in_a_gather() {
 #[test]
 fn a_relay_dies_in_a_gather() {
     for pe in [1, 2] {
-        let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), pe);
-        assert_eq!(
-            told.delivered(),
-            [1, 2],
-            "what was delivered stays delivered"
-        );
+        let told = Told::of_killing(gather_on_a_path(), pe);
+        assert_eq!(told.delivered(), [1, 2], "what was delivered stays so");
         match told.lacking("not gathered")[..] {
             [(3, received)] => told.assert_partly(received),
             ref other => panic!("{other:?}"),
@@ -240,7 +201,7 @@ fn a_relay_dies_in_a_gather() {
 
 #[test]
 fn p0_dies_in_a_gather() {
-    let told = Told::of_killing(gather_on_a_path(SHOULDER_TAP), 0);
+    let told = Told::of_killing(gather_on_a_path(), 0);
     assert_eq!(told.delivered(), [0; 0], "it alone knew");
     assert_eq!(
         told.lacking("not gathered"),
@@ -256,9 +217,8 @@ fn any_pe_dies_in_a_gather_by_certificates() {
         ("pipelined", 1),
         ("pipelined", 5),
     ] {
-        let operation = ["gather", "--algorithm", "certification", "--sync", sync];
-        let words: &[&[&str]] = &[&["P0| ", "take message"]];
-        let running = endless(&operation, "kary:2:6", &[ENDLESS; 5], words);
+        let line = format!("gather --algorithm certification --sync {sync} --tree kary:2:6");
+        let running = endless(&line, &[ENDLESS; 5], &[&["P0| ", "take message"]]);
         let told = Told::of_killing(running, pe);
         assert_eq!(told.delivered(), [0; 0]);
         let lacking = told.lacking("not gathered");
@@ -278,8 +238,7 @@ fn a_pe_that_hangs_is_killed_in_the_end() {
     let running = scatter_on_a_binary_tree();
     running.pe(1).signal(Signal::STOP);
     running.pe(4).signal(Signal::KILL);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1));
+    let finished = running.finish().with_code(1);
     assert_eq!(finished.report().number("/error/pe"), 4);
 }
 
@@ -288,54 +247,36 @@ fn what_a_pe_says_on_stderr_bears_its_name() {
     let finished = run("scatter --tree path:4 --size 1KiB -vv".split(' ')).ok();
     for pe in 0..4 {
         let prefix = format!("P{pe}| ");
-        let mut lines = finished
-            .stderr
-            .lines()
-            .filter(|line| line.starts_with(&prefix));
         let own = format!("pe{{pe=P{pe}}}:round{{round=1}}");
-        assert!(lines.any(|line| line.contains(&own)), "{}", finished.stderr);
+        let is_it = |line: &str| line.starts_with(&prefix) && line.contains(&own);
+        assert!(finished.stderr.lines().any(is_it), "{}", finished.stderr);
     }
+    // Without -v, and where there is no terminal.
     let silent = run("scatter --tree path:4 --size 1KiB".split(' ')).ok();
-    assert_eq!(
-        silent.stderr, "",
-        "without -v, and where there is no terminal"
-    );
+    assert_eq!(silent.stderr, "");
 }
 
 #[test]
 fn a_log_in_json_is_json_line_by_line_with_pe_and_round() {
-    let arguments = [
-        "gather",
-        "--tree",
-        "path:3",
-        "--size",
-        "1KiB",
-        "-vv",
-        "--log-format",
-        "json",
-    ];
-    let finished = run(arguments).ok();
+    let line = "gather --tree path:3 --size 1KiB -vv --log-format json";
+    let finished = run(line.split(' ')).ok();
     let parse =
         |line| serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
     let lines: Vec<Value> = finished.stderr.lines().map(parse).collect();
     for pe in ["P0", "P1", "P2"] {
-        let of_round = lines.iter().filter(|line| {
-            let spans = line["spans"].as_array().into_iter().flatten();
-            let spans: Vec<&Value> = spans.collect();
-            spans
-                .iter()
-                .any(|span| span["name"] == "pe" && span["pe"] == pe)
-                && spans
-                    .iter()
-                    .any(|span| span["name"] == "round" && span["round"] == "1")
-        });
-        assert!(of_round.count() > 0, "{pe}: {}", finished.stderr);
+        let is_of_round = |line: &Value| {
+            let has = |name: &str, value: &str| {
+                let mut spans = line["spans"].as_array().into_iter().flatten();
+                spans.any(|span| span["name"] == name && span[name] == value)
+            };
+            has("pe", pe) && has("round", "1")
+        };
+        assert!(lines.iter().any(is_of_round), "{pe}: {}", finished.stderr);
     }
     for line in &lines {
-        let from_a_pe = line["target"]
-            .as_str()
-            .is_some_and(|t| t.starts_with("flitcast_node"));
-        assert!(!from_a_pe || line["span"].is_object(), "{line}");
+        let target = line["target"].as_str().unwrap_or_default();
+        let is_from_a_pe = target.starts_with("flitcast_node");
+        assert!(!is_from_a_pe || line["span"].is_object(), "{line}");
     }
 }
 
@@ -345,6 +286,5 @@ fn ctrl_c_in_a_launch_leaves_nobody() {
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
     let running = start(stage.arguments("gather --size 1KiB"));
     let _impostor = stage.enter();
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
 }

@@ -5,21 +5,20 @@
 //! source and none at the destination.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use flitcast_tests::files::{assert_same_below, fill, messages, names};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::files::{assert_same_below, fill, messages, names, wait_for_partial};
+use flitcast_tests::processes::until;
 use flitcast_tests::run::begin;
-use flitcast_tests::{Running, flitcast, scratch};
+use flitcast_tests::{Folder, Running, flitcast, scratch};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 const LONG: u64 = 40 << 30;
 
 /// P0 - P1 - P2, with a message being written that takes half a minute.
 struct Transfer {
-    dir: TempDir,
+    dir: Folder,
     running: Running,
     short: &'static str,
     long: &'static str,
@@ -52,25 +51,15 @@ impl Transfer {
         long: &'static str,
     ) -> Transfer {
         let dir = scratch();
-        let path = |name: &str| {
-            dir.path()
-                .join(name)
-                .to_str()
-                .expect("it is UTF-8")
-                .to_owned()
-        };
-        fill(&dir.path().join("input").join(short).join("one"), 200_000);
-        fill(&dir.path().join("input").join(short).join("two/three"), 1);
-        flitcast_tests::files::long(&dir.path().join("input").join(long), LONG);
-        let (input, output) = (path("input"), path("output"));
-        let files = ["--input", &input, "--output", &output];
+        let input = dir.join("input");
+        fill(&input.join(short).join("one"), 200_000);
+        fill(&input.join(short).join("two/three"), 1);
+        flitcast_tests::files::long(&input.join(long), LONG);
+        let line = format!("{operation} --tree path:3 -v --input @/input --output @/output");
         let program = flitcast().to_str().expect("it is UTF-8");
         let mut words = launcher.iter().copied().chain([program]);
         let mut command = Command::new(words.next().expect("there is a program"));
-        command
-            .args(words)
-            .args([operation, "--tree", "path:3", "-v"]);
-        command.args(files);
+        command.args(words).args(dir.words(&line));
         let mut running = begin(command);
         running.wait_for(&["triggered"]);
         let transfer = Transfer {
@@ -79,19 +68,14 @@ impl Transfer {
             short,
             long,
         };
-        eventually(
-            "the short message is there, and the long one arrives",
-            || {
-                let output = transfer.output();
-                let there = output.is_dir() && output.join(short).is_dir();
-                (there && !staging(&output).is_empty()).then_some(())
-            },
-        );
+        let output = transfer.output();
+        until("the short message is there", || output.join(short).is_dir());
+        wait_for_partial(&output);
         transfer
     }
 
     fn output(&self) -> PathBuf {
-        self.dir.path().join("output")
+        self.dir.join("output")
     }
 
     /// Ends the run and returns its exit status. Checks that complete messages are left, and
@@ -118,19 +102,12 @@ impl Transfer {
         for name in hidden {
             flitcast_node::payload::remove(&output.join(name)).expect("it is there");
         }
-        let expected = dir.path().join("input");
+        let expected = dir.join("input");
         // Too long to be read for a comparison.
         fs::remove_dir_all(expected.join(long)).expect("it is there");
         assert_same_below(&expected, &output);
         code
     }
-}
-
-/// Returns the names of incomplete messages.
-fn staging(output: &Path) -> Vec<String> {
-    let mut names = names(output);
-    names.retain(|name| name.ends_with(".partial"));
-    names
 }
 
 /// Kills a PE; the command must fail.
@@ -139,7 +116,7 @@ fn kill_pe(running: Running, pe: u32) -> Option<i32> {
     running.pe(pe).signal(Signal::KILL);
     let finished = running.finish();
     let cause = format!("P{pe} was killed by signal 9");
-    assert!(finished.stderr.contains(&cause), "{}", finished.stderr);
+    finished.says(&[&cause]);
     finished.code
 }
 
@@ -165,11 +142,7 @@ fn ctrl_c_while_files_are_under_way() {
         let code = transfer().ends(|running| {
             running.signal(Signal::INT);
             let finished = running.finish();
-            assert!(
-                finished.stderr.contains("interrupted"),
-                "{}",
-                finished.stderr
-            );
+            finished.says(&["interrupted"]);
             assert_eq!(finished.stdout, "");
             finished.code
         });
@@ -191,12 +164,8 @@ fn other_signals_end_a_run_as_ctrl_c_does() {
 /// Started with SIGHUP ignored, as by `nohup`.
 #[test]
 fn a_hangup_that_is_ignored_ends_nothing() {
-    let transfer = Transfer::start_by(
-        &["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"],
-        "scatter",
-        "p2",
-        "p1",
-    );
+    let launcher = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"];
+    let transfer = Transfer::start_by(&launcher, "scatter", "p2", "p1");
     let code = transfer.ends(|running| {
         running.signal(Signal::HUP);
         running.signal(Signal::INT);

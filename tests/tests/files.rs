@@ -12,50 +12,33 @@ use flitcast_tests::files::{
     Kind, Node, Tree, assert_same, assert_same_below, fill, fill_deep, names, read_deep, set_mode,
     set_mtime, snapshot,
 };
-use flitcast_tests::{Finished, run, scratch};
+use flitcast_tests::{Finished, Folder, reported, scratch};
 
-fn text(path: &Path) -> &str {
-    path.to_str().expect("scratch paths are UTF-8")
+/// Runs a scatter from `input` to `there`.
+#[track_caller]
+fn scatter(dir: &Folder, more: &str) -> Finished {
+    dir.run(&format!(
+        "scatter --input @/input --output @/there --format json {more}"
+    ))
 }
 
+/// Runs a gather from `there` to `back`.
 #[track_caller]
-fn scatter(tree: &str, input: &Path, output: &Path, more: &[&str]) -> Finished {
-    let fixed = [
-        "scatter",
-        "--tree",
-        tree,
-        "--input",
-        text(input),
-        "--output",
-        text(output),
-    ];
-    run(fixed.iter().chain(&["--format", "json"]).chain(more))
-}
-
-#[track_caller]
-fn gather(tree: &str, input: &Path, output: &Path, more: &[&str]) -> Finished {
-    let fixed = [
-        "gather",
-        "--tree",
-        tree,
-        "--input",
-        text(input),
-        "--output",
-        text(output),
-    ];
-    run(fixed.iter().chain(&["--format", "json"]).chain(more))
+fn gather(dir: &Folder, more: &str) -> Finished {
+    dir.run(&format!(
+        "gather --input @/there --output @/back --format json {more}"
+    ))
 }
 
 /// Checks that messages survive a scatter and a gather.
 #[track_caller]
-fn assert_survives(tree: &str, dir: &Path) {
-    let (input, there, back) = (dir.join("input"), dir.join("there"), dir.join("back"));
-    let before = snapshot(&input);
-    scatter(tree, &input, &there, &[]).ok();
-    assert_same(&before, &snapshot(&there));
-    gather(tree, &there, &back, &[]).ok();
-    assert_same(&before, &snapshot(&back));
-    assert_same(&before, &snapshot(&input));
+fn assert_survives(tree: &str, dir: &Folder) {
+    let before = snapshot(&dir.join("input"));
+    scatter(dir, &format!("--tree {tree}")).ok();
+    assert_same(&before, &snapshot(&dir.join("there")));
+    gather(dir, &format!("--tree {tree}")).ok();
+    assert_same(&before, &snapshot(&dir.join("back")));
+    assert_same(&before, &snapshot(&dir.join("input")));
 }
 
 /// Each path is one that Linux takes; below the output it is longer.
@@ -64,13 +47,17 @@ fn long_paths_survive_below_a_long_output() {
     let dir = scratch();
     let name = "n".repeat(250);
     let names = [name.as_str(); 15];
-    let (input, back) = (dir.path().join("input"), dir.path().join("back"));
-    let there = dir.path().join("there").join(&name).join(&name);
-    fill_deep(&input.join("p1"), &names, b"deep down");
-    scatter("path:2", &input, &there, &[]).ok();
-    assert_eq!(read_deep(&there.join("p1"), &names), b"deep down");
-    gather("path:2", &there, &back, &[]).ok();
-    assert_eq!(read_deep(&back.join("p1"), &names), b"deep down");
+    let there = format!("there/{name}/{name}");
+    fill_deep(&dir.join("input/p1"), &names, b"deep down");
+    let line = format!("scatter --tree path:2 --input @/input --output @/{there}");
+    dir.run(&line).ok();
+    assert_eq!(
+        read_deep(&dir.join(&there).join("p1"), &names),
+        b"deep down"
+    );
+    let line = format!("gather --tree path:2 --input @/{there} --output @/back");
+    dir.run(&line).ok();
+    assert_eq!(read_deep(&dir.join("back/p1"), &names), b"deep down");
 }
 
 /// Paths that no receiver could create, wherever its output is, are detected before anything is
@@ -79,54 +66,41 @@ fn long_paths_survive_below_a_long_output() {
 fn paths_that_are_too_long_are_refused_beforehand() {
     let dir = scratch();
     let name = "n".repeat(250);
-    let (input, there) = (dir.path().join("input"), dir.path().join("there"));
-    fill_deep(&input.join("p1"), &[name.as_str(); 17], b"too deep");
-    let refused = scatter("path:2", &input, &there, &[]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(
-        refused
-            .stderr
-            .contains("its path is longer than 4095 bytes"),
-        "{}",
-        refused.stderr
-    );
-    assert!(!there.exists());
+    fill_deep(&dir.join("input/p1"), &[name.as_str(); 17], b"too deep");
+    let refused = scatter(&dir, "--tree path:2");
+    refused.fails(2, &["its path is longer than 4095 bytes"]);
+    assert!(!dir.join("there").exists());
 
     // An output that has room for itself, and for nothing that is staged in it.
-    let (input, mut there) = (dir.path().join("short"), dir.path().join("there"));
-    fill(&input.join("p1/file"), 10);
+    let mut there = dir.join("there");
+    fill(&dir.join("short/p1/file"), 10);
     while there.as_os_str().len() < 4080 {
         let left = 4090 - there.as_os_str().len();
         there.push(&name[..left.min(200)]);
     }
-    let refused = scatter("path:2", &input, &there, &[]);
-    refused.fails(2, &["choose a shorter one"]);
+    let there = there.display();
+    let line = format!("scatter --tree path:2 --input @/short --output {there}");
+    dir.run(&line).fails(2, &["choose a shorter one"]);
 }
 
 #[test]
 fn names_of_all_kinds_survive() {
     let dir = scratch();
-    let own = dir.path().join("input/p2");
-    for name in [
+    let own = dir.join("input/p2");
+    let odd = [
         "with space",
         " leading and trailing ",
         "line\nbreak",
         "tab\t\u{1b}[31m",
-        "-rf",
-        "back\\slash",
-        "übergrößenträger",
-        "数据",
-        ".hidden",
-        "...",
-        ".flitcast-p3",
-        "'\"$(true)`",
-        &"n".repeat(255),
-    ] {
+    ];
+    let plain = "-rf back\\slash übergrößenträger 数据 .hidden ... .flitcast-p3 '\"$(true)`";
+    let long = "n".repeat(255);
+    for name in plain.split(' ').chain(odd).chain([&*long]) {
         fill(&own.join(name), 100);
         fill(&own.join("folder").join(name), 100);
     }
     fill(&own.join(OsStr::from_bytes(b"no UTF-8: \xff\xfe")), 100);
-    assert_survives("path:3", dir.path());
+    assert_survives("path:3", &dir);
 }
 
 /// Fills a folder with a file of each mode, each with a different time.
@@ -142,7 +116,7 @@ fn fill_with_modes(folder: &Path, modes: &[u32]) {
 #[test]
 fn modes_and_times_survive() {
     let dir = scratch();
-    let own = dir.path().join("input/p1");
+    let own = dir.join("input/p1");
     let modes = [0o400, 0o444, 0o600, 0o644, 0o666, 0o755, 0o777];
     fill_with_modes(&own, &modes);
     for (mode, nanos) in [(0o500, 1), (0o700, 999_999_999), (0o755, 0)] {
@@ -156,14 +130,14 @@ fn modes_and_times_survive() {
     set_mtime(&own.join("late"), 1 << 33, 5);
     set_mtime(&own, 86_400, 7);
     set_mode(&own, 0o705);
-    assert_survives("star:3", dir.path());
-    let tree = snapshot(&dir.path().join("back"));
+    assert_survives("star:3", &dir);
+    let tree = snapshot(&dir.join("back"));
     assert_eq!(tree[Path::new("p1/444")].mode, 0o444);
     assert_eq!(tree[Path::new("p1/late")].mtime, (1 << 33, 5));
     assert_eq!(tree[Path::new("p1")].mtime, (86_400, 7));
     // Only root can remove a folder that it may not write to.
     for place in ["input", "there", "back"] {
-        set_mode(&dir.path().join(place).join("p1/folder-500"), 0o700);
+        set_mode(&dir.join(place).join("p1/folder-500"), 0o700);
     }
 }
 
@@ -171,16 +145,16 @@ fn modes_and_times_survive() {
 #[ignore = "needs root"]
 fn modes_that_keep_the_owner_from_reading_survive() {
     let dir = scratch();
-    fill_with_modes(&dir.path().join("input/p1"), &[0o000, 0o111, 0o222]);
-    assert_survives("star:3", dir.path());
-    let tree = snapshot(&dir.path().join("back"));
+    fill_with_modes(&dir.join("input/p1"), &[0o000, 0o111, 0o222]);
+    assert_survives("star:3", &dir);
+    let tree = snapshot(&dir.join("back"));
     assert_eq!(tree[Path::new("p1/111")].mode, 0o111);
 }
 
 #[test]
 fn empty_files_empty_folders_links_and_deep_folders_survive() {
     let dir = scratch();
-    let own = dir.path().join("input/p1");
+    let own = dir.join("input/p1");
     fill(&own.join("empty"), 0);
     fs::create_dir_all(own.join("nothing/in/here")).expect("it can be made");
     fill(&own.join("d/target"), 10);
@@ -195,8 +169,8 @@ fn empty_files_empty_folders_links_and_deep_folders_survive() {
     }
     let deep: std::path::PathBuf = (0..60).map(|i| format!("level {i}")).collect();
     fill(&own.join(&deep).join("bottom"), 70_000);
-    assert_survives("path:2", dir.path());
-    let tree = snapshot(&dir.path().join("back"));
+    assert_survives("path:2", &dir);
+    let tree = snapshot(&dir.join("back"));
     assert!(tree[Path::new("p1/link")].kind == Kind::Symlink("d/target".into()));
     assert!(tree[Path::new("p1/nothing/in/here")].kind == Kind::Directory);
 }
@@ -205,22 +179,21 @@ fn empty_files_empty_folders_links_and_deep_folders_survive() {
 #[test]
 fn a_message_is_a_file_or_a_folder_or_nothing() {
     let dir = scratch();
-    let input = dir.path().join("input");
+    let input = dir.join("input");
     fill(&input.join("p1"), 100_000);
     set_mode(&input.join("p1"), 0o750);
     fill(&input.join("p3"), 0);
     fs::create_dir(input.join("p4")).expect("it can be made");
     fill(&input.join("p5/in/folder"), 1);
-    assert_survives("kary:2:7", dir.path());
-    assert_eq!(names(&dir.path().join("there")), ["p1", "p3", "p4", "p5"]);
+    assert_survives("kary:2:7", &dir);
+    assert_eq!(names(&dir.join("there")), ["p1", "p3", "p4", "p5"]);
 }
 
 #[test]
 fn an_input_without_entries_is_a_round_of_null_messages() {
     let dir = scratch();
-    let (input, output) = (dir.path().join("input"), dir.path().join("output"));
-    fs::create_dir(&input).expect("it can be made");
-    let report = scatter("star:4", &input, &output, &[]).ok().report();
+    fs::create_dir(dir.join("input")).expect("it can be made");
+    let report = scatter(&dir, "--tree star:4").ok().report();
     assert_eq!(report.message_bytes(), [0, 0, 0]);
     report.assert_all_arrived();
 }
@@ -229,14 +202,13 @@ fn an_input_without_entries_is_a_round_of_null_messages() {
 #[test]
 fn the_sample_survives() {
     let dir = scratch();
-    let sample = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../deploy/sample/shards"
-    ));
-    let (there, back) = (dir.path().join("there"), dir.path().join("back"));
-    scatter("kary:2:8", sample, &there, &[]).ok();
-    gather("kary:2:8", &there, &back, &[]).ok();
-    assert_same_below(sample, &back);
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/sample/shards");
+    dir.run(&format!(
+        "scatter --tree kary:2:8 --input {sample} --output @/there"
+    ))
+    .ok();
+    gather(&dir, "--tree kary:2:8").ok();
+    assert_same_below(Path::new(sample), &dir.join("back"));
 }
 
 /// Returns the distributed files of each PE; folders are created wherever one is needed.
@@ -252,33 +224,26 @@ fn dealt(output: &Path) -> BTreeMap<String, Tree> {
 #[test]
 fn spread_deals_every_file_once_balanced_and_always_alike() {
     let dir = scratch();
-    let input = dir.path().join("input");
+    let input = dir.join("input");
     let sizes = [
         40_000, 30_000, 30_000, 20_000, 20_000, 10_000, 10_000, 10_000, 5_000, 5_000,
     ];
     for (i, bytes) in sizes.into_iter().enumerate() {
-        fill(
-            &input
-                .join(format!("folder {}", i % 3))
-                .join(format!("file-{i}")),
-            bytes,
-        );
+        fill(&input.join(format!("folder {}/file-{i}", i % 3)), bytes);
     }
     fill(&input.join("a file named p9"), 0);
     symlink("file-0", input.join("folder 0/link")).expect("it can be made");
     let mut all = snapshot(&input);
     all.retain(|_, node| node.kind != Kind::Directory);
 
-    let (first, again) = (dir.path().join("first"), dir.path().join("again"));
-    scatter("path:5", &input, &first, &["--spread"]).ok();
-    let hands = dealt(&first);
+    scatter(&dir, "--tree path:5 --spread").ok();
+    let hands = dealt(&dir.join("there"));
     assert_eq!(hands.keys().collect::<Vec<_>>(), ["p1", "p2", "p3", "p4"]);
-    let together: Tree = hands
+    let together = hands
         .values()
         .flatten()
-        .map(|(p, n)| (p.clone(), n.clone()))
-        .collect();
-    assert_same(&all, &together);
+        .map(|(p, n)| (p.clone(), n.clone()));
+    assert_same(&all, &together.collect());
     let count: usize = hands.values().map(Tree::len).sum();
     assert_eq!(count, all.len(), "none arrives twice");
     // No file can be moved from the fullest to the emptiest PE to make them more equal.
@@ -297,14 +262,15 @@ fn spread_deals_every_file_once_balanced_and_always_alike() {
     assert!(sum(&fullest) - sum(&emptiest) <= *smallest, "{sizes:?}");
 
     // Another tree with the same number of PEs has the same distribution.
-    scatter("star:5", &input, &again, &["--spread"]).ok();
-    assert!(dealt(&again) == hands);
+    dir.run("scatter --tree star:5 --spread --input @/input --output @/again")
+        .ok();
+    assert!(dealt(&dir.join("again")) == hands);
 }
 
 #[test]
 fn force_replaces_what_arrives_anew_and_nothing_else() {
     let dir = scratch();
-    let (input, output) = (dir.path().join("input"), dir.path().join("output"));
+    let (input, output) = (dir.join("input"), dir.join("there"));
     fill(&input.join("p1/new"), 1000);
     fill(&input.join("p2"), 1000);
     fill(&output.join("p1/old"), 5);
@@ -315,54 +281,41 @@ fn force_replaces_what_arrives_anew_and_nothing_else() {
     expected.retain(|path, _| !path.starts_with("p1") && !path.starts_with("p2"));
     expected.extend(snapshot(&input));
 
-    assert_eq!(scatter("path:4", &input, &output, &[]).code, Some(2));
-    scatter("path:4", &input, &output, &["--force"]).ok();
+    scatter(&dir, "--tree path:4").with_code(2);
+    scatter(&dir, "--tree path:4 --force").ok();
     assert_same(&expected, &snapshot(&output));
 
-    let back = dir.path().join("back");
+    let back = dir.join("back");
     fill(&back.join("p3/stale"), 5);
     fill(&back.join("p4/nobody's"), 5);
     let mut expected = snapshot(&output);
     expected.remove(Path::new("notes.txt"));
     fs::remove_file(output.join("notes.txt")).expect("it is there");
-    expected.extend(
-        snapshot(&back)
-            .into_iter()
-            .filter(|(path, _)| path.starts_with("p4")),
-    );
-    gather("path:4", &output, &back, &["--force"]).ok();
+    let others = snapshot(&back).into_iter();
+    expected.extend(others.filter(|(path, _)| path.starts_with("p4")));
+    gather(&dir, "--tree path:4 --force").ok();
     assert_same(&expected, &snapshot(&back));
 }
 
 #[test]
 fn every_round_replaces_what_the_one_before_delivered() {
     let dir = scratch();
-    let (input, there, back) = (
-        dir.path().join("input"),
-        dir.path().join("there"),
-        dir.path().join("back"),
-    );
+    let input = dir.join("input");
     fill(&input.join("p1/file"), 100_000);
     fill(&input.join("p2"), 300_000);
-    let report = scatter("path:3", &input, &there, &["--rounds", "3"])
-        .ok()
-        .report();
-    report.assert_all_arrived();
-    assert_same_below(&input, &there);
-    gather("path:3", &there, &back, &["--rounds", "3"])
-        .ok()
-        .report()
-        .assert_all_arrived();
-    assert_same_below(&input, &back);
+    let rounds = "--tree path:3 --rounds 3";
+    scatter(&dir, rounds).ok().report().assert_all_arrived();
+    assert_same_below(&input, &dir.join("there"));
+    gather(&dir, rounds).ok().report().assert_all_arrived();
+    assert_same_below(&input, &dir.join("back"));
 }
 
 #[test]
 fn rounds_give_median_and_spread() {
     for operation in ["scatter", "gather"] {
-        let fixed = [
-            operation, "--tree", "kary:2:6", "--size", "100KiB", "--format", "json",
-        ];
-        let report = run(fixed.iter().chain(&["--rounds", "5"])).ok().report();
+        let report = reported(&format!(
+            "{operation} --tree kary:2:6 --size 100KiB --rounds 5"
+        ));
         assert_eq!(report.number("/rounds"), 5);
         let places = (1..6)
             .map(|pe| format!("/pes/{pe}"))
@@ -370,19 +323,14 @@ fn rounds_give_median_and_spread() {
         for place in places {
             let of = |what: &str| report.float(&format!("{place}/measured_us/{what}"));
             assert!(0.0 < of("min"), "{place}");
-            assert!(
-                of("min") <= of("median") && of("median") <= of("max"),
-                "{place}"
-            );
+            assert!([of("min"), of("median"), of("max")].is_sorted(), "{place}");
         }
-        let (predicted, measured) = (
-            report.float("/round/predicted_us"),
-            report.float("/round/measured_us/median"),
-        );
+        let of = |what: &str| report.float(&format!("/round/{what}"));
+        let (predicted, measured) = (of("predicted_us"), of("measured_us/median"));
         let error = (predicted - measured) / measured * 100.0;
-        assert!((report.float("/round/error_pct") - error).abs() < 0.1);
+        assert!((of("error_pct") - error).abs() < 0.1);
         let goodput = 5.0 * 1024.0 * 100.0 / measured * 1e6;
-        assert!((report.float("/round/goodput_bytes_per_s") / goodput - 1.0).abs() < 0.001);
+        assert!((of("goodput_bytes_per_s") / goodput - 1.0).abs() < 0.001);
     }
 }
 
@@ -390,40 +338,34 @@ fn rounds_give_median_and_spread() {
 #[test]
 fn holes_are_not_sent() {
     const LONG: u64 = 4 << 30;
-    let dir = scratch();
-    let (input, there, back) = (
-        dir.path().join("input"),
-        dir.path().join("there"),
-        dir.path().join("back"),
-    );
     // A file that is one hole, one with data in the middle, and one with data at both ends.
-    for (pe, places) in [(1, &[][..]), (2, &[LONG / 2]), (3, &[0, LONG - 5])] {
-        fs::create_dir_all(&input).expect("it can be made");
-        let file = fs::File::create(input.join(format!("p{pe}"))).expect("it can be made");
+    const FILES: [(&str, &[u64]); 3] = [("p1", &[]), ("p2", &[LONG / 2]), ("p3", &[0, LONG - 5])];
+    let dir = scratch();
+    fs::create_dir(dir.join("input")).expect("it can be made");
+    for (name, places) in FILES {
+        let file = fs::File::create(dir.join("input").join(name)).expect("it can be made");
         file.set_len(LONG).expect("the file system has holes");
         for place in places {
             file.write_all_at(b"data!", *place)
                 .expect("it can be written");
         }
     }
-    let report = scatter("kary:2:4", &input, &there, &[]).ok().report();
+    let report = scatter(&dir, "--tree kary:2:4").ok().report();
     assert!(report.number("/round/bytes") < 100_000, "holes are sent");
-    gather("kary:2:4", &there, &back, &[]).ok();
-    for output in [there, back] {
-        for (pe, places) in [(1, &[][..]), (2, &[LONG / 2]), (3, &[0, LONG - 5])] {
-            let file = fs::File::open(output.join(format!("p{pe}"))).expect("it is there");
+    gather(&dir, "--tree kary:2:4").ok();
+    for output in ["there", "back"] {
+        for (name, places) in FILES {
+            let file = fs::File::open(dir.join(output).join(name)).expect("it is there");
             let found = file.metadata().expect("it is open");
             assert_eq!(found.len(), LONG);
             assert!(found.blocks() * 512 < 1 << 20, "{} blocks", found.blocks());
-            let mut read = [0; 5];
-            for place in places {
-                file.read_exact_at(&mut read, *place)
-                    .expect("it is as long");
-                assert_eq!(&read, b"data!");
-            }
-            file.read_exact_at(&mut read, LONG / 4)
-                .expect("it is as long");
-            assert_eq!(read, [0; 5]);
+            let read_at = |place| {
+                let mut read = [0; 5];
+                let done = file.read_exact_at(&mut read, place);
+                done.map(|()| read).expect("it is as long")
+            };
+            assert!(places.iter().all(|place| &read_at(*place) == b"data!"));
+            assert_eq!(read_at(LONG / 4), [0; 5]);
         }
     }
 }
@@ -431,12 +373,12 @@ fn holes_are_not_sent() {
 #[test]
 fn empty_folders_are_dealt_like_files() {
     let dir = scratch();
-    let (input, there) = (dir.path().join("input"), dir.path().join("there"));
+    let (input, there) = (dir.join("input"), dir.join("there"));
     for folder in ["a/deep/empty", "b", "c/full"] {
         fs::create_dir_all(input.join(folder)).expect("it can be made");
     }
     fill(&input.join("c/full/file"), 10);
-    scatter("star:4", &input, &there, &["--spread"]).ok();
+    scatter(&dir, "--tree star:4 --spread").ok();
     let mut all = BTreeMap::new();
     for pe in names(&there) {
         for (path, node) in snapshot(&there.join(pe)) {
@@ -455,18 +397,19 @@ fn empty_folders_are_dealt_like_files() {
 #[test]
 fn an_output_that_leads_nowhere_is_named_beforehand() {
     let dir = scratch();
-    let input = dir.path().join("input");
+    let input = dir.join("input");
     fill(&input.join("p1/file"), 10);
-    symlink("nowhere", dir.path().join("link")).expect("it can be made");
+    symlink("nowhere", dir.join("link")).expect("it can be made");
+    let line = "scatter --tree path:2 --input @/input --output @";
+    let told = format!(
+        "`{}` is a symlink to what does not exist; ",
+        dir.shown("link")
+    );
     for output in ["link", "link/below", "link/far/below"] {
-        let failed = scatter("path:2", &input, &dir.path().join(output), &[]);
-        assert_eq!(failed.code, Some(2), "{}", failed.stderr);
-        let link = dir.path().join("link");
-        let told = format!("`{}` is a symlink to what does not exist; ", text(&link));
-        assert!(failed.stderr.contains(&told), "{}", failed.stderr);
+        dir.run(&format!("{line}/{output}")).fails(2, &[&told]);
     }
     // A symlink to a folder is one.
-    fs::create_dir(dir.path().join("nowhere")).expect("it can be made");
-    scatter("path:2", &input, &dir.path().join("link"), &[]).ok();
-    assert_same_below(&input, &dir.path().join("nowhere"));
+    fs::create_dir(dir.join("nowhere")).expect("it can be made");
+    dir.run(&format!("{line}/link")).ok();
+    assert_same_below(&input, &dir.join("nowhere"));
 }

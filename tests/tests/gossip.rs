@@ -1,11 +1,9 @@
 //! Gossip: each PE has one file or folder, of which every other PE receives a copy.
 
-use std::fs;
-
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
 use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, printed, refused, refused_each, run, scratch};
+use flitcast_tests::{parsed, printed, refused, refused_each, reported, scratch};
 use serde_json::Value;
 
 /// Checks that every PE received the messages of all others, as predicted and as measured.
@@ -31,18 +29,17 @@ fn assert_all_have(report: &Report, bytes: &[u64]) {
 #[test]
 fn auto_knows_the_network_of_a_cluster_file() {
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
-    let pes = |pe: u32| format!("[[pe]]\nname = \"n{pe}\"\naddress = \"127.0.0.1\"\n");
+    let pes = |pe: u32| format!("[[pe]]\nname = 'n{pe}'\naddress = '127.0.0.1'\n");
     let pes: String = (0..6).map(pes).collect();
-    fs::write(&file, format!("[network]\nkind = \"ring:6\"\n{pes}")).expect("it can be written");
+    dir.put("cluster.toml", format!("[network]\nkind = 'ring:6'\n{pes}"));
     let ways = |site: &str| {
-        let line = format!("gossip {site} --algorithm auto --size 1KiB --format json");
-        run(line.split(' ')).ok().report().number("/choice/ways")
+        let report = dir.report(&format!("gossip {site} --algorithm auto --size 1KiB"));
+        report.number("/choice/ways")
     };
     let of_tree = ways("--tree kary:2:6");
     let of_network = ways("--network ring:6");
     assert!(of_network > of_tree, "{of_network} and {of_tree}");
-    assert_eq!(ways(&format!("--cluster {}", file.display())), of_network);
+    assert_eq!(ways("--cluster @/cluster.toml"), of_network);
 }
 
 /// A PE without an entry has an empty message, and receives all others.
@@ -69,35 +66,26 @@ fn messages_that_are_no_files_arrive_in_every_round() {
         "gossip --network complete:5 --algorithm dissemination --flit-size 4KiB",
         "gossip --network complete:5 --algorithm direct",
     ] {
-        let line = format!("{line} --size 100KiB --rounds 3 --format json");
-        let report = run(line.split(' ')).ok().report();
+        let report = reported(&format!("{line} --size 100KiB --rounds 3"));
         assert_all_have(&report, &[100 << 10; 5]);
         assert_eq!(report.number("/rounds"), 3);
     }
     let shown = printed("gossip --tree path:3 --size 1MiB");
-    assert_eq!(
-        shown.matches("  2 MiB  ").count(),
-        3,
-        "P0 as all others:\n{shown}"
-    );
+    let count = shown.matches("  2 MiB  ").count();
+    assert_eq!(count, 3, "P0 as all others:\n{shown}");
 }
 
 /// The first length is P0's.
 #[test]
 fn each_has_a_length_of_its_own() {
     for way in ["--tree path:4", "--network complete:4"] {
-        let line = format!("gossip {way} --lengths 300KiB,0,5,64KiB --format json");
-        let report = run(line.split(' ')).ok().report();
+        let report = reported(&format!("gossip {way} --lengths 300KiB,0,5,64KiB"));
         assert_all_have(&report, &[300 << 10, 0, 5, 64 << 10]);
     }
-    let alone = "gossip --tree star:3 --lengths 0,7KiB,0 --format json";
-    let report = run(alone.split(' ')).ok().report();
+    let report = reported("gossip --tree star:3 --lengths 0,7KiB,0");
     assert_eq!(report.number("/round/messages"), 1);
-    assert_eq!(
-        report.value("/pes/1/measured_us"),
-        &Value::Null,
-        "nobody tells P1"
-    );
+    let of_p1 = report.value("/pes/1/measured_us");
+    assert_eq!(of_p1, &Value::Null, "nobody tells P1");
     for nothing in ["--tree path:3 --size 0", "--network complete:1 --size 5"] {
         let report = parsed(&format!("gossip {nothing} --format json"));
         assert_eq!(report["round"]["messages"], 0);
@@ -115,14 +103,10 @@ fn links_are_as_slow_as_they_are_to_be() {
         "--network complete:4 --algorithm direct",
     ] {
         let link = "--link rate=200mbit,latency=1ms";
-        let line = format!("gossip {way} --size 64KiB {link} --format json");
-        let report = run(line.split(' ')).ok().report();
+        let report = reported(&format!("gossip {way} --size 64KiB {link}"));
         assert_all_have(&report, &[bytes; 4]);
         for edge in report.list("/edges") {
-            assert_eq!(
-                edge["shaped"]["up"]["ns_per_byte"],
-                f64::from(ns_per_byte as u32)
-            );
+            assert_eq!(edge["shaped"]["up"]["ns_per_byte"], ns_per_byte as f64);
         }
         let least_us = (3 * bytes * ns_per_byte) as f64 / 1000.0;
         assert!(report.float("/round/predicted_us") > least_us, "{way}");
@@ -134,21 +118,10 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     let files = Pairs::filled("gossip", 4, |_| 10);
     fill(&files.input().join("p4"), 1);
     fill(&files.input().join("notes"), 1);
-    let finished = files.run("--tree path:4");
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
-    for told in ["`p4` names no PE; this tree has p0..p3", "`notes`"] {
-        assert!(finished.stderr.contains(told), "{}", finished.stderr);
-    }
+    let finished = files.run("--tree path:4").with_code(2);
+    finished.says(&["`p4` names no PE; this tree has p0..p3", "`notes`"]);
     assert!(!files.output().exists());
-    let lengths = "4 needed: one for each PE from P0 to P3";
-    refused(
-        "gossip --tree path:4 --lengths 1,2,3",
-        &["3 length(s) given", lengths],
-    );
-    refused(
-        "gossip --network complete:4 --lengths 1,2,3,4,5",
-        &["5 length(s) given", lengths],
-    );
+
     for algorithm in ["circulate", "dissemination", "direct"] {
         refused(
             &format!("gossip --tree path:4 --algorithm {algorithm} --size 5"),
@@ -159,6 +132,8 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
         );
     }
     refused_each("gossip", "
+        --tree path:4 --lengths 1,2,3 | 3 length(s) given | 4 needed: one for each PE from P0 to P3
+        --network complete:4 --lengths 1,2,3,4,5 | 5 length(s) given | 4 needed: one for each PE from P0 to P3
         --tree path:4 --algorithm bruck --size 5 | --algorithm bruck: `bruck` is not a gossip algorithm | flood, over any tree
         --tree path:4 --algorithm ring-emulation --size 5 | ring-emulation is only planned: use `flitcast plan gossip`
         --tree path:4 --algorithm halves --size 5 | --algorithm halves: it is for networks: use --network ring:N

@@ -6,7 +6,6 @@ use std::process::Command;
 use flitcast_tests::processes::memory_kib;
 use flitcast_tests::run::begin;
 use flitcast_tests::{flitcast, parsed, start};
-use rustix::process::Signal;
 
 /// Maximum memory of the coordinator, and of a PE, for any lengths.
 const COORDINATOR_KIB: u64 = 100 << 10;
@@ -24,8 +23,7 @@ fn the_longest_messages_take_no_more_memory_than_long_ones() {
         assert_eq!(pes.len(), 8, "{operation}");
         let of_pes = pes.iter().map(|pe| memory_kib(pe.pid as u32, "VmHWM"));
         let of_pes = of_pes.max().unwrap_or(0);
-        run.signal(Signal::INT);
-        assert_eq!(run.finish().code, Some(130), "{operation}");
+        run.interrupt();
         assert!(
             coordinator < COORDINATOR_KIB,
             "{operation}: {coordinator} KiB"

@@ -24,7 +24,7 @@ fn a_round_of_files_and_everybody_leaves() {
     let there = there.finish().ok();
     assert_same_below(&cluster.path("in"), &cluster.path("out"));
     let said = "security     TLS 1.3 both ways, certificates in ";
-    assert!(there.stdout.contains(said), "{}", there.stdout);
+    there.prints(&[said]);
     for node in nodes {
         assert_eq!(node.finish().ok().stderr, "");
     }
@@ -51,8 +51,7 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
         ),
         (gather, &["/back/p3 at P0 on h0\n"][..]),
     ] {
-        let refused = cluster.guarded(line).finish();
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = cluster.guarded(line).finish().with_code(2);
         refused.says(stands);
         refused.says(&["--force", "nothing was sent"]);
         assert!(!refused.stderr.contains("is dead"), "{}", refused.stderr);
@@ -155,8 +154,7 @@ fn who_never_comes_is_named_and_the_others_leave() {
     let nodes: Vec<_> = [0, 2]
         .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
         .into();
-    let failed = cluster.guarded("gather --size 1KiB").finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let failed = cluster.guarded("gather --size 1KiB").finish().with_code(1);
     let at = cluster.at();
     let told = format!("after 4 s P1, P3 have yet to join at {at}: start what plays each");
     failed.says(&[&told]);
@@ -231,7 +229,7 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     finished.says(&["P1 is dead (gone: its ", "P3 moves to P0"]);
     // The message of the dead PE is lost.
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    assert!(finished.stdout.contains("P3  P0 "), "{}", finished.stdout);
+    finished.prints(&["P3  P0 "]);
     assert_eq!(victim.finish().code, None);
     dismiss(nodes);
 }
@@ -265,7 +263,7 @@ fn one_side_alone_with_certificates_is_told() {
     // Without credentials on both sides, the run succeeds with a notice.
     let nodes: Vec<_> = (0..4).map(|pe| cluster.node(pe, "--insecure")).collect();
     let done = running.finish().ok();
-    assert!(done.stdout.contains("INSECURE"), "{}", done.stdout);
+    done.prints(&["INSECURE"]);
     for node in nodes {
         node.finish().ok();
     }
@@ -281,8 +279,7 @@ fn one_side_alone_with_certificates_is_told() {
         ],
     );
     running.wait_for(&["turned a connection away", "what came is not TLS"]);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
 }
 
 #[test]
@@ -304,8 +301,7 @@ fn a_wrong_certificate_lets_nobody_in() {
     flitcast_tests::run(["ca", "issue", &folder, "p7"]).ok();
     let seventh = cluster.node(7, "--credentials DIR/ca").finish();
     seventh.fails(1, &["this command waits for P0, P1, P2, P3 only"]);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     assert!(!names(&cluster.path("")).is_empty());
 }
 

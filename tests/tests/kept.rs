@@ -2,16 +2,14 @@
 
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::kept::Kept;
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::{eventually, until};
 use rustix::process::Signal;
 
 #[track_caller]
 fn down(cluster: &Kept) {
     cluster.run("down FILE").ends(0, &["kept", " is down"]);
     // The daemon releases its lock at the very end.
-    eventually("nothing is left", || {
-        cluster.processes().is_empty().then_some(())
-    });
+    until("nothing is left", || cluster.processes().is_empty());
     assert_eq!(cluster.known(), Vec::<String>::new());
 }
 
@@ -74,9 +72,7 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     cluster.up("up FILE").ok();
     let victim = cluster.pe(1);
     victim.signal(Signal::KILL);
-    eventually("it is gone", || {
-        (!cluster.processes().contains(&victim)).then_some(())
-    });
+    until("it is gone", || !cluster.processes().contains(&victim));
     cluster.run("gather --cluster FILE --size 1MiB").ok();
     let status = cluster.run("status FILE").ok();
     status.ends(0, &["was started again: was killed by signal 9 (SIGKILL)"]);
@@ -128,9 +124,7 @@ fn without_its_keeper_nobody_is_left() {
     let mut cluster = Kept::tree();
     cluster.up("up FILE").ok();
     cluster.keeper().signal(Signal::KILL);
-    eventually("the PEs have left", || {
-        cluster.processes().is_empty().then_some(())
-    });
+    until("the PEs have left", || cluster.processes().is_empty());
     // The daemon may end a little later than its PEs.
     let status = || Some(cluster.run("status FILE")).filter(|status| status.code == Some(2));
     let status = eventually("it is not up", status);
@@ -162,9 +156,7 @@ fn strangers_do_not_join_and_are_not_joined() {
     cluster.keeper().signal(Signal::STOP);
     let victim = cluster.pe(3);
     victim.signal(Signal::KILL);
-    eventually("it is gone", || {
-        (!cluster.processes().contains(&victim)).then_some(())
-    });
+    until("it is gone", || !cluster.processes().contains(&victim));
     let mut waiting = cluster.start("gather --cluster FILE --size 1KiB -v");
     waiting.wait_for(&["waiting up to 10 s for P3 to join"]);
     let plain = cluster.run(&format!("node --pe 3 --join {at} --insecure --wait 1s"));
@@ -344,9 +336,7 @@ fn it_is_taken_down_and_brought_up_at_once() {
         taking.finish().ends(0, &["kept is down"]);
         up.ends(0, &["kept is up"]);
         if up.stdout.contains("already") {
-            eventually("nothing is left", || {
-                cluster.processes().is_empty().then_some(())
-            });
+            until("nothing is left", || cluster.processes().is_empty());
             assert_eq!(cluster.known(), Vec::<String>::new(), "turn {turn}");
             continue;
         }

@@ -19,9 +19,9 @@ fn cluster_file() -> String {
 #[test]
 fn its_cluster_file_is_good() {
     let dir = scratch();
-    let credentials = dir.path().join("credentials").display().to_string();
+    let credentials = dir.join("credentials").display().to_string();
     run(["ca", "init", &credentials, "--pes", &PES.to_string()]).ok();
-    let path = dir.path().join("cluster.toml");
+    let path = dir.join("cluster.toml");
     let text = cluster_file().replace("/credentials", &credentials);
     std::fs::write(&path, text).expect("it can be written");
     let checked = run(["check", path.to_str().expect("its path is UTF-8")]).ok();

@@ -1,21 +1,27 @@
 //! The network lab: hosts in network namespaces, joined by shaped links, and real runs
 //! on them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use flitcast_tests::files::{assert_same_below, fill, long, messages};
-use flitcast_tests::lab::{Call, Lab, Said, Turn, interfaces, namespaces, said, script};
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Running, run, scratch, start};
+use flitcast_tests::files::{assert_same_below, fill, long, messages, set_mode};
+use flitcast_tests::lab::{Call, Lab, Turn, interfaces, namespaces, script};
+use flitcast_tests::processes::until;
+use flitcast_tests::run::said;
+use flitcast_tests::{Finished, Folder, Report, Running, rows, run, scratch, start};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 const KIB: usize = 1024;
 
 /// Messages of all kinds for P1..P6: none, short ones, several flits.
 const LENGTHS: &str = "--lengths 100KiB,0,1,64KiB,65537,5KiB";
+
+/// Returns the report of a run that must succeed.
+#[track_caller]
+fn report(lab: &Lab, line: &str) -> Report {
+    let line = format!("{line} --format json");
+    run(lab.arguments(&line)).ok().report()
+}
 
 /// Creates an input for six PEs, one of which has no message.
 fn fill_input(input: &Path) {
@@ -29,32 +35,21 @@ fn fill_input(input: &Path) {
 #[track_caller]
 fn carries_everything(lab: &Lab) {
     for operation in ["scatter", "gather"] {
-        let line = format!("{operation} {LENGTHS} --rounds 2 --format json");
-        let done = run(lab.arguments(&line)).ok();
-        assert!(
-            done.stdout.contains("\"security\": \"tls\""),
-            "it is a network"
-        );
-        let report = done.report();
+        let report = report(lab, &format!("{operation} {LENGTHS} --rounds 2"));
+        assert_eq!(report.value("/security"), "tls", "it is a network");
         report.assert_all_arrived();
         assert_eq!(report.list("/pes").len(), 7);
     }
     let dir = scratch();
-    let path = |name: &str| dir.path().join(name);
-    fill_input(&path("input"));
-    for (operation, from, to) in [
-        ("scatter", "input", "scattered"),
-        ("gather", "scattered", "gathered"),
+    fill_input(&dir.join("input"));
+    for line in [
+        "scatter --input @/input --output @/scattered",
+        "gather --input @/scattered --output @/gathered",
     ] {
-        let (from, to) = (path(from), path(to));
-        let line = format!(
-            "{operation} --input {} --output {}",
-            from.display(),
-            to.display()
-        );
+        let line = dir.words(line).join(" ");
         run(lab.arguments(&line)).ok();
     }
-    assert_same_below(&path("input"), &path("gathered"));
+    assert_same_below(&dir.join("input"), &dir.join("gathered"));
 }
 
 /// Checks the rate of links: at 100 Mbit/s, a link carries 12.5 bytes in a microsecond and no more,
@@ -64,8 +59,7 @@ fn carries_everything(lab: &Lab) {
 fn keeps_to_its_rate(lab: &Lab, bytes_on_the_busiest_link: u64) {
     const AT_ONCE: u64 = 4096;
     for operation in ["scatter", "gather"] {
-        let line = format!("{operation} --size 256KiB --rounds 3 --format json");
-        let report = run(lab.arguments(&line)).ok().report();
+        let report = report(lab, &format!("{operation} --size 256KiB --rounds 3"));
         let least = (bytes_on_the_busiest_link - AT_ONCE) as f64 / 12.5;
         let measured = report.float("/round/measured_us/min");
         assert!(measured >= least, "{operation}: {measured} of {least} us");
@@ -94,8 +88,7 @@ fn a_tree_joins_neighbours_and_nobody_else() {
     });
     assert_eq!(calls, [Call::Answered, Call::NoWay, Call::NoWay]);
 
-    let Said { stdout, .. } = lab.down();
-    assert_eq!(stdout, "the lab is down\n");
+    assert_eq!(lab.down().stdout, "the lab is down\n");
 }
 
 #[test]
@@ -117,15 +110,11 @@ fn a_rack_joins_all() {
 #[ignore = "needs root and iproute2"]
 fn a_network_has_a_link_for_each_edge() {
     let lab = Lab::up("--network torus:3x3 --rate 100mbit");
-    assert_eq!(
-        lab.call("fc4", "198.18.0.13"),
-        Call::Answered,
-        "a neighbour"
-    );
-    assert_eq!(lab.call("fc4", "198.18.0.2"), Call::NoWay, "P0 is none");
+    let call = |address: &str| lab.call("fc4", address);
+    assert_eq!(call("198.18.0.13"), Call::Answered, "a neighbour");
+    assert_eq!(call("198.18.0.2"), Call::NoWay, "P0 is none");
     for operation in ["scatter", "gather"] {
-        let line = format!("{operation} --cover --size 1MiB --format json");
-        let report = run(lab.arguments(&line)).ok().report();
+        let report = report(&lab, &format!("{operation} --cover --size 1MiB"));
         report.assert_all_arrived();
         assert_eq!(report.number("/trees/count"), 4, "{operation}");
     }
@@ -134,13 +123,12 @@ fn a_network_has_a_link_for_each_edge() {
         ("gossip --algorithm flood", "flood"),
         ("exchange", "tree"),
     ] {
-        let line = format!("{line} --size 256KiB --format json");
-        let report = run(lab.arguments(&line)).ok().report();
+        let report = report(&lab, &format!("{line} --size 256KiB"));
         assert_eq!(report.value("/algorithm"), algorithm);
         assert_eq!(report.value("/ports"), "multi", "{line}");
     }
-    let one = run(lab.arguments("scatter --size 64KiB --format json"));
-    assert!(one.ok().report().value("/trees").is_null());
+    let one = report(&lab, "scatter --size 64KiB");
+    assert!(one.value("/trees").is_null());
 }
 
 /// Two cards for each host, each with a separate switch.
@@ -152,8 +140,7 @@ fn a_rack_with_two_rails_has_two_ways_to_all() {
         assert_eq!(lab.call("fc3", address), Call::Answered, "{address}");
     }
     for operation in ["scatter", "gather"] {
-        let line = format!("{operation} --size 1MiB --format json");
-        let report = run(lab.arguments(&line)).ok().report();
+        let report = report(&lab, &format!("{operation} --size 1MiB"));
         report.assert_all_arrived();
         assert_eq!(report.number("/trees/count"), 2, "{operation}");
     }
@@ -164,7 +151,7 @@ fn a_rack_with_two_rails_has_two_ways_to_all() {
 fn sent_again(host: usize) -> u64 {
     let name = format!("fc{host}");
     let words = ["netns", "exec", &name, "cat", "/proc/net/snmp"];
-    let Said { stdout, .. } = said(Command::new("ip").args(words));
+    let stdout = said(Command::new("ip").args(words)).stdout;
     // A line of names, and one of numbers below it.
     let mut lines = stdout.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let [names, numbers] = [lines.next(), lines.next()].map(|line| line.expect("TCP is there"));
@@ -181,9 +168,9 @@ fn sent_again(host: usize) -> u64 {
 #[ignore = "needs root and iproute2"]
 fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
     let lab = Lab::up("--tree star:5 --rate 20mbit --layout rack --queue 3028");
-    let line = lab.arguments("gather --pacing eager --size 256KiB --format json");
+    let line = "gather --pacing eager --size 256KiB";
     let before: Vec<u64> = (0..5).map(sent_again).collect();
-    let report = run(line).ok().report();
+    let report = report(&lab, line);
     report.assert_all_arrived();
     let told = |pe: usize| report.number(&format!("/pes/{pe}/retransmitted_packets"));
     for (pe, before) in before.iter().enumerate() {
@@ -193,8 +180,7 @@ fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
     let all: u64 = (0..5).map(told).sum();
     assert_eq!(report.number("/round/retransmitted_packets"), all);
     assert!(all > told(0), "P0 sends no data, the others lost some");
-    let shown = run(lab.arguments("gather --pacing eager --size 256KiB")).ok();
-    let shown = shown.stdout;
+    let shown = run(lab.arguments(line)).ok().stdout;
     assert!(shown.contains("TCP retransmitted "), "{shown}");
     // The run is not reported as slow, regardless of its duration.
     assert!(!shown.contains("; slow"), "{shown}");
@@ -204,19 +190,14 @@ fn what_a_shallow_switch_drops_is_told_with_who_sent_it_again() {
 #[test]
 #[ignore = "needs root and iproute2"]
 fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
-    let line = "scatter --algorithm binomial --size 10KiB --format json";
+    let line = "scatter --algorithm binomial --size 10KiB";
     let rack = Lab::up("--tree star:5 --rate 1gbit --layout rack");
-    let report = run(rack.arguments(line)).ok().report();
+    let report = report(&rack, line);
     assert_eq!(report.number("/round/messages"), 4);
     drop(rack);
     let tree = Lab::up("--tree star:5 --rate 1gbit");
-    let refused = run(tree.arguments(line));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(
-        refused
-            .stderr
-            .contains("--algorithm binomial is for PEs that can all reach each other")
-    );
+    let told = "--algorithm binomial is for PEs that can all reach each other";
+    run(tree.arguments(line)).fails(2, &[told]);
     run(tree.arguments("scatter --algorithm linear --size 10KiB")).ok();
 }
 
@@ -234,7 +215,7 @@ fn processes(hosts: usize) -> String {
 /// link.
 struct Endless {
     lab: Lab,
-    dir: TempDir,
+    dir: Folder,
     running: Running,
 }
 
@@ -243,23 +224,20 @@ impl Endless {
     fn start() -> Endless {
         let lab = Lab::up("--tree path:4 --rate 100mbit");
         let dir = scratch();
-        fill(&dir.path().join("input/p2/short"), KIB);
-        long(&dir.path().join("input/p1"), 10 << 30);
-        let line = format!(
-            "scatter --input {0}/input --output {0}/output -vv",
-            dir.path().display()
-        );
-        let mut running = start(lab.arguments(&line));
+        fill(&dir.join("input/p2/short"), KIB);
+        long(&dir.join("input/p1"), 10 << 30);
+        let line = dir.words("scatter --input @/input --output @/output -vv");
+        let mut running = start(lab.arguments(&line.join(" ")));
         running.wait_for(&["P1| ", "of=P1 ", "take message"]);
         let endless = Endless { lab, dir, running };
-        eventually("P2 has its message", || {
-            endless.output().join("p2").is_dir().then_some(())
+        until("P2 has its message", || {
+            endless.output().join("p2").is_dir()
         });
         endless
     }
 
     fn output(&self) -> PathBuf {
-        self.dir.path().join("output")
+        self.dir.join("output")
     }
 }
 
@@ -268,34 +246,23 @@ impl Endless {
 fn a_host_that_dies_is_named_and_nothing_is_left() {
     let endless = Endless::start();
     let victim = endless.running.pe(3);
-    assert_eq!(
-        processes(4).lines().count(),
-        4,
-        "each host plays one PE: {:?}",
-        endless.running.pes()
-    );
+    let pes = endless.running.pes();
+    let count = processes(4).lines().count();
+    assert_eq!(count, 4, "each host plays one PE: {pes:?}");
     let on_host = said(Command::new("ip").args(["netns", "pids", "fc3"])).stdout;
     assert_eq!(on_host.trim(), victim.pid.to_string());
     victim.signal(Signal::KILL);
 
     let output = endless.output();
-    let finished = endless.running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    let stderr = &finished.stderr;
-    let cause = "error: P3 was killed by signal 9 (SIGKILL)";
-    let place = format!("where: P3, process {} at ", victim.pid);
-    assert!(stderr.contains(cause), "{stderr}");
-    assert!(stderr.contains(&place), "{stderr}");
-    assert!(stderr.contains(" on fc3, child of P2"), "{stderr}");
-    assert!(
-        stderr.contains("delivered: 1 message, and kept: P2"),
-        "{stderr}"
-    );
-    assert_eq!(
-        messages(&output),
-        ["p2"],
-        "whole messages, and nothing else"
-    );
+    let told = [
+        "error: P3 was killed by signal 9 (SIGKILL)",
+        &format!("where: P3, process {} at ", victim.pid),
+        " on fc3, child of P2",
+        "delivered: 1 message, and kept: P2",
+    ];
+    endless.running.finish().fails(1, &told);
+    let whole = messages(&output);
+    assert_eq!(whole, ["p2"], "whole messages, and nothing else");
     assert_eq!(processes(4), "");
     assert_eq!(endless.lab.down().stderr, "", "nothing was running in it");
 }
@@ -310,9 +277,8 @@ fn nothing_outlives_its_coordinator() {
     drop(endless.lab);
 
     let endless = Endless::start();
-    endless.running.signal(Signal::INT);
     let output = endless.output();
-    assert_eq!(endless.running.finish().code, Some(130));
+    endless.running.interrupt();
     assert_eq!(messages(&output), ["p2"]);
     assert_eq!(processes(4), "");
 }
@@ -321,17 +287,14 @@ fn nothing_outlives_its_coordinator() {
 const OF_OTHER_TESTS: [&str; 3] = ["fc6-", "fcslurm", "fcssh"];
 
 /// Returns the parts of a lab outside of its hosts.
-fn all_there_is() -> (Vec<String>, Vec<String>, bool) {
+fn all_there_is() -> ([Vec<String>; 2], bool) {
     let without_others = |mut names: Vec<String>| {
         names.retain(|name| !OF_OTHER_TESTS.iter().any(|other| name.starts_with(other)));
         names
     };
     let state = Path::new("/run/flitcast-lab").exists();
-    (
-        without_others(namespaces()),
-        without_others(interfaces()),
-        state,
-    )
+    let all = [namespaces(), interfaces()].map(without_others);
+    (all, state)
 }
 
 #[test]
@@ -343,13 +306,13 @@ fn down_leaves_what_was_there_before() {
     for layout in ["tree", "rack"] {
         let lab = Lab::up(&format!("--tree star:5 --rate 1gbit --layout {layout}"));
         let up = all_there_is();
-        assert!(up.0.len() >= before.0.len() + 6, "{up:?}");
-        assert_eq!(up.1.len(), before.1.len() + 1, "{up:?}");
+        let grown = |at: usize| up.0[at].len() - before.0[at].len();
+        assert!(grown(0) >= 6, "{up:?}");
+        assert_eq!(grown(1), 1, "{up:?}");
 
         // A second one is not built, and does not touch the first.
-        let second = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]));
-        assert_eq!(second.code, Some(1), "{second:?}");
-        assert!(second.stderr.contains("a lab is up already"), "{second:?}");
+        let second = up_star();
+        second.fails(1, &["a lab is up already"]);
         assert_eq!(all_there_is(), up);
         run(lab.arguments("scatter --size 1KiB")).ok();
 
@@ -359,6 +322,11 @@ fn down_leaves_what_was_there_before() {
         let again = said(&mut script("down", [""; 0]));
         assert_eq!((again.code, &*again.stdout), (Some(0), "no lab is up\n"));
     }
+}
+
+/// Tries to build a lab of five hosts.
+fn up_star() -> Finished {
+    said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]))
 }
 
 /// A namespace of the test, which is removed on drop.
@@ -374,24 +342,18 @@ impl Drop for Stranger {
 #[ignore = "needs root and iproute2"]
 fn a_namespace_of_somebody_else_stays() {
     let _turn = Turn::take();
-    let made = said(Command::new("ip").args(["netns", "add", "fc3"]));
-    assert_eq!(made.code, Some(0), "{made:?}");
+    said(Command::new("ip").args(["netns", "add", "fc3"])).with_code(0);
     let _stranger = Stranger("fc3");
     let before = all_there_is();
-    let refused = said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]));
-    assert_eq!(refused.code, Some(1), "{refused:?}");
     let why = "there is a namespace fc3 already, which is not the lab's";
-    assert!(refused.stderr.contains(why), "{refused:?}");
+    up_star().fails(1, &[why]);
     assert_eq!(all_there_is(), before);
 }
 
 /// Returns a folder for PATH with one program that runs this script.
-fn with_program(name: &str, script: &str) -> TempDir {
-    use std::os::unix::fs::PermissionsExt as _;
+fn with_program(name: &str, script: &str) -> Folder {
     let dir = scratch();
-    let path = dir.path().join(name);
-    fs::write(&path, script).expect("it can be written");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    set_mode(&dir.put(name, script), 0o755);
     dir
 }
 
@@ -404,13 +366,8 @@ fn an_up_that_fails_half_way_leaves_nothing() {
     let broken = with_program("tc", "#!/bin/sh\necho no shaping today >&2; exit 1\n");
     let path = std::env::var("PATH").expect("there is one");
     let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
-    let failed = said(up.env("PATH", format!("{}:{path}", broken.path().display())));
-    assert_eq!(failed.code, Some(1), "{failed:?}");
-    assert!(failed.stderr.contains("no shaping today"), "{failed:?}");
-    assert!(
-        failed.stderr.contains("cannot shape the links"),
-        "{failed:?}"
-    );
+    let failed = said(up.env("PATH", format!("{}:{path}", broken.display())));
+    failed.fails(1, &["no shaping today", "cannot shape the links"]);
     assert_eq!(all_there_is(), before);
 }
 
@@ -421,12 +378,11 @@ fn a_program_that_is_missing_is_named_with_its_package() {
     let few = scratch();
     for program in ["bash", "readlink", "dirname", "id"] {
         let at = said(Command::new("/bin/sh").args(["-c", &format!("command -v {program}")]));
-        let link = few.path().join(program);
+        let link = few.join(program);
         std::os::unix::fs::symlink(at.stdout.trim(), link).expect("it can be made");
     }
     let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
-    let refused = said(up.env("PATH", few.path()));
-    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let refused = said(up.env("PATH", few.path())).with_code(1);
     for program in ["ip", "tc"] {
         let line =
             format!("no `{program}` here: Debian and Ubuntu have it in the package iproute2");
@@ -439,45 +395,29 @@ fn a_program_that_is_missing_is_named_with_its_package() {
 fn a_command_line_that_is_wrong_builds_nothing() {
     let _turn = Turn::take();
     let before = all_there_is();
-    for (line, cause) in [
-        ("", "--tree kary:2:7"),
-        ("--tree star:5", "--rate 100mbit"),
-        ("--tree star:5 --rate fast", "--rate fast: like 100mbit"),
-        (
-            "--tree star:5 --rate 1mbit --layout ring",
-            "--layout ring: tree or rack",
-        ),
-        (
-            "--tree star:5 --rate 1mbit --queue 100",
-            "--queue 100: a number of bytes, at least 3028",
-        ),
-        ("--tree star:5 --rate 1kbit", "from 100kbit"),
-        (
-            "--tree ring:5 --rate 1mbit",
-            "no tree shape is called `ring`",
-        ),
-        (
-            "--tree star:5 --rate 1mbit --latency 1ms",
-            "up knows no `--latency`",
-        ),
-    ] {
-        let refused = said(&mut script("up", line.split_whitespace()));
-        assert_eq!(refused.code, Some(2), "{line}: {refused:?}");
-        assert!(refused.stderr.contains(cause), "{line}: {refused:?}");
+    for [line, cause] in rows(
+        "
+        | --tree kary:2:7
+        --tree star:5 | --rate 100mbit
+        --tree star:5 --rate fast | --rate fast: like 100mbit
+        --tree star:5 --rate 1mbit --layout ring | --layout ring: tree or rack
+        --tree star:5 --rate 1mbit --queue 100 | --queue 100: a number of bytes, at least 3028
+        --tree star:5 --rate 1kbit | from 100kbit
+        --tree ring:5 --rate 1mbit | no tree shape is called `ring`
+        --tree star:5 --rate 1mbit --latency 1ms | up knows no `--latency`
+    ",
+    ) {
+        said(&mut script("up", line.split_whitespace())).fails(2, &[cause]);
     }
     for (tree, cause) in [
         ("star:1", "one PE has no links"),
         ("star:251", "at most 250"),
     ] {
-        let refused = said(&mut script("up", ["--tree", tree, "--rate", "1gbit"]));
-        assert_eq!(refused.code, Some(1), "{refused:?}");
-        assert!(refused.stderr.contains(cause), "{refused:?}");
+        said(&mut script("up", ["--tree", tree, "--rate", "1gbit"])).fails(1, &[cause]);
     }
     assert_eq!(said(&mut script("down", ["now"])).code, Some(2));
     assert_eq!(all_there_is(), before);
-    let help = said(&mut script("up", ["--help"]));
-    assert!(
-        help.code == Some(0) && help.stdout.contains("--layout"),
-        "{help:?}"
-    );
+    said(&mut script("up", ["--help"]))
+        .ok()
+        .prints(&["--layout"]);
 }

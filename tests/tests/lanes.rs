@@ -5,12 +5,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{assert_same_below, fill, names};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::files::{assert_same_below, fill, names, record};
+use flitcast_tests::processes::until;
 use flitcast_tests::report::Report;
-use flitcast_tests::{Finished, Running, refused_each, run, scratch, start};
+use flitcast_tests::{Folder, Running, refused_each, resume, run, scratch};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 /// Describes five PEs in a path of two branches, each with two addresses.
 fn rails() -> String {
@@ -48,40 +47,28 @@ fn torus() -> String {
 
 /// A cluster, and files.
 struct Place {
-    dir: TempDir,
+    dir: Folder,
 }
 
 impl Place {
     fn new(cluster: &str) -> Place {
         let dir = scratch();
-        fs::write(dir.path().join("cluster.toml"), cluster).unwrap();
+        dir.put("cluster.toml", cluster);
         Place { dir }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
-    fn line(&self, line: &str) -> Vec<String> {
-        let cluster = self.path("cluster.toml").display().to_string();
-        let words = line.split_whitespace().map(str::to_owned);
-        let link = ["--link", "rate=12mbit", "--cluster"].map(str::to_owned);
-        words.chain(link).chain([cluster]).collect()
-    }
-
-    fn run(&self, line: &str) -> Finished {
-        run(self.line(line))
-    }
-
-    /// Returns the command line of an operation on files below the place.
-    fn files(&self, operation: &str, [from, to]: [&str; 2], more: &str) -> String {
-        let [from, to] = [from, to].map(|name| self.path(name));
-        let (from, to) = (from.display(), to.display());
-        format!("{operation} --input {from} --output {to} {more}")
+    fn start(&self, line: &str) -> Running {
+        let on = "--link rate=12mbit --cluster @/cluster.toml";
+        self.dir.start(&format!("{line} {on}"))
     }
 
     fn report(&self, line: &str) -> Report {
-        let report = self.run(&format!("{line} --format json")).ok().report();
+        let report = self.start(&format!("{line} --format json"));
+        let report = report.finish().ok().report();
         // A broadcast counts its message once.
         if !line.starts_with("broadcast") {
             report.assert_all_arrived();
@@ -108,21 +95,20 @@ fn files_go_there_and_back_on_several_trees() {
         let place = Place::new(&cluster);
         fill_input(&place.path("input"), pes);
         for flits in ["", "--flit-size 4000"] {
-            for (operation, ways) in [
-                ("scatter", ["input", "there"]),
-                ("gather", ["there", "back"]),
+            for line in [
+                "scatter --input @/input --output @/there",
+                "gather --input @/there --output @/back",
             ] {
-                let more = format!("{option} {flits} --force");
-                let report = place.report(&place.files(operation, ways, &more));
-                assert_eq!(report.number("/trees/count"), trees, "{operation} {more}");
-                assert!(
-                    report.float("/trees/predicted_us") < report.float("/trees/one_us"),
-                    "{operation} {more}"
-                );
+                let line = format!("{line} {option} {flits} --force");
+                let report = place.report(&line);
+                assert_eq!(report.number("/trees/count"), trees, "{line}");
+                let of = |what| report.float(&format!("/trees/{what}"));
+                assert!(of("predicted_us") < of("one_us"), "{line}");
             }
             assert_same_below(&place.path("input"), &place.path("back"));
         }
-        let report = place.report(&place.files("broadcast", ["input", "copies"], option));
+        let line = format!("broadcast --input @/input --output @/copies {option}");
+        let report = place.report(&line);
         assert_eq!(report.number("/trees/count"), trees);
         for pe in 1..pes {
             let copy = place.path(&format!("copies/p{pe}"));
@@ -154,44 +140,45 @@ fn every_byte_of_messages_that_are_no_files_arrives_in_every_round() {
 }
 
 /// Starts an operation on files, and waits until a message arrives.
-fn under_way(place: &Place, line: &str) -> Running {
-    let running = start(place.line(line));
+fn under_way(place: &Place, more: &str) -> Running {
+    fill_long(&place.path("input"));
+    let running = place.start(&format!("scatter --input @/input --output @/out {more}"));
     let output = place.path("out");
-    eventually("a message arrives", || {
-        let arrives = |name: &String| name.starts_with('.') && !name.contains("-round-");
-        let there = output.is_dir() && names(&output).iter().any(arrives);
-        there.then_some(())
+    let arrives = |name: &String| name.starts_with('.') && !name.contains("-round-");
+    until("a message arrives", || {
+        output.is_dir() && names(&output).iter().any(arrives)
     });
     running
 }
 
+/// Checks that messages have arrived whole.
+#[track_caller]
+fn assert_there(place: &Place, messages: &[&str]) {
+    for name in messages {
+        let [from, to] = ["input", "out"].map(|of| place.path(&format!("{of}/{name}")));
+        assert!(fs::read(from).unwrap() == fs::read(to).unwrap(), "{name}");
+    }
+}
+
 /// Creates long messages for P1 to P4, so that there is time for faults.
 fn fill_long(input: &Path) {
-    for (pe, bytes) in [
-        (1, 20_000_000),
-        (2, 15_000_000),
-        (3, 17_000_000),
-        (4, 15_000_001),
-    ] {
+    for (pe, bytes) in (1..).zip([20_000_000, 15_000_000, 17_000_000, 15_000_001]) {
         fill(&input.join(format!("p{pe}")), bytes);
     }
 }
+
+/// The explanation of a round over one tree.
+const ONE_CARD: &str = "trees        one: a PE has one network card";
 
 /// Only the messages for the dead PE are missing; the retry uses one tree.
 #[test]
 fn who_dies_on_several_trees_is_left_out() {
     for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
         let place = Place::new(&cluster);
-        fill_long(&place.path("input"));
-        let line = place.files("scatter", ["input", "out"], &format!("{option} --retry 1"));
-        let running = under_way(&place, &line);
+        let running = under_way(&place, &format!("{option} --retry 1"));
         running.pe(3).signal(Signal::KILL);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-        for name in ["p1", "p2", "p4"] {
-            let [from, to] = ["input", "out"].map(|of| place.path(&format!("{of}/{name}")));
-            assert!(fs::read(from).unwrap() == fs::read(to).unwrap(), "{name}");
-        }
+        running.finish().with_code(1);
+        assert_there(&place, &["p1", "p2", "p4"]);
         assert!(!place.path("out/p3").exists());
     }
 }
@@ -201,20 +188,12 @@ fn who_dies_on_several_trees_is_left_out() {
 fn what_a_dead_pe_would_have_got_can_be_had_later() {
     for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
         let place = Place::new(&cluster);
-        fill_long(&place.path("input"));
-        let line = place.files("scatter", ["input", "out"], option);
-        let running = under_way(&place, &line);
+        let running = under_way(&place, option);
         running.pe(0).signal(Signal::KILL);
-        assert_eq!(running.finish().code, Some(1));
-        let mut record = names(&place.path("out"));
-        record.retain(|name| name.starts_with(".flitcast-round-"));
-        let record = place.path("out").join(&record[0]).display().to_string();
-        let report = run(["resume", &record, "--revive", "--format", "json"]).ok();
-        assert!(report.report().number("/trees/count") > 1);
-        for name in ["p1", "p2", "p3", "p4"] {
-            let [from, to] = ["input", "out"].map(|of| place.path(&format!("{of}/{name}")));
-            assert!(fs::read(from).unwrap() == fs::read(to).unwrap(), "{name}");
-        }
+        running.finish().with_code(1);
+        let resumed = resume(&record(&place.path("out")), "--revive --format json");
+        assert!(resumed.ok().report().number("/trees/count") > 1);
+        assert_there(&place, &["p1", "p2", "p3", "p4"]);
     }
 }
 
@@ -222,34 +201,26 @@ fn what_a_dead_pe_would_have_got_can_be_had_later() {
 #[test]
 fn a_cover_of_emulated_links_needs_no_cluster_file() {
     let dir = scratch();
-    let path = |name: &str| dir.path().join(name).display().to_string();
-    fill_input(&dir.path().join("input"), 9);
-    let site = "--network torus:3x3 --cover --link rate=12mbit,latency=1ms --format json";
-    for (operation, from, to) in [
-        ("scatter", "input", "there"),
-        ("gather", "there", "back"),
-        ("broadcast", "input", "copies"),
+    fill_input(&dir.join("input"), 9);
+    for line in [
+        "scatter --input @/input --output @/there",
+        "gather --input @/there --output @/back",
+        "broadcast --input @/input --output @/copies",
     ] {
-        let files = format!("--input {} --output {}", path(from), path(to));
-        let report = run(format!("{operation} {site} {files}").split(' ')).ok();
-        let report = report.report();
-        assert_eq!(report.number("/trees/count"), 4, "{operation}");
-        let [several, one] =
-            ["predicted_us", "one_us"].map(|it| report.float(&format!("/trees/{it}")));
-        assert!(several < one, "{operation}: {several} and {one}");
+        let site = "--network torus:3x3 --cover --link rate=12mbit,latency=1ms";
+        let report = dir.report(&format!("{line} {site}"));
+        assert_eq!(report.number("/trees/count"), 4, "{line}");
+        let of = |what| report.float(&format!("/trees/{what}"));
+        assert!(of("predicted_us") < of("one_us"), "{line}");
     }
-    assert_same_below(&dir.path().join("input"), &dir.path().join("back"));
+    assert_same_below(&dir.join("input"), &dir.join("back"));
     for pe in 1..9 {
-        let copy = dir.path().join(format!("copies/p{pe}"));
-        assert_same_below(&dir.path().join("input"), &copy);
+        let copy = dir.join(format!("copies/p{pe}"));
+        assert_same_below(&dir.join("input"), &copy);
     }
     // A network card for all neighbours is still one port.
     let line = "gather --network mesh:3x3 --cover --size 50KiB --link rate=12mbit --ports single";
-    let shown = run(line.split(' ')).ok().stdout;
-    assert!(
-        shown.contains("trees        one: a PE has one network card"),
-        "{shown}"
-    );
+    run(line.split(' ')).ok().prints(&[ONE_CARD]);
 }
 
 #[test]
@@ -262,17 +233,13 @@ fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
     ",
     );
     let line = "scatter --network torus:3x3 --size 100KiB --cover";
-    let shown = run(line.split(' ')).ok().stdout;
-    assert!(
-        shown.contains("trees        one: a PE has one network card"),
-        "{shown}"
-    );
+    run(line.split(' ')).ok().prints(&[ONE_CARD]);
     let place = Place::new(&torus());
     // Deeper trees have no advantage for so little data.
     let one = place.report("scatter --cover --lengths 1,0,0,0,0,0,0,0");
     assert_eq!(one.number("/trees/count"), 1);
-    let from = place.run("scatter --cover --size 100KiB --from P3 --format json");
-    let from = from.ok().report();
+    let from = place.start("scatter --cover --size 100KiB --from P3 --format json");
+    let from = from.finish().ok().report();
     let why = from.value("/trees/why_one").as_str().unwrap_or_default();
     assert!(why.contains("a cover is one from P0"), "{why}");
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{Kind, assert_same, assert_same_below, fill, names, snapshot};
+use flitcast_tests::files::{
+    assert_same, assert_same_below, fill, names, record, snapshot, without_folder_times,
+};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::{Running, run, scratch, start};
+use flitcast_tests::{Finished, Folder, Running, resume, scratch};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 /// Names of all forms.
 const HIDDEN: [&str; 7] = [
@@ -23,14 +24,14 @@ const HIDDEN: [&str; 7] = [
 /// A user's file whose name begins like a hidden one.
 const NOTES: &str = ".flitcast-notes";
 /// A link on which a message of a megabyte takes longer than any test needs to see it.
-const SLOW: [&str; 2] = ["--link", "rate=4mbit"];
+const SLOW: &str = "--link rate=4mbit";
 /// The length of a message that does not arrive on that link before the test kills a process. It is not
 /// so long that a later run would continue it.
 const LONG: usize = 3 << 20;
 
 /// An input, and outputs beside it.
 struct Place {
-    dir: TempDir,
+    dir: Folder,
 }
 
 impl Place {
@@ -52,14 +53,16 @@ impl Place {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
-    fn start(&self, operation: &str, output: &str, more: &[&str]) -> Running {
-        let text = |name: &str| self.path(name).to_str().expect("it is UTF-8").to_owned();
-        let (input, output) = (text("in"), text(output));
-        let files = ["--tree", "star:4", "--input", &input, "--output", &output];
-        start([&[operation], &files[..], more].concat())
+    fn start(&self, operation: &str, output: &str, more: &str) -> Running {
+        let files = format!("--tree star:4 --input @/in --output @/{output}");
+        self.dir.start(&format!("{operation} {files} {more}"))
+    }
+
+    fn run(&self, operation: &str, output: &str, more: &str) -> Finished {
+        self.start(operation, output, more).finish()
     }
 }
 
@@ -91,15 +94,7 @@ fn wait_for_partial(output: &Path) {
 /// Checks that two trees have the same content, apart from the times of their folders.
 #[track_caller]
 fn assert_same_content(left: &Path, right: &Path) {
-    let [left, right] = [left, right].map(|root| {
-        let mut tree = snapshot(root);
-        let folders = tree
-            .values_mut()
-            .filter(|node| node.kind == Kind::Directory);
-        folders.for_each(|node| node.mtime = (0, 0));
-        tree
-    });
-    assert_same(&left, &right);
+    assert_same(&without_folder_times(left), &without_folder_times(right));
 }
 
 #[track_caller]
@@ -113,7 +108,7 @@ fn assert_nothing_hidden(output: &Path) {
 fn hidden_files_are_no_input_of_any_operation() {
     for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
         let place = Place::new(operation, 1000);
-        place.start(operation, "clean", &[]).finish().ok();
+        place.run(operation, "clean", "").ok();
         let folders = match operation {
             "exchange" => ["in", "in/p1", "in/p1/p2", "in/p1/p2/below"],
             _ => ["in", "in/p1", "in/p1/below", "in/p1"],
@@ -121,14 +116,10 @@ fn hidden_files_are_no_input_of_any_operation() {
         for folder in folders {
             litter(&place.path(folder));
         }
-        let done = place.start(operation, "out", &[]).finish().ok();
+        let done = place.run(operation, "out", "").ok();
         assert_same_content(&place.path("clean"), &place.path("out"));
-        assert_eq!(
-            done.stderr.matches("not sent").count(),
-            1,
-            "{}",
-            done.stderr
-        );
+        let count = done.stderr.matches("not sent").count();
+        assert_eq!(count, 1, "{}", done.stderr);
     }
 }
 
@@ -137,12 +128,9 @@ fn hidden_files_are_not_dealt_nor_mapped() {
     let place = Place::new("scatter", 1000);
     litter(&place.path("in"));
     litter(&place.path("in/p2/below"));
-    place.start("scatter", "out", &["--spread"]).finish().ok();
+    place.run("scatter", "out", "--spread").ok();
     assert_nothing_hidden(&place.path("out"));
-    place
-        .start("map", "mapped", &["--", "find", "."])
-        .finish()
-        .ok();
+    place.run("map", "mapped", "-- find .").ok();
     for pe in 1..4 {
         let found = fs::read_to_string(place.path(&format!("mapped/p{pe}/stdout")));
         assert_eq!(found.expect("it was mapped"), ".\n./below\n./below/some\n");
@@ -155,10 +143,10 @@ fn hidden_files_are_not_dealt_nor_mapped() {
 fn a_users_own_hidden_file_is_sent() {
     let place = Place::new("scatter", 1000);
     fill(&place.path("in/p1").join(NOTES), 10);
-    place.start("scatter", "out", &[]).finish().ok();
+    place.run("scatter", "out", "").ok();
     assert_same_below(&place.path("in"), &place.path("out"));
     fill(&place.path("in").join(NOTES), 10);
-    let refused = place.start("scatter", "again", &[]).finish();
+    let refused = place.run("scatter", "again", "");
     refused.fails(2, &["`.flitcast-notes` names no PE"]);
 }
 
@@ -166,14 +154,14 @@ fn a_users_own_hidden_file_is_sent() {
 fn what_a_killed_run_has_left_the_next_one_removes() {
     for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
         let place = Place::new(operation, LONG);
-        let running = place.start(operation, "out", &SLOW);
+        let running = place.start(operation, "out", SLOW);
         wait_for_partial(&place.path("out"));
         running.kill_all();
         wait_for_partial(&place.path("out"));
         // It is not in the way of the same command, without --force.
-        place.start(operation, "out", &[]).finish().ok();
+        place.run(operation, "out", "").ok();
         assert_nothing_hidden(&place.path("out"));
-        place.start(operation, "whole", &[]).finish().ok();
+        place.run(operation, "whole", "").ok();
         assert_same_content(&place.path("whole"), &place.path("out"));
     }
 }
@@ -181,7 +169,7 @@ fn what_a_killed_run_has_left_the_next_one_removes() {
 #[test]
 fn the_output_of_a_killed_run_is_an_input() {
     let place = Place::new("scatter", LONG);
-    let running = place.start("scatter", "out", &SLOW);
+    let running = place.start("scatter", "out", SLOW);
     wait_for_partial(&place.path("out"));
     running.kill_all();
     fs::rename(place.path("in"), place.path("kept")).expect("it is there");
@@ -192,7 +180,7 @@ fn the_output_of_a_killed_run_is_an_input() {
         "{sent:?}"
     );
     fs::rename(place.path("kept/p2"), place.path("in/p2")).expect("it is there");
-    place.start("gather", "out", &[]).finish().ok();
+    place.run("gather", "out", "").ok();
     assert_eq!(names(&place.path("out")), ["p2"]);
 }
 
@@ -200,10 +188,10 @@ fn the_output_of_a_killed_run_is_an_input() {
 fn of_two_runs_into_one_output_one_is_refused() {
     for operation in ["scatter", "gather", "exchange"] {
         let place = Place::new(operation, 1 << 20);
-        let first = place.start(operation, "out", &SLOW);
+        let first = place.start(operation, "out", SLOW);
         wait_for_partial(&place.path("out"));
-        for more in [&[][..], &["--force"]] {
-            let second = place.start(operation, "out", more).finish();
+        for more in ["", "--force"] {
+            let second = place.run(operation, "out", more);
             second.fails(2, &["another run is writing to it"]);
         }
         first.finish().ok();
@@ -215,7 +203,7 @@ fn of_two_runs_into_one_output_one_is_refused() {
 #[test]
 fn of_two_runs_at_the_same_moment_one_at_least_is_complete() {
     let place = Place::new("scatter", 1 << 20);
-    let both = [0, 1].map(|_| place.start("scatter", "out", &[]));
+    let both = [0, 1].map(|_| place.start("scatter", "out", ""));
     let codes = both.map(|running| running.finish().code);
     assert!(codes.contains(&Some(0)), "{codes:?}");
     assert_same_below(&place.path("in"), &place.path("out"));
@@ -224,20 +212,15 @@ fn of_two_runs_at_the_same_moment_one_at_least_is_complete() {
 #[test]
 fn a_record_that_can_be_resumed_stays_with_what_it_needs() {
     let place = Place::new("scatter", LONG);
-    let running = place.start("scatter", "out", &SLOW);
+    let running = place.start("scatter", "out", SLOW);
     wait_for_partial(&place.path("out"));
     running.pe(1).signal(Signal::KILL);
-    assert_eq!(running.finish().code, Some(1));
-    let hidden = |name: &String| name.starts_with(".flitcast-");
-    let record = names(&place.path("out")).into_iter().find(hidden);
-    let record = place.path("out").join(record.expect("there is a record"));
+    running.finish().with_code(1);
+    let record = record(&place.path("out"));
     // A run into the same output that ends at once leaves it, too.
-    let other = place
-        .start("scatter", "out", &["--force", "--timeouts", "connect=1ms"])
-        .finish();
+    let other = place.run("scatter", "out", "--force --timeouts connect=1ms");
     assert!(record.exists(), "{}", other.stderr);
-    let record = record.to_str().expect("it is UTF-8");
-    run(["resume", record, "--revive", "--force"]).ok();
+    resume(&record, "--revive --force").ok();
     assert_same_below(&place.path("in"), &place.path("out"));
 }
 
@@ -258,7 +241,7 @@ fn what_a_killed_pe_has_left_on_its_host_the_next_run_removes() {
     wait_for_partial(&out(2));
     let victim = first.remove(2);
     victim.signal(Signal::KILL);
-    assert_eq!(running.finish().code, Some(1));
+    running.finish().with_code(1);
     victim.finish();
     wait_for_partial(&out(2));
     first.push(cluster.node_apart(2, "out", "--stay"));

@@ -1,10 +1,9 @@
 //! The resources of a PE, which do not grow with the message, and the size of a cluster.
 
 use std::fs;
-use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{Report, run, scratch};
+use flitcast_tests::{Report, reported, scratch};
 
 const MIB: u64 = 1 << 20;
 
@@ -14,44 +13,27 @@ const MEMORY_BYTES: u64 = 24 * MIB;
 /// Checks that every PE stayed within its memory, and reported the amount.
 #[track_caller]
 fn assert_within_memory(report: &Report) {
-    let pes = report.list("/pes").len();
-    let peaks: Vec<u64> = (0..pes)
-        .map(|pe| report.number(&format!("/pes/{pe}/peak_resident_bytes")))
-        .collect();
+    let peaks = report
+        .list("/pes")
+        .iter()
+        .map(|pe| pe["peak_resident_bytes"].as_u64());
+    let peaks: Vec<u64> = peaks.map(|peak| peak.expect("a number")).collect();
     // Every process needs at least this much.
-    assert!(
-        peaks.iter().all(|peak| (MIB..MEMORY_BYTES).contains(peak)),
-        "{peaks:?}"
-    );
-    assert_eq!(
-        Some(&report.number("/round/peak_resident_bytes")),
-        peaks.iter().max()
-    );
+    let is_within = |peak| (MIB..MEMORY_BYTES).contains(peak);
+    assert!(peaks.iter().all(is_within), "{peaks:?}");
+    let most = report.number("/round/peak_resident_bytes");
+    assert_eq!(Some(&most), peaks.iter().max());
 }
 
 #[test]
 fn a_gibibyte_down_a_path_and_up_again_takes_little_memory() {
     for operation in [
-        &["scatter"][..],
-        &["gather", "--algorithm", "shoulder-tap"],
-        &["gather", "--algorithm", "certification", "--sync", "serial"],
-        &[
-            "gather",
-            "--algorithm",
-            "certification",
-            "--sync",
-            "pipelined",
-        ],
+        "scatter",
+        "gather --algorithm shoulder-tap",
+        "gather --algorithm certification --sync serial",
+        "gather --algorithm certification --sync pipelined",
     ] {
-        let fixed = [
-            "--tree",
-            "path:4",
-            "--lengths",
-            "0,0,1GiB",
-            "--format",
-            "json",
-        ];
-        let report = run(operation.iter().chain(&fixed)).ok().report();
+        let report = reported(&format!("{operation} --tree path:4 --lengths 0,0,1GiB"));
         assert_eq!(report.message_bytes(), [0, 0, 1024 * MIB]);
         report.assert_all_arrived();
         assert_within_memory(&report);
@@ -62,9 +44,8 @@ fn a_gibibyte_down_a_path_and_up_again_takes_little_memory() {
 #[test]
 fn long_flits_take_little_memory() {
     for operation in ["scatter", "gather"] {
-        let fixed = [operation, "--tree", "path:4", "--lengths", "0,0,256MiB"];
-        let more = ["--flit-size", "1MiB", "--format", "json"];
-        let report = run(fixed.iter().chain(&more)).ok().report();
+        let line = "--tree path:4 --lengths 0,0,256MiB --flit-size 1MiB";
+        let report = reported(&format!("{operation} {line}"));
         report.assert_all_arrived();
         assert_within_memory(&report);
     }
@@ -74,46 +55,28 @@ fn long_flits_take_little_memory() {
 #[test]
 fn a_long_file_takes_little_memory() {
     let dir = scratch();
-    let path = |name: &str| {
-        dir.path()
-            .join(name)
-            .to_str()
-            .expect("it is UTF-8")
-            .to_owned()
-    };
-    let (input, there, back) = (path("input"), path("there"), path("back"));
-    fill(&Path::new(&input).join("p2/long"), 200 * MIB as usize);
-    for (operation, from, to) in [("scatter", &input, &there), ("gather", &there, &back)] {
-        let fixed = [
-            operation, "--tree", "path:3", "--input", from, "--output", to,
-        ];
-        let report = run(fixed.iter().chain(&["--format", "json"])).ok().report();
+    fill(&dir.join("input/p2/long"), 200 * MIB as usize);
+    for line in [
+        "scatter --tree path:3 --input @/input --output @/there",
+        "gather --tree path:3 --input @/there --output @/back",
+    ] {
+        let report = dir.report(line);
         report.assert_all_arrived();
         assert_within_memory(&report);
     }
-    assert_same_below(Path::new(&input), Path::new(&back));
+    assert_same_below(&dir.join("input"), &dir.join("back"));
 }
 
 /// Each small file is made durable, without accumulating memory.
 #[test]
 fn many_small_files_take_little_memory() {
     let dir = scratch();
-    let (input, there) = (dir.path().join("input"), dir.path().join("there"));
-    for folder in 0..20 {
-        let folder = input.join(format!("p1/{folder}"));
-        fs::create_dir_all(&folder).expect("it can be made");
-        for file in 0..100 {
-            fs::write(folder.join(format!("{file}")), [file]).expect("it can be written");
-        }
+    for (folder, file) in (0..20).flat_map(|folder| (0..100).map(move |file| (folder, file))) {
+        dir.put(&format!("input/p1/{folder}/{file}"), [file]);
     }
-    let text = |path: &Path| path.to_str().expect("it is UTF-8").to_owned();
-    let (from, to) = (text(&input), text(&there));
-    let fixed = [
-        "scatter", "--tree", "path:2", "--input", &from, "--output", &to,
-    ];
-    let report = run(fixed.iter().chain(&["--format", "json"])).ok().report();
+    let report = dir.report("scatter --tree path:2 --input @/input --output @/there");
     assert_within_memory(&report);
-    assert_same_below(&input, &there);
+    assert_same_below(&dir.join("input"), &dir.join("there"));
 }
 
 /// No memory remains in use for a finished folder, at the source or at the destination.
@@ -130,13 +93,9 @@ fn a_hundred_thousand_folders_take_little_memory() {
             fs::create_dir(folder.join(format!("{below:03} {long}"))).expect("it can be made");
         }
     }
-    let text = |path: &Path| path.to_str().expect("it is UTF-8").to_owned();
-    let (from, to) = (text(&input), text(&there));
-    let fixed = [
-        "scatter", "--tree", "path:2", "--input", &from, "--output", &to,
-    ];
-    let report = run(fixed.iter().chain(&["--format", "json"])).ok().report();
-    assert_within_memory(&report);
+    let (from, to) = (input.display(), there.display());
+    let line = format!("scatter --tree path:2 --input {from} --output {to}");
+    assert_within_memory(&reported(&line));
     let folders = fs::read_dir(there.join("p1")).expect("it has arrived");
     let below = |folder: std::io::Result<fs::DirEntry>| {
         let folder = folder.expect("it is listed").path();
@@ -148,10 +107,7 @@ fn a_hundred_thousand_folders_take_little_memory() {
 #[test]
 fn sixty_four_processes_play_a_round() {
     for operation in ["scatter", "gather"] {
-        let fixed = [
-            operation, "--tree", "star:64", "--size", "1KiB", "--format", "json",
-        ];
-        let report = run(fixed).ok().report();
+        let report = reported(&format!("{operation} --tree star:64 --size 1KiB"));
         assert_eq!(report.message_bytes(), [1024; 63]);
         report.assert_all_arrived();
     }
@@ -161,10 +117,7 @@ fn sixty_four_processes_play_a_round() {
 #[test]
 fn a_deep_tree_plays_a_round() {
     for operation in ["scatter", "gather"] {
-        let fixed = [
-            operation, "--tree", "path:64", "--size", "10KiB", "--format", "json",
-        ];
-        let report = run(fixed).ok().report();
+        let report = reported(&format!("{operation} --tree path:64 --size 10KiB"));
         assert_eq!(report.number("/pes/63/depth"), 63);
         report.assert_all_arrived();
     }

@@ -1,16 +1,9 @@
 //! Shaped links with real processes: messages arrive unchanged, and not before rate and latency
 //! permit.
 
-use flitcast_tests::{Report, run, scratch};
+use flitcast_tests::{Report, printed, reported as report, scratch};
 
 const BYTES: u64 = 200 * 1024;
-
-/// Returns the report of a run whose receivers have verified every byte.
-#[track_caller]
-fn report(line: &str) -> Report {
-    let words = line.split_whitespace().chain(["--format", "json"]);
-    run(words).ok().report()
-}
 
 /// Returns the time of this number of bytes on the wire, in microseconds.
 fn wire_us(bytes: u64, mbit: u64) -> f64 {
@@ -37,10 +30,8 @@ fn a_scatter_is_as_slow_as_its_links() {
         let last = report.list("/pes").len() - 1;
         let depth = report.number(&format!("/pes/{last}/depth"));
         let of_last = report.float(&format!("/pes/{last}/measured_us/min"));
-        assert!(
-            of_last >= depth as f64 * 2000.0 + wire_us(BYTES, 100),
-            "{tree}"
-        );
+        let bound = depth as f64 * 2000.0 + wire_us(BYTES, 100);
+        assert!(of_last >= bound, "{tree}");
     }
 }
 
@@ -76,7 +67,7 @@ fn messages_that_are_held_cross_shaped_links() {
 fn the_report_names_the_links() {
     let plain = "scatter --tree path:3 --size 1";
     let shaped = format!("{plain} --link latency=250us,rate=1.5gbit");
-    let table = run(shaped.split_whitespace()).ok().stdout;
+    let table = printed(&shaped);
     let heading = table.lines().next().unwrap_or_default();
     assert!(heading.ends_with("; links of 1.5gbit, 250us"), "{heading}");
     let report = report(&shaped);
@@ -91,11 +82,9 @@ fn the_report_names_the_links() {
 #[test]
 fn edges_of_a_tree_file_have_links_of_their_own() {
     let dir = scratch();
-    let path = dir.path().join("tree.toml");
     let text = "parents = [0, 1, 0]\n\
-                [[edges]]\nchild = 2\nrate = \"40mbit\"\nlatency = \"5ms\"\n\
-                up = { rate = \"20mbit\" }\n";
-    std::fs::write(&path, text).expect("a scratch directory can be written to");
+                [[edges]]\nchild = 2\nrate = '40mbit'\nlatency = '5ms'\nup = { rate = '20mbit' }\n";
+    let path = dir.put("tree.toml", text);
     let tree = format!("--tree file:{} --size 200KiB", path.display());
 
     let scattered = report(&format!("scatter {tree}"));
@@ -121,12 +110,11 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
 #[test]
 fn an_order_is_searched_for_on_the_links_that_are_there() {
     let dir = scratch();
-    let path = dir.path().join("tree.toml");
     let mut text = "parents = [0, 0, 1, 1, 2, 2]\n".to_owned();
     for (child, rate) in [(1, 400), (2, 400), (3, 200), (4, 200), (5, 200), (6, 200)] {
         text += &format!("[[edges]]\nchild = {child}\nrate = \"{rate}mbit\"\n");
     }
-    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let path = dir.put("tree.toml", text);
     let line = format!(
         "scatter --tree file:{} --lengths 0,0,1MiB,1MiB,1MiB,1MiB --order search",
         path.display()
@@ -139,7 +127,7 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
     assert!(of("bound_us") >= wire_us(4 << 20, 400) / 2.0);
     // In any order, all bytes leave P0 through its one port.
     assert_not_before(&searched, wire_us(4 << 20, 400));
-    let told = run(line.split_whitespace()).ok().stdout;
+    let told = printed(&line);
     assert!(told.contains("\n  order        searched for: "), "{told}");
 }
 
@@ -149,40 +137,27 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
 #[test]
 fn not_every_edge_alike_is_measured_whole() {
     let dir = scratch();
-    let path = dir.path().join("tree.toml");
-    let text = "parents = [0, 0, 0, 1]\n\
-                [[edges]]\nchild = 3\nlatency = \"40ms\"\n";
-    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let text = "parents = [0, 0, 0, 1]\n[[edges]]\nchild = 3\nlatency = '40ms'\n";
+    let path = dir.put("tree.toml", text);
     let tree = format!("--tree file:{} --link latency=30ms", path.display());
     assert_measured(&tree, "1", "2 of 4 edges whole; on one machine");
 
-    let path = dir.path().join("cluster.toml");
-    let mut text = "link = \"latency=30ms\"\n".to_owned();
-    for (pe, parent) in [
-        (0, None),
-        (1, Some(0)),
-        (2, Some(0)),
-        (3, Some(0)),
-        (4, Some(1)),
+    let mut text = "link = 'latency=30ms'\n".to_owned();
+    for (pe, more) in [
+        (0, ""),
+        (1, "parent = 'p0'\n"),
+        (2, "parent = 'p0'\n"),
+        (3, "parent = 'p0'\nlink = 'latency=40ms'\n"),
+        (4, "parent = 'p1'\n"),
     ] {
         // A program before a PE's command may start it on another host.
-        text.push_str(&format!(
-            "[[pe]]\nname = \"p{pe}\"\naddress = \"127.0.0.1\"\nrun = [\"env\"]\n"
-        ));
-        text.extend(parent.map(|parent| format!("parent = \"p{parent}\"\n")));
-        text.push_str(if pe == 3 {
-            "link = \"latency=40ms\"\n"
-        } else {
-            ""
-        });
+        let site = "address = '127.0.0.1'\nrun = ['env']";
+        text += &format!("[[pe]]\nname = 'p{pe}'\n{site}\n{more}");
     }
-    std::fs::write(&path, text).expect("a scratch directory can be written to");
+    let path = dir.put("cluster.toml", text);
     let cluster = format!("--cluster {}", path.display());
-    assert_measured(
-        &cluster,
-        "null",
-        "2 of 4 edges whole; of the others the latencies",
-    );
+    let told = "2 of 4 edges whole; of the others the latencies";
+    assert_measured(&cluster, "null", told);
 }
 
 /// Checks the measured latency of four edges, of which P3's is slower than all others.
@@ -211,7 +186,7 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
             assert!(measured >= 0.98 * latency_us, "{measured} us of P{child}");
         }
     }
-    let printed = run(line.split(' ')).ok().stdout;
+    let printed = printed(&line);
     assert!(printed.contains(told), "{printed}");
 }
 
@@ -230,23 +205,21 @@ fn of_a_hundred_edges_on_one_machine_three_are_measured() {
 #[test]
 fn a_printed_tree_file_has_the_same_links() {
     let dir = scratch();
-    let (first, second) = (dir.path().join("a.toml"), dir.path().join("b.toml"));
     let text = "parents = [0, 1]\n\
-                [[edges]]\nchild = 2\nlatency = \"0.5ms\"\nup = { rate = \"2.5mbit\" }\n";
-    std::fs::write(&first, text).expect("a scratch directory can be written to");
-    let print = |path: &std::path::Path| {
-        let tree = format!("file:{}", path.display());
-        let arguments = ["tree", "--tree", &tree, "--format", "toml"];
-        let printed = run(arguments).ok().stdout;
+                [[edges]]\nchild = 2\nlatency = '0.5ms'\nup = { rate = '2.5mbit' }\n";
+    dir.put("a.toml", text);
+    let print = |name: &str| {
+        let line = format!("tree --tree file:@/{name} --format toml");
+        let printed = dir.run(&line).ok().stdout;
         let (name, rest) = printed.split_once('\n').expect("a comment with its name");
         assert!(name.starts_with("# file:"), "{name}");
         rest.to_owned()
     };
-    let printed = print(&first);
+    let printed = print("a.toml");
     let links = "[[edges]]\nchild = 2\n\
                  down = { rate = \"unlimited\", latency = \"500us\" }\n\
                  up = { rate = \"2.5mbit\", latency = \"500us\" }\n";
     assert!(printed.ends_with(links), "{printed}");
-    std::fs::write(&second, &printed).expect("a scratch directory can be written to");
-    assert_eq!(print(&second), printed);
+    dir.put("b.toml", &printed);
+    assert_eq!(print("b.toml"), printed);
 }

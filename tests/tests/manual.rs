@@ -3,91 +3,61 @@
 use flitcast_tests::files::names;
 use flitcast_tests::{run, scratch};
 
-const COMMANDS: [&str; 22] = [
-    "bench",
-    "broadcast",
-    "ca",
-    "calibrate",
-    "check",
-    "compare",
-    "completions",
-    "down",
-    "exchange",
-    "gather",
-    "gossip",
-    "health",
-    "man",
-    "map",
-    "node",
-    "plan",
-    "resume",
-    "scatter",
-    "status",
-    "tree",
-    "up",
-    "watch",
-];
+const COMMANDS: &str = "bench broadcast ca calibrate check compare completions down exchange gather \
+    gossip health man map node plan resume scatter status tree up watch";
+
+fn commands() -> impl Iterator<Item = &'static str> {
+    COMMANDS.split(' ')
+}
 
 #[test]
 fn every_shell_hears_of_every_command() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(["completions", shell]).ok().stdout;
-        for command in COMMANDS {
+        for command in commands() {
             assert!(script.contains(command), "{shell}: {command}");
         }
         for option in ["spanning", "credentials", "format"] {
             assert!(script.contains(option), "{shell}: {option}");
         }
     }
-    let unknown = run("completions cmd".split(' '));
-    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+    run("completions cmd".split(' ')).with_code(2);
 }
 
 #[test]
 fn every_command_has_a_page() {
     let dir = scratch();
-    let folder = dir.path().join("new/man1");
-    run(["man".as_ref(), folder.as_os_str()]).ok();
-    let mut pages = COMMANDS
+    dir.run("man @/new/man1").ok();
+    let mut pages: Vec<String> = commands()
         .map(|command| format!("flitcast-{command}.1"))
-        .to_vec();
-    let operations = ["broadcast", "exchange", "gather", "gossip", "scatter"];
+        .collect();
+    let operations = "broadcast exchange gather gossip scatter";
     for (command, below) in [
-        ("bench", &operations[..]),
-        ("ca", &["init", "issue", "revoke"]),
-        ("compare", &operations),
-        ("plan", &operations),
+        ("bench", operations),
+        ("ca", "init issue revoke"),
+        ("compare", operations),
+        ("plan", operations),
     ] {
-        let below = below
-            .iter()
-            .map(|below| format!("flitcast-{command}-{below}.1"));
-        pages.extend(below);
+        let below = below.split(' ');
+        pages.extend(below.map(|below| format!("flitcast-{command}-{below}.1")));
     }
     pages.push("flitcast.1".to_owned());
     pages.sort();
-    assert_eq!(names(&folder), pages);
-    let read = |page: &str| std::fs::read_to_string(folder.join(page)).expect("it is text");
+    assert_eq!(names(&dir.join("new/man1")), pages);
+    let read = |page: &str| dir.read(&format!("new/man1/{page}"));
     for page in &pages {
         let text = read(page);
         let title = page.trim_end_matches(".1");
         assert!(text.contains(&format!(".TH {title} 1")), "{page}");
-        assert!(
-            text.contains(".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\n"),
-            "{page}"
-        );
+        let status = ".SH \"EXIT STATUS\"\n.TP\n\\fB0\\fR\n";
+        assert!(text.contains(status), "{page}");
     }
     let check = read("flitcast-check.1");
-    assert!(
-        check.contains(".SH EXAMPLES\n.nf\nflitcast check cluster.toml\n"),
-        "{check}"
-    );
-    let full = run("man /proc/none".split(' '));
-    assert_eq!(full.code, Some(2), "{}", full.stderr);
-    assert!(
-        full.stderr.starts_with("error: /proc/none: "),
-        "{}",
-        full.stderr
-    );
+    let examples = ".SH EXAMPLES\n.nf\nflitcast check cluster.toml\n";
+    assert!(check.contains(examples), "{check}");
+    let full = run("man /proc/none".split(' ')).with_code(2);
+    let told = &full.stderr;
+    assert!(told.starts_with("error: /proc/none: "), "{told}");
 }
 
 #[test]
@@ -97,8 +67,6 @@ fn the_help_ends_with_the_exit_status() {
     let codes = table
         .lines()
         .filter_map(|line| line.split_whitespace().next());
-    assert_eq!(
-        codes.collect::<Vec<_>>(),
-        ["0", "1", "2", "130", "129", "131", "143"]
-    );
+    let expected = ["0", "1", "2", "130", "129", "131", "143"];
+    assert_eq!(codes.collect::<Vec<_>>(), expected);
 }

@@ -11,7 +11,6 @@ use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::eventually;
 use flitcast_tests::scrape::{Scraped, address, ask, scrape};
 use flitcast_tests::{Running, refused, start};
-use rustix::process::Signal;
 
 /// Bytes of a message: two flits.
 const BYTES: u64 = 100_000;
@@ -56,11 +55,6 @@ fn endless(line: &str) -> (Running, SocketAddr) {
     (run, at)
 }
 
-fn interrupt(run: Running) {
-    run.signal(Signal::INT);
-    assert_eq!(run.finish().code, Some(130));
-}
-
 #[test]
 fn a_command_tells_what_crosses_every_edge_to_the_byte() {
     let (run, at) = endless("--tree path:4");
@@ -78,7 +72,7 @@ fn a_command_tells_what_crosses_every_edge_to_the_byte() {
         });
         (rounds >= 5 && agree).then_some(page)
     });
-    interrupt(run);
+    run.interrupt();
     let rounds = page.number(done);
     for pe in 0..4 {
         let of = |name: &str| page.number(&format!("{name}{{pe=\"P{pe}\"}}"));
@@ -178,7 +172,7 @@ fn who_asks_otherwise_gets_no_metrics() {
     assert_eq!(status("nonsense\r\n\r\n"), 400);
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}", "x".repeat(8192));
     assert_eq!(status(&long), 431);
-    interrupt(run);
+    run.interrupt();
 }
 
 #[test]
@@ -190,7 +184,7 @@ fn who_says_nothing_is_cut_off_and_others_are_served() {
     let mut told = String::new();
     silent[0].read_to_string(&mut told).expect("it is told");
     assert!(told.starts_with("HTTP/1.1 408 "), "{told}");
-    interrupt(run);
+    run.interrupt();
 }
 
 #[test]
@@ -217,7 +211,7 @@ fn an_address_in_use_is_refused_before_anything_is_launched() {
 fn the_dashboard_asks_for_what_there_is() {
     let (run, at) = endless("--tree star:3");
     let page = scrape(at).expect("it listens");
-    interrupt(run);
+    run.interrupt();
     let text = include_str!("../../deploy/grafana.json");
     let dashboard: serde_json::Value = serde_json::from_str(text).expect("it is JSON");
     let panels = dashboard["panels"].as_array().expect("it has panels");

@@ -154,8 +154,7 @@ fn a_failure_is_told_with_who_failed() {
     );
     run.wait_for(&["triggered"]);
     run.pe(2).signal(Signal::KILL);
-    let run = run.finish();
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let run = run.finish().with_code(1);
     let spans = collector.spans();
     let failed: Vec<&Sent> = spans.iter().filter(|span| span.error.is_some()).collect();
     let names: Vec<&str> = failed.iter().map(|span| &*span.name).collect();

@@ -35,17 +35,10 @@ fn shards(folder: &Path, bytes: usize) {
 fn a_round_goes_on_if_nobody_reads_its_log() {
     for level in ["-v", "-vv", "-vvv"] {
         let dir = scratch();
-        shards(dir.path(), 2_000_000);
+        shards(&dir, 2_000_000);
+        let line = "scatter --tree path:4 --link rate=40mbit --input in --output out";
         let child = Command::new(flitcast())
-            .args([
-                "scatter",
-                "--tree",
-                "path:4",
-                "--link",
-                "rate=40mbit",
-                level,
-            ])
-            .args(["--input", "in", "--output", "out", "--flit-size", "4KiB"])
+            .args(line.split(' ').chain(["--flit-size", "4KiB", level]))
             .current_dir(dir.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -54,7 +47,7 @@ fn a_round_goes_on_if_nobody_reads_its_log() {
             .spawn()
             .expect("flitcast was built");
         assert_eq!(code_of(child), Some(0), "{level}");
-        assert_same_below(&dir.path().join("in"), &dir.path().join("out"));
+        assert_same_below(&dir.join("in"), &dir.join("out"));
     }
 }
 
@@ -77,43 +70,34 @@ fn objects(finished: &Finished) -> Vec<(String, String)> {
 
 #[test]
 fn each_line_of_stderr_is_an_object_if_that_is_asked_for() {
-    let json = ["--log-format", "json", "-v"];
-    let endless = ["gather", "--tree", "path:3", "--size", "400GiB"];
-    let mut running = start(endless.iter().chain(&json));
+    let dir = scratch();
+    let json = "--log-format json -v";
+    let mut running = dir.start(&format!("gather --tree path:3 --size 400GiB {json}"));
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::KILL);
-    let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let failed = running.finish().with_code(1);
     let told = objects(&failed);
     let is_told = |level: &str, part: &str| {
-        let told = told
-            .iter()
-            .any(|(at, text)| at == level && text.contains(part));
-        assert!(told, "no `{part}` at {level} in\n{}", failed.stderr);
+        let is_it = |(at, text): &(String, String)| at == level && text.contains(part);
+        assert!(
+            told.iter().any(is_it),
+            "no `{part}` at {level} in\n{}",
+            failed.stderr
+        );
     };
     is_told("ERROR", "P2 was killed by signal 9 (SIGKILL)\n  where: P2");
     // Refused before anything is started.
-    let refused = run(["gather", "--tree", "path:0", "--size", "1parsec"]
-        .iter()
-        .chain(&json));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let refused = dir.run(&format!("gather --tree path:0 --size 1parsec {json}"));
+    let refused = refused.with_code(2);
     assert_eq!(objects(&refused).len(), 2, "{}", refused.stderr);
     // Messages and ends of commands.
-    let dir = scratch();
-    shards(dir.path(), 10);
-    let folder = |name: &str| dir.path().join(name).display().to_string();
-    let (input, output) = (folder("in"), folder("out"));
-    let map = [
-        "map", "--tree", "path:4", "--input", &input, "--output", &output,
-    ];
-    let script = [
-        "--",
-        "sh",
-        "-c",
-        "echo word >&2; echo '{\"a\":1' >&2; exit 3",
-    ];
-    let mapped = run(map.iter().chain(&json).chain(&script));
-    assert_eq!(mapped.code, Some(1), "{}", mapped.stderr);
+    shards(&dir, 10);
+    let mut map = dir.words(&format!(
+        "map --tree path:4 --input @/in --output @/out {json}"
+    ));
+    let script = "echo word >&2; echo '{\"a\":1' >&2; exit 3";
+    map.extend(["--", "sh", "-c", script].map(str::to_owned));
+    let mapped = run(map).with_code(1);
     let told = objects(&mapped);
     for pe in 1..4 {
         let text = format!("P{pe}: the command ended with exit status 3");
@@ -142,8 +126,7 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
         tree --tree path:3 --tree path:4 --log-format json | multiple
     ",
     ) {
-        let refused = run(line.split(' '));
-        assert_eq!(refused.code, Some(2), "{line}: {}", refused.stderr);
+        let refused = run(line.split(' ')).with_code(2);
         assert_eq!(refused.stdout, "", "{line}");
         let [(level, message)] = &objects(&refused)[..] else {
             panic!("not one object: {line}: {}", refused.stderr);
@@ -159,15 +142,12 @@ fn what_is_wrong_with_a_command_line_is_an_object() {
         "gather --no-such-option --log-format text",
         "map --no-such-option -- sh --log-format json",
     ] {
-        let refused = run(line.split(' '));
-        refused.fails(
-            2,
-            &["error: unexpected argument '--no-such-option' found\n"],
-        );
+        let told = "error: unexpected argument '--no-such-option' found\n";
+        run(line.split(' ')).fails(2, &[told]);
     }
     let helped = run("gather --help --log-format json".split(' ')).ok();
     assert_eq!(helped.stderr, "");
-    assert!(helped.stdout.contains("Usage: flitcast gather"));
+    helped.prints(&["Usage: flitcast gather"]);
 }
 
 #[test]
@@ -185,50 +165,38 @@ fn a_filter_that_is_none_and_the_address_of_metrics_are_objects() {
         // A filter hides no message.
         ("off", "tree --no-such-option --log-format json", 1),
     ] {
-        let refused = with_filter(filter, line);
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = with_filter(filter, line).with_code(2);
         let told = objects(&refused);
         assert_eq!(told.len(), count, "{filter}, {line}: {}", refused.stderr);
     }
     let served = "gather --tree path:3 --size 1KiB --metrics 127.0.0.1:0 --log-format json";
     let told = objects(&run(served.split(' ')).ok());
-    let is_told = told
-        .iter()
-        .any(|(_, text)| text.starts_with("metrics at http://"));
+    let mut texts = told.iter().map(|(_, text)| text);
+    let is_told = texts.any(|text| text.starts_with("metrics at http://"));
     assert!(is_told, "{told:?}");
 }
 
 #[test]
 fn a_reader_that_has_enough_is_no_error() {
     let dir = scratch();
-    let good = dir.path().join("cluster.toml");
-    let text = "name = \"a\"\ncoordinator = \"127.0.0.1\"\n[[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n";
-    std::fs::write(&good, text).expect("it can be written");
-    let bad = dir.path().join("bad.toml");
-    std::fs::write(&bad, "nonsense = 1\n").expect("it can be written");
-    let check_good = format!("check {}", good.display());
-    let check_bad = format!("check --format json {}", bad.display());
-    for (line, code) in [
-        (
-            "plan gather --tree path:6 --lengths 2,3,0,2,1 --format json",
-            0,
-        ),
-        (
-            "compare gather --network mesh:4x4 --lengths uniform:0..64:7",
-            0,
-        ),
-        ("tree --tree kary:2:64", 0),
-        ("completions bash", 0),
-        ("gather --tree star:3 --size 1KiB --format json", 0),
-        (
-            "bench gather --tree star:3 --lengths equal:1KiB --rounds 2 --format csv",
-            0,
-        ),
-        (&check_good, 0),
-        (&check_bad, 2),
-    ] {
+    let text =
+        "name = 'a'\ncoordinator = '127.0.0.1'\npe = [{name = 'a', address = '127.0.1.1'}]\n";
+    dir.put("good.toml", text);
+    dir.put("bad.toml", "nonsense = 1\n");
+    for [line, code] in rows(
+        "
+        plan gather --tree path:6 --lengths 2,3,0,2,1 --format json | 0
+        compare gather --network mesh:4x4 --lengths uniform:0..64:7 | 0
+        tree --tree kary:2:64 | 0
+        completions bash | 0
+        gather --tree star:3 --size 1KiB --format json | 0
+        bench gather --tree star:3 --lengths equal:1KiB --rounds 2 --format csv | 0
+        check @/good.toml | 0
+        check --format json @/bad.toml | 2
+    ",
+    ) {
         let mut child = Command::new(flitcast())
-            .args(line.split(' '))
+            .args(dir.words(line))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -237,7 +205,7 @@ fn a_reader_that_has_enough_is_no_error() {
         drop(child.stdout.take());
         let told = child.wait_with_output().expect("it is our child");
         let stderr = String::from_utf8_lossy(&told.stderr);
-        assert_eq!(told.status.code(), Some(code), "{line}: {stderr}");
+        assert_eq!(told.status.code(), code.parse().ok(), "{line}: {stderr}");
         assert!(!stderr.contains("ipe"), "{line}: {stderr}");
     }
 }
@@ -270,12 +238,12 @@ fn what_a_peer_says_cannot_pass_for_a_line_of_the_command() {
 
 /// Runs a command under a limit of 500 KB for each file.
 #[track_caller]
-fn limited(folder: &Path, words: &[&str]) -> Finished {
+fn limited(folder: &Path, line: &str) -> Finished {
     let mut command = Command::new("bash");
     command
         .args(["-c", "ulimit -f 500; exec \"$@\"", "bash"])
         .arg(flitcast())
-        .args(words)
+        .args(line.split(' '))
         .current_dir(folder);
     begin(command).finish()
 }
@@ -283,26 +251,18 @@ fn limited(folder: &Path, words: &[&str]) -> Finished {
 #[test]
 fn the_limit_of_a_file_s_size_is_named() {
     let dir = scratch();
-    shards(dir.path(), 900_000);
+    shards(&dir, 900_000);
     for operation in ["scatter", "gather"] {
-        let words = [
-            operation, "--tree", "path:4", "--input", "in", "--output", operation,
-        ];
-        let failed = limited(dir.path(), &words);
-        failed.fails(
-            1,
-            &["the limit of a file's size is 512000 bytes; raise it with `ulimit -f`"],
-        );
+        let line = format!("{operation} --tree path:4 --input in --output {operation}");
+        let told = "the limit of a file's size is 512000 bytes; raise it with `ulimit -f`";
+        limited(&dir, &line).fails(1, &[told]);
     }
     // A user's command is killed by SIGXFSZ as usual.
     let small = scratch();
-    shards(small.path(), 10);
-    let map = [
-        "map", "--tree", "path:4", "--input", "in", "--output", "out", "--",
-    ];
-    let write = ["dd", "if=/dev/zero", "of=big", "bs=1000000", "count=1"];
-    let failed = limited(small.path(), &[&map[..], &write].concat());
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    shards(&small, 10);
+    let write = "dd if=/dev/zero of=big bs=1000000 count=1";
+    let map = format!("map --tree path:4 --input in --output out -- {write}");
     let told = "the command was killed by signal 25 (SIGXFSZ)";
-    failed.says(&[told, "longer than `ulimit -f` allows"]);
+    let failed = limited(&small, &map);
+    failed.fails(1, &[told, "longer than `ulimit -f` allows"]);
 }

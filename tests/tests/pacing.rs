@@ -43,19 +43,19 @@ fn every_pacing_brings_every_byte() {
 fn files_come_back_as_they_were_with_every_pacing() {
     let dir = scratch();
     for pe in 1..=4 {
-        let shard = dir.path().join(format!("in/p{pe}"));
+        let shard = dir.join(format!("in/p{pe}"));
         fs::create_dir_all(&shard).expect("it can be made");
         fs::write(shard.join("data"), vec![pe; 70_000 * usize::from(pe)]).expect("it can be");
     }
     for pacing in PACINGS {
-        let output = dir.path().join(pacing);
+        let output = dir.join(pacing);
         let line = format!(
             "gather --tree kary:2:5 --pacing {pacing} --input {} --output {}",
-            dir.path().join("in").display(),
+            dir.join("in").display(),
             output.display()
         );
         run(line.split_whitespace()).ok();
-        assert_same_below(&dir.path().join("in"), &output);
+        assert_same_below(&dir.join("in"), &output);
     }
 }
 
@@ -141,24 +141,24 @@ fn assert_clocks_do_not_matter(boot_id: Option<&Path>) {
         assert_sane(&report, operation);
     }
     for pe in 1..4 {
-        let shard = dir.path().join(format!("in/p{pe}"));
+        let shard = dir.join(format!("in/p{pe}"));
         fs::create_dir_all(&shard).expect("it can be made");
         fs::write(shard.join("data"), vec![pe; 90_000]).expect("it can be written");
     }
     for (operation, from, to) in [("scatter", "in", "out"), ("gather", "out", "back")] {
-        let [from, to] = [from, to].map(|name| dir.path().join(name));
+        let [from, to] = [from, to].map(|name| dir.join(name));
         let (from, to) = (from.display(), to.display());
         let line = format!("{operation} --cluster {cluster} --input {from} --output {to}");
         run(line.split_whitespace()).ok();
     }
-    assert_same_below(&dir.path().join("in"), &dir.path().join("back"));
+    assert_same_below(&dir.join("in"), &dir.join("back"));
 }
 
 #[test]
 #[ignore = "needs root"]
 fn two_hosts_need_not_have_one_clock() {
     let dir = scratch();
-    let boot_id = dir.path().join("boot_id");
+    let boot_id = dir.join("boot_id");
     fs::write(&boot_id, "e5a1b2c3-0000-4000-8000-00000000f17c\n").expect("it can be written");
     assert_clocks_do_not_matter(Some(&boot_id));
 }

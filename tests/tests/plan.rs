@@ -1,6 +1,6 @@
 //! `flitcast plan` and `flitcast compare` as users run them.
 
-use flitcast_tests::{parsed, printed, refused, refused_each, rows};
+use flitcast_tests::{parsed, printed, refused_each, rows};
 use serde_json::{Value, json};
 
 /// The tables were typed in from the paper; no test writes them.
@@ -20,10 +20,8 @@ fn tables_are_the_papers_figures() {
         let table = format!("{table}\n");
         let path = format!("{}/golden/{figure}.txt", env!("CARGO_MANIFEST_DIR"));
         let golden = std::fs::read_to_string(&path).unwrap();
-        assert!(
-            table == golden,
-            "{figure}, ours:\n{table}\nthe paper's:\n{golden}"
-        );
+        let both = format!("ours:\n{table}\nthe paper's:\n{golden}");
+        assert!(table == golden, "{figure}, {both}");
         assert!(summary.contains("lower bound"), "{summary}");
     }
 }
@@ -35,10 +33,8 @@ fn nearest_first_is_the_order_of_figure_1b() {
     let table = |out: &str| out.split_once("\n\n").unwrap().0.to_owned();
     assert_eq!(table(&nearest), table(&given));
     // The paper counts a step 0: both numbers are shown.
-    assert!(
-        nearest.contains("11 steps (12 by the paper's count"),
-        "{nearest}"
-    );
+    let told = "11 steps (12 by the paper's count";
+    assert!(nearest.contains(told), "{nearest}");
 }
 
 #[test]
@@ -46,23 +42,15 @@ fn json_is_what_scripts_depend_on() {
     let plan = parsed(
         "plan gather --tree path:6 --lengths 2,3,0,2,1 --algorithm certification --sync serial --format json",
     );
-    let keys: Vec<&String> = plan.as_object().unwrap().keys().collect();
-    let expected = [
-        "operation",
-        "algorithm",
-        "sync",
-        "parents",
-        "lengths",
-        "time_steps",
-        "lower_bound_steps",
-        "upper_bound_steps",
-        "upper_bound_theorem",
-        "upper_bound_formula",
-        "upper_bound_printed",
-        "messages",
-        "control",
-    ];
-    assert_eq!(keys, expected);
+    let keys: Vec<&str> = plan
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    let expected = "operation algorithm sync parents lengths time_steps lower_bound_steps \
+        upper_bound_steps upper_bound_theorem upper_bound_formula upper_bound_printed messages control";
+    assert_eq!(keys.join(" "), expected);
     assert_eq!(plan["parents"], json!([null, 0, 1, 2, 3, 4]));
     assert_eq!(plan["lengths"], json!([0, 2, 3, 0, 2, 1]));
     assert_eq!(
@@ -72,32 +60,23 @@ fn json_is_what_scripts_depend_on() {
     assert_eq!(plan["upper_bound_steps"], 27);
     assert_eq!(plan["upper_bound_theorem"], "Theorem 3");
     assert_eq!(plan["upper_bound_printed"], "2B + C + M");
-    assert_eq!(
-        plan["messages"][0],
-        json!({"pe": 1, "flits": 2, "first_step": 14, "arrival_step": 15})
-    );
+    let message = json!({"pe": 1, "flits": 2, "first_step": 14, "arrival_step": 15});
+    assert_eq!(plan["messages"][0], message);
     assert_eq!(plan["messages"].as_array().unwrap().len(), 4);
     let control = plan["control"].as_array().unwrap();
-    assert_eq!(
-        control[0],
-        json!({"step": 1, "from": 0, "to": 1, "kind": "token"})
-    );
-    assert!(control.contains(&json!(
-        {"step": 10, "from": 1, "to": 0, "kind": "certificate", "lag_steps": 3, "stream_flits": 8}
-    )));
-    assert!(
-        control
-            .contains(&json!({"step": 11, "from": 0, "to": 1, "kind": "order", "after_steps": 3}))
-    );
+    let token = json!({"step": 1, "from": 0, "to": 1, "kind": "token"});
+    assert_eq!(control[0], token);
+    let certificate = json!({"step": 10, "from": 1, "to": 0, "kind": "certificate", "lag_steps": 3, "stream_flits": 8});
+    assert!(control.contains(&certificate));
+    let order = json!({"step": 11, "from": 0, "to": 1, "kind": "order", "after_steps": 3});
+    assert!(control.contains(&order));
 
     let scatter = parsed("plan scatter --tree path:6 --lengths 0,0,0,4,3 --format json");
     assert_eq!(scatter["control"], json!([]));
     assert_eq!(scatter["sync"], Value::Null);
     let tap = parsed("plan gather --tree path:3 --lengths 1,1 --format json");
-    assert_eq!(
-        tap["control"][1],
-        json!({"step": 2, "from": 1, "to": 2, "kind": "wakeup", "after_steps": 1})
-    );
+    let wakeup = json!({"step": 2, "from": 1, "to": 2, "kind": "wakeup", "after_steps": 1});
+    assert_eq!(tap["control"][1], wakeup);
 }
 
 #[test]
@@ -123,10 +102,8 @@ fn a_million_pes_and_a_path_as_deep_are_planned() {
     ] {
         let summary = parsed(&format!("{line} --summary --format json"));
         assert_eq!(summary["pes"], 1_000_000, "{line}");
-        assert!(
-            summary["time_steps"].as_u64() >= summary["flits"].as_u64(),
-            "{line}"
-        );
+        let [steps, flits] = ["time_steps", "flits"].map(|key| summary[key].as_u64());
+        assert!(steps >= flits, "{line}");
     }
 }
 
@@ -157,21 +134,16 @@ fn a_drawing_has_a_band_for_each_message() {
 
 #[test]
 fn what_is_wrong_with_a_plan_is_told() {
-    let tree = "plan scatter --tree path:3 --lengths";
-    refused(&format!("{tree} 1,x"), &["length 2", "`x`"]);
-    refused(&format!("{tree} 1,2,3"), &["3", "2 needed"]);
-    refused(&format!("{tree} 1k,2"), &["--lengths"]);
-    refused(
-        &format!("{tree} 1,1 --order given:1,1"),
-        &["P1 is named twice", "P2 is missing"],
-    );
-    refused(
-        &format!("{tree} 1,0 --order given:1,9"),
-        &["P9 is not a PE"],
-    );
-    refused(
-        &format!("{tree} 1,1 --order sideways"),
-        &["sideways", "nearest-first"],
+    refused_each(
+        "plan scatter --tree path:3 --lengths",
+        "
+        1,x | length 2 | `x`
+        1,2,3 | 3 | 2 needed
+        1k,2 | --lengths
+        1,1 --order given:1,1 | P1 is named twice | P2 is missing
+        1,0 --order given:1,9 | P9 is not a PE
+        1,1 --order sideways | sideways | nearest-first
+    ",
     );
     refused_each(
         "plan gather --tree",
@@ -206,10 +178,9 @@ fn compare_marks_the_best_and_says_why() {
         "binomial, combining",
         "adaptive (Träff)",
     ] {
-        assert!(
-            results.iter().any(|row| row["algorithm"] == algorithm),
-            "{algorithm}"
-        );
+        let mut rows = results.iter();
+        let is_there = rows.any(|row| row["algorithm"] == algorithm);
+        assert!(is_there, "{algorithm}");
     }
     let table = printed("compare scatter --tree kary:2:15 --lengths equal:4");
     assert!(

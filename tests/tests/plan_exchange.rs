@@ -65,7 +65,7 @@ fn write_matrix(path: &Path, rows: &[Vec<u64>]) {
 fn plans_on_random_trees_keep_the_rules() {
     let mut random = SplitMix64::new(7);
     let dir = scratch();
-    let file = dir.path().join("matrix.csv");
+    let file = dir.join("matrix.csv");
     let (mut gossip, mut gossip_bounds) = (0, 0);
     for seed in 0..60 {
         let pes = 1 + random.below(14);
@@ -128,7 +128,7 @@ fn check_messages(plan: &Value, rows: &[Vec<u64>]) {
 #[test]
 fn four_hosts_exchange_by_rounds_in_9_steps_and_by_shifts_in_14() {
     let dir = scratch();
-    let file = dir.path().join("matrix.csv");
+    let file = dir.join("matrix.csv");
     std::fs::write(&file, "0,3,0,5\n1,0,2,2\n4,4,0,1\n0,0,7,0\n").expect("it is written");
     for (algorithm, steps) in [("rounds", 9), ("shifts", 14), ("auto", 9)] {
         let file = file.display();
@@ -169,7 +169,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
 #[test]
 fn all_faults_of_a_matrix_are_told_with_their_cells() {
     let dir = scratch();
-    let file = dir.path().join("matrix.csv");
+    let file = dir.join("matrix.csv");
     let refused_matrix = |text: &str, told: &[&str]| {
         std::fs::write(&file, text).expect("it is written");
         let line = format!("plan exchange --tree path:3 --matrix {}", file.display());

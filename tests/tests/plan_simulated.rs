@@ -54,7 +54,7 @@ fn broadcasts_are_played_as_planned_on_random_trees() {
 fn gossip_and_exchange_are_played_as_planned_on_random_trees() {
     let mut random = SplitMix64::new(6);
     let dir = scratch();
-    let file = dir.path().join("matrix.csv");
+    let file = dir.join("matrix.csv");
     for seed in 0..25 {
         let pes = 1 + random.below(10);
         let lengths: Vec<String> = (0..pes).map(|_| random.below(5).to_string()).collect();

@@ -36,7 +36,7 @@ fn fill_input(input: &Path) {
 #[test]
 fn files_go_there_and_back_over_all_links_at_once() {
     let dir = scratch();
-    let path = |name: &str| dir.path().join(name);
+    let path = |name: &str| dir.join(name);
     fs::write(path("tree.toml"), TREE).expect("it can be written");
     fill_input(&path("input"));
     let line = |operation: &str, [from, to]: [&str; 2], more: &str| {

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use flitcast_tests::files::{assert_same_below, fill, names};
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Finished, refused_each, rows, run, scratch, start};
+use flitcast_tests::files::{assert_same_below, fill, names, record, wait_for_partial};
+use flitcast_tests::{Finished, Folder, refused_each, reported, resume, rows, scratch};
 use rustix::process::Signal;
 
 /// Creates an entry for each of these PEs, a file or a folder.
@@ -20,11 +19,10 @@ fn put_entries(input: &Path, pes: &[u32]) {
     }
 }
 
+/// Runs an operation on files from `in` to `out`.
 #[track_caller]
-fn done(words: &[&str], input: &Path, output: &Path) -> Finished {
-    let paths = [input, output].map(|path| path.to_str().expect("it is UTF-8"));
-    let files = ["--input", paths[0], "--output", paths[1]];
-    run(words.iter().chain(&files))
+fn done(dir: &Folder, line: &str) -> Finished {
+    dir.run(&format!("{line} --input @/in --output @/out"))
 }
 
 /// Returns the names of the delivered messages.
@@ -37,21 +35,16 @@ fn delivered(output: &Path) -> Vec<String> {
 #[test]
 fn what_p3_scatters_it_can_gather() {
     let dir = scratch();
-    let [input, output, back] = ["in", "out", "back"].map(|name| dir.path().join(name));
+    let [input, output, back] = ["in", "out", "back"].map(|name| dir.join(name));
     put_entries(&input, &[0, 1, 2, 4, 5, 6]);
     for [scatter, gather] in rows("
         scatter --tree kary:2:7 --from P3 | gather --tree kary:2:7 --to 3
         scatter --network ring:7 --from 3 --algorithm auto | gather --network mesh:7 --to P3 --algorithm auto
         scatter --tree path:7 --from 3 --algorithm listed | gather --tree path:7 --to 3 --sync serial
     ") {
-        let scatter: Vec<&str> = scatter.split(' ').collect();
-        done(&scatter, &input, &output).ok();
+        done(&dir, scatter).ok();
         assert_same_below(&input, &output);
-        let gather: Vec<&str> = gather.split(' ').collect();
-        let report = gather.iter().chain(&["--format", "json"]).copied();
-        let report = done(&report.collect::<Vec<_>>(), &output, &back)
-            .ok()
-            .report();
+        let report = dir.report(&format!("{gather} --input @/out --output @/back"));
         assert_same_below(&input, &back);
         assert_eq!(report.value("/pes/3/parent"), &serde_json::Value::Null);
         assert!(report.number("/pes/0/bytes") >= 1000);
@@ -66,8 +59,7 @@ fn what_p3_scatters_it_can_gather() {
 #[test]
 fn a_path_is_one_from_either_end() {
     let algorithm = |to: &str| {
-        let line = format!("gather --tree path:5 --to {to} --size 10KiB --format json");
-        let report = run(line.split(' ')).ok().report();
+        let report = reported(&format!("gather --tree path:5 --to {to} --size 10KiB"));
         assert_eq!(report.number("/round/messages"), 4);
         report.value("/algorithm").clone()
     };
@@ -78,14 +70,9 @@ fn a_path_is_one_from_either_end() {
 #[test]
 fn a_broadcast_from_p2_reaches_p0() {
     let dir = scratch();
-    let [input, output] = ["in", "out"].map(|name| dir.path().join(name));
+    let [input, output] = ["in", "out"].map(|name| dir.join(name));
     fill(&input.join("weights"), 200_000);
-    done(
-        &["broadcast", "--tree", "kary:2:6", "--from", "P2"],
-        &input,
-        &output,
-    )
-    .ok();
+    done(&dir, "broadcast --tree kary:2:6 --from P2").ok();
     assert_eq!(delivered(&output), ["p0", "p1", "p3", "p4", "p5"]);
     for copy in delivered(&output) {
         assert_same_below(&input, &output.join(copy));
@@ -96,18 +83,15 @@ fn a_broadcast_from_p2_reaches_p0() {
 #[test]
 fn dealt_files_and_unlike_links_go_from_p1() {
     let dir = scratch();
-    let [input, output] = ["in", "out"].map(|name| dir.path().join(name));
+    let [input, output] = ["in", "out"].map(|name| dir.join(name));
     for file in ["a", "b", "c"] {
         fill(&input.join(file), 50_000);
     }
-    let tree = dir.path().join("tree.toml");
     let text = "parents = [0, 1]\n[[edges]]\nchild = 1\nrate = \"400mbit\"\n\
                 up = { rate = \"100mbit\" }\n";
-    fs::write(&tree, text).expect("the scratch folder is ours");
-    let tree = format!("file:{}", tree.display());
-    let words = ["scatter", "--tree", &tree, "--from", "P1", "--spread"];
-    let words: Vec<&str> = words.into_iter().chain(["--format", "json"]).collect();
-    let report = done(&words, &input, &output).ok().report();
+    dir.put("tree.toml", text);
+    let line = "scatter --tree file:@/tree.toml --from P1 --spread --format json";
+    let report = done(&dir, line).ok().report();
     assert_eq!(delivered(&output), ["p0", "p2"]);
     // Data that was sent up is now sent down.
     let edge = report.list("/edges")[0].clone();
@@ -119,17 +103,25 @@ fn dealt_files_and_unlike_links_go_from_p1() {
 #[test]
 fn messages_go_from_p2_and_to_p1_over_tls() {
     let dir = scratch();
-    let [input, output, back] = ["in", "out", "back"].map(|name| dir.path().join(name));
-    let keys = dir.path().join("ca").display().to_string();
-    run(["ca", "init", &keys, "--pes", "5"]).ok();
+    let [input, output, back] = ["in", "out", "back"].map(|name| dir.join(name));
+    dir.run("ca init @/ca --pes 5").ok();
     put_entries(&input, &[0, 3, 4]);
-    for (line, [from, to]) in [
-        ("scatter --tree kary:2:5 --from P2", [&input, &output]),
-        ("gather --tree kary:2:5 --to P1", [&output, &back]),
+    for (line, from, to) in [
+        (
+            "scatter --from P2 --input @/in --output @/out",
+            &input,
+            &output,
+        ),
+        (
+            "gather --to P1 --input @/out --output @/back",
+            &output,
+            &back,
+        ),
     ] {
-        let words: Vec<&str> = line.split(' ').chain(["--credentials", &keys]).collect();
-        let finished = done(&words, from, to).ok();
-        assert!(finished.stdout.contains("TLS 1.3 both ways"));
+        let finished = dir
+            .run(&format!("{line} --tree kary:2:5 --credentials @/ca"))
+            .ok();
+        finished.prints(&["TLS 1.3 both ways"]);
         assert_same_below(from, to);
     }
 }
@@ -148,31 +140,17 @@ fn whoever_dies_is_gone_around() {
         ("gather --to P3", 3, &[]),
     ] {
         let dir = scratch();
-        let [input, output] = ["in", "out"].map(|name| dir.path().join(name));
+        let [input, output] = ["in", "out"].map(|name| dir.join(name));
         for pe in [0, 1, 2] {
             fill(&input.join(format!("p{pe}")), 3 << 20);
         }
-        let paths = [&input, &output].map(|path| path.to_str().expect("it is UTF-8"));
         let line = format!("{operation} --tree parents:2,0,0 --link rate=20mbit --retry 1");
-        let files = ["--input", paths[0], "--output", paths[1]];
-        let running = start(line.split(' ').chain(files));
-        eventually("a message arrives", || {
-            let mut entries = fs::read_dir(&output).ok()?;
-            let is_partial = |name: String| name.ends_with(".partial");
-            let arrives = entries.any(|entry| {
-                let name = entry.ok().and_then(|it| it.file_name().into_string().ok());
-                name.is_some_and(is_partial)
-            });
-            arrives.then_some(())
-        });
+        let running = dir.start(&format!("{line} --input @/in --output @/out"));
+        wait_for_partial(&output);
         running.pe(dies).signal(Signal::KILL);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        running.finish().with_code(1);
         assert_eq!(delivered(&output), left, "{operation}, P{dies} dies");
-        let mut record = names(&output);
-        record.retain(|name| name.starts_with(".flitcast-round-"));
-        let record = output.join(&record[0]);
-        run(["resume", record.to_str().expect("it is UTF-8"), "--revive"]).ok();
+        resume(&record(&output), "--revive").ok();
         assert_same_below(&input, &output);
     }
 }
@@ -185,10 +163,8 @@ fn nobody_starts_from_a_pe_that_there_is_not() {
         scatter --network complete:4 --algorithm linear --from 2 --size 1 | --from is not for --algorithm linear
     ");
     let dir = scratch();
-    let input = dir.path().join("in");
-    put_entries(&input, &[0, 2]);
-    let words = ["scatter", "--tree", "path:3", "--from", "P2"];
-    let finished = done(&words, &input, &dir.path().join("out"));
+    put_entries(&dir.join("in"), &[0, 2]);
+    let finished = done(&dir, "scatter --tree path:3 --from P2");
     let told = "`p2` is the root of the tree, which has no message; this tree has p0..p1";
     finished.fails(2, &[told]);
 }

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use flitcast_tests::files::{Tree, assert_same, assert_same_below, fill, snapshot};
-use flitcast_tests::{Report, run, scratch};
+use flitcast_tests::{Report, reported, scratch};
 
 const SIZES: [usize; 6] = [1, 2, 3, 5, 8, 16];
 const KIB: usize = 1024;
@@ -39,42 +39,30 @@ fn turns(pes: usize) -> Vec<usize> {
     }
 }
 
-/// Returns the arguments of every gather that the tree allows.
-fn gathers(is_path: bool) -> Vec<Vec<&'static str>> {
-    let mut all = vec![
-        vec!["--algorithm", "certification", "--sync", "serial"],
-        vec!["--algorithm", "certification", "--sync", "pipelined"],
+/// Returns every gather that the tree allows, with the name of its algorithm.
+fn gathers(is_path: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = [
+        (
+            "gather --algorithm certification --sync serial",
+            "certification",
+        ),
+        (
+            "gather --algorithm certification --sync pipelined",
+            "certification",
+        ),
     ];
-    if is_path {
-        all.push(vec!["--algorithm", "shoulder-tap"]);
-    }
-    all
+    let tap = ("gather --algorithm shoulder-tap", "shoulder-tap");
+    all.into_iter().chain(is_path.then_some(tap))
 }
 
 /// Returns the report of a successful run.
 #[track_caller]
-fn report(operation: &str, tree: &str, pes: usize, more: &[&str]) -> Report {
-    let flit = flit_bytes(pes).to_string();
-    let fixed = [
-        operation,
-        "--tree",
-        tree,
-        "--flit-size",
-        &flit,
-        "--format",
-        "json",
-    ];
-    let report = run(fixed.iter().chain(more)).ok().report();
+fn report(line: &str, tree: &str, pes: usize) -> Report {
+    let flit = flit_bytes(pes);
+    let report = reported(&format!("{line} --tree {tree} --flit-size {flit}"));
     assert_eq!(report.list("/pes").len(), pes, "{tree}");
-    assert_eq!(report.value("/operation"), operation);
-    assert_eq!(report.number("/flit_bytes"), flit_bytes(pes) as u64);
-    if let Some(algorithm) = more
-        .iter()
-        .skip_while(|&&word| word != "--algorithm")
-        .nth(1)
-    {
-        assert_eq!(report.value("/algorithm"), algorithm);
-    }
+    assert_eq!(report.number("/flit_bytes"), flit as u64);
+    assert!(line.starts_with(report.value("/operation").as_str().expect("a name")));
     report.assert_all_arrived();
     report
 }
@@ -87,15 +75,15 @@ fn synthetic(tree: &str, pes: usize, is_path: bool) {
         let list: Vec<String> = lengths.iter().map(usize::to_string).collect();
         let list = match pes {
             // There is no destination; the list has the same length.
-            1 => vec!["--size".to_owned(), "1MiB".to_owned()],
-            _ => vec!["--lengths".to_owned(), list.join(",")],
+            1 => "--size 1MiB".to_owned(),
+            _ => format!("--lengths {}", list.join(",")),
         };
-        let list: Vec<&str> = list.iter().map(String::as_str).collect();
         let expected: Vec<u64> = lengths.iter().map(|&bytes| bytes as u64).collect();
-        let scattered = report("scatter", tree, pes, &list);
+        let scattered = report(&format!("scatter {list}"), tree, pes);
         assert_eq!(scattered.message_bytes(), expected, "{tree}");
-        for gather in gathers(is_path) {
-            let gathered = report("gather", tree, pes, &[&list[..], &gather].concat());
+        for (gather, algorithm) in gathers(is_path) {
+            let gathered = report(&format!("{gather} {list}"), tree, pes);
+            assert_eq!(gathered.value("/algorithm"), algorithm);
             assert_eq!(gathered.message_bytes(), expected, "{tree}");
         }
     }
@@ -117,19 +105,13 @@ fn shards(directory: &Path, pes: usize) -> Tree {
 #[track_caller]
 fn files(tree: &str, pes: usize, is_path: bool) {
     let dir = scratch();
-    let path = |name: &str| {
-        dir.path()
-            .join(name)
-            .to_str()
-            .expect("it is UTF-8")
-            .to_owned()
-    };
+    let path = |name: &str| dir.shown(name);
     let (input, scattered) = (path("input"), path("scattered"));
     let shards = shards(Path::new(&input), pes);
-    let more = ["--input", &input, "--output", &scattered];
-    let sent = report("scatter", tree, pes, &more).message_bytes();
+    let line = format!("scatter --input {input} --output {scattered}");
+    let sent = report(&line, tree, pes).message_bytes();
     assert_same(&shards, &below(&scattered));
-    for (i, gather) in gathers(is_path).iter().enumerate() {
+    for (i, (gather, algorithm)) in gathers(is_path).enumerate() {
         let gathered = path(&format!("gathered{i}"));
         // If all messages were null, there is no output to gather from.
         let from = if shards.is_empty() {
@@ -137,8 +119,9 @@ fn files(tree: &str, pes: usize, is_path: bool) {
         } else {
             &scattered
         };
-        let more = ["--input", from, "--output", &gathered];
-        let back = report("gather", tree, pes, &[&more[..], gather].concat());
+        let line = format!("{gather} --input {from} --output {gathered}");
+        let back = report(&line, tree, pes);
+        assert_eq!(back.value("/algorithm"), algorithm);
         assert_eq!(back.message_bytes(), sent, "{tree}: the same messages");
         assert_same(&shards, &below(&gathered));
     }
@@ -227,7 +210,7 @@ fn a_tree_in_a_file() {
         for (id, parent) in (1..).zip(two_arms(pes)) {
             text.push_str(&format!("[[pe]]\nid = {id}\nparent = {parent}\n"));
         }
-        let path = dir.path().join(format!("tree-of-{pes}.toml"));
+        let path = dir.join(format!("tree-of-{pes}.toml"));
         std::fs::write(&path, text).expect("a scratch directory can be written to");
         format!("file:{}", path.display())
     };
@@ -239,54 +222,35 @@ fn a_tree_in_a_file() {
 #[test]
 fn a_hundred_and_fifty_processes() {
     let dir = scratch();
-    let path = |name: &str| dir.path().join(name);
-    let with_a_message = (1..150).filter(|pe| pe % 7 != 0);
-    for pe in with_a_message {
-        fill(&path(&format!("input/p{pe}/data")), 37 * pe);
+    for pe in (1..150).filter(|pe| pe % 7 != 0) {
+        fill(&dir.join(format!("input/p{pe}/data")), 37 * pe);
     }
-    for (operation, from, to) in [("scatter", "input", "there"), ("gather", "there", "back")] {
-        let line = format!(
-            "{operation} --tree kary:4:150 --input {} --output {} --format json",
-            path(from).display(),
-            path(to).display()
-        );
-        let report = run(line.split_whitespace()).ok().report();
+    for line in [
+        "scatter --tree kary:4:150 --input @/input --output @/there",
+        "gather --tree kary:4:150 --input @/there --output @/back",
+    ] {
+        let report = dir.report(line);
         report.assert_all_arrived();
-        assert_eq!(report.number("/round/messages"), 128, "{operation}");
+        assert_eq!(report.number("/round/messages"), 128, "{line}");
     }
-    assert_same_below(&path("input"), &path("back"));
+    assert_same_below(&dir.join("input"), &dir.join("back"));
 }
 
 /// With a static schedule, the result of a scatter is the same.
 #[test]
 fn a_scatter_by_a_list_is_a_scatter() {
     let dir = scratch();
-    let (input, output) = (dir.path().join("input"), dir.path().join("output"));
     for (pe, bytes) in [(1, 70_000), (3, 5), (4, 200_001), (6, 0), (7, 4096)] {
-        fill(&input.join(format!("p{pe}/file")), bytes);
+        fill(&dir.join(format!("input/p{pe}/file")), bytes);
     }
-    let line = [
-        "scatter",
-        "--tree",
-        "kary:2:8",
-        "--flit-size",
-        "4KiB",
-        "--format",
-        "json",
-    ];
-    let (from, to) = (
-        input.to_str().expect("UTF-8"),
-        output.to_str().expect("UTF-8"),
-    );
-    let files = ["--input", from, "--output", to, "--algorithm", "listed"];
-    let report = run(line.iter().chain(&files)).ok().report();
+    let line = "scatter --tree kary:2:8 --flit-size 4KiB --algorithm";
+    let report = dir.report(&format!("{line} listed --input @/input --output @/output"));
     report.assert_all_arrived();
     assert_eq!(report.value("/algorithm"), "listed");
-    assert_same_below(&input, &output);
-    let lengths = ["--lengths", "uniform:0..300KiB:5", "--rounds", "3"];
-    let by = |algorithm| {
-        let line = [&line[..], &lengths, &["--algorithm", algorithm]].concat();
-        let report = run(line).ok().report();
+    assert_same_below(&dir.join("input"), &dir.join("output"));
+    let by = |algorithm: &str| {
+        let lengths = "--lengths uniform:0..300KiB:5 --rounds 3";
+        let report = reported(&format!("{line} {algorithm} {lengths}"));
         report.assert_all_arrived();
         report.message_bytes()
     };

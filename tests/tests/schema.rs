@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use flitcast_tests::{Finished, run, scratch};
+use flitcast_tests::{Finished, Folder, rows, scratch};
 use serde_json::Value;
-use tempfile::TempDir;
 
 fn schema() -> Value {
     let text = include_str!("../../deploy/cluster.schema.json");
@@ -14,19 +13,16 @@ fn schema() -> Value {
 
 /// Creates a folder with certificates for two PEs and a file to be named, in which files are
 /// checked.
-fn with_certificates() -> TempDir {
+fn with_certificates() -> Folder {
     let dir = scratch();
-    let folder = dir.path().join("keys");
-    let folder = folder.to_str().expect("its path is UTF-8");
-    run(["ca", "init", folder, "--pes", "2"]).ok();
-    std::fs::write(dir.path().join("ssh_config"), "").expect("it can be written");
+    dir.run("ca init @/keys --pes 2").ok();
+    dir.put("ssh_config", "");
     dir
 }
 
-fn checked(dir: &TempDir, text: &str) -> Finished {
-    let path = dir.path().join("cluster.toml");
-    std::fs::write(&path, text).expect("it can be written");
-    run(["check", path.to_str().expect("its path is UTF-8")])
+fn checked(dir: &Folder, text: &str) -> Finished {
+    dir.put("cluster.toml", text);
+    dir.run("check @/cluster.toml")
 }
 
 /// Returns the positions where `value` violates `schema`. Only the keywords that the project's
@@ -143,74 +139,58 @@ fn both_take_what_is_good() {
     }
 }
 
+/// Returns a file of a table: `alone`, before the lines of `PAIR`, or a tree, whose text may have a
+/// part for its last PE after `+`. The text has `;` between its lines.
+#[track_caller]
+fn file(kind: &str, text: &str) -> String {
+    let text = text.replace("; ", "\n");
+    match (kind, text.split_once('+')) {
+        ("alone", _) => text,
+        ("before", _) => format!("{text}\n{PAIR}"),
+        ("tree", None) => tree(&text),
+        ("tree", Some((top, last))) => tree(top) + last,
+        _ => panic!("no kind of file: {kind}"),
+    }
+}
+
 #[test]
 fn both_refuse_what_is_badly_formed() {
     let dir = with_certificates();
-    for (text, misfit) in [
-        ("".to_owned(), ": anyOf"),
-        ("pe = []".to_owned(), "/pe: minItems"),
-        ("pe = 3".to_owned(), "/pe: type"),
-        ("[[pe]]\nname = 'a'".to_owned(), "/pe/0: anyOf"),
-        (
-            "[[pe]]\naddress = '127.0.0.1'".to_owned(),
-            "/pe/0: required",
-        ),
-        (tree("colour = 'red'"), ": additionalProperties"),
-        (tree("name = ''"), "/name: minLength"),
-        (tree("coordinator = 7"), "/coordinator: type"),
-        (tree("launch.kind = 'teleport'"), "/launch/kind: enum"),
-        (tree("launch = 'local'"), "/launch: type"),
-        (
-            tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'slurm', options = '-v'}"),
-            "/launch/options: type",
-        ),
-        (
-            tree("coordinator = '0.0.0.0:7117'\nlaunch = {kind = 'compose', file = ''}"),
-            "/launch/file: minLength",
-        ),
-        ("tree = 3".to_owned(), "/tree: type"),
-        (
-            tree("launch = {kind = 'ssh', user = ''}"),
-            "/launch/user: minLength",
-        ),
-        (
-            tree("launch = {kind = 'ssh', port = '22'}"),
-            "/launch/port: type",
-        ),
-        (
-            tree("launch = {kind = 'ssh', environment = [7]}"),
-            "/launch/environment/0: type",
-        ),
-        (tree("launch.kind = 'ssh'") + "ssh = 7", "/pe/1/ssh: type"),
-        (
-            tree("security.insecure = true"),
-            "/security: additionalProperties",
-        ),
-        (
-            tree("security.credentials = ''"),
-            "/security/credentials: minLength",
-        ),
-        (tree("timeouts.silence = 5"), "/timeouts/silence: type"),
-        (
-            tree("timeouts.patience = '5s'"),
-            "/timeouts: additionalProperties",
-        ),
-        (tree("link = {rate = '1mbit'}"), "/link: type"),
-        (tree("") + "link = 1", "/pe/1/link: type"),
-        (tree("") + "run = 'nice'", "/pe/1/run: type"),
-        (tree("") + "port = 7", "/pe/1: additionalProperties"),
-        (format!("network = 'all'\n{PAIR}"), "/network: type"),
-        (format!("network = {{}}\n{PAIR}"), "/network: anyOf"),
-        (format!("network.kind = 7\n{PAIR}"), "/network/kind: type"),
-        (
-            format!("network.edges = [['a', 'b', 'a']]\n{PAIR}"),
-            "/network/edges/0: maxItems",
-        ),
-        (
-            format!("network.edges = [['a', 1]]\n{PAIR}"),
-            "/network/edges/0/1: type",
-        ),
-    ] {
+    for [kind, text, misfit] in rows(
+        "
+        alone  | | : anyOf
+        alone  | pe = [] | /pe: minItems
+        alone  | pe = 3 | /pe: type
+        alone  | [[pe]]; name = 'a' | /pe/0: anyOf
+        alone  | [[pe]]; address = '127.0.0.1' | /pe/0: required
+        alone  | tree = 3 | /tree: type
+        tree   | colour = 'red' | : additionalProperties
+        tree   | name = '' | /name: minLength
+        tree   | coordinator = 7 | /coordinator: type
+        tree   | launch.kind = 'teleport' | /launch/kind: enum
+        tree   | launch = 'local' | /launch: type
+        tree   | coordinator = '0.0.0.0:7117'; launch = {kind = 'slurm', options = '-v'} | /launch/options: type
+        tree   | coordinator = '0.0.0.0:7117'; launch = {kind = 'compose', file = ''} | /launch/file: minLength
+        tree   | launch = {kind = 'ssh', user = ''} | /launch/user: minLength
+        tree   | launch = {kind = 'ssh', port = '22'} | /launch/port: type
+        tree   | launch = {kind = 'ssh', environment = [7]} | /launch/environment/0: type
+        tree   | launch.kind = 'ssh' + ssh = 7 | /pe/1/ssh: type
+        tree   | security.insecure = true | /security: additionalProperties
+        tree   | security.credentials = '' | /security/credentials: minLength
+        tree   | timeouts.silence = 5 | /timeouts/silence: type
+        tree   | timeouts.patience = '5s' | /timeouts: additionalProperties
+        tree   | link = {rate = '1mbit'} | /link: type
+        tree   | + link = 1 | /pe/1/link: type
+        tree   | + run = 'nice' | /pe/1/run: type
+        tree   | + port = 7 | /pe/1: additionalProperties
+        before | network = 'all' | /network: type
+        before | network = {} | /network: anyOf
+        before | network.kind = 7 | /network/kind: type
+        before | network.edges = [['a', 'b', 'a']] | /network/edges/0: maxItems
+        before | network.edges = [['a', 1]] | /network/edges/0/1: type
+    ",
+    ) {
+        let text = file(kind, text);
         assert_eq!(misfits_of(&text), [misfit], "{text}");
         let refused = checked(&dir, &text);
         assert_eq!(refused.code, Some(2), "{text}{}", refused.stderr);
@@ -260,14 +240,9 @@ fn both_know_the_same_keys() {
         (tree("") + "what = 1", "/properties/pe/items"),
     ] {
         let refused = checked(&dir, &text);
-        let known = refused.stderr.lines().find_map(|line| {
+        let known: Option<BTreeSet<String>> = refused.stderr.lines().find_map(|line| {
             let (_, known) = line.split_once("unknown key `what`; known here: ")?;
-            Some(
-                known
-                    .split(", ")
-                    .map(str::to_owned)
-                    .collect::<BTreeSet<_>>(),
-            )
+            Some(known.split(", ").map(str::to_owned).collect())
         });
         let schema = schema();
         let there = schema.pointer(&format!("{place}/properties"));

@@ -10,9 +10,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
-use flitcast_tests::lab::{interfaces, namespaces, said};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::lab::{interfaces, namespaces};
+use flitcast_tests::processes::{eventually, until};
 use flitcast_tests::refused_each;
+use flitcast_tests::run::said;
 use flitcast_tests::run::{Finished, Running, begin};
 use flitcast_tests::slurm::{Job, Slurm};
 use rustix::process::{Pid, Signal, kill_process};
@@ -165,8 +166,7 @@ fn a_step_that_is_cancelled_ends_the_job() {
     let slurm = Slurm::up(4);
     let job = in_mid_round(&slurm);
     let began = Instant::now();
-    let cancelled = said(&mut slurm.command("scancel", "1.0"));
-    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    said(&mut slurm.command("scancel", "1.0")).with_code(0);
     let (code, output) = job.finish();
     let took = began.elapsed();
     assert_eq!(code, Some(1), "{output}");
@@ -183,7 +183,7 @@ fn a_task_whose_keys_are_not_there_says_so() {
     srun.arg(flitcast_tests::flitcast());
     let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
     assert_ne!(refused.code, Some(0), "{}", refused.stderr);
-    assert!(refused.stderr.contains("nowhere/"), "{}", refused.stderr);
+    refused.says(&["nowhere/"]);
     slurm.down();
 }
 
@@ -191,8 +191,7 @@ fn a_task_whose_keys_are_not_there_says_so() {
 /// and below it; and their keys.
 fn cluster(slurm: &Slurm, below: &str) -> String {
     if !slurm.path("keys").exists() {
-        let keys = said(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4"));
-        assert_eq!(keys.code, Some(0), "{}", keys.stderr);
+        said(&mut slurm.command(flitcast_tests::flitcast(), "ca init keys --pes 4")).with_code(0);
     }
     let file = slurm.path("cluster.toml");
     let text = format!(
@@ -226,9 +225,7 @@ fn command(slurm: &Slurm, line: &str) -> Running {
 #[track_caller]
 fn over(mut running: Running) -> Finished {
     let finished = running.coordinator_ends();
-    eventually("nobody is left", || {
-        running.processes().is_empty().then_some(())
-    });
+    until("nobody is left", || running.processes().is_empty());
     finished
 }
 
@@ -287,8 +284,7 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
     // Another step, in which P3 is the third task.
     running.wait_for(&["launched", "pes=3"]);
     running.signal(Signal::INT);
-    let finished = over(running);
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    over(running).with_code(130);
     slurm.down();
 }
 
@@ -298,9 +294,8 @@ fn what_srun_refuses_is_told() {
     let slurm = Slurm::up(4);
     let below = format!("options = ['--partition=none']\n{}", line_of_nodes());
     let cluster = cluster(&slurm, &below);
-    let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB")));
-    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB"))).with_code(1);
     let told = "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    refused.says(&[told]);
     slurm.down();
 }

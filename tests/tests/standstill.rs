@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::processes::{Process, eventually};
-use flitcast_tests::{Running, scratch, start};
+use flitcast_tests::{Folder, Running, scratch, start};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 /// A gossip that takes a second or more to plan and to predict, and hours to run.
 const LONG: &str = "gossip --tree kary:2:24 --size 8GiB --link rate=1gbit --format json -v";
@@ -29,11 +28,8 @@ fn signals_end_a_run_while_it_is_predicted() {
         running.signal(signal);
         let finished = running.finish();
         finished.fails(code, &["interrupted: every process was stopped"]);
-        assert!(
-            !finished.stderr.contains("triggered"),
-            "{}",
-            finished.stderr
-        );
+        let told = &finished.stderr;
+        assert!(!told.contains("triggered"), "{told}");
     }
 }
 
@@ -42,8 +38,7 @@ fn the_death_of_a_pe_is_noticed_while_the_round_is_predicted() {
     for pe in [0, 3, 7] {
         let running = predicted();
         running.pe(pe).signal(Signal::KILL);
-        let finished = running.finish();
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        let finished = running.finish().with_code(1);
         let cause = format!("error: P{pe} was killed by signal 9");
         finished.says(&[&cause, "when: predicting the round"]);
         assert_eq!(finished.report().value("/error/phase"), "predict");
@@ -59,7 +54,7 @@ fn a_pe_that_stands_still_is_noticed_while_the_round_is_predicted() {
 }
 
 /// Short timeouts, so that tests are short.
-const LIMITS: [&str; 2] = ["--timeouts", "heartbeat=100ms,silence=1s,write=2s"];
+const LIMITS: &str = "--timeouts heartbeat=100ms,silence=1s,write=2s";
 
 /// Shorter than the timeout, about as long, and much longer.
 const STANDSTILLS: [Duration; 3] = [
@@ -70,7 +65,7 @@ const STANDSTILLS: [Duration; 3] = [
 
 /// A scatter of files that takes some seconds.
 struct Scatter {
-    dir: TempDir,
+    dir: Folder,
     running: Running,
 }
 
@@ -79,13 +74,10 @@ impl Scatter {
     fn start() -> Scatter {
         let dir = scratch();
         for pe in 1..4 {
-            fill(&dir.path().join(format!("in/p{pe}/one")), 3_000_000);
+            fill(&dir.join(format!("in/p{pe}/one")), 3_000_000);
         }
-        let path = |name: &str| dir.path().join(name).display().to_string();
-        let (input, output) = (path("in"), path("out"));
-        let words = ["scatter", "--tree", "path:4", "--link", "rate=20mbit", "-v"];
-        let files = ["--input", &input, "--output", &output];
-        let mut running = start(words.iter().chain(&files).chain(&LIMITS));
+        let line = "scatter --tree path:4 --link rate=20mbit --input @/in --output @/out -v";
+        let mut running = dir.start(&format!("{line} {LIMITS}"));
         running.wait_for(&["triggered"]);
         Scatter { dir, running }
     }
@@ -94,7 +86,7 @@ impl Scatter {
     fn ends_well(self) {
         let finished = self.running.finish().ok();
         assert!(!finished.stderr.contains("silent"), "{}", finished.stderr);
-        assert_same_below(&self.dir.path().join("in"), &self.dir.path().join("out"));
+        assert_same_below(&self.dir.join("in"), &self.dir.join("out"));
     }
 }
 

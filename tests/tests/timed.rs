@@ -1,7 +1,7 @@
 //! `flitcast plan` and `flitcast compare` in bytes and seconds: they predict what the real command
 //! predicts, count the steps of a plan in flits, and start nothing.
 
-use flitcast_tests::{parsed, refused, rows, run, scratch};
+use flitcast_tests::{parsed, refused, rows, scratch};
 use serde_json::Value;
 
 fn planned(line: &str) -> Value {
@@ -12,12 +12,9 @@ fn planned(line: &str) -> Value {
 #[test]
 fn a_plan_predicts_what_the_run_predicts() {
     let dir = scratch();
-    let profile = dir.path().join("profile.toml");
-    let calibrate = format!(
-        "calibrate --tree star:5 --output {} --seconds 0.5",
-        profile.display()
-    );
-    run(calibrate.split_whitespace()).ok();
+    dir.run("calibrate --tree star:5 --output @/profile.toml --seconds 0.5")
+        .ok();
+    let profile = dir.shown("profile.toml");
     for line in [
         "scatter --tree star:5 --lengths 9KiB,0,300KiB,1",
         "gather --tree star:5 --size 200KiB --pacing turns",
@@ -26,16 +23,9 @@ fn a_plan_predicts_what_the_run_predicts() {
         "gossip --tree star:5 --size 64KiB",
         "exchange --tree star:5 --size 20KiB",
     ] {
-        let line = format!("{line} --profile {} --flit-size 16KiB", profile.display());
+        let line = format!("{line} --profile {profile} --flit-size 16KiB");
         let (plan, run) = (planned(&line), parsed(&format!("{line} --format json")));
-        for key in [
-            "operation",
-            "algorithm",
-            "sync",
-            "pacing",
-            "tree",
-            "flit_bytes",
-        ] {
+        for key in "operation algorithm sync pacing tree flit_bytes".split(' ') {
             assert_eq!(plan[key], run[key], "{line}: {key}");
         }
         assert_eq!(plan["predicted_us"], run["round"]["predicted_us"], "{line}");
@@ -63,10 +53,8 @@ fn steps_are_those_of_the_plan_in_flits() {
     ) {
         let timed = planned(&format!("{operation} {tree} {size} {link}"));
         let plan = planned(&format!("{operation} {tree} {lengths}"));
-        assert_eq!(
-            timed["time_steps"], plan["time_steps"],
-            "{operation} {tree}"
-        );
+        let steps = [timed, plan].map(|plan| plan["time_steps"].clone());
+        assert_eq!(steps[0], steps[1], "{operation} {tree}");
     }
 }
 
@@ -106,17 +94,10 @@ fn a_comparison_has_every_algorithm_and_begins_with_the_best() {
 #[test]
 fn what_a_plan_in_seconds_cannot_know_is_refused() {
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
-    let text = "coordinator = \"127.0.0.1:7119\"
-tree = \"star:2\"
-[launch]
-kind = \"join\"
-";
-    std::fs::write(&file, text).expect("a cluster file");
-    let line = format!(
-        "plan gather --cluster {} --insecure --size 1MiB",
-        file.display()
-    );
+    let text = "coordinator = '127.0.0.1:7119'\ntree = 'star:2'\nlaunch.kind = 'join'\n";
+    let file = dir.put("cluster.toml", text);
+    let file = file.display();
+    let line = format!("plan gather --cluster {file} --insecure --size 1MiB");
     refused(&line, &["the links between these hosts are not known"]);
     refused(
         "compare gather --tree star:3 --size 1MiB --link rate=1",

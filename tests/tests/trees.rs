@@ -1,10 +1,7 @@
 //! `--network` with `--root` and `--spanning`, and `flitcast tree`: their output can be parsed, is
 //! consistent, and can be run.
 
-use std::fs;
-use std::path::Path;
-
-use flitcast_tests::{parsed, printed, refused, rows, scratch};
+use flitcast_tests::{Folder, parsed, printed, refused, rows, scratch};
 use serde_json::Value;
 
 #[track_caller]
@@ -12,10 +9,8 @@ fn tree_json(arguments: &str) -> Value {
     parsed(&format!("tree {arguments} --format json"))
 }
 
-fn edges_file(dir: &Path, text: &str) -> String {
-    let path = dir.join("net.txt");
-    fs::write(&path, text).expect("the scratch directory can be written to");
-    format!("edges:{}", path.display())
+fn edges_file(dir: &Folder, text: &str) -> String {
+    format!("edges:{}", dir.put("net.txt", text).display())
 }
 
 #[test]
@@ -59,9 +54,8 @@ fn the_tree_file_reads_back_to_the_same_tree() {
     .into_iter()
     .enumerate()
     {
-        let path = dir.path().join(format!("{i}.toml"));
         let toml = printed(&format!("tree {tree} --format toml"));
-        fs::write(&path, toml).expect("the scratch directory can be written to");
+        let path = dir.put(&format!("{i}.toml"), toml);
         let read = tree_json(&format!("--tree file:{}", path.display()));
         for key in ["pes", "parents", "depth", "max_degree", "broadcast_steps"] {
             assert_eq!(read[key], tree_json(tree)[key], "{tree}");
@@ -114,7 +108,7 @@ fn drawings_have_every_pe_and_every_edge() {
 #[test]
 fn runs_go_over_the_tree_that_spans_the_network() {
     let dir = scratch();
-    let edges = edges_file(dir.path(), "# a triangle with a tail\n0 1\n1 2\n2 0\n2 3\n");
+    let edges = edges_file(&dir, "# a triangle with a tail\n0 1\n1 2\n2 0\n2 3\n");
     for (command, network, spanning, name) in [
         ("scatter", "mesh:2x2", "", "mesh:2x2 root 3 bfs"),
         (
@@ -126,10 +120,9 @@ fn runs_go_over_the_tree_that_spans_the_network() {
         ("gather", "ring:4", "--spanning bfs", "ring:4 root 3 bfs"),
         ("scatter", edges.as_str(), "", "root 3 bfs"),
     ] {
-        let run = printed(&format!(
+        let run = parsed(&format!(
             "{command} --network {network} --root 3 {spanning} --size 1KiB --format json"
         ));
-        let run: Value = serde_json::from_str(&run).expect("it is JSON");
         let tree = run["tree"].as_str().expect("it is a name");
         assert!(tree.ends_with(name), "{tree}");
         assert_eq!(run["nodes"], serde_json::json!([3, 0, 1, 2]));
@@ -139,23 +132,21 @@ fn runs_go_over_the_tree_that_spans_the_network() {
         assert_eq!(run["tree"], shown["name"]);
     }
     let table = printed("gather --network ring:4 --root 2 --spanning broadcast --size 1KiB");
-    assert!(
-        table.starts_with("gather ring:4 root 2 broadcast: 4 PEs"),
-        "{table}"
-    );
+    let heading = "gather ring:4 root 2 broadcast: 4 PEs";
+    assert!(table.starts_with(heading), "{table}");
     assert!(table.contains("PE  node  parent"), "{table}");
 }
 
 #[test]
 fn all_faults_of_a_file_of_edges_and_of_the_rest_at_once() {
     let dir = scratch();
-    let edges = edges_file(dir.path(), "0 1\n1 1\n\nx 2\n1 2 3\n");
+    let edges = edges_file(&dir, "0 1\n1 1\n\nx 2\n1 2 3\n");
     let line = |number: u32| format!("net.txt:{number}: ");
     refused(
         &format!("scatter --network {edges} --size 1 --flit-size 1"),
         &[&line(2), &line(4), &line(5), "`x`", "--flit-size"],
     );
-    let edges = edges_file(dir.path(), "0 1\n2 3\n3 14\n");
+    let edges = edges_file(&dir, "0 1\n2 3\n3 14\n");
     refused(
         &format!("gather --network {edges} --size 1"),
         &["not connected: nodes 2, 3, 4, 5, 6, 7, 8, 9 and 5 more cannot be reached from node 0"],

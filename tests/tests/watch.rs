@@ -7,13 +7,11 @@ use std::process::Command;
 
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::{begin, start_with};
-use flitcast_tests::{Finished, Running, flitcast, rows, scratch};
-use rustix::process::Signal;
+use flitcast_tests::{Finished, Folder, Running, flitcast, rows, scratch};
 use serde_json::Value;
-use tempfile::TempDir;
 
 /// Commands of one test, which are not watched by another.
-struct Place(TempDir);
+struct Place(Folder);
 
 impl Place {
     fn new() -> Place {
@@ -35,7 +33,7 @@ impl Place {
     }
 
     fn directory(&self) -> PathBuf {
-        self.0.path().join("flitcast")
+        self.0.join("flitcast")
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -44,11 +42,6 @@ impl Place {
             .map(|file| file.expect("it can be read").path())
             .collect()
     }
-}
-
-fn interrupt(run: Running) {
-    run.signal(Signal::INT);
-    assert_eq!(run.finish().code, Some(130));
 }
 
 fn picture(place: &Place) -> Option<Value> {
@@ -107,7 +100,7 @@ fn a_round_is_shown_while_it_runs() {
         assert!(table.contains(part), "no `{part}` in\n{table}");
     }
     assert!(!table.contains('\x1b'), "{table}");
-    interrupt(run);
+    run.interrupt();
     assert_eq!(place.files(), Vec::<PathBuf>::new());
 }
 
@@ -175,7 +168,7 @@ fn of_several_commands_one_is_chosen() {
     one.kill();
     let shown = place.run("watch --once").ok();
     assert!(shown.stdout.contains(&format!("process {}\n", other.pid())));
-    interrupt(other);
+    other.interrupt();
     assert_eq!(place.files(), Vec::<PathBuf>::new());
 }
 
@@ -184,13 +177,8 @@ fn a_command_runs_where_nobody_can_watch_it() {
     let place = Place::new();
     fs::write(place.directory(), "in the way").expect("it can be written");
     place.run("gather --tree path:3 --size 1MiB").ok();
-    let refused = place.run("watch");
-    assert_eq!(refused.code, Some(2));
-    assert!(
-        refused.stderr.contains("is not a directory"),
-        "{}",
-        refused.stderr
-    );
+    let refused = place.run("watch").with_code(2);
+    refused.says(&["is not a directory"]);
 }
 
 /// The file of its state is a pipe without a reader, so opening it never returns.

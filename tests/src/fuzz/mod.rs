@@ -36,6 +36,7 @@ pub struct Finding {
 /// The state of fuzzing one target.
 pub struct Fuzzer {
     target: &'static Target,
+    words: Vec<&'static str>,
     chance: SplitMix64,
     kept: Vec<Vec<u8>>,
     answers: BTreeSet<String>,
@@ -50,6 +51,7 @@ impl Fuzzer {
     pub fn new(target: &'static Target, seed: u64) -> Result<Fuzzer, Finding> {
         let mut fuzzer = Fuzzer {
             target,
+            words: target.words.split_terminator('|').collect(),
             chance: SplitMix64::new(seed),
             kept: Vec::new(),
             answers: BTreeSet::new(),
@@ -68,7 +70,7 @@ impl Fuzzer {
     /// Returns an error if the input violates a property.
     pub fn step(&mut self) -> Result<bool, Finding> {
         let chance = &mut self.chance;
-        let mut input = mutate::changed(&self.kept, self.target.words, chance);
+        let mut input = mutate::changed(&self.kept, &self.words, chance);
         input.truncate(MOST_BYTES);
         let is_new = self.answers.insert(answer(self.target, &input)?);
         if is_new && self.kept.len() < MOST_KEPT {

@@ -27,9 +27,7 @@ pub(super) const UNPACKER: Target = Target {
     words: WORDS,
 };
 
-const WORDS: &[&str] = &[
-    "a", "/", "..", "../", "a/b", ".", "\0", "link", "\x10\x01", "\x10\x02",
-];
+const WORDS: &str = "a|/|..|../|a/b|.|\0|link|\x10\x01|\x10\x02";
 
 /// Checks that a valid entry is encoded and parsed to the same value, and that the error for any
 /// other is printable.

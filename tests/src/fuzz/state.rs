@@ -11,27 +11,8 @@ pub(super) const PROFILE: Target = Target {
     name: "profile",
     feed: profile,
     examples: || vec![PROFILE_OF_TWO.as_bytes().to_vec()],
-    words: &[
-        "[[edge]]",
-        "[edge.up]",
-        "child = ",
-        "clock = ",
-        "parents = ",
-        "tree = ",
-        "\"kary:2:4\"",
-        "ns_per_byte = ",
-        "uncertainty_ns = ",
-        "-1",
-        "1e308",
-        "nan",
-        "inf",
-        "9223372036854775807",
-        "0.0000001",
-        "[",
-        "]",
-        "{",
-        "}",
-    ],
+    words: "[[edge]]|[edge.up]|child = |clock = |parents = |tree = |\"kary:2:4\"|ns_per_byte = |\
+            uncertainty_ns = |-1|1e308|nan|inf|9223372036854775807|0.0000001|[|]|{|}",
 };
 
 /// A request to `--metrics ADDR`.
@@ -43,7 +24,7 @@ pub(super) const REQUEST: Target = Target {
         let whole = |line| format!("{line} HTTP/1.1\r\nHost: h\r\n\r\n").into_bytes();
         lines.map(whole).to_vec()
     },
-    words: &["\r\n", "\r\n\r\n", " ", "?", "/metrics", "HTTP/1.1", "GET "],
+    words: "\r\n|\r\n\r\n| |?|/metrics|HTTP/1.1|GET ",
 };
 
 /// `cluster.json` of a running cluster.
@@ -86,21 +67,8 @@ pub(super) const KEPT_ROUNDS: Target = Target {
     words: JSON_WORDS,
 };
 
-const JSON_WORDS: &[&str] = &[
-    "null",
-    "18446744073709551615",
-    "4294967296",
-    "-1",
-    "1e400",
-    "\"\\u0000\"",
-    "\"since_s\":",
-    "\"pes\":",
-    "[",
-    "]",
-    "{",
-    "}",
-    "\n",
-];
+const JSON_WORDS: &str =
+    "null|18446744073709551615|4294967296|-1|1e400|\"\\u0000\"|\"since_s\":|\"pes\":|[|]|{|}|\n";
 
 /// Checks that a valid profile is written to one that is parsed to the same value.
 fn profile(text: &[u8]) -> Result<String, String> {

@@ -45,30 +45,22 @@ fn assert_without(package: &str, unwanted: &[&str]) {
 fn the_protocol_does_no_io_and_has_no_clock_and_no_chance() {
     let unwanted = "tokio tokio-util mio socket2 async-std smol rustix nix libc rand rand_core getrandom \
                     fastrand chrono time tracing-subscriber";
-    assert_without(
-        "flitcast-proto",
-        &unwanted.split_whitespace().collect::<Vec<_>>(),
-    );
+    let unwanted: Vec<&str> = unwanted.split_whitespace().collect();
+    assert_without("flitcast-proto", &unwanted);
     assert!(dependencies("flitcast-proto").contains("prost"));
-    assert!(
-        dependencies("flitcast-node").contains("tokio"),
-        "that is how it would show"
-    );
+    let node = dependencies("flitcast-node");
+    assert!(node.contains("tokio"), "that is how it would show");
 }
 
 #[test]
 fn dependencies_point_one_way() {
-    let order = [
-        "flitcast-proto",
-        "flitcast-node",
-        "flitcast-coordinator",
-        "flitcast-tests",
-    ];
+    let order = ["proto", "node", "coordinator", "tests"].map(|name| format!("flitcast-{name}"));
     for (at, package) in order.iter().enumerate() {
         let all = dependencies(package);
-        let is_there = order.map(|other| all.contains(other));
+        let is_there = order.iter().map(|other| all.contains(other));
+        let is_there: Vec<bool> = is_there.collect();
         let expected: Vec<bool> = (0..order.len()).map(|other| other <= at).collect();
-        assert_eq!(is_there[..], expected, "{package}: {all:?}");
+        assert_eq!(is_there, expected, "{package}: {all:?}");
     }
     assert_without("flitcast-node", &["flitcast-plan", "clap", "comfy-table"]);
     let above = ["flitcast-node", "flitcast-coordinator", "tokio"];

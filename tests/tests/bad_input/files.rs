@@ -6,22 +6,19 @@ use std::os::unix::net::UnixListener;
 
 use flitcast_tests::files::fill;
 
-use super::{TO_OUTPUT, refused_in, with_input};
+use super::{TO_OUTPUT, refused_each_in, refused_in, with_input};
 
 #[test]
 fn entries_that_belong_to_no_pe() {
     for operation in ["scatter", "gather"] {
         let dir = with_input();
         let line = format!("{operation} --tree path:3 {TO_OUTPUT}");
-        refused_in(
-            dir.path(),
-            &line,
-            &["input", "3 entries", "this tree has p1..p2"],
-        );
+        let told = ["input", "3 entries", "this tree has p1..p2"];
+        refused_in(&dir, &line, &told);
         for name in ["p0", "p9", "p01", "P1", "q3", "notes.txt"] {
-            fill(&dir.path().join("input").join(name), 1);
+            fill(&dir.join("input").join(name), 1);
         }
-        fs::remove_dir_all(dir.path().join("input/p1")).expect("it is there");
+        fs::remove_dir_all(dir.join("input/p1")).expect("it is there");
         let line = format!("{operation} --tree path:20 {TO_OUTPUT}");
         let all = [
             "`p0` is the root",
@@ -31,7 +28,7 @@ fn entries_that_belong_to_no_pe() {
             "`notes.txt`",
             "p1..p19",
         ];
-        refused_in(dir.path(), &line, &all);
+        refused_in(&dir, &line, &all);
     }
 }
 
@@ -39,13 +36,13 @@ fn entries_that_belong_to_no_pe() {
 fn an_input_that_is_not_there_or_no_directory() {
     for operation in ["scatter", "gather"] {
         let dir = with_input();
-        let line = format!("{operation} --tree path:4 --input @/none --output @/output");
-        refused_in(dir.path(), &line, &["--input", "/none", "No such file"]);
-        let line = format!("{operation} --tree path:4 --input @/input/p1/file --output @/output");
-        refused_in(
-            dir.path(),
-            &line,
-            &["--input", "/input/p1/file", "Not a directory"],
+        refused_each_in(
+            &dir,
+            &format!("{operation} --tree path:4 --output @/output --input"),
+            "
+            @/none | --input | /none | No such file
+            @/input/p1/file | --input | /input/p1/file | Not a directory
+        ",
         );
     }
 }
@@ -55,17 +52,13 @@ fn an_input_that_is_not_there_or_no_directory() {
 fn an_input_that_cannot_be_sent() {
     for operation in ["scatter", "gather"] {
         let dir = with_input();
-        let input = dir.path().join("input");
+        let input = dir.join("input");
         let _socket = UnixListener::bind(input.join("p1/socket")).expect("it can be made");
         symlink("/etc/passwd", input.join("p2/absolute")).expect("it can be made");
         fs::remove_dir_all(input.join("p3")).expect("it is there");
         symlink("p1", input.join("p3")).expect("it can be made");
         let line = format!("{operation} --tree path:4 {TO_OUTPUT}");
-        refused_in(
-            dir.path(),
-            &line,
-            &["/input/p3", "cannot be a symlink itself"],
-        );
+        refused_in(&dir, &line, &["/input/p3", "cannot be a symlink itself"]);
         fs::remove_file(input.join("p3")).expect("it is there");
         let all = [
             "/p1/socket",
@@ -73,53 +66,40 @@ fn an_input_that_cannot_be_sent() {
             "/p2/absolute",
             "/etc/passwd",
         ];
-        refused_in(dir.path(), &line, &all);
+        refused_in(&dir, &line, &all);
     }
     let dir = with_input();
-    symlink("../../../p1", dir.path().join("input/p2/up")).expect("it can be made");
+    symlink("../../../p1", dir.join("input/p2/up")).expect("it can be made");
     let line = format!("scatter --spread --tree path:4 {TO_OUTPUT}");
-    refused_in(dir.path(), &line, &["/up", "leaves the message"]);
+    refused_in(&dir, &line, &["/up", "leaves the message"]);
 }
 
 #[test]
 fn files_for_nobody() {
     let dir = with_input();
     let line = format!("scatter --spread --tree path:1 {TO_OUTPUT}");
-    refused_in(
-        dir.path(),
-        &line,
-        &["cannot be distributed", "the only PE is P0"],
-    );
+    refused_in(&dir, &line, &["cannot be distributed", "the only PE is P0"]);
 }
 
 #[test]
 fn an_output_that_cannot_be_written_to() {
     for operation in ["scatter", "gather"] {
         let dir = with_input();
-        fill(&dir.path().join("full/notes.txt"), 1);
-        fill(&dir.path().join("a-file"), 1);
-        let line =
-            |output: &str| format!("{operation} --tree path:4 --input @/input --output @/{output}");
-        refused_in(
-            dir.path(),
-            &line("full"),
-            &["/full", "holds files already", "--force"],
+        fill(&dir.join("full/notes.txt"), 1);
+        fill(&dir.join("a-file"), 1);
+        refused_each_in(
+            &dir,
+            &format!("{operation} --tree path:4 --input @/input --output"),
+            "
+            @/full | /full | holds files already | --force
+            @/a-file | --output | /a-file | not a directory
+            @/a-file/x/y | --output | /a-file | ot a directory
+            @/a-file/x/y --force | --output | /a-file | ot a directory
+            @/input/output | inside the input
+            @/input/p1/x/output --force | inside the input
+            @/input --force | inside the input
+        ",
         );
-        refused_in(
-            dir.path(),
-            &line("a-file"),
-            &["--output", "/a-file", "not a directory"],
-        );
-        let below = &["--output", "/a-file", "ot a directory"];
-        refused_in(dir.path(), &line("a-file/x/y"), below);
-        refused_in(dir.path(), &line("a-file/x/y --force"), below);
-        refused_in(dir.path(), &line("input/output"), &["inside the input"]);
-        refused_in(
-            dir.path(),
-            &line("input/p1/x/output --force"),
-            &["inside the input"],
-        );
-        refused_in(dir.path(), &line("input --force"), &["inside the input"]);
     }
 }
 
@@ -128,5 +108,5 @@ fn an_output_that_cannot_be_written_to() {
 fn an_output_that_nobody_may_write_to() {
     let dir = with_input();
     let line = "scatter --tree path:4 --input @/input --output /proc/flitcast/output";
-    refused_in(dir.path(), line, &["--output", "/proc"]);
+    refused_in(&dir, line, &["--output", "/proc"]);
 }

@@ -7,39 +7,22 @@ mod tree;
 mod unreadable;
 mod values;
 
-use std::path::Path;
-
 use flitcast_tests::files::{assert_same, fill, snapshot};
 use flitcast_tests::table::refusals;
-use flitcast_tests::{Finished, run, scratch};
-use tempfile::TempDir;
+use flitcast_tests::{Finished, Folder, scratch};
 
-/// Splits a command line into words. `@` stands for the scratch directory.
-fn words(dir: &Path, line: &str) -> Vec<String> {
-    let dir = dir.to_str().expect("scratch paths are UTF-8");
-    line.split_whitespace()
-        .map(|word| word.replace('@', dir))
-        .collect()
-}
-
-fn run_loudly(dir: &Path, line: &str) -> Finished {
-    run(["-vv".to_owned()].into_iter().chain(words(dir, line)))
+/// Runs a command that logs all steps. `@` stands for the folder.
+fn run_loudly(dir: &Folder, line: &str) -> Finished {
+    dir.run(&format!("-vv {line}"))
 }
 
 /// Checks that a command is refused, and that stderr contains every one of `causes`.
 #[track_caller]
-fn refused_in(dir: &Path, line: &str, causes: &[&str]) {
+fn refused_in(dir: &Folder, line: &str, causes: &[&str]) {
     let before = snapshot(dir);
     let run = run_loudly(dir, line);
-    assert_eq!(run.code, Some(2), "{line}\n{}", run.stderr);
+    run.fails(2, causes);
     assert_eq!(run.stdout, "", "{line}");
-    for cause in causes {
-        assert!(
-            run.stderr.contains(cause),
-            "{line}: no `{cause}` in\n{}",
-            run.stderr
-        );
-    }
     assert!(run.stderr.starts_with("error: "), "{line}\n{}", run.stderr);
     for trace in ["launched", "assigned", "P0|"] {
         assert!(!run.stderr.contains(trace), "{line}\n{}", run.stderr);
@@ -49,22 +32,28 @@ fn refused_in(dir: &Path, line: &str, causes: &[&str]) {
 
 #[track_caller]
 fn refused(line: &str, causes: &[&str]) {
-    refused_in(scratch().path(), line, causes);
+    refused_in(&scratch(), line, causes);
 }
 
 /// Checks with [`refused`] that each command of a table is refused for its causes.
 #[track_caller]
 fn refused_each(command: &str, table: &str) {
+    refused_each_in(&scratch(), command, table);
+}
+
+/// Checks with [`refused_in`] that each command of a table is refused for its causes.
+#[track_caller]
+fn refused_each_in(dir: &Folder, command: &str, table: &str) {
     for (line, causes) in refusals(command, table) {
-        refused(&line, &causes);
+        refused_in(dir, &line, &causes);
     }
 }
 
 /// Entries `p1`, `p2`, `p3` in a folder `input`.
-fn with_input() -> TempDir {
+fn with_input() -> Folder {
     let dir = scratch();
     for pe in 1..=3 {
-        fill(&dir.path().join(format!("input/p{pe}/file")), 1000);
+        fill(&dir.join(format!("input/p{pe}/file")), 1000);
     }
     dir
 }
@@ -75,30 +64,28 @@ const TO_OUTPUT: &str = "--input @/input --output @/output";
 #[test]
 fn a_good_command_launches_and_writes() {
     let dir = with_input();
-    let run = run_loudly(dir.path(), &format!("scatter --tree path:4 {TO_OUTPUT}")).ok();
-    for trace in ["launched", "assigned", "P0|"] {
-        assert!(run.stderr.contains(trace), "{}", run.stderr);
-    }
-    assert!(dir.path().join("output").is_dir());
+    let run = run_loudly(&dir, &format!("scatter --tree path:4 {TO_OUTPUT}")).ok();
+    run.says(&["launched", "assigned", "P0|"]);
+    assert!(dir.join("output").is_dir());
 }
 
 #[test]
 fn all_faults_of_a_command_are_listed_at_once() {
     let dir = with_input();
-    fill(&dir.path().join("output/old"), 1);
-    fill(&dir.path().join("input/p77"), 1);
+    fill(&dir.join("output/old"), 1);
+    fill(&dir.join("input/p77"), 1);
     let line = format!("scatter --tree path:4 --flit-size 1 {TO_OUTPUT}");
     let all = ["--flit-size", "holds files already", "`p77`"];
-    refused_in(dir.path(), &line, &all);
+    refused_in(&dir, &line, &all);
 }
 
 /// An error of the algorithm does not hide those of the input.
 #[test]
 fn a_fault_of_the_algorithm_hides_no_other() {
     let dir = with_input();
-    fill(&dir.path().join("input/p77"), 1);
+    fill(&dir.join("input/p77"), 1);
     let line = format!("gather --tree star:4 --algorithm shoulder-tap {TO_OUTPUT}");
-    refused_in(dir.path(), &line, &["P0 has 3 children", "`p77`"]);
+    refused_in(&dir, &line, &["P0 has 3 children", "`p77`"]);
     let line = "gather --tree star:4 --algorithm shoulder-tap --lengths 1,2";
     refused(line, &["P0 has 3 children", "3 needed"]);
 }

@@ -1,25 +1,18 @@
 //! Invalid trees.
 
-use std::fs;
-
 use flitcast_tests::scratch;
 
-use super::{refused, refused_each, refused_in};
+use super::{refused, refused_each, refused_each_in, refused_in};
 
 #[test]
 fn a_shape_that_is_unknown() {
-    for operation in ["scatter", "gather"] {
-        let line = format!("{operation} --tree ring:4 --size 1");
-        refused(
-            &line,
-            &[
-                "--tree",
-                "no tree shape is called `ring`",
-                "path:N",
-                "file:PATH",
-            ],
-        );
-    }
+    refused_each(
+        "",
+        "
+        scatter --tree ring:4 --size 1 | --tree | no tree shape is called `ring` | path:N | file:PATH
+        gather --tree ring:4 --size 1 | --tree | no tree shape is called `ring` | path:N | file:PATH
+    ",
+    );
     refused_each(
         "scatter",
         "
@@ -36,10 +29,8 @@ fn no_pe_at_all() {
         let line = format!("scatter --tree {tree} --size 1");
         refused(&line, &["N must be a whole number from 1", "`0`"]);
     }
-    refused(
-        "scatter --tree parents: --size 1",
-        &["needs the parent of P1"],
-    );
+    let line = "scatter --tree parents: --size 1";
+    refused(line, &["needs the parent of P1"]);
 }
 
 #[test]
@@ -57,12 +48,9 @@ fn a_list_of_parents_that_is_no_tree() {
         "P1: parent P7 does not exist",
         "P2 is its own parent",
         "cycle: P3 -> P4 -> P3",
+        "P5 hangs below it",
     ];
     refused("gather --tree parents:7,2,4,3,3 --size 1", &all);
-    refused(
-        "gather --tree parents:7,2,4,3,3 --size 1",
-        &["P5 hangs below it"],
-    );
 }
 
 #[test]
@@ -74,29 +62,22 @@ fn a_tree_file_that_is_no_tree() {
                 [[pe]]\nid = 2\nparent = 3\n\
                 [[pe]]\nid = 3\nparent = 2\n\
                 [[pe]]\nid = 4\n";
-    fs::write(dir.path().join("t.toml"), text).expect("it can be written");
+    dir.put("t.toml", text);
     let all = [
         "t.toml:6:10: P1: parent P9 does not exist",
         "t.toml:9:10: cycle: P2 -> P3 -> P2",
         "t.toml:14:6: several roots: P4",
     ];
-    refused_in(dir.path(), "scatter --tree file:@/t.toml --size 1", &all);
-    let causes = ["/none.toml", "No such file"];
-    refused_in(
-        dir.path(),
-        "scatter --tree file:@/none.toml --size 1",
-        &causes,
-    );
-    fs::write(dir.path().join("t.toml"), "parents = [0,\n0").expect("it can be written");
-    refused_in(
-        dir.path(),
-        "scatter --tree file:@/t.toml --size 1",
-        &["t.toml:2:"],
-    );
-    refused_in(
-        dir.path(),
-        "scatter --tree file:@ --size 1",
-        &["cannot read the tree file"],
+    refused_in(&dir, "scatter --tree file:@/t.toml --size 1", &all);
+    dir.put("t.toml", "parents = [0,\n0");
+    refused_each_in(
+        &dir,
+        "scatter --size 1 --tree",
+        "
+        file:@/none.toml | /none.toml | No such file
+        file:@/t.toml | t.toml:2:
+        file:@ | cannot read the tree file
+    ",
     );
 }
 
@@ -106,7 +87,7 @@ fn a_tree_file_with_links_that_cannot_be_had() {
     let text = "parents = [0, 0]\n\
                 [[edges]]\nchild = 3\nrate = \"1mbit\"\n\
                 [[edges]]\nchild = 1\nrate = \"1\"\nup = { latency = \"1h\" }\n";
-    fs::write(dir.path().join("t.toml"), text).expect("it can be written");
+    dir.put("t.toml", text);
     let all = [
         "t.toml:3:9: no edge leads to P3",
         "t.toml:7:8: rate: `1` has no unit",
@@ -114,7 +95,7 @@ fn a_tree_file_with_links_that_cannot_be_had() {
         "--link: rate: `x` is not a rate",
     ];
     let line = "scatter --tree file:@/t.toml --size 1 --link rate=x";
-    refused_in(dir.path(), line, &all);
+    refused_in(&dir, line, &all);
 }
 
 #[test]
@@ -126,7 +107,7 @@ fn a_cluster_file_that_is_none() {
                 [[pe]]\nname = 'c'\naddress = '0.0.0.0'\nparent = 'b'\nrun = 'ssh'\n\
                 [[pe]]\nname = 'a'\naddress = '127.0.0.1'\nparent = 'z'\n\
                 [launch]\nkind = 'teleport'\n";
-    fs::write(dir.path().join("c.toml"), text).expect("it can be written");
+    dir.put("c.toml", text);
     let all = [
         "--cluster: ",
         "c.toml:1:15: coordinator must be the IP address of one host, in quotes (`getent hosts",
@@ -142,31 +123,33 @@ fn a_cluster_file_that_is_none() {
     ];
     for operation in ["scatter", "gather"] {
         let line = format!("{operation} --cluster @/c.toml --size 1 --flit-size big");
-        refused_in(dir.path(), &line, &all);
-        refused_in(dir.path(), &line, &["--flit-size"]);
+        refused_in(&dir, &line, &all);
+        refused_in(&dir, &line, &["--flit-size"]);
     }
-    for other in ["plan scatter", "compare gather", "tree"] {
-        let lengths = if other == "tree" {
-            ""
-        } else {
-            "--lengths 1,1,1"
-        };
-        let line = format!("{other} --cluster @/c.toml {lengths}");
-        refused_in(dir.path(), &line, &all);
+    for other in [
+        "plan scatter --lengths 1,1,1",
+        "compare gather --lengths 1,1,1",
+        "tree",
+    ] {
+        refused_in(&dir, &format!("{other} --cluster @/c.toml"), &all);
     }
-    let causes = ["cannot read the cluster file", "/none.toml", "No such file"];
-    let line = "scatter --cluster @/none.toml --size 1";
-    refused_in(dir.path(), line, &causes);
-    let line = "scatter --cluster @/c.toml --tree path:2 --size 1";
-    refused_in(dir.path(), line, &["--tree and --cluster: use one of them"]);
+    refused_each_in(
+        &dir,
+        "scatter --size 1 --cluster",
+        "
+        @/none.toml | cannot read the cluster file | /none.toml | No such file
+        @/c.toml --tree path:2 | --tree and --cluster: use one of them
+    ",
+    );
 }
 
 #[test]
 fn more_pes_than_a_machine_takes() {
-    let line = "scatter --tree path:2000 --size 1";
-    refused(line, &["path:2000 has 2000 PEs", "at most 1024"]);
-    refused(
-        "scatter --tree star:99999999 --size 1",
-        &["`99999999`", "1048576"],
+    refused_each(
+        "scatter --size 1 --tree",
+        "
+        path:2000 | path:2000 has 2000 PEs | at most 1024
+        star:99999999 | `99999999` | 1048576
+    ",
     );
 }

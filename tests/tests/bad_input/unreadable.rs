@@ -32,22 +32,19 @@ fn says(line: &str, file: &Path, why: &str) {
     let run = run(line.split_whitespace().map(|word| word.replace('@', shown)));
     let told = format!("{}{}", run.stdout, run.stderr);
     assert_ne!(run.code, Some(0), "{line}: {told}");
-    assert!(told.contains(shown), "{line}: {told}");
-    assert!(told.contains(why), "{line}: no `{why}` in\n{told}");
+    let is_told = told.contains(shown) && told.contains(why);
+    assert!(is_told, "{line}: no `{shown}` and `{why}` in\n{told}");
     assert!(told.len() < 2_000, "{line}: {} bytes", told.len());
 }
 
 #[test]
 fn devices_and_fifos_are_refused_and_never_waited_for() {
     let dir = scratch();
-    let fifo = dir.path().join("fifo");
+    let fifo = dir.join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).expect("it can be made");
     for line in LINES {
-        says(
-            line,
-            Path::new("/dev/zero"),
-            "it is a device; name a regular file",
-        );
+        let device = Path::new("/dev/zero");
+        says(line, device, "it is a device; name a regular file");
         says(line, &fifo, "it is a fifo; name a regular file");
         says(line, dir.path(), "it is a directory; name a regular file");
     }
@@ -57,21 +54,21 @@ fn devices_and_fifos_are_refused_and_never_waited_for() {
 #[test]
 fn files_are_read_up_to_a_limit() {
     let dir = scratch();
-    let long = dir.path().join("long");
-    let made = fs::File::create(&long).and_then(|file| file.set_len(1 << 40));
-    made.expect("it can be made");
+    let make = |name: &str| {
+        let path = dir.join(name);
+        let made = fs::File::create(&path).and_then(|file| file.set_len(1 << 40));
+        made.map(|()| path).expect("it can be made")
+    };
+    let long = make("long");
     for line in LINES {
         if !line.starts_with("health") {
             says(line, &long, "bytes");
         }
     }
-    for name in ["ca.pem", "coordinator.pem", "coordinator.key"] {
-        let made = fs::File::create(dir.path().join(name)).and_then(|file| file.set_len(1 << 40));
-        made.expect("it can be made");
-    }
+    let [authority, ..] = ["ca.pem", "coordinator.pem", "coordinator.key"].map(make);
     let line = format!(
         "scatter --tree star:3 --size 1 --credentials {}",
-        dir.path().display()
+        dir.display()
     );
-    says(&line, &dir.path().join("ca.pem"), "it has more than");
+    says(&line, &authority, "it has more than");
 }

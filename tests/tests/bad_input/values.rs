@@ -1,21 +1,22 @@
 //! Invalid sizes, flits and algorithms, and options that exclude each other.
 
-use super::{TO_OUTPUT, refused, refused_each, refused_in, with_input};
+use flitcast_tests::run::said;
+
+use super::{TO_OUTPUT, refused, refused_each, refused_each_in, refused_in, with_input};
 
 #[test]
 fn sizes_that_overflow() {
-    let too_many = ["9223372036854775807"];
     refused_each(
-        "scatter --tree path:3",
+        "",
         "
-        --size 17EiB | `17EiB` | 2^64-1
-        --lengths 1,99999999999999999999 | length 2 | 2^64-1
+        scatter --tree path:3 --size 17EiB | `17EiB` | 2^64-1
+        scatter --tree path:3 --lengths 1,99999999999999999999 | length 2 | 2^64-1
+        scatter --tree path:3 --size 15EiB | 9223372036854775807
+        gather --tree path:4 --lengths 4EiB,4EiB,4EiB | 9223372036854775807
+        gather --tree path:4 --lengths ramp:7EiB | 9223372036854775807
+        gather --tree path:4 --lengths halfnull:15EiB | 9223372036854775807
     ",
     );
-    refused("scatter --tree path:3 --size 15EiB", &too_many);
-    refused("gather --tree path:4 --lengths 4EiB,4EiB,4EiB", &too_many);
-    refused("gather --tree path:4 --lengths ramp:7EiB", &too_many);
-    refused("gather --tree path:4 --lengths halfnull:15EiB", &too_many);
 }
 
 /// All errors are reported at once.
@@ -45,13 +46,15 @@ fn sizes_that_are_none() {
 
 #[test]
 fn flits_that_are_none() {
-    for size in ["0", "63", "1048577", "8GiB"] {
-        let line = format!("gather --tree path:3 --size 1 --flit-size {size}");
-        refused(&line, &["--flit-size", "64 B to 1 MiB"]);
-    }
-    refused(
-        "gather --tree path:3 --size 1 --flit-size big",
-        &["--flit-size", "`big`"],
+    refused_each(
+        "gather --tree path:3 --size 1 --flit-size",
+        "
+        0 | --flit-size | 64 B to 1 MiB
+        63 | --flit-size | 64 B to 1 MiB
+        1048577 | --flit-size | 64 B to 1 MiB
+        8GiB | --flit-size | 64 B to 1 MiB
+        big | --flit-size | `big`
+    ",
     );
 }
 
@@ -63,42 +66,36 @@ fn links_that_cannot_be_had() {
         "--link: `delay=1ms`: write rate=RATE, latency=TIME or both",
         "--flit-size 1 B",
     ];
+    let line = "scatter --tree path:3 --size 1 --flit-size 1";
     refused(
-        "scatter --tree path:3 --size 1 --flit-size 1 --link rate=200,latency=2s,delay=1ms",
+        &format!("{line} --link rate=200,latency=2s,delay=1ms"),
         &all,
     );
-    for (link, cause) in [
-        ("rate=0kbit", "rate: 0kbit is not from 1kbit to 100gbit"),
-        ("rate=1tbit", "unknown unit `tbit`"),
-        ("rate=200gbit", "rate: 200gbit is not from 1kbit to 100gbit"),
-        ("latency=-1ms", "`-1ms` is not a time"),
-        ("latency=1ms,latency=1ms", "latency is given twice"),
-        ("fast", "`fast`: write rate=RATE"),
-        ("rate=1gbit,latency=100ms", "11.9 MiB would be under way"),
-    ] {
-        for operation in ["scatter", "gather"] {
-            refused(
-                &format!("{operation} --tree path:3 --size 1 --link {link}"),
-                &["--link", cause],
-            );
-        }
+    for operation in ["scatter", "gather"] {
+        refused_each(
+            &format!("{operation} --tree path:3 --size 1 --link"),
+            "
+            rate=0kbit | --link | rate: 0kbit is not from 1kbit to 100gbit
+            rate=1tbit | --link | unknown unit `tbit`
+            rate=200gbit | --link | rate: 200gbit is not from 1kbit to 100gbit
+            latency=-1ms | --link | `-1ms` is not a time
+            latency=1ms,latency=1ms | --link | latency is given twice
+            fast | --link | `fast`: write rate=RATE
+            rate=1gbit,latency=100ms | --link | 11.9 MiB would be under way
+        ",
+        );
     }
 }
 
 #[test]
 fn algorithms_that_do_not_fit() {
-    let line = "gather --size 1 --algorithm shoulder-tap --tree";
-    refused(
-        &format!("{line} star:4"),
-        &["shoulder-tap", "star:4", "P0 has 3 children"],
-    );
-    refused(
-        &format!("{line} kary:2:4"),
-        &["paths only", "P0 has 2 children"],
-    );
-    refused(
-        &format!("{line} path:4 --sync serial"),
-        &["--sync", "certification"],
+    refused_each(
+        "gather --size 1 --algorithm shoulder-tap --tree",
+        "
+        star:4 | shoulder-tap | star:4 | P0 has 3 children
+        kary:2:4 | paths only | P0 has 2 children
+        path:4 --sync serial | --sync | certification
+    ",
     );
     refused_each(
         "",
@@ -112,15 +109,13 @@ fn algorithms_that_do_not_fit() {
 #[test]
 fn options_that_lack_another_or_exclude_it() {
     let dir = with_input();
-    refused_in(
-        dir.path(),
-        "scatter --tree path:4 --input @/input",
-        &["--output"],
-    );
-    refused_in(
-        dir.path(),
-        "gather --tree path:4 --input @/input",
-        &["--output"],
+    refused_each_in(
+        &dir,
+        "",
+        "
+        scatter --tree path:4 --input @/input | --output
+        gather --tree path:4 --input @/input | --output
+    ",
     );
     refused_each(
         "scatter --tree",
@@ -131,7 +126,7 @@ fn options_that_lack_another_or_exclude_it() {
     ",
     );
     let line = format!("scatter --tree path:4 --size 1 {TO_OUTPUT}");
-    refused_in(dir.path(), &line, &["--size", "--input"]);
+    refused_in(&dir, &line, &["--size", "--input"]);
     refused_each(
         "scatter --tree path:3 --size 1",
         "
@@ -157,14 +152,10 @@ fn an_output_for_messages_that_are_not_files() {
 /// The error is printed once, not by every PE.
 #[test]
 fn a_log_filter_that_is_none() {
-    let output = std::process::Command::new(flitcast_tests::flitcast())
-        .env("RUST_LOG", "info,=x=")
-        .args(["scatter", "--tree", "path:4", "--size", "1"])
-        .output()
-        .expect("the binary runs");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert_eq!(stderr.lines().count(), 1, "{stderr}");
-    assert!(stderr.contains("RUST_LOG info,=x="), "{stderr}");
-    assert!(output.stdout.is_empty());
+    let mut command = std::process::Command::new(flitcast_tests::flitcast());
+    command.args(["scatter", "--tree", "path:4", "--size", "1"]);
+    let run = said(command.env("RUST_LOG", "info,=x="));
+    run.fails(2, &["RUST_LOG info,=x="]);
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+    assert!(run.stdout.is_empty());
 }

@@ -5,12 +5,11 @@ use std::net::TcpListener;
 use std::process::Command;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::lab::said;
 use flitcast_tests::processes::eventually;
 use flitcast_tests::run::begin;
+use flitcast_tests::run::said;
 use flitcast_tests::scrape::{address, scrape};
-use flitcast_tests::{Running, flitcast, run, start};
-use rustix::process::Signal;
+use flitcast_tests::{Running, flitcast, start};
 
 use super::ClusterFile;
 
@@ -33,46 +32,41 @@ fn furnished(text: &str) -> ClusterFile {
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 3_000_000)] {
         fill(&cluster.path(&format!("in/p{pe}")), bytes);
     }
-    let folder = cluster.path("ca").display().to_string();
-    run(["ca", "init", &folder, "--pes", "4"]).ok();
+    cluster.0.run("ca init @/ca --pes 4").ok();
     cluster
 }
 
 /// Runs all operations: files there and back, and a command in between.
 #[track_caller]
 fn all_operations(cluster: &ClusterFile, more: &str, begin: impl Fn(Vec<String>) -> Running) {
-    let at = |name: &str| cluster.path(&format!("{name}{}", more.len()));
-    let (out, back, counted) = (at("out"), at("back"), at("counted"));
-    let go = |line: String| {
-        begin(cluster.words(&format!("{line} {more}")))
-            .finish()
-            .ok()
+    let number = more.len();
+    let go = |line: String, command: &[&str]| {
+        let mut words = cluster.words(&format!("{line} {more}"));
+        words.extend(command.iter().map(|&word| word.to_owned()));
+        begin(words).finish().ok()
     };
-    go(format!("scatter --input @/in --output {}", out.display()));
-    assert_same_below(&cluster.path("in"), &out);
-    go(format!(
-        "gather --input {} --output {}",
-        out.display(),
-        back.display()
-    ));
-    assert_same_below(&cluster.path("in"), &back);
-    let map = format!("map --input @/in --output {} {more}", counted.display());
-    let work = format!("--work {}", at("work").display());
-    let command = ["--", "wc", "-c"].map(str::to_owned);
-    let words = cluster.words(&format!("{map} {work}"));
-    begin(words.into_iter().chain(command).collect())
-        .finish()
-        .ok();
-    let count = std::fs::read_to_string(counted.join("p2/stdout"));
-    assert_eq!(count.expect("it is there").trim(), "300000");
+    let is_there = |name: &str| {
+        let there = cluster.path(&format!("{name}{number}"));
+        assert_same_below(&cluster.path("in"), &there);
+    };
+    go(format!("scatter --input @/in --output @/out{number}"), &[]);
+    is_there("out");
+    go(
+        format!("gather --input @/out{number} --output @/back{number}"),
+        &[],
+    );
+    is_there("back");
+    let map = format!("map --input @/in --output @/counted{number} --work @/work{number}");
+    go(map, &["--", "wc", "-c"]);
+    let count = cluster.0.read(&format!("counted{number}/p2/stdout"));
+    assert_eq!(count.trim(), "300000");
 }
 
 #[test]
 fn on_the_loopback() {
     let cluster = furnished(&text("::1", "", |_| "::1".to_owned()));
     all_operations(&cluster, "", start);
-    let folder = cluster.path("ca").display().to_string();
-    all_operations(&cluster, &format!("--credentials {folder}"), start);
+    all_operations(&cluster, "--credentials @/ca", start);
     let line = "gather --size 400GiB --metrics [::1]:0 -v";
     let mut running = start(cluster.words(line));
     let at = address(&mut running);
@@ -80,8 +74,7 @@ fn on_the_loopback() {
     running.wait_for(&["triggered"]);
     let page = eventually("it is told", || scrape(at));
     assert!(page.text.contains("flitcast_"), "{}", page.text);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
 }
 
 #[test]
@@ -90,23 +83,18 @@ fn pes_join_over_it() {
     let at = free.local_addr().expect("it listens").to_string();
     let join = "[launch]\nkind = \"join\"\nwait = \"60s\"";
     let cluster = furnished(&text(&at, join, |_| "::1".to_owned()));
-    let folder = cluster.path("ca").display().to_string();
-    let guarded = format!("--credentials {folder}");
-    let files = cluster.path("").display().to_string();
     let join = |pe: usize, shown: &str| {
         let line = format!("node --pe {pe} --join {at} --stay --metrics [::1]:0 {shown}");
-        start(line.split_whitespace())
+        cluster.0.start(&line)
     };
     drop(free);
     let plain: Vec<_> = (0..4).map(|pe| join(pe, "--insecure")).collect();
-    start(cluster.words("gather --size 100KiB --insecure"))
-        .finish()
-        .ok();
+    cluster.run("gather --size 100KiB --insecure").ok();
     flitcast_tests::joining::dismiss(plain);
-    let mut nodes: Vec<_> = (0..4)
-        .map(|pe| join(pe, &format!("--commands --files {files} {guarded}")))
-        .collect();
-    all_operations(&cluster, &guarded, start);
+    let guarded = "--credentials @/ca";
+    let with_files = format!("--commands --files @ {guarded}");
+    let mut nodes: Vec<_> = (0..4).map(|pe| join(pe, &with_files)).collect();
+    all_operations(&cluster, guarded, start);
     let page = scrape(address(&mut nodes[3])).expect("it listens");
     assert!(page.text.contains("flitcast_"), "{}", page.text);
     flitcast_tests::joining::dismiss(nodes);
@@ -170,8 +158,7 @@ fn on_addresses_that_are_nobodys_loopback() {
             .chain(["--", "true"].map(str::to_owned))
             .collect(),
     );
-    let refused = refused.finish();
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let refused = refused.finish().with_code(2);
     let told = "anybody on the way could run commands on the hosts of the PEs";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    refused.says(&[told]);
 }

@@ -6,30 +6,38 @@ mod ipv6;
 use std::path::PathBuf;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{run, scratch};
-use tempfile::TempDir;
+use flitcast_tests::{Finished, Folder, Report, reported, run, scratch};
 
 /// A folder with this text in `cluster.toml`.
-struct ClusterFile(TempDir);
+struct ClusterFile(Folder);
 
 impl ClusterFile {
     #[track_caller]
     fn of(text: &str) -> ClusterFile {
         let dir = scratch();
-        std::fs::write(dir.path().join("cluster.toml"), text).expect("it can be written");
+        dir.put("cluster.toml", text);
         ClusterFile(dir)
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.join(name)
     }
 
-    /// Returns a command line with `@` replaced by the folder.
+    /// Returns the words of a command on the cluster, with `@` in its line for the folder.
     fn words(&self, line: &str) -> Vec<String> {
-        let dir = self.0.path().to_str().expect("its path is UTF-8");
-        let line = format!("{line} --cluster @/cluster.toml");
-        let words = line.split_whitespace();
-        words.map(|word| word.replace('@', dir)).collect()
+        self.0.words(&format!("{line} --cluster @/cluster.toml"))
+    }
+
+    /// Runs a command on the cluster to its end.
+    #[track_caller]
+    fn run(&self, line: &str) -> Finished {
+        run(self.words(line))
+    }
+
+    /// Returns the report of a command that must succeed; its line lacks `--format json`.
+    #[track_caller]
+    fn report(&self, line: &str) -> Report {
+        self.0.report(&format!("{line} --cluster @/cluster.toml"))
     }
 }
 
@@ -67,12 +75,10 @@ fn messages_go_to_where_the_file_says() {
         "scatter --input @/input --output @/scattered",
         "gather --input @/scattered --output @/gathered",
     ] {
-        let run = run(cluster.words(line)).ok();
-        assert!(run.stdout.contains("four at home: 4 PEs"), "{}", run.stdout);
+        cluster.run(line).ok().prints(&["four at home: 4 PEs"]);
     }
     assert_same_below(&cluster.path("input"), &cluster.path("gathered"));
-    let line = "gather --lengths 100KiB,1,0 --rounds 3 --format json";
-    let report = run(cluster.words(line)).ok().report();
+    let report = cluster.report("gather --lengths 100KiB,1,0 --rounds 3");
     report.assert_all_arrived();
     assert_eq!(report.message_bytes(), [100 << 10, 1, 0]);
 }
@@ -80,19 +86,14 @@ fn messages_go_to_where_the_file_says() {
 #[test]
 fn other_commands_take_its_tree() {
     let cluster = ClusterFile::of(PER_EDGE);
-    let report = run(cluster.words("tree --format json")).ok().report();
+    let report = cluster.report("tree");
     assert_eq!(report.value("/name"), "four at home");
     assert_eq!(
         report.value("/parents"),
         &serde_json::json!([null, 0, 1, 0])
     );
-    let by_tree =
-        run("plan gather --tree parents:0,1,0 --lengths 2,3,1 --format json".split_whitespace())
-            .ok()
-            .report();
-    let by_file = run(cluster.words("plan gather --lengths 2,3,1 --format json"))
-        .ok()
-        .report();
+    let by_tree = reported("plan gather --tree parents:0,1,0 --lengths 2,3,1");
+    let by_file = cluster.report("plan gather --lengths 2,3,1");
     assert_eq!(by_file.value("/messages"), by_tree.value("/messages"));
 }
 
@@ -108,18 +109,16 @@ fn an_address_that_this_machine_has_not_is_named() {
         ("127.0.2.1", "192.0.2.7", "cannot listen on 192.0.2.7:0: "),
     ] {
         let cluster = ClusterFile::of(&PER_EDGE.replace(mine, other));
-        let run = run(cluster.words("scatter --size 1KiB"));
-        run.fails(1, &["the cluster did not come up", cause]);
+        let failed = cluster.run("scatter --size 1KiB");
+        failed.fails(1, &["the cluster did not come up", cause]);
     }
 }
 
 #[test]
 fn what_cannot_be_run_is_named() {
     let text = PER_EDGE.replace("\"nice\"", "\"/no/such/program\"");
-    let run = run(ClusterFile::of(&text).words("scatter --size 1KiB"));
-    assert_eq!(run.code, Some(1), "{}", run.stderr);
-    let cause = "cannot start a process: /no/such/program";
-    assert!(run.stderr.contains(cause), "{}", run.stderr);
+    let failed = ClusterFile::of(&text).run("scatter --size 1KiB");
+    failed.fails(1, &["cannot start a process: /no/such/program"]);
 }
 
 /// A ring of three with a tail, of which `c` is the middle.
@@ -156,8 +155,8 @@ fn a_network_is_spanned_from_any_root() {
         "scatter --input @/input --output @/scattered --root c",
         "gather --input @/scattered --output @/gathered --root c",
     ] {
-        let done = run(cluster.words(line)).ok();
-        assert!(done.stdout.contains(" root c b"), "{}", done.stdout);
+        let done = cluster.run(line).ok();
+        done.prints(&[" root c b"]);
         let rows = done.stdout.lines().map(str::split_whitespace);
         let names = rows.filter_map(|mut row| Some([row.next()?, row.next()?]));
         let names: Vec<_> = names.filter(|[pe, _]| pe.starts_with('P')).collect();
@@ -166,50 +165,34 @@ fn a_network_is_spanned_from_any_root() {
     }
     assert_same_below(&cluster.path("input"), &cluster.path("gathered"));
     let parents = |line: &str| {
-        let report = run(cluster.words(line)).ok().report();
-        (
-            report.value("/parents").clone(),
-            report.value("/nodes").clone(),
-        )
+        let report = cluster.report(line);
+        ["/parents", "/nodes"].map(|key| report.value(key).clone())
     };
     use serde_json::json;
-    assert_eq!(
-        parents("tree --format json"),
-        (json!([null, 0, 0, 2]), json!([0, 1, 2, 3]))
-    );
-    assert_eq!(
-        parents("tree --format json --root d --spanning bfs"),
-        (json!([null, 3, 3, 0]), json!([3, 0, 1, 2]))
-    );
+    let expected = [json!([null, 0, 0, 2]), json!([0, 1, 2, 3])];
+    assert_eq!(parents("tree"), expected);
+    let expected = [json!([null, 3, 3, 0]), json!([3, 0, 1, 2])];
+    assert_eq!(parents("tree --root d --spanning bfs"), expected);
     // Only neighbours are connected: no star, and no path in the order of the file.
-    let auto = run(cluster.words("gather --size 1KiB --tree auto --format json")).ok();
-    let tree = auto.report().value("/tree").clone();
+    let auto = cluster.report("gather --size 1KiB --tree auto");
+    let tree = auto.value("/tree").as_str();
     assert!(
-        tree.as_str().is_some_and(|tree| tree.contains(" root a ")),
-        "{tree}"
+        tree.is_some_and(|tree| tree.contains(" root a ")),
+        "{tree:?}"
     );
-    let baseline = run(cluster.words("gather --size 1KiB --root c --algorithm binomial"));
-    assert_eq!(baseline.code, Some(2), "{}", baseline.stderr);
+
+    let refused = cluster.run("gather --size 1KiB --root c --algorithm binomial");
+    refused.with_code(2);
 }
 
 #[test]
 fn what_the_file_says_holds_until_something_else_is_typed() {
     let cluster = ClusterFile::of(NETWORK);
-    run([
-        "ca",
-        "init",
-        cluster.path("keys").to_str().expect("it is UTF-8"),
-        "--pes",
-        "4",
-    ])
-    .ok();
-    let report = |more: &str| {
-        let line = format!("gather --size 1KiB --format json {more}");
-        run(cluster.words(&line)).ok().report()
-    };
+    cluster.0.run("ca init @/keys --pes 4").ok();
+    let report = |more: &str| cluster.report(&format!("gather --size 1KiB {more}"));
     let said = report("");
     assert_eq!(said.value("/security"), "tls");
-    let shaped = |report: &flitcast_tests::Report| -> Vec<String> {
+    let shaped = |report: &Report| -> Vec<String> {
         let edges = report.value("/edges").as_array().expect("a list").iter();
         edges.map(|edge| edge["shaped"].to_string()).collect()
     };
@@ -222,19 +205,19 @@ fn what_the_file_says_holds_until_something_else_is_typed() {
     assert_ne!(by_hand[0], by_file[0]);
     assert_eq!(by_hand[2], by_file[2], "that is said of one edge");
     // The option is checked against the timeout in the file.
-    let hasty = run(cluster.words("gather --size 1KiB --timeouts heartbeat=2s"));
-    assert_eq!(hasty.code, Some(2), "{}", hasty.stderr);
-    let told = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
-    assert!(hasty.stderr.contains(told), "{}", hasty.stderr);
+    let hasty = cluster.run("gather --size 1KiB --timeouts heartbeat=2s");
+    hasty.fails(
+        2,
+        &["--timeouts: silence: 5s is less than 3 heartbeats of 2s"],
+    );
 }
 
 #[test]
 fn links_across_hosts_are_not_shaped() {
     let cluster = ClusterFile::of(&PER_EDGE.replace("127.0.2.1", "192.0.2.7"));
-    let refused = run(cluster.words("gather --size 1KiB --link rate=1mbit"));
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let refused = cluster.run("gather --size 1KiB --link rate=1mbit");
     let told = "--link: only links between processes of one host are shaped, by the clock that all of them read, and relay has an address of a network, 192.0.2.7";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    refused.fails(2, &[told]);
 }
 
 #[test]
@@ -245,7 +228,8 @@ fn whatever_a_pe_says_on_stderr_is_heard_to_its_end() {
         "\"env\", \"--\"",
         &format!("\"sh\", \"-c\", {noise:?}, \"sh\""),
     );
-    let said = run(ClusterFile::of(&text).words("scatter --size 1KiB"))
+    let said = ClusterFile::of(&text)
+        .run("scatter --size 1KiB")
         .ok()
         .stderr;
     assert!(

@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, Register};
@@ -11,46 +11,39 @@ use flitcast_proto::wire::edge::{EdgeFrame, Hello};
 use flitcast_proto::wire::{MAX_VERSION, MIN_VERSION, Secret};
 use flitcast_tests::edge::Edge;
 use flitcast_tests::impostor::{Stage, spoken};
-use flitcast_tests::{Finished, run, scratch, start};
+use flitcast_tests::{Finished, Folder, scratch, start};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
-use rustix::process::Signal;
-use tempfile::TempDir;
 
-use crate::{alone, measured, words};
+use crate::{Clock, alone};
 
 /// Credentials for three PEs, some of which a test spoils.
-struct Folder(TempDir);
+struct Credentials(Folder);
 
-impl Folder {
+impl Credentials {
     #[track_caller]
-    fn new() -> Folder {
+    fn new() -> Credentials {
         let dir = scratch();
-        let made = run(words(&format!(
-            "ca init {}/ca --pes 3",
-            dir.path().display()
-        )));
-        made.ok();
-        Folder(dir)
+        dir.run("ca init @/ca --pes 3").ok();
+        Credentials(dir)
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join("ca").join(name)
+        self.0.join("ca").join(name)
+    }
+
+    #[track_caller]
+    fn gather(&self) -> Finished {
+        self.0
+            .run("gather --tree path:3 --size 1KiB --credentials @/ca")
     }
 
     /// Runs a gather with them, which must fail with these words about P2.
     #[track_caller]
-    fn refused(&self, case: &str, told: &[&str]) -> Finished {
-        let folder = self.0.path().join("ca");
-        let began = Instant::now();
-        let line = format!(
-            "gather --tree path:3 --size 1KiB --credentials {}",
-            folder.display()
-        );
-        let finished = run(words(&line));
-        measured("23", case, Some(2.0), began.elapsed());
-        finished.fails(1, &["the cluster did not come up: P2 ended"]);
-        finished.says(told);
-        finished
+    fn refused(&self, case: &str, told: &str) {
+        let clock = Clock::start("23", case, Some(2.0));
+        let finished = self.gather();
+        clock.stop();
+        finished.fails(1, &["the cluster did not come up: P2 ended", told]);
     }
 }
 
@@ -62,61 +55,47 @@ fn read(path: &Path) -> String {
 #[test]
 fn row_23_a_certificate_of_another_authority() {
     let _alone = alone();
-    let (folder, other) = (Folder::new(), Folder::new());
+    let (folder, other) = (Credentials::new(), Credentials::new());
     for name in ["p2.pem", "p2.key"] {
         std::fs::copy(other.file(name), folder.file(name)).expect("it can be");
     }
     let told = "/ca/p2.pem: the certificate was issued by another authority";
-    folder.refused("a certificate of another authority", &[told]);
+    folder.refused("a certificate of another authority", told);
 }
 
 /// No neighbour has a certificate that the PE with both authorities trusts.
 #[test]
 fn row_23_a_process_of_another_authority() {
     let _alone = alone();
-    let (folder, other) = (Folder::new(), Folder::new());
-    let dir = scratch();
-    let file = dir.path().join("cluster.toml");
+    let (folder, other) = (Credentials::new(), Credentials::new());
+    let dir = &folder.0;
     // It finds the assigned credentials elsewhere.
-    let script = dir.path().join("elsewhere");
-    let (from, to) = (folder.0.path().display(), other.0.path().display());
+    let (from, to) = (folder.0.display(), other.0.display());
     let text = format!("from={from} to={to}\nexec \"${{@/#$from/$to}}\"\n");
-    std::fs::write(&script, text).expect("it can be");
+    let script = dir.put("elsewhere", text);
     let text = format!(
         "[[pe]]\nname = \"a\"\naddress = \"127.0.0.1\"\n\
          [[pe]]\nname = \"b\"\naddress = \"127.0.0.1\"\nparent = \"a\"\n\
          run = [\"bash\", \"{}\"]\n",
         script.display()
     );
-    std::fs::write(&file, text).expect("it can be");
-    let began = Instant::now();
-    let line = format!(
-        "gather --size 1KiB --credentials {} --cluster {}",
-        folder.0.path().join("ca").display(),
-        file.display()
-    );
-    let finished = run(words(&line));
-    measured(
-        "23",
-        "a process of another authority",
-        Some(2.0),
-        began.elapsed(),
-    );
-    finished.fails(
-        1,
-        &[
-            "the cluster did not come up: P1 ended with exit status 1",
-            "cannot reach the coordinator at 127.0.0.1:",
-            "the certificate was issued by another authority",
-        ],
-    );
+    dir.put("cluster.toml", text);
+    let clock = Clock::start("23", "a process of another authority", Some(2.0));
+    let line = "gather --size 1KiB --credentials @/ca --cluster @/cluster.toml";
+    let finished = dir.run(line);
+    clock.stop();
+    finished.with_code(1).says(&[
+        "the cluster did not come up: P1 ended with exit status 1",
+        "cannot reach the coordinator at 127.0.0.1:",
+        "the certificate was issued by another authority",
+    ]);
 }
 
 #[test]
 fn row_23_an_expired_certificate() {
     let _alone = alone();
     const DAY: Duration = Duration::from_secs(24 * 3600);
-    let folder = Folder::new();
+    let folder = Credentials::new();
     let key = KeyPair::from_pem(&read(&folder.file("ca.key"))).expect("it is one");
     let mut authority = CertificateParams::default();
     let name = "Flitcast cluster authority";
@@ -131,30 +110,22 @@ fn row_23_an_expired_certificate() {
     let expired = params.signed_by(&key, &authority).expect("it can be");
     std::fs::write(folder.file("p2.pem"), expired.pem()).expect("it can be");
     let told = "/ca/p2.pem: the certificate expired on 20";
-    folder.refused("an expired certificate", &[told]);
+    folder.refused("an expired certificate", told);
     // With a new certificate, the run succeeds.
-    let ca = folder.0.path().join("ca");
-    run(words(&format!("ca issue {} p2", ca.display()))).ok();
-    let line = format!(
-        "gather --tree path:3 --size 1KiB --credentials {}",
-        ca.display()
-    );
-    run(words(&line)).ok();
+    folder.0.run("ca issue @/ca p2").ok();
+    folder.gather().ok();
 }
 
 #[test]
 fn row_23_the_certificate_of_another_pe() {
     let _alone = alone();
-    let folder = Folder::new();
+    let folder = Credentials::new();
     for end in ["pem", "key"] {
-        let (from, to) = (
-            folder.file(&format!("p1.{end}")),
-            folder.file(&format!("p2.{end}")),
-        );
+        let [from, to] = ["p1", "p2"].map(|pe| folder.file(&format!("{pe}.{end}")));
         std::fs::copy(from, to).expect("it can be");
     }
     let told = "/ca/p2.pem: the certificate is for P1, not for P2";
-    folder.refused("the certificate of another PE", &[told]);
+    folder.refused("the certificate of another PE", told);
 }
 
 #[test]
@@ -163,7 +134,7 @@ fn row_23_another_version() {
     // A later build, and one from before.
     for (min, max) in [(90, 99), (MIN_VERSION - 1, MIN_VERSION - 1)] {
         let stage = Stage::path(3, 1);
-        let began = Instant::now();
+        let clock = Clock::start("23", "another version", Some(2.0));
         let running = start(stage.arguments("gather --size 1KiB"));
         let impostor = stage.enter_speaking(min, max);
         // It checks that no process is left, either.
@@ -171,7 +142,7 @@ fn row_23_another_version() {
             scope.spawn(move || impostor.serve());
             running.finish()
         });
-        measured("23", "another version", Some(2.0), began.elapsed());
+        clock.stop();
         let theirs = format!("P1: the peer speaks protocol versions {min} to {max}, ");
         let ours = format!("this side {MIN_VERSION} to {MAX_VERSION}");
         finished.fails(1, &[&theirs, &ours, " at 127.0.7.2:"]);
@@ -182,21 +153,14 @@ fn row_23_another_version() {
 fn row_23_two_processes_with_one_id() {
     let _alone = alone();
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
-    let began = Instant::now();
+    let clock = Clock::start("23", "two processes with one id", Some(2.0));
     let running = start(stage.arguments("gather --size 1KiB"));
     let first = stage.enter();
     let second = stage.enter();
     let finished = running.finish();
-    measured(
-        "23",
-        "two processes with one id",
-        Some(2.0),
-        began.elapsed(),
-    );
-    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
-    let addresses = [first.address().to_string(), second.address().to_string()];
-    finished.says(&["P1: registered twice, from "]);
-    finished.says(&addresses.each_ref().map(String::as_str));
+    clock.stop();
+    let [first, second] = [first, second].map(|it| it.address().to_string());
+    finished.fails(1, &["P1: registered twice, from ", &first, &second]);
 }
 
 /// The client has everything but the secret of the launch: neither the coordinator nor a PE
@@ -213,7 +177,7 @@ fn row_23_who_does_not_know_the_secret() {
     let mut running = start(stage.arguments("gather --size 1KiB"));
     let impostor = stage.enter();
     let register = impostor.register((MIN_VERSION, MAX_VERSION));
-    let began = Instant::now();
+    let clock = Clock::start("23", "no secret, at the coordinator", Some(2.0));
     let lying = FromPe::Register(Register {
         pe: PeId(2),
         secret: wrong,
@@ -222,26 +186,19 @@ fn row_23_who_does_not_know_the_secret() {
     let mut stranger = TcpStream::connect(impostor.coordinator()).expect("it listens");
     stranger.write_all(&spoken(&lying)).expect("it is open");
     hung_up(&mut stranger);
-    measured(
-        "23",
-        "no secret, at the coordinator",
-        Some(2.0),
-        began.elapsed(),
-    );
-    running.wait_for(&[
-        "turned a connection away",
-        "does not know the secret of this launch",
-    ]);
+    clock.stop();
+    let told = "does not know the secret of this launch";
+    running.wait_for(&["turned a connection away", told]);
     // The third PE never registers: a PE that registers twice ends the wait.
     let _again = stage.enter();
-    assert_eq!(running.finish().code, Some(1));
+    running.finish().with_code(1);
 
     let stage = Stage::path(3, 1);
     let mut running = start(stage.arguments("gather --size 0"));
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let parent = assignment.parent_listen.as_ref().expect("it has a parent");
-    let began = Instant::now();
+    let clock = Clock::start("23", "no secret, at a PE", Some(2.0));
     let lying = EdgeFrame::Hello(Hello {
         secret: wrong,
         ..impostor.hello()
@@ -250,8 +207,7 @@ fn row_23_who_does_not_know_the_secret() {
     let mut edge = Edge::new(stranger);
     edge.say(&lying);
     hung_up(&mut edge.incoming.stream);
-    measured("23", "no secret, at a PE", Some(2.0), began.elapsed());
-    running.wait_for(&["P0| ", "does not know the secret of this launch"]);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    clock.stop();
+    running.wait_for(&["P0| ", told]);
+    running.interrupt();
 }

@@ -10,9 +10,9 @@ use flitcast_tests::crowd::{Crowd, client_hello, endless_client_hello};
 use flitcast_tests::distance::far_away;
 use flitcast_tests::flitcast;
 use flitcast_tests::joining::Joining;
-use flitcast_tests::processes::{descriptors, eventually, memory_kib};
+use flitcast_tests::processes::{descriptors, eventually, memory_kib, until};
 
-use crate::{alone, measured};
+use crate::{Clock, alone};
 
 const CALLERS: usize = 1000;
 const MIB: u64 = 1024;
@@ -61,32 +61,26 @@ fn besieged(who: &str, pid: u32, address: SocketAddr, openings: &[(&str, Opening
             (stay || crowd.came() > 5 * CALLERS as u64).then_some(())
         });
         let more = memory_kib(pid, "VmRSS").saturating_sub(before);
-        println!(
-            "| 17 | {who}, {CALLERS} callers, {case} | {:.1} MiB | 16 MiB |",
-            more as f64 / MIB as f64
-        );
+        let mib = more as f64 / MIB as f64;
+        println!("| 17 | {who}, {CALLERS} callers, {case} | {mib:.1} MiB | 16 MiB |");
         assert!(more < 16 * MIB, "{who}, {case}: {more} KiB");
         drop(crowd);
-        eventually("they are gone", || {
-            (descriptors(pid) < CALLERS / 10).then_some(())
-        });
+        until("they are gone", || descriptors(pid) < CALLERS / 10);
     }
 }
 
 #[test]
 fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
     let _alone = alone();
-    for (guard, openings) in [("--insecure", &PLAIN[..]), ("", &TLS)] {
+    for (who, guard, openings) in [
+        ("the coordinator, plain", "--insecure", &PLAIN[..]),
+        ("the coordinator, TLS", "--credentials DIR/ca", &TLS),
+    ] {
         let cluster = Joining::new(&[0], "60s");
         let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
-        let running = match guard {
-            "" => cluster.guarded(&line),
-            _ => cluster.command(&line),
-        };
+        let running = cluster.command(&line);
         let address: SocketAddr = cluster.at().parse().expect("it is one");
         eventually("it listens", || TcpStream::connect(address).ok());
-        let who = ["the coordinator, plain", "the coordinator, TLS"];
-        let who = who[usize::from(guard.is_empty())];
         besieged(who, running.pid(), address, openings);
     }
 }
@@ -96,24 +90,23 @@ fn row_17_a_thousand_callers_take_little_memory_of_the_coordinator() {
 fn row_17_a_thousand_callers_take_little_memory_of_a_pe() {
     let _alone = alone();
     let hello: [(&str, Opening); 1] = [("96 bytes announced, all but one sent", || frame(96, 95))];
-    for is_plain in [true, false] {
-        let all = if is_plain { &hello[..] } else { &TLS };
-        for opening in all {
+    for (who, guard, openings) in [
+        ("a PE, plain", "--insecure", &hello[..]),
+        ("a PE, TLS", "--credentials DIR/ca", &TLS),
+    ] {
+        for opening in openings {
             let cluster = Joining::new(&[0], "60s");
             cluster.reroute(1, cluster.address(101));
             let at = SocketAddr::new(cluster.address(1), 7300);
             let elsewhere = SocketAddr::new(cluster.address(101), at.port());
             let elsewhere = TcpListener::bind(elsewhere).expect("the loopback has it");
-            let guard = match is_plain {
-                true => "--insecure",
-                false => "--credentials DIR/ca",
-            };
+
             let line = format!("gather --size 1KiB --timeouts handshake=60s {guard}");
             let _running = cluster.command(&line);
             let p0 = cluster.node(0, &format!("{guard} --listen {at}"));
             let _p1 = cluster.node(1, guard);
             let _unanswered = elsewhere.accept().expect("P1 calls");
-            let who = if is_plain { "a PE, plain" } else { "a PE, TLS" };
+
             besieged(who, p0.pid(), at, &[*opening]);
         }
     }
@@ -141,8 +134,9 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
     let running = cluster.guarded("gather --size 1KiB --format json");
     eventually("it listens", || TcpStream::connect(to_coordinator).ok());
     let crowd = Crowd::at(to_coordinator, 1500, opening);
-    eventually("the door is full", || (crowd.came() > 2000).then_some(()));
-    let began = Instant::now();
+    until("the door is full", || crowd.came() > 2000);
+    let case = "PEs 150 ms away, 1,500 strangers at either door: all join";
+    let clock = Clock::start("20", case, None);
     let mut nodes = Vec::new();
     let mut crowds = vec![crowd];
     for pe in [0, 1] {
@@ -150,10 +144,10 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
             0 => format!("--listen {to_p0}"),
             _ => String::new(),
         };
-        let line = format!("node --pe {pe} --join {from_afar} {listen} --credentials");
         let credentials = cluster.path("ca").display().to_string();
-        let words = line.split_whitespace().map(str::to_owned);
-        nodes.push(flitcast_tests::start(words.chain([credentials])));
+        let line =
+            format!("node --pe {pe} --join {from_afar} {listen} --credentials {credentials}");
+        nodes.push(flitcast_tests::start(line.split_whitespace()));
         if pe == 0 {
             eventually("P0 listens", || TcpStream::connect(to_p0).ok());
             crowds.push(Crowd::at(to_p0, 1500, opening));
@@ -161,13 +155,9 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
     }
     let finished = running.finish().ok();
     finished.report().assert_all_arrived();
-    let case = "PEs 150 ms away, 1,500 strangers at either door: all join";
-    measured("20", case, None, began.elapsed());
-    let came = crowds.iter().map(Crowd::came);
-    println!(
-        "| 20 | by then there had come {:?} | - | - |",
-        came.collect::<Vec<_>>()
-    );
+    clock.stop();
+    let came: Vec<u64> = crowds.iter().map(Crowd::came).collect();
+    println!("| 20 | by then there had come {came:?} | - | - |");
     for node in nodes {
         node.finish().ok();
     }
@@ -190,19 +180,14 @@ fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("it is one");
     let connect = |_| TcpStream::connect(address).expect("it listens");
     let _idle: Vec<TcpStream> = (0..200).map(connect).collect();
-    let began = Instant::now();
+    let clock = Clock::start("20", "200 who take nothing, then one who takes", Some(20.0));
     let program = std::fs::read(flitcast()).expect("it was built");
     let mut taken = Vec::new();
     let mut taking = connect(0);
     let patience = taking.set_read_timeout(Some(Duration::from_secs(60)));
     patience.expect("it can be set");
     taking.read_to_end(&mut taken).expect("it is given");
-    measured(
-        "20",
-        "200 who take nothing, then one who takes",
-        Some(20.0),
-        began.elapsed(),
-    );
+    clock.stop();
     assert!(taken == program);
     // Its launcher has ended.
     drop(serving.stdin.take());

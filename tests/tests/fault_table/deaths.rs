@@ -1,11 +1,9 @@
 //! Rows 1, 2, 9 and 10: processes that end.
 
-use std::time::Instant;
-
-use flitcast_tests::{Report, run, scratch, start};
+use flitcast_tests::{Report, hosts, scratch, start};
 use rustix::process::Signal;
 
-use crate::{alone, endless, failing, measured, words};
+use crate::{Clock, alone, endless, failing, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 const SCATTER: &str = "scatter --tree kary:2:7 --size 400GiB --format json";
@@ -54,33 +52,24 @@ fn row_02_an_interior_pe_is_killed() {
 fn row_09_the_coordinator_is_killed() {
     let _alone = alone();
     let running = endless(words(GATHER));
-    let began = Instant::now();
+    let clock = Clock::start("9", "SIGKILL the coordinator, all PEs gone", Some(4.0));
     running.kill();
-    measured(
-        "9",
-        "SIGKILL the coordinator, all PEs gone",
-        Some(4.0),
-        began.elapsed(),
-    );
+    clock.stop();
 }
 
 #[test]
 fn row_10_a_child_ends_by_itself() {
     let _alone = alone();
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
-    let text = "name = \"two\"\ncoordinator = \"127.0.0.1\"\n\
-        [[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n\
-        [[pe]]\nname = \"b\"\naddress = \"127.0.2.1\"\nparent = \"a\"\n\
-        run = [\"sh\", \"-c\", \"echo no such library >&2; exit 127\"]\n";
-    std::fs::write(&file, text).expect("it can be written");
-    let line = format!(
-        "scatter --size 1KiB --format json --cluster {}",
-        file.display()
+    let ends = "parent = 'a'\nrun = ['sh', '-c', 'echo no such library >&2; exit 127']";
+    let pes = hosts(&["", ends]);
+    dir.put(
+        "c.toml",
+        format!("name = 'two'\ncoordinator = '127.0.0.1'\n{pes}"),
     );
-    let began = Instant::now();
-    let finished = run(words(&line));
-    measured("10", "a child exits 127", Some(1.0), began.elapsed());
+    let clock = Clock::start("10", "a child exits 127", Some(1.0));
+    let finished = dir.run("scatter --size 1KiB --format json --cluster @/c.toml");
+    clock.stop();
     finished.fails(1, &["P1 ended with exit status 127", "no such library"]);
     let report = finished.report();
     assert_eq!(report.value("/error/phase"), "launch");
@@ -101,17 +90,12 @@ fn row_x_ctrl_c_twice_ends_it_at_once() {
     let mut running = start(words(GATHER).into_iter().chain(["-v".to_owned()]));
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::STOP);
-    let began = Instant::now();
+    let clock = Clock::start("-", "Ctrl-C twice, a PE stopped", Some(4.0));
     // The first signal waits for P2, which does not react.
     running.signal(Signal::INT);
     running.wait_for(&["interrupted"]);
     running.signal(Signal::INT);
     let finished = running.finish();
-    measured(
-        "-",
-        "Ctrl-C twice, a PE stopped",
-        Some(4.0),
-        began.elapsed(),
-    );
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    clock.stop();
+    finished.with_code(130);
 }

@@ -3,15 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
-use flitcast_tests::files::{fill, long, messages, names};
-use flitcast_tests::lab::said;
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{run, scratch, start};
+use flitcast_tests::files::{fill, long, messages, names, wait_for_partial};
+use flitcast_tests::run::said;
+use flitcast_tests::{run, scratch};
 use rustix::process::Signal;
 
-use crate::{alone, measured, words};
+use crate::{Clock, alone};
 
 /// A separate file system in memory.
 pub struct SmallDisk(PathBuf);
@@ -23,12 +21,8 @@ impl SmallDisk {
     pub fn mounted(path: &Path, options: &str) -> SmallDisk {
         fs::create_dir_all(path).expect("it can be made");
         let mut mount = Command::new("mount");
-        let said = said(
-            mount
-                .args(["-t", "tmpfs", "-o", options, "tmpfs"])
-                .arg(path),
-        );
-        assert_eq!(said.code, Some(0), "it is not mounted: {said:?}");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]);
+        said(mount.arg(path)).ok();
         SmallDisk(path.to_owned())
     }
 
@@ -37,8 +31,7 @@ impl SmallDisk {
     pub fn grow(&self, size: &str) {
         let mut mount = Command::new("mount");
         let options = format!("remount,size={size}");
-        let said = said(mount.args(["-o", &options]).arg(&self.0));
-        assert_eq!(said.code, Some(0), "it is not mounted anew: {said:?}");
+        said(mount.args(["-o", &options]).arg(&self.0)).ok();
     }
 }
 
@@ -53,77 +46,47 @@ impl Drop for SmallDisk {
 fn row_13_a_disk_is_full() {
     let _alone = alone();
     let dir = scratch();
-    let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
-    let input = dir.path().join("input");
+    let disk = SmallDisk::mounted(&dir.join("disk"), "size=8m");
+    let input = dir.join("input");
     fill(&input.join("p1/short"), 1000);
     fill(&input.join("p2/long"), 20 << 20);
     let output = disk.0.join("out");
     fill(&output.join("p2/old"), 2000);
-    let line = format!(
-        "scatter --tree path:3 --force --input {} --output {}",
-        input.display(),
-        output.display()
-    );
-    let began = Instant::now();
-    let finished = run(words(&line));
-    measured("13", "disk full", Some(1.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let clock = Clock::start("13", "disk full", Some(1.0));
+    let line = "scatter --tree path:3 --force --input @/input --output @/disk/out";
+    let finished = dir.run(line);
+    clock.stop();
     let path = output.display().to_string();
-    finished.says(&[
-        "error: P2: ",
-        &path,
-        "No space left on device",
-        "left without: P2, ",
-    ]);
+    let full = "No space left on device";
+    finished.fails(1, &["error: P2: ", &path, full, "left without: P2, "]);
     // The old one is intact, and there is no partial file beside it.
     let left = messages(&output);
-    assert!(
-        left.iter().all(|name| name == "p1" || name == "p2"),
-        "{left:?}"
-    );
+    let is_whole = |name: &String| name == "p1" || name == "p2";
+    assert!(left.iter().all(is_whole), "{left:?}");
     assert_eq!(names(&output.join("p2")), ["old"]);
-    assert_eq!(
-        fs::metadata(output.join("p2/old"))
-            .expect("it is there")
-            .len(),
-        2000
-    );
+    let old = fs::metadata(output.join("p2/old")).expect("it is there");
+    assert_eq!(old.len(), 2000);
 }
 
 #[test]
 fn row_13_the_output_directory_goes_away() {
     let _alone = alone();
     let dir = scratch();
-    let (input, output) = (dir.path().join("input"), dir.path().join("out"));
+    let (input, output) = (dir.join("input"), dir.join("out"));
     long(&input.join("p1"), 300 << 20);
-    let line = format!(
-        "scatter --tree path:2 -v --input {} --output {}",
-        input.display(),
-        output.display()
-    );
-    let mut running = start(words(&line));
+    let mut running = dir.start("scatter --tree path:2 -v --input @/input --output @/out");
     running.wait_for(&["triggered"]);
-    eventually("something arrives", || {
-        let partial = |name: &String| name.ends_with(".partial");
-        let is_there = output.is_dir() && names(&output).iter().any(partial);
-        is_there.then_some(())
-    });
+    wait_for_partial(&output);
     // The message must not be complete before.
     let victim = running.pe(1);
     victim.signal(Signal::STOP);
     fs::remove_dir_all(&output).expect("nobody writes");
-    let began = Instant::now();
+    let clock = Clock::start("13", "output directory removed", Some(1.0));
     victim.signal(Signal::CONT);
     let finished = running.finish();
-    measured("13", "output directory removed", Some(1.0), began.elapsed());
-    finished.fails(
-        1,
-        &[
-            "error: P1: ",
-            &output.display().to_string(),
-            "No such file or directory",
-        ],
-    );
+    clock.stop();
+    let path = output.display().to_string();
+    finished.fails(1, &["error: P1: ", &path, "No such file or directory"]);
     assert!(!output.exists() || names(&output).is_empty());
 }
 
@@ -133,23 +96,15 @@ fn row_13_the_output_directory_goes_away() {
 fn row_13_something_is_mounted_where_a_message_arrives() {
     let _alone = alone();
     let dir = scratch();
-    let (input, output) = (dir.path().join("input"), dir.path().join("out"));
+    let (input, output) = (dir.join("input"), dir.join("out"));
     fill(&input.join("p1/file"), 1000);
     fs::create_dir(&output).expect("it can be made");
     let _disk = SmallDisk::mounted(&output.join("p1"), "size=1m");
-    let line = format!(
-        "scatter --tree path:2 --force --input {} --output {}",
-        input.display(),
-        output.display()
-    );
-    let finished = start(words(&line)).finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let line = "scatter --tree path:2 --force --input @/input --output @/out";
     let told = format!("`{}`: a mount point", output.join("p1").display());
-    finished.says(&[&told, "nothing was sent"]);
+    dir.run(line).fails(1, &[&told, "nothing was sent"]);
     // A mount point above is not in the way.
-    let below = output.join("p1/below");
-    let line = line.replace(&output.display().to_string(), &below.display().to_string());
-    start(words(&line)).finish().ok();
+    dir.run(&format!("{line}/p1/below")).ok();
 }
 
 #[test]
@@ -157,18 +112,11 @@ fn row_13_something_is_mounted_where_a_message_arrives() {
 fn row_13_a_disk_is_full_of_what_a_command_says_on_stderr() {
     let _alone = alone();
     let dir = scratch();
-    let disk = SmallDisk::mounted(&dir.path().join("disk"), "size=8m");
-    let input = dir.path().join("input");
-    fill(&input.join("p1"), 1);
-    let line = format!(
-        "map --tree path:2 --input {} --output {} --work {} -- sh -c",
-        input.display(),
-        dir.path().join("out").display(),
-        disk.0.display()
-    );
+    let disk = SmallDisk::mounted(&dir.join("disk"), "size=8m");
+    fill(&dir.join("input/p1"), 1);
+    let line = "map --tree path:2 --input @/input --output @/out --work @/disk -- sh -c";
     let script = "head -c 12000000 /dev/zero | tr '\\0' x >&2";
-    let finished = run([words(&line), vec![script.to_owned()]].concat());
-    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
+    let finished = run([dir.words(line), vec![script.to_owned()]].concat()).with_code(1);
     let told =
         "error: P1: it ended with exit status 0, but what it said on stderr cannot be written: `";
     finished.says(&[told, "/stderr`: No space left on device"]);

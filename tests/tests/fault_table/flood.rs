@@ -1,13 +1,13 @@
 //! Row 20, and the rounds of row 19: unauthenticated clients in large numbers.
 
 use std::process::Command;
-use std::time::Instant;
 
 use flitcast_tests::flood::{Flood, listener_of};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::{Process, eventually, until};
+use flitcast_tests::run::said;
 use flitcast_tests::{run, scratch, start};
 
-use crate::{alone, measured, slack, words};
+use crate::{Clock, alone, slack, words};
 
 const STRANGERS: u64 = 10_000;
 
@@ -21,9 +21,8 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
     for pe in 0..3 {
         text += &format!("[[pe]]\nname = \"p{pe}\"\naddress = \"127.0.0.1\"\n");
         if pe > 0 {
-            let gate = dir.path().join(format!("gate{pe}"));
-            let made = Command::new("mkfifo").arg(&gate).status();
-            assert!(made.expect("it can be run").success());
+            let gate = dir.join(format!("gate{pe}"));
+            said(Command::new("mkfifo").arg(&gate)).ok();
             text += &format!(
                 "parent = \"p{}\"\nrun = [\"sh\", \"-c\", \"read go <$0; exec \\\"$@\\\"\", {:?}]\n",
                 pe - 1,
@@ -32,26 +31,21 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
             gates.push(gate);
         }
     }
-    let file = dir.path().join("cluster.toml");
-    std::fs::write(&file, text).expect("it can be written");
-    let line = format!(
-        "gather --size 1MiB --format json -v --cluster {}",
-        file.display()
-    );
-    let mut running = start(words(&line));
+    dir.put("cluster.toml", text);
+    let line = "gather --size 1MiB --format json -v --cluster @/cluster.toml";
+    let mut running = dir.start(line);
     let first = eventually("P0 runs", || {
         let mut pes = running.pes().into_iter();
         pes.find(|process| process.pe() == Some(0))
     });
     let floods = [first.parent, first.pid].map(|pid| Flood::at(listener_of(pid), STRANGERS, 2));
-    eventually("the floods are under way", || {
-        floods.iter().all(|flood| flood.came() > 1000).then_some(())
+    until("the floods are under way", || {
+        floods.iter().all(|flood| flood.came() > 1000)
     });
-    assert!(
-        floods.iter().any(|flood| flood.came() < STRANGERS),
-        "it goes on"
-    );
-    let began = Instant::now();
+    let goes_on = |flood: &Flood| flood.came() < STRANGERS;
+    assert!(floods.iter().any(goes_on), "it goes on");
+    let case = "10,000 strangers at the coordinator and at P0: all join";
+    let clock = Clock::start("20", case, Some(5.0));
     for gate in gates {
         std::fs::write(gate, "go\n").expect("it is read");
     }
@@ -59,8 +53,7 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
     let taken = std::fs::read_dir(format!("/proc/{}/fd", first.parent)).map(Iterator::count);
     assert!(taken.is_ok_and(|taken| taken < 1100), "descriptors");
     running.wait_for(&["triggered"]);
-    let case = "10,000 strangers at the coordinator and at P0: all join";
-    measured("20", case, Some(5.0), began.elapsed());
+    clock.stop();
     let [outside, inside] = floods.each_ref().map(Flood::came);
     running.finish().ok().report().assert_all_arrived();
     println!("| 20 | by then there had come {outside} and {inside} | - | - |");
@@ -72,25 +65,21 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
 fn row_19_a_round_beside_a_flood() {
     let _alone = alone();
     let line = "gather --tree path:3 --size 1MiB --link rate=200mbit --rounds 10 --format json -v";
-    let mut ratios: Vec<f64> = (0..5)
-        .map(|_| {
-            let median = |finished: flitcast_tests::Finished| {
-                finished.ok().report().float("/round/measured_us/median")
-            };
-            let calm = median(run(words(line)));
-            let mut running = start(words(line));
-            running.wait_for(&["triggered"]);
-            let pes = running.pes();
-            let floods: Vec<Flood> = pes
-                .iter()
-                .map(|pe| Flood::at(listener_of(pe.pid), STRANGERS, 3))
-                .collect();
-            let besieged = median(running.finish());
-            let came: u64 = floods.iter().map(Flood::came).sum();
-            assert!(came > 100, "{came}");
-            besieged / calm
-        })
-        .collect();
+    let median = |finished: flitcast_tests::Finished| {
+        finished.ok().report().float("/round/measured_us/median")
+    };
+    let ratio = |_| {
+        let calm = median(run(words(line)));
+        let mut running = start(words(line));
+        running.wait_for(&["triggered"]);
+        let flood = |pe: Process| Flood::at(listener_of(pe.pid), STRANGERS, 3);
+        let floods: Vec<Flood> = running.pes().into_iter().map(flood).collect();
+        let besieged = median(running.finish());
+        let came: u64 = floods.iter().map(Flood::came).sum();
+        assert!(came > 100, "{came}");
+        besieged / calm
+    };
+    let mut ratios: Vec<f64> = (0..5).map(ratio).collect();
     ratios.sort_by(f64::total_cmp);
     let ratio = ratios[ratios.len() / 2];
     println!("| 19 | a round beside a flood takes | x {ratio:.3} | x 1.1 |");

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::kept::Kept;
-use flitcast_tests::run::start_with;
+use flitcast_tests::run::{said, start_with};
 use flitcast_tests::{flitcast, scratch};
 
 use crate::disks::SmallDisk;
@@ -60,11 +60,9 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for name in names(directory) {
         let path = directory.join(name);
-        let is_directory = path.symlink_metadata().expect("it is listed").is_dir();
-        match is_directory {
-            true if path.ends_with("full") => {}
+        match path.symlink_metadata().expect("it is listed").is_dir() {
+            _ if path.ends_with("full") => {}
             true => files.extend(files_below(&path)),
-            false if path.ends_with("full") => {}
             false => files.push(path),
         }
     }
@@ -83,6 +81,8 @@ struct Case {
 }
 
 const FULL: &str = "No space left on device";
+/// The record of a round that failed.
+const RECORD: Option<&str> = Some(".flitcast-round-");
 
 const CASES: &[Case] = &[
     Case {
@@ -91,7 +91,7 @@ const CASES: &[Case] = &[
         line: "scatter --tree path:2 --input #/long --output @/out",
         code: 1,
         says: &["error: P1: ", "cannot write `@/out/p1/long`", FULL],
-        leaves: Some(".flitcast-round-"),
+        leaves: RECORD,
     },
     Case {
         what: "a file of a gathered message",
@@ -99,7 +99,7 @@ const CASES: &[Case] = &[
         line: "gather --tree path:2 --input #/long --output @/out",
         code: 1,
         says: &["error: P0: ", "cannot write `@/out/p1/long`", FULL],
-        leaves: Some(".flitcast-round-"),
+        leaves: RECORD,
     },
     Case {
         what: "the record of a round that failed",
@@ -118,7 +118,7 @@ const CASES: &[Case] = &[
         line: "scatter --tree path:2 --input #/folders --output @/out",
         code: 1,
         says: &["error: P1: ", "cannot create `@/out/p1/folder ", FULL],
-        leaves: Some(".flitcast-round-"),
+        leaves: RECORD,
     },
     Case {
         what: "symlinks",
@@ -126,7 +126,7 @@ const CASES: &[Case] = &[
         line: "scatter --tree path:2 --input #/links --output @/out",
         code: 1,
         says: &["error: P1: ", "cannot create `@/out/p1/link ", FULL],
-        leaves: Some(".flitcast-round-"),
+        leaves: RECORD,
     },
     Case {
         what: "the output itself",
@@ -215,9 +215,9 @@ fn row_13_whatever_is_written_to_a_full_disk() {
     let _alone = alone();
     let dir = scratch();
     inputs(dir.path());
-    let input = dir.path().display().to_string();
+    let input = dir.display().to_string();
     for case in CASES {
-        let place = dir.path().join("disk");
+        let place = dir.join("disk");
         let _disk = disk_with(case.left, &place);
         let at = |text: &str| {
             text.replace('@', &place.display().to_string())
@@ -225,27 +225,19 @@ fn row_13_whatever_is_written_to_a_full_disk() {
         };
         // The state of running commands is another case.
         let finished = start_with(words(&at(case.line)), &[("XDG_RUNTIME_DIR", dir.path())]);
-        let finished = finished.finish();
+        let finished = finished.finish().with_code(case.code);
         let what = case.what;
-        assert_eq!(
-            finished.code,
-            Some(case.code),
-            "{what}: {}",
-            finished.stderr
-        );
-        let parts: Vec<String> = case.says.iter().map(|part| at(part)).collect();
-        finished.says(&parts.iter().map(String::as_str).collect::<Vec<_>>());
+        for part in case.says {
+            finished.says(&[&at(part)]);
+        }
         for path in files_below(&place) {
             let name = path.display().to_string();
             let may_be = case.leaves.is_some_and(|leaves| name.contains(leaves));
             assert!(may_be, "{what} leaves {name}");
             // Text that is incomplete has whole lines only.
             let text = fs::read_to_string(&path).expect("it is text");
-            assert!(
-                text.ends_with('\n'),
-                "{what}: {name} ends in {:?}",
-                text.lines().last()
-            );
+            let end = text.lines().last();
+            assert!(text.ends_with('\n'), "{what}: {name} ends in {end:?}");
         }
     }
 }
@@ -256,7 +248,7 @@ fn row_13_whatever_is_written_to_a_full_disk() {
 fn row_13_a_command_whose_picture_has_no_room_runs_all_the_same() {
     let _alone = alone();
     let dir = scratch();
-    let place = dir.path().join("disk");
+    let place = dir.join("disk");
     let _disk = disk_with(Left::Pages(0), &place);
     // A flit a second, so that it lasts until the first picture.
     let line = "scatter --tree path:2 --size 128KiB --link rate=1mbit -vv";
@@ -297,18 +289,11 @@ fn row_13_results_that_cannot_be_printed() {
         "compare gather --tree path:3 --lengths 1,1",
         "tree --tree path:3",
     ] {
-        let full = File::options()
-            .write(true)
-            .open("/dev/full")
-            .expect("Linux has it");
+        let full = File::options().write(true).open("/dev/full");
         let mut command = Command::new(flitcast());
-        let output = command.args(words(line)).stdout(full).output();
-        let output = output.expect("flitcast was built");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{line}: {stderr}");
-        assert!(
-            stderr.contains("cannot print the result") && stderr.contains(FULL),
-            "{stderr}"
-        );
+        command
+            .args(words(line))
+            .stdout(full.expect("Linux has it"));
+        said(&mut command).fails(1, &["cannot print the result", FULL]);
     }
 }

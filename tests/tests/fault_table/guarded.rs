@@ -1,19 +1,16 @@
 //! Rows 1, 2, 3, 14 and 15 with TLS on every connection.
 
-use std::time::Instant;
-
 use flitcast_tests::joining::Joining;
 use flitcast_tests::tap::{Fault, Tap};
-use flitcast_tests::{Finished, run, scratch};
+use flitcast_tests::{Finished, Folder, scratch};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
-use crate::{alone, endless, failing, measured, words};
+use crate::{Clock, alone, endless, failing, words};
 
 /// Certificates for seven PEs, and the lines of a run with them.
-fn guarded(dir: &TempDir) -> [String; 2] {
-    let folder = dir.path().join("ca").display().to_string();
-    run(words(&format!("ca init {folder} --pes 7"))).ok();
+fn guarded(dir: &Folder) -> [String; 2] {
+    dir.run("ca init @/ca --pes 7").ok();
+    let folder = dir.shown("ca");
     ["gather", "scatter"].map(|operation| {
         format!("{operation} --tree kary:2:7 --size 400GiB --credentials {folder}")
     })
@@ -70,10 +67,10 @@ fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
     let line = "gather --algorithm shoulder-tap --lengths 0,400GiB -v --credentials DIR/ca";
     let mut running = cluster.command(line);
     running.wait_for(&["triggered"]);
-    let began = Instant::now();
+    let clock = Clock::start(row, case, Some(1.0));
     tap.strike();
     let finished = running.finish();
-    measured(row, case, Some(1.0), began.elapsed());
+    clock.stop();
     finished.fails(1, &["where: P", "not gathered: P2, "]);
     for node in nodes {
         node.finish();
@@ -84,19 +81,15 @@ fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
 #[test]
 fn row_14_over_tls_one_bit_is_flipped() {
     let _alone = alone();
-    let case = "TLS: a flipped bit on an edge";
-    let finished = tapped("14", case, Fault::Flip);
-    finished.says(&[
-        "error: P1: the connection to P2 at 127.",
-        "was changed on the way",
-    ]);
+    let finished = tapped("14", "TLS: a flipped bit on an edge", Fault::Flip);
+    let told = "error: P1: the connection to P2 at 127.";
+    finished.says(&[told, "was changed on the way"]);
 }
 
 #[test]
 fn row_15_over_tls_a_frame_is_cut_off() {
     let _alone = alone();
-    let case = "TLS: a record is cut off, then FIN";
-    let finished = tapped("15", case, Fault::Cut);
+    let finished = tapped("15", "TLS: a record is cut off, then FIN", Fault::Cut);
     // Inside a frame, or at the end of the last complete record.
     finished.says(&["error: P1: P2 at 127.", "closed the connection"]);
 }

@@ -11,10 +11,11 @@ use flitcast_proto::wire::{LENGTH_BYTES, MAX_VERSION, MIN_VERSION, Secret, flit}
 use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::edge::{Edge, is_flit, written};
 use flitcast_tests::impostor::Stage;
+use flitcast_tests::processes::memory_kib;
 use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
 use flitcast_tests::{Finished, start};
 
-use crate::{alone, measured};
+use crate::{Clock, alone, measured};
 
 /// Runs a gather of a message of P2 over P0 - P1 - P2, in which P1 forwards the frames from P2 as
 /// `on_up` changes them.
@@ -62,22 +63,17 @@ fn row_14_one_bit_is_flipped() {
     // The checksum covers the start of the payload; the digest covers the rest.
     let digested = 12_345..;
     let mut slowest = [Duration::ZERO; 2];
-    for (bit, is_payload) in (0..header * 8)
-        .step_by(11)
-        .map(|bit| (bit, false))
-        .chain([0, 1, 12_345, 31_999].map(|bit| (header * 8 + bit, digested.contains(&bit))))
-    {
-        let (finished, took) = gather_through(
-            FLITS,
-            on_first_flit(move |frame| {
-                frame[bit / 8] ^= 1 << (bit % 8);
-                true
-            }),
-        );
-        finished.fails(
-            1,
-            &["error: P0: ", "not gathered: P2, ", "delivered: nothing"],
-        );
+    let of_header = (0..header * 8).step_by(11).map(|bit| (bit, false));
+    let of_payload = [0, 1, 12_345, 31_999];
+    let of_payload = of_payload.map(|bit| (header * 8 + bit, digested.contains(&bit)));
+    for (bit, is_payload) in of_header.chain(of_payload) {
+        let flip = on_first_flit(move |frame| {
+            frame[bit / 8] ^= 1 << (bit % 8);
+            true
+        });
+        let (finished, took) = gather_through(FLITS, flip);
+        let told = ["error: P0: ", "not gathered: P2, ", "delivered: nothing"];
+        finished.fails(1, &told);
         let announced = "bytes is announced; the limit";
         match is_payload {
             true => finished.says(&["the message of P2 is damaged"]),
@@ -88,13 +84,9 @@ fn row_14_one_bit_is_flipped() {
         let slowest = &mut slowest[usize::from(is_payload)];
         *slowest = took.max(*slowest);
     }
-    measured(
-        "14",
-        "a flipped bit, any of the header",
-        Some(1.0),
-        slowest[0],
-    );
-    measured("14", "a flipped bit in the payload", Some(1.0), slowest[1]);
+    let [header, payload] = slowest;
+    measured("14", "a flipped bit, any of the header", Some(1.0), header);
+    measured("14", "a flipped bit in the payload", Some(1.0), payload);
 }
 
 /// In the certificate of the second round: all of it, including the round's number, which could
@@ -124,38 +116,27 @@ fn row_14_one_bit_of_a_control_item_is_flipped() {
 #[test]
 fn row_15_a_frame_is_cut_off() {
     let _alone = alone();
-    let (finished, took) = gather_through(
-        FLITS,
-        on_first_flit(|frame| {
-            frame.truncate(512);
-            false
-        }),
-    );
+    let cut = on_first_flit(|frame| {
+        frame.truncate(512);
+        false
+    });
+    let (finished, took) = gather_through(FLITS, cut);
     measured("15", "a truncated frame, then FIN", Some(1.0), took);
-    assert_eq!(finished.code, Some(1), "{}", finished.stdout);
-    let told = [
-        "error: P0: P1 at 127.",
-        "closed the connection inside a frame, 512 of 40",
-        "delivered: nothing",
-    ];
-    finished.says(&told);
+    let told = "closed the connection inside a frame, 512 of 40";
+    finished.fails(1, &["error: P0: P1 at 127.", told, "delivered: nothing"]);
 }
 
 #[test]
 fn row_16_a_frame_declares_four_gibibytes() {
     let _alone = alone();
-    let (finished, took) = gather_through(
-        FLITS,
-        on_first_flit(|frame| {
-            frame[..LENGTH_BYTES].fill(0xFF);
-            true
-        }),
-    );
+    let longest = on_first_flit(|frame| {
+        frame[..LENGTH_BYTES].fill(0xFF);
+        true
+    });
+    let (finished, took) = gather_through(FLITS, longest);
     measured("16", "a length of 0xFFFFFFFF", Some(1.0), took);
-    finished.fails(
-        1,
-        &["a frame of 4294967295 bytes is announced; the limit is "],
-    );
+    let told = "a frame of 4294967295 bytes is announced; the limit is ";
+    finished.fails(1, &[told]);
 }
 
 /// In the second round, all frames of the first are repeated.
@@ -194,15 +175,14 @@ fn with_strangers(row: &str, case: &str, bound: Option<f64>, visit: impl FnOnce(
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let address = assignment.parent_listen.clone().expect("it has a parent");
-    let began = Instant::now();
+    let clock = Clock::start(row, case, bound);
     visit(&address, running.pe(0).pid);
-    measured(row, case, bound, began.elapsed());
+    clock.stop();
     // Authorized processes are accepted afterwards.
     let mut edge = impostor.call_parent(&assignment);
     impostor.get_ready(&mut edge, vec![0]);
     let impostor = std::thread::spawn(move || impostor.serve());
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    running.finish().ok();
     impostor.join().expect("it can be played");
 }
 
@@ -216,29 +196,19 @@ fn hung_up(stream: &mut TcpStream) {
 #[test]
 fn row_17_a_thousand_declare_the_maximum() {
     let _alone = alone();
-    with_strangers(
-        "17",
-        "1,000 connections declare the maximum",
-        Some(2.0),
-        |address, pid| {
-            let strangers: Vec<TcpStream> = (0..1000)
-                .map(|_| {
-                    let mut stranger = TcpStream::connect(address).expect("it listens");
-                    stranger
-                        .write_all(&[0xFF; LENGTH_BYTES])
-                        .expect("it is open");
-                    stranger
-                })
-                .collect();
-            for mut stranger in strangers {
-                hung_up(&mut stranger);
-            }
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it lives");
-            let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            let kib = peak.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-            assert!(kib.is_some_and(|kib| kib < 24 << 10), "{kib:?} KiB");
-        },
-    );
+    let case = "1,000 connections declare the maximum";
+    with_strangers("17", case, Some(2.0), |address, pid| {
+        let declaring = |_| {
+            let mut stranger = TcpStream::connect(address).expect("it listens");
+            let sent = stranger.write_all(&[0xFF; LENGTH_BYTES]);
+            sent.expect("it is open");
+            stranger
+        };
+        let mut strangers: Vec<TcpStream> = (0..1000).map(declaring).collect();
+        strangers.iter_mut().for_each(hung_up);
+        let kib = memory_kib(pid as u32, "VmHWM");
+        assert!(kib < 24 << 10, "{kib} KiB");
+    });
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use flitcast_proto::items::Message;
 use flitcast_proto::wire::edge::EdgeFrame;
@@ -11,23 +10,20 @@ use flitcast_proto::wire::pb::{FileEntry, file_entry::Kind};
 use flitcast_proto::{PeId, RoundId};
 use flitcast_tests::files::{assert_same_below, names};
 use flitcast_tests::impostor::Stage;
-use flitcast_tests::{Finished, flitcast, run, scratch, start};
+use flitcast_tests::{Finished, run, scratch, start};
 use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{alone, measured, words};
+use crate::{Clock, alone, words};
 
 /// Runs a command that is refused before anything is started, with a line for each error.
 #[track_caller]
-fn refused(row: &str, case: &str, line: &str) -> Finished {
-    // Builds the command before the measurement starts, if necessary.
-    flitcast();
-    let began = Instant::now();
-    let finished = run(words(line));
-    measured(row, case, Some(1.0), began.elapsed());
-    assert_eq!(finished.code, Some(2), "{}", finished.stderr);
+fn refused(row: &str, case: &str, words: Vec<String>) -> Finished {
+    let clock = Clock::start(row, case, Some(1.0));
+    let finished = run(words);
+    clock.stop();
     assert_eq!(finished.stdout, "");
-    finished
+    finished.with_code(2)
 }
 
 /// Sends an entry from P1, which the test impersonates, to P0 in a gather of files.
@@ -37,11 +33,8 @@ fn sent(entry: FileEntry) -> Finished {
     let stage = Stage::path(2, 1);
     let (input, output) = (stage.path_of("in"), stage.path_of("out"));
     fs::create_dir(&input).expect("it can be");
-    let line = format!(
-        "gather --input {} --output {}",
-        input.display(),
-        output.display()
-    );
+    let (from, to) = (input.display(), output.display());
+    let line = format!("gather --input {from} --output {to}");
     let running = start(stage.arguments(&line));
     let impostor = stage.enter();
     let mut edge = impostor.call_parent(&impostor.assignment());
@@ -50,32 +43,24 @@ fn sent(entry: FileEntry) -> Finished {
     let message = Message::between(PeId(1), PeId::ROOT, payload.len() as u64);
     let digest = xxh3_128(&payload).to_be_bytes();
     let mut frame = Vec::new();
-    flit::put_prefix(
-        Some((RoundId(1), message)),
-        Some(&digest),
-        payload.len(),
-        &mut frame,
-    );
+    let head = Some((RoundId(1), message));
+    flit::put_prefix(head, Some(&digest), payload.len(), &mut frame);
     frame.extend_from_slice(&payload);
     edge.outgoing.send(&frame).expect("P0 reads");
     let impostor = std::thread::spawn(move || impostor.serve());
     let finished = running.finish();
     impostor.join().expect("it can be played");
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    let left = names(&output);
-    let left: Vec<&String> = left
-        .iter()
-        .filter(|name| !name.ends_with(".toml"))
-        .collect();
+    let mut left = names(&output);
+    left.retain(|name| !name.ends_with(".toml"));
     assert!(left.is_empty(), "{left:?}");
     assert!(!stage.path_of("evil").exists(), "it got out");
-    finished
+    finished.with_code(1)
 }
 
 #[test]
 fn row_24_paths_that_lead_out() {
     let _alone = alone();
-    let began = Instant::now();
+    let clock = Clock::start("24", "paths that lead out, 3 rounds", Some(3.0));
     let entry = |kind: Kind, path: &str| FileEntry {
         path: path.as_bytes().to_vec().into(),
         kind: kind.into(),
@@ -86,44 +71,32 @@ fn row_24_paths_that_lead_out() {
         let told = "its path is not a plain relative one";
         sent(entry(Kind::File, path)).says(&[told]);
     }
-    measured(
-        "24",
-        "paths that lead out, 3 rounds",
-        Some(3.0),
-        began.elapsed(),
-    );
+    clock.stop();
 }
 
 #[test]
 fn row_24_names_in_a_cluster_file() {
     let _alone = alone();
     let dir = scratch();
-    let file = dir.path().join("c.toml");
     let long = "x".repeat(1 << 20);
     let text = format!(
         "name = \"\\u001b[2J$(touch evil)\"\n[[pe]]\nname = \"{long}\\u0007\"\naddress = \"; reboot\"\n\
          [[pe]]\nname = \"../b\"\naddress = \"127.0.0.1\"\nparent = \"{long}\"\n"
     );
-    fs::write(&file, text).expect("it can be");
-    let line = format!("gather --size 1 --cluster {}", file.display());
-    let finished = refused("24", "control characters and 1 MB names", &line);
+    dir.put("c.toml", text);
+    let line = dir.words("gather --size 1 --cluster @/c.toml");
+    let finished = refused("24", "control characters and 1 MB names", line);
     let stderr = &finished.stderr;
     assert!(stderr.len() < 4096, "{} bytes", stderr.len());
     let is_plain = |c: char| c == '\n' || !c.is_control();
     assert!(stderr.chars().all(is_plain), "{stderr:?}");
-    for line in [1, 3, 4, 8] {
-        let at = format!("c.toml:{line}:");
-        assert!(stderr.contains(&at), "no {at} in {stderr}");
-    }
+    finished.says(&["c.toml:1:", "c.toml:3:", "c.toml:4:", "c.toml:8:"]);
 }
 
 #[test]
 fn row_24_names_of_files() {
     let _alone = alone();
     let dir = scratch();
-    let at = |name: &str| dir.path().join(name);
-    let inside = at("in/p1");
-    fs::create_dir_all(&inside).expect("it can be");
     for name in [
         "$(touch evil)",
         "; reboot",
@@ -132,26 +105,13 @@ fn row_24_names_of_files() {
         "' \"*",
         "...",
     ] {
-        fs::write(inside.join(name), name).expect("it can be");
+        dir.put(&format!("in/p1/{name}"), name);
     }
-    let began = Instant::now();
-    let done = run([
-        Path::new("scatter"),
-        Path::new("--tree"),
-        Path::new("path:2"),
-        Path::new("--input"),
-        &at("in"),
-        Path::new("--output"),
-        &at("out"),
-    ]);
-    measured(
-        "24",
-        "names for a shell, there as they were",
-        Some(1.0),
-        began.elapsed(),
-    );
+    let clock = Clock::start("24", "names for a shell, there as they were", Some(1.0));
+    let done = dir.run("scatter --tree path:2 --input @/in --output @/out");
+    clock.stop();
     done.ok();
-    assert_same_below(&at("in"), &at("out"));
+    assert_same_below(&dir.join("in"), &dir.join("out"));
     assert!(!Path::new("evil").exists(), "nobody runs a name");
 }
 
@@ -159,19 +119,17 @@ fn row_24_names_of_files() {
 fn row_25_trees_that_are_none() {
     let _alone = alone();
     let dir = scratch();
-    let file = dir.path().join("t.toml");
     let text = "root = 0\n[[pe]]\nid = 0\n[[pe]]\nid = 1\nparent = 9\n[[pe]]\nid = 2\nparent = 3\n\
                 [[pe]]\nid = 3\nparent = 2\n[[pe]]\nid = 4\n";
-    fs::write(&file, text).expect("it can be");
-    let line = format!("scatter --size 1 --tree file:{}", file.display());
-    let finished = refused("25", "a cycle, two roots, an orphan", &line);
-    let all = [
+    dir.put("t.toml", text);
+    let line = dir.words("scatter --size 1 --tree file:@/t.toml");
+    let finished = refused("25", "a cycle, two roots, an orphan", line);
+    finished.says(&[
         "t.toml:6:10: P1: parent P9 does not exist",
         "t.toml:9:10: cycle: P2 -> P3 -> P2",
         "t.toml:14:6: several roots: P4",
-    ];
-    finished.says(&all);
-    let line = "scatter --size 1 --tree path:1000000";
+    ]);
+    let line = words("scatter --size 1 --tree path:1000000");
     let finished = refused("25", "a million PEs on one machine", line);
     finished.says(&["path:1000000 has 1000000 PEs: at most 1024"]);
 }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use flitcast_proto::wire::LENGTH_BYTES;
 use flitcast_tests::crowd::Crowd;
@@ -11,28 +11,31 @@ use flitcast_tests::edge::is_flit;
 use flitcast_tests::flood::listener_of;
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::joining::Joining;
-use flitcast_tests::lab::said;
-use flitcast_tests::processes::{descriptors, eventually};
+use flitcast_tests::processes::{Process, descriptors, eventually, until};
 use flitcast_tests::relay::{Frames, OnUp};
-use flitcast_tests::run::begin;
+use flitcast_tests::run::{begin, said};
 use flitcast_tests::{flitcast, start};
 
 use crate::hostile::{FLITS, gather_through};
-use crate::{alone, measured};
+use crate::{Clock, alone, measured};
+
+/// Returns `flitcast` with limits that a shell sets.
+fn limited(limits: &str) -> Command {
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("{limits}; exec \"$@\""), "sh"]);
+    command.arg(flitcast());
+    command
+}
 
 #[test]
 fn row_12_too_few_descriptors() {
     let _alone = alone();
-    let began = Instant::now();
-    let script = "ulimit -Sn 60; ulimit -Hn 60; exec \"$@\"";
-    let line = ["-c", script, "sh"].map(str::to_owned);
-    let mut command = Command::new("bash");
-    command.args(line).arg(flitcast());
+    let clock = Clock::start("12", "too few descriptors", Some(1.0));
+    let mut command = limited("ulimit -Sn 60; ulimit -Hn 60");
     let said = said(command.args(["scatter", "--tree", "star:30", "--size", "1KiB"]));
-    measured("12", "too few descriptors", Some(1.0), began.elapsed());
-    assert_eq!(said.code, Some(2), "{said:?}");
+    clock.stop();
     let told = "122 file descriptors are needed for 30 PEs, the limit is 60";
-    assert!(said.stderr.contains(told), "{said:?}");
+    said.fails(2, &[told]);
 }
 
 /// P0 has few free descriptors, and clients take them all: it continues to accept.
@@ -44,25 +47,18 @@ fn row_12_an_accept_loop_out_of_descriptors_survives() {
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let address = assignment.parent_listen.clone().expect("it has a parent");
-    let began = Instant::now();
-    let strangers: Vec<TcpStream> = (0..20)
-        .map(|_| TcpStream::connect(&address).expect("the system takes it"))
-        .collect();
+    let clock = Clock::start("12", "out of descriptors, then a child joins", None);
+    let connect = |_| TcpStream::connect(&address).expect("the system takes it");
+    let strangers: Vec<TcpStream> = (0..20).map(connect).collect();
     running.wait_for(&["P0| ", "cannot accept a connection"]);
     for mut stranger in strangers {
-        stranger
-            .set_read_timeout(Some(Duration::from_secs(30)))
-            .expect("it can be set");
+        let patience = stranger.set_read_timeout(Some(Duration::from_secs(30)));
+        patience.expect("it can be set");
         let read = stranger.read(&mut [0]);
         assert!(matches!(read, Ok(0)), "cut off, and not {read:?}");
     }
     let mut edge = impostor.call_parent(&assignment);
-    measured(
-        "12",
-        "out of descriptors, then a child joins",
-        None,
-        began.elapsed(),
-    );
+    clock.stop();
     impostor.get_ready(&mut edge, vec![0]);
     let impostor = std::thread::spawn(move || impostor.serve());
     running.finish().ok();
@@ -82,19 +78,15 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
         std::fs::create_dir_all(&folder).expect("it can be made");
     }
     let (input, output) = (input.display(), stage.path_of("out"));
-    let line = format!(
-        "scatter --input {input} --output {} --timeouts handshake=60s -v",
-        output.display()
-    );
+    let files = format!("--input {input} --output {}", output.display());
+    let line = format!("scatter {files} --timeouts handshake=60s -v");
     let mut running = start(stage.arguments(&line));
-    let p0 = eventually("P0 runs", || {
-        running.pes().into_iter().find(|pe| pe.pe() == Some(0))
-    });
+    let is_p0 = |pe: &Process| pe.pe() == Some(0);
+    let p0 = eventually("P0 runs", || running.pes().into_iter().find(is_p0));
     // They connect before P0 authenticates any client.
     let address = listener_of(p0.pid);
-    let strangers: Vec<TcpStream> = (0..1500)
-        .map(|_| TcpStream::connect(address).expect("the system takes it"))
-        .collect();
+    let connect = |_| TcpStream::connect(address).expect("the system takes it");
+    let strangers: Vec<TcpStream> = (0..1500).map(connect).collect();
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let mut edge = impostor.call_parent(&assignment);
@@ -112,20 +104,17 @@ fn row_12_strangers_leave_the_input_its_descriptors() {
 fn row_12_strangers_leave_the_coordinator_its_descriptors() {
     let _alone = alone();
     let cluster = Joining::new(&[0, 0], "60s");
-    let mut command = Command::new("bash");
-    command.args(["-c", "ulimit -n 256; exec \"$@\"", "sh"]);
-    let file = cluster.path("cluster.toml");
+    let mut command = limited("ulimit -n 256");
     let line = "scatter --insecure --size 1KiB --format json --timeouts handshake=60s --cluster";
     command
-        .arg(flitcast())
-        .args(line.split_whitespace())
-        .arg(file);
+        .args(line.split(' '))
+        .arg(cluster.path("cluster.toml"));
     let running = begin(command);
     let at = cluster.at().parse().expect("it is an address");
     eventually("it listens", || TcpStream::connect(at).ok());
     let own = descriptors(running.pid());
     let crowd = Crowd::at(at, 500, |_| Vec::new());
-    eventually("its door is full", || (crowd.came() > 1000).then_some(()));
+    until("its door is full", || crowd.came() > 1000);
     // All but 32, and three for each PE.
     let strangers = descriptors(running.pid()) - own;
     assert!((150..=256 - 41).contains(&strangers), "{strangers} of 256");

@@ -69,12 +69,39 @@ fn failing(
     running: Running,
     fault: impl FnOnce(&Running),
 ) -> Finished {
-    let began = Instant::now();
+    let clock = Clock::start(row, case, bound);
     fault(&running);
     let finished = running.finish();
-    measured(row, case, bound, began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    finished
+    clock.stop();
+    finished.with_code(1)
+}
+
+/// The measurement of a case, from its beginning to its end.
+struct Clock<'a> {
+    row: &'a str,
+    case: &'a str,
+    bound: Option<f64>,
+    began: Instant,
+}
+
+impl Clock<'_> {
+    /// Starts the measurement. The time to build the command does not count.
+    fn start<'a>(row: &'a str, case: &'a str, bound: Option<f64>) -> Clock<'a> {
+        flitcast();
+        let began = Instant::now();
+        Clock {
+            row,
+            case,
+            bound,
+            began,
+        }
+    }
+
+    /// Prints the time that has passed, which may not exceed the bound.
+    #[track_caller]
+    fn stop(self) {
+        measured(self.row, self.case, self.bound, self.began.elapsed());
+    }
 }
 
 /// Returns the factor by which a case may exceed its bound. On a machine with other work, a wait of

@@ -1,20 +1,27 @@
 //! Rows 4 to 7, in the network lab: hosts that disappear, paths that close, slow links.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use flitcast_tests::lab::{Lab, said};
-use flitcast_tests::start;
+use flitcast_tests::lab::Lab;
+use flitcast_tests::run::said;
+use flitcast_tests::{Finished, start};
 
-use crate::{alone, beside, endless, failing, measured, words};
+use crate::{Clock, alone, beside, endless, failing, words};
 
 /// Runs `ip` or `tc` in a host of the lab.
 #[track_caller]
 fn within(host: &str, tool: &str, line: &str) {
     let mut command = Command::new(tool);
     command.args([if tool == "ip" { "-n" } else { "-netns" }, host]);
-    let said = said(command.args(words(line)));
-    assert_eq!(said.code, Some(0), "{tool} {host} {line}: {said:?}");
+    said(command.args(words(line))).ok();
+}
+
+#[track_caller]
+fn assert_one_cause(finished: &Finished) {
+    let lines = finished.stderr.lines();
+    let causes = lines.filter(|line| line.starts_with("error: "));
+    assert_eq!(causes.count(), 1, "{}", finished.stderr);
 }
 
 /// P0 - P1 - P2 - P3: P2 on fc2 has links to fc1 and to fc3, and one to the coordinator.
@@ -47,17 +54,12 @@ fn row_05_a_link_carries_one_direction_only() {
             let case = format!("{from} to {interface} is lost, {}", &line[..7].trim());
             let running = endless(lab.arguments(line));
             let finished = failing("5", &case, Some(5.0), running, |_| {
-                let astray = format!(
-                    "neigh replace {to} lladdr 02:00:00:00:00:99 dev {interface} nud permanent"
-                );
-                within(from, "ip", &astray);
+                let astray = "lladdr 02:00:00:00:00:99";
+                let line = format!("neigh replace {to} {astray} dev {interface} nud permanent");
+                within(from, "ip", &line);
             });
             within(from, "ip", &format!("neigh del {to} dev {interface}"));
-            let causes = finished
-                .stderr
-                .lines()
-                .filter(|line| line.starts_with("error: "));
-            assert_eq!(causes.count(), 1, "{}", finished.stderr);
+            assert_one_cause(&finished);
             // Buffers along the path fill for a while; then the host at the other end may miss the
             // answers to its keepalives before the stall is reported.
             let stalled = [
@@ -100,41 +102,29 @@ fn row_06_links_stop_and_come_back() {
     let lab = Lab::up("--tree path:4 --rate 100mbit");
     let line = "gather --size 4MiB --format json";
     let running = endless(lab.arguments(line));
-    let began = Instant::now();
+    let clock = Clock::start("6", "links down for 0.7 s, then done", None);
     let edges = [("fc1", "fc0"), ("fc2", "fc1"), ("fc3", "fc2")];
-    for (host, interface) in edges {
-        within(host, "ip", &format!("link set dev {interface} down"));
+    let set = |(host, interface), state| {
+        within(host, "ip", &format!("link set dev {interface} {state}"));
+    };
+    for edge in edges {
+        set(edge, "down");
     }
     std::thread::sleep(Duration::from_millis(700));
     for place in [1, 2, 0] {
-        let (host, interface) = edges[place];
-        within(host, "ip", &format!("link set dev {interface} up"));
+        set(edges[place], "up");
     }
     let finished = running.finish().ok();
     finished.report().assert_all_arrived();
-    measured(
-        "6",
-        "links down for 0.7 s, then done",
-        None,
-        began.elapsed(),
-    );
+    clock.stop();
 
-    let finished = failing(
-        "6",
-        "links down for good",
-        None,
-        endless(lab.arguments(line)),
-        |_| {
-            for (host, interface) in edges {
-                within(host, "ip", &format!("link set dev {interface} down"));
-            }
-        },
-    );
-    let causes = finished
-        .stderr
-        .lines()
-        .filter(|line| line.starts_with("error: "));
-    assert_eq!(causes.count(), 1, "{}", finished.stderr);
+    let running = endless(lab.arguments(line));
+    let finished = failing("6", "links down for good", None, running, |_| {
+        for edge in edges {
+            set(edge, "down");
+        }
+    });
+    assert_one_cause(&finished);
 }
 
 /// The edges were measured when they were faster.
@@ -147,28 +137,26 @@ fn row_07_an_edge_is_slow() {
         let line = format!("{operation} --lengths 0,800KiB --format json -vv");
         let mut running = start(lab.arguments(&line));
         running.wait_for(&["triggered"]);
-        let began = Instant::now();
-        for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
-            // A queue of 25 kB takes 200 ms to leave.
-            let slow =
-                format!("qdisc replace dev {interface} root tbf rate 1mbit burst 3200 limit 25000");
-            within(host, "tc", &slow);
-        }
-        let finished = running.finish().ok();
+        let shape = |rate: &str| {
+            for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
+                let shape = format!("root tbf burst 3200 {rate}");
+                within(
+                    host,
+                    "tc",
+                    &format!("qdisc replace dev {interface} {shape}"),
+                );
+            }
+        };
         let case = format!("1 Mbit/s and 200 ms, {operation} done");
-        measured("7", &case, None, began.elapsed());
+        let clock = Clock::start("7", &case, None);
+        // A queue of 25 kB takes 200 ms to leave.
+        shape("rate 1mbit limit 25000");
+        let finished = running.finish().ok();
+        clock.stop();
         finished.report().assert_all_arrived();
         let slowdown = finished.report().float("/round/slowdown");
         assert!(slowdown > 2.0, "{slowdown}");
         finished.says(&["round 1 is slow, x ", "against the prediction so far"]);
-        for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
-            within(
-                host,
-                "tc",
-                &format!(
-                    "qdisc replace dev {interface} root tbf rate 100mbit burst 3200 limit 1mb"
-                ),
-            );
-        }
+        shape("rate 100mbit limit 1mb");
     }
 }

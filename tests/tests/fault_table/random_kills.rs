@@ -5,8 +5,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use flitcast_proto::seeded::SplitMix64;
 use flitcast_tests::files::{Tree, assert_same, fill, messages, names, snapshot};
-use flitcast_tests::{run, scratch, start};
+use flitcast_tests::{resume, scratch, start};
 use rustix::process::Signal;
 
 use crate::{alone, words};
@@ -16,13 +17,6 @@ const MIB: usize = 1 << 20;
 /// Limit of ineffective kills for each effective one: about one of ten comes after the round. With
 /// more, the moments are badly chosen and the test is meaningless.
 const MISSED: u64 = 5;
-
-/// Returns the next of a sequence that looks random and is the same each time.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed ^ (mixed >> 27)
-}
 
 fn line(operation: &str, from: &Path, to: &Path) -> Vec<String> {
     let (from, to) = (from.display(), to.display());
@@ -39,13 +33,13 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
         kills.parse().expect("FLITCAST_KILLS is a number")
     });
     let dir = scratch();
-    let input = dir.path().join("input");
+    let input = dir.join("input");
     // 64 MiB in all.
     for (pe, mib) in (1..PES).zip([20, 4, 10, 10, 16, 4]) {
         fill(&input.join(format!("p{pe}/one")), mib * MIB - 70_000);
         fill(&input.join(format!("p{pe}/folder/two")), 70_000);
     }
-    let whole = dir.path().join("whole");
+    let whole = dir.join("whole");
     let mut running = start(line("scatter", &input, &whole));
     running.wait_for(&["triggered"]);
     let triggered = Instant::now();
@@ -53,18 +47,19 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
     let usual = triggered.elapsed();
     let expected = snapshot(&input);
 
-    let mut seed = 5;
+    let mut random = SplitMix64::new(5);
     let (mut landed, mut survived, mut delivered, mut slowest) = (0, 0, 0, Duration::ZERO);
     while landed < kills {
         let number = landed + survived;
+        let told = "kills came in time to end a round, and not";
         assert!(
             survived <= MISSED * kills,
-            "{landed} kills of {number} came in time to end a round, and not {kills}"
+            "{landed} of {number} {told} {kills}"
         );
         let operation = ["scatter", "gather"][number as usize % 2];
-        let victim = next(&mut seed) % PES;
-        let moment = usual.mul_f64((next(&mut seed) % 1000) as f64 / 1000.0);
-        let output = dir.path().join("output");
+        let victim = random.below(PES);
+        let moment = usual.mul_f64(random.below(1000) as f64 / 1000.0);
+        let output = dir.join("output");
         let mut running = start(line(operation, &input, &output));
         running.wait_for(&["triggered"]);
         let triggered = Instant::now();
@@ -72,14 +67,10 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
             std::hint::spin_loop();
         }
         // The process may have ended already.
-        let process = running
-            .pes()
-            .into_iter()
-            .find(|pe| pe.pe() == Some(victim as u32));
+        let mut pes = running.pes().into_iter();
+        let process = pes.find(|pe| pe.pe() == Some(victim as u32));
         let killed = Instant::now();
-        if let Some(process) = process {
-            process.signal(Signal::KILL);
-        }
+        process.inspect(|process| process.signal(Signal::KILL));
         // Asserts that no process is left, and that it ends at all.
         let finished = running.finish();
         slowest = slowest.max(killed.elapsed());
@@ -87,7 +78,7 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
             Some(0) => survived += 1,
             Some(1) => {
                 let cause = format!("error: P{victim} was killed by signal 9");
-                assert!(finished.stderr.contains(&cause), "{}", finished.stderr);
+                finished.says(&[&cause]);
                 landed += 1;
             }
             other => panic!("{other:?}: {}", finished.stderr),
@@ -108,9 +99,7 @@ fn random_kills_leave_whole_messages_and_nothing_else() {
         }
         let is_record = |name: &String| name.starts_with(".flitcast-round-");
         if let Some(record) = names(&output).into_iter().find(is_record) {
-            let record = output.join(record);
-            let resumed = ["resume".as_ref(), record.as_os_str(), "--revive".as_ref()];
-            run(resumed).ok();
+            resume(&output.join(record), "--revive").ok();
             let arrived = snapshot(&output);
             for name in names(&output) {
                 assert_same(&of(&expected, &name), &of(&arrived, &name));

@@ -27,28 +27,26 @@ fn shell(folder: &Path, line: &str) -> Finished {
     begin(command).finish()
 }
 
-/// A folder with a small disk, on which an operation fails.
+/// Runs an operation that fails for a small disk, and the printed command once there is more room;
+/// returns the disk.
 #[track_caller]
-fn failed(folder: &Path, line: &str) -> (SmallDisk, Finished) {
+fn goes_on(folder: &Path, line: &str) -> SmallDisk {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).expect("a scratch directory");
     symlink(flitcast(), bin.join("flitcast")).expect("a scratch directory");
     let disk = SmallDisk::mounted(&folder.join("my disk"), "size=4m");
-    let failed = shell(folder, line);
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let failed = shell(
+        folder,
+        &format!("flitcast {line} --input in --output 'my disk/out'"),
+    );
     // A PE whose message was whole has no room for its receipt.
-    failed.says(&["cannot write ", "`my disk/out/", FULL]);
-    (disk, failed)
-}
-
-/// Frees space, and runs the printed command.
-#[track_caller]
-fn goes_on(folder: &Path, disk: &SmallDisk, failed: &Finished) {
+    failed.fails(1, &["cannot write ", "`my disk/out/", FULL]);
     let mut lines = failed.stderr.lines();
     let printed = lines.find_map(|line| line.strip_prefix("to go on: "));
     let printed = printed.unwrap_or_else(|| panic!("no command in\n{}", failed.stderr));
     disk.grow("64m");
     shell(folder, printed).ok();
+    disk
 }
 
 #[test]
@@ -57,16 +55,12 @@ fn row_13_a_scatter_goes_on_once_there_is_room() {
     let _alone = alone();
     for retry in ["", " --retry 1"] {
         let dir = scratch();
-        let input = dir.path().join("in");
         // P1's message is missing as well, and P3's is there.
         for (pe, bytes) in [(1, 1_000), (2, 6 << 20), (3, 1_000)] {
-            fill(&input.join(format!("p{pe}/file")), bytes);
+            fill(&dir.join(format!("in/p{pe}/file")), bytes);
         }
-        let line =
-            format!("flitcast scatter --tree path:4 --input in --output 'my disk/out'{retry}");
-        let (disk, failed) = failed(dir.path(), &line);
-        goes_on(dir.path(), &disk, &failed);
-        assert_same_below(&input, &dir.path().join("my disk/out"));
+        let _disk = goes_on(&dir, &format!("scatter --tree path:4{retry}"));
+        assert_same_below(&dir.join("in"), &dir.join("my disk/out"));
     }
 }
 
@@ -75,14 +69,12 @@ fn row_13_a_scatter_goes_on_once_there_is_room() {
 fn row_13_a_broadcast_goes_on_once_there_is_room() {
     let _alone = alone();
     let dir = scratch();
-    fill(&dir.path().join("in/file"), 2 << 20);
-    let line = "flitcast broadcast --tree path:4 --input in --output 'my disk/out'";
-    let (disk, failed) = failed(dir.path(), line);
-    goes_on(dir.path(), &disk, &failed);
-    let output = dir.path().join("my disk/out");
+    fill(&dir.join("in/file"), 2 << 20);
+    let _disk = goes_on(&dir, "broadcast --tree path:4");
+    let output = dir.join("my disk/out");
     assert_eq!(names(&output), ["p1", "p2", "p3"]);
     for pe in names(&output) {
-        assert_same_below(&dir.path().join("in"), &output.join(pe));
+        assert_same_below(&dir.join("in"), &output.join(pe));
     }
 }
 
@@ -91,15 +83,13 @@ fn row_13_a_broadcast_goes_on_once_there_is_room() {
 fn row_13_a_gossip_goes_on_once_there_is_room() {
     let _alone = alone();
     let dir = scratch();
-    let input = dir.path().join("in");
+    let input = dir.join("in");
     for pe in 0..4 {
         fill(&input.join(format!("p{pe}/file")), 1 << 20);
     }
-    let line = "flitcast gossip --tree path:4 --input in --output 'my disk/out'";
-    let (disk, failed) = failed(dir.path(), line);
-    goes_on(dir.path(), &disk, &failed);
+    let _disk = goes_on(&dir, "gossip --tree path:4");
     for at in names(&input) {
-        let output = dir.path().join("my disk/out").join(&at);
+        let output = dir.join("my disk/out").join(&at);
         assert_eq!(names(&output).len(), 3, "{at}");
         for of in names(&output) {
             assert_same_below(&input.join(&of), &output.join(&of));

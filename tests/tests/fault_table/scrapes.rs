@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use flitcast_tests::Running;
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::processes::{eventually, processor_time};
+use flitcast_tests::processes::{processor_time, until};
 use flitcast_tests::scrape::{address, scrape};
 
 use crate::{alone, slack};
@@ -66,9 +66,7 @@ fn row_19_a_round_beside_scrapers() {
     let (began, before): (_, Vec<Duration>) = (Instant::now(), spent().collect());
     let scrapers: Vec<Scraper> = at.iter().map(|&at| Scraper::at(at)).collect();
     for scraper in &scrapers {
-        eventually("a hundred answers", || {
-            (scraper.answers() >= 100).then_some(())
-        });
+        until("a hundred answers", || scraper.answers() >= 100);
     }
     let answering = spent().zip(before).map(|(after, before)| after - before);
     let share =

@@ -1,15 +1,14 @@
 //! Rows 3, 8 and 11: processes that are alive but inactive, and processes that are missing.
 
 use std::net::{TcpListener, TcpStream};
-use std::time::Instant;
 
 use flitcast_tests::impostor::Stage;
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{run, scratch, start};
+use flitcast_tests::processes::{Process, find_memory_kib, until};
+use flitcast_tests::{hosts, scratch, start};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
-use crate::{alone, beside, endless, failing, measured, words};
+use crate::{Clock, alone, beside, endless, failing, words};
 
 #[test]
 fn row_03_a_pe_is_stopped() {
@@ -35,13 +34,13 @@ fn row_03_a_pe_pauses_and_goes_on() {
     let line = "gather --tree kary:2:7 --size 20MiB --link rate=400mbit -vv";
     let mut running = start(words(line));
     running.wait_for(&["P0| ", "message"]);
-    let began = Instant::now();
+    let clock = Clock::start("3", "SIGSTOP for 1.5 s, then done", None);
     let victim = running.pe(1);
     victim.signal(Signal::STOP);
     std::thread::sleep(std::time::Duration::from_millis(1500));
     victim.signal(Signal::CONT);
     running.finish().ok();
-    measured("3", "SIGSTOP for 1.5 s, then done", None, began.elapsed());
+    clock.stop();
 }
 
 /// The coordinator cannot kill a PE behind another program. When that program ends, the PE continues
@@ -50,41 +49,25 @@ fn row_03_a_pe_pauses_and_goes_on() {
 fn row_03_a_stopped_pe_behind_another_program_leaves() {
     let _alone = alone();
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
     // In a separate session, so that signals of the launcher do not reach it.
-    let text = "name = \"three\"\ncoordinator = \"127.0.0.1\"\n\
-        [[pe]]\nname = \"a\"\naddress = \"127.0.1.1\"\n\
-        [[pe]]\nname = \"b\"\naddress = \"127.0.2.1\"\nparent = \"a\"\n\
-        run = [\"sh\", \"-c\", \"exec 3<&0; setsid \\\"$@\\\" <&3 & wait\", \"sh\"]\n\
-        [[pe]]\nname = \"c\"\naddress = \"127.0.3.1\"\nparent = \"b\"\n";
-    std::fs::write(&file, text).expect("it can be written");
-    let line = format!("gather --size 400GiB --cluster {}", file.display());
-    let mut running = endless(words(&line));
-    let victim = running
-        .processes()
-        .into_iter()
-        .find(|process| process.arguments[0].ends_with("flitcast") && process.pe() == Some(1))
-        .expect("the shell has started it");
-    let began = Instant::now();
+    let behind = "run = ['sh', '-c', 'exec 3<&0; setsid \"$@\" <&3 & wait', 'sh']";
+    let pes = hosts(&["", &format!("parent = 'a'\n{behind}"), "parent = 'b'"]);
+    dir.put(
+        "c.toml",
+        format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}"),
+    );
+    let mut running = endless(dir.words("gather --size 400GiB --cluster @/c.toml"));
+    let is_it = |it: &Process| it.arguments[0].ends_with("flitcast") && it.pe() == Some(1);
+    let victim = running.processes().into_iter().find(is_it);
+    let victim = victim.expect("the shell has started it");
+    let clock = Clock::start("3", "SIGSTOP behind another program", Some(3.5));
     victim.signal(Signal::STOP);
     let finished = running.coordinator_ends();
-    measured(
-        "3",
-        "SIGSTOP behind another program",
-        Some(3.5),
-        began.elapsed(),
-    );
+    clock.stop();
     finished.fails(1, &["error: P1 has been silent for 3.0 s"]);
-    let began = Instant::now();
-    eventually("it has left", || {
-        running.processes().is_empty().then_some(())
-    });
-    measured(
-        "3",
-        "the end of the other program: it leaves",
-        Some(4.0),
-        began.elapsed(),
-    );
+    let clock = Clock::start("3", "the end of the other program: it leaves", Some(4.0));
+    until("it has left", || running.processes().is_empty());
+    clock.stop();
 }
 
 #[test]
@@ -98,29 +81,25 @@ fn row_08_a_peer_never_reads() {
     let mut edge = impostor.call_parent(&assignment);
     impostor.get_ready(&mut edge, Vec::new());
     running.wait_for(&["triggered"]);
-    let began = Instant::now();
+    let clock = Clock::start("8", "a peer never reads", Some(10.0));
     let relay = running.pe(1);
     let memory = std::thread::spawn(move || {
         // Its peak until its end.
         let mut peak = 0;
-        while let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", relay.pid)) {
-            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
-            peak = peak.max(kib.unwrap_or(0));
+        while let Some(kib) = find_memory_kib(relay.pid as u32, "VmHWM") {
+            peak = peak.max(kib);
             std::thread::sleep(std::time::Duration::from_millis(100));
         }
         peak
     });
     let impostor = std::thread::spawn(move || impostor.serve());
     let finished = running.finish();
-    measured("8", "a peer never reads", Some(10.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    let told = [
+    clock.stop();
+    let (blamed, by) = (
         "error: P2 at 127.0.7.3:",
         " takes nothing from P1 at 127.0.7.2:",
-        "nothing has moved for ",
-    ];
-    finished.says(&told);
+    );
+    finished.fails(1, &[blamed, by, "nothing has moved for "]);
     assert_eq!(finished.report().number("/error/pe"), 2);
     let peak = memory.join().expect("it can be read");
     assert!((1..24 << 10).contains(&peak), "the relay had {peak} KiB");
@@ -139,21 +118,16 @@ fn row_11_a_parent_refuses() {
     let _alone = alone();
     let stage = Stage::path(2, 0);
     let running = start(stage.arguments("gather --size 1KiB --format json"));
-    let began = Instant::now();
+    let clock = Clock::start("11", "connection refused", Some(5.0));
     let impostor = stage.enter_at(bound(&stage));
     let impostor = std::thread::spawn(move || {
         let _ = impostor.assignment();
         impostor.serve();
     });
     let finished = running.finish();
-    measured("11", "connection refused", Some(5.0), began.elapsed());
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    let told = [
-        "error: P1: cannot reach P0 at 127.0.7.1:",
-        "refused",
-        "reading the input and connecting",
-    ];
-    finished.says(&told);
+    clock.stop();
+    let told = "error: P1: cannot reach P0 at 127.0.7.1:";
+    finished.fails(1, &[told, "refused", "reading the input and connecting"]);
     assert_eq!(finished.report().value("/error/phase"), "connect");
     impostor.join().expect("it can be played");
 }
@@ -168,18 +142,16 @@ fn row_11_a_parent_is_a_black_hole() {
     let address = hole.local_addr().expect("it is bound");
     let _first = TcpStream::connect(address).expect("one is let in");
     let running = start(stage.arguments("gather --size 1KiB"));
-    let began = Instant::now();
+    let clock = Clock::start("11", "black hole", Some(5.0));
     let impostor = stage.enter_at(hole);
     let impostor = std::thread::spawn(move || {
         let _ = impostor.assignment();
         impostor.serve();
     });
     let finished = running.finish();
-    measured("11", "black hole", Some(5.0), began.elapsed());
-    finished.fails(
-        1,
-        &["error: P1: cannot reach P0 at 127.0.7.1:", "timed out"],
-    );
+    clock.stop();
+    let told = "error: P1: cannot reach P0 at 127.0.7.1:";
+    finished.fails(1, &[told, "timed out"]);
     impostor.join().expect("it can be played");
 }
 
@@ -187,15 +159,11 @@ fn row_11_a_parent_is_a_black_hole() {
 fn row_11_a_name_is_no_address() {
     let _alone = alone();
     let dir = scratch();
-    let file = dir.path().join("cluster.toml");
     let text = "name = \"one\"\ncoordinator = \"127.0.0.1\"\n\
         [[pe]]\nname = \"a\"\naddress = \"no.such.host.invalid\"\n";
-    std::fs::write(&file, text).expect("it can be written");
-    let began = Instant::now();
-    let finished = run(words(&format!(
-        "gather --size 1KiB --cluster {}",
-        file.display()
-    )));
-    measured("11", "bad DNS name", Some(5.0), began.elapsed());
+    dir.put("cluster.toml", text);
+    let clock = Clock::start("11", "bad DNS name", Some(5.0));
+    let finished = dir.run("gather --size 1KiB --cluster @/cluster.toml");
+    clock.stop();
     finished.fails(2, &["no.such.host.invalid", "cluster.toml:5:"]);
 }

@@ -16,21 +16,13 @@ use crate::{beside, words};
 #[track_caller]
 fn traced(line: &str, fsync_us: u32, log: &Path) -> Running {
     let mut command = Command::new("strace");
+    let options = "--follow-forks --seccomp-bpf --decode-fds=path -qq --trace=fsync";
+    let delay = format!("--inject=fsync:delay_enter={fsync_us}");
     command
-        .args([
-            "--follow-forks",
-            "--seccomp-bpf",
-            "--decode-fds=path",
-            "-qq",
-        ])
-        .args([
-            "--trace=fsync",
-            &format!("--inject=fsync:delay_enter={fsync_us}"),
-        ])
-        .arg("--output")
-        .arg(log)
-        .arg(flitcast())
-        .args(words(line));
+        .args(words(options))
+        .args([&delay, "--output"])
+        .arg(log);
+    command.arg(flitcast()).args(words(line));
     begin(command)
 }
 
@@ -68,13 +60,12 @@ const FILES: &str = "--input DIR/input --output DIR/old/new/newer/out";
 fn row_13_folders_that_the_output_needs_are_durable() {
     let _beside = beside();
     let dir = scratch();
-    let (root, log) = (dir.path(), dir.path().join("log"));
+    let (root, log) = (dir.path(), dir.join("log"));
     fill(&root.join("input/p1/folder/file"), 10);
     fs::create_dir(root.join("old")).expect("it can be made");
     let files = FILES.replace("DIR", &root.display().to_string());
-    traced(&format!("scatter --tree path:2 {files}"), 0, &log)
-        .finish()
-        .ok();
+    let line = format!("scatter --tree path:2 {files}");
+    traced(&line, 0, &log).finish().ok();
     assert_durable(root, &synced(&log));
 }
 
@@ -108,14 +99,14 @@ fn row_13_folders_that_a_pe_makes_are_durable() {
 fn row_13_a_message_of_many_files_may_take_longer_than_each_of_them() {
     let _beside = beside();
     let dir = scratch();
-    let (input, output) = (dir.path().join("input"), dir.path().join("out"));
+    let (input, output) = (dir.join("input"), dir.join("out"));
     for number in 0..100 {
         // So short that all of it arrives before the first file is durable.
         fill(&input.join(format!("p1/{number}/file")), 1);
     }
     let files = format!("--input {} --output {}", input.display(), output.display());
     let line = format!("scatter --tree path:2 --timeouts disk=1s {files}");
-    let log = dir.path().join("log");
+    let log = dir.join("log");
     traced(&line, 20_000, &log).finish().ok();
     assert!(synced(&log).len() >= 200, "{:?}", synced(&log));
     assert_same_below(&input, &output);

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use flitcast_tests::files::names;
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::until;
 
 /// P0 with P1 and P2.
 const TREE: [u32; 2] = [0, 0];
@@ -34,9 +35,8 @@ fn who_was_started_for_it_runs_commands_and_clears_away() {
     let cluster = cluster();
     let nodes = cluster.nodes("--stay --commands");
     let credentials = format!("--credentials {}", cluster.path("ca").display());
-    let done = map(&cluster, &credentials, "cat; echo from $FLITCAST_PE >&2")
-        .finish()
-        .ok();
+    let script = "cat; echo from $FLITCAST_PE >&2";
+    let done = map(&cluster, &credentials, script).finish().ok();
     done.says(&["P1| from 1\n", "P2| from 2\n"]);
     let result = fs::read_to_string(cluster.path("out/p2/stdout"));
     assert_eq!(result.expect("it is there"), "two two");
@@ -52,7 +52,7 @@ fn the_working_folder_is_private_there_as_well() {
     let more = format!("--keep-work --credentials {}", cluster.path("ca").display());
     map(&cluster, &more, "cat").finish().ok();
     let work = cluster.path("work");
-    for name in flitcast_tests::files::names(&work) {
+    for name in names(&work) {
         assert_eq!(super::mode(&work.join(name)), 0o700);
     }
     dismiss(nodes);
@@ -67,10 +67,8 @@ fn who_was_not_is_named_before_anything_is_sent() {
     nodes.push(cluster.node(2, "--credentials DIR/ca --stay"));
     let credentials = format!("--credentials {}", cluster.path("ca").display());
     let refused = map(&cluster, &credentials, "touch ran").finish();
-    refused.fails(
-        1,
-        &["P2 may not run commands: start it with `flitcast node --join .. --commands`"],
-    );
+    let told = "P2 may not run commands: start it with `flitcast node --join .. --commands`";
+    refused.fails(1, &[told]);
     assert!(!cluster.path("out").exists());
     assert!(!cluster.path("work").exists());
     dismiss(nodes);
@@ -82,23 +80,15 @@ fn one_that_dies_is_named_and_the_others_are_gathered_without_it() {
     let mut nodes = cluster.nodes("--stay --commands");
     let credentials = format!("--credentials {}", cluster.path("ca").display());
     let marker = cluster.path("marker");
-    let script = format!(
-        "cat; [ $FLITCAST_PE != 2 ] || {{ touch '{}'; sleep 1000; }}",
-        marker.display()
-    );
+    let shown = marker.display();
+    let script = format!("cat; [ $FLITCAST_PE != 2 ] || {{ touch '{shown}'; sleep 1000; }}");
     let running = map(&cluster, &credentials, &script);
-    eventually("the command runs at P2", || marker.exists().then_some(()));
+    until("the command runs at P2", || marker.exists());
     nodes.remove(2).kill();
     let failed = running.finish();
-    failed.fails(
-        1,
-        &[
-            "error: P2: is gone: its process has ended",
-            "may be left: P2 is gone\n",
-        ],
-    );
-    let results = flitcast_tests::files::names(&cluster.path("out"));
-    assert_eq!(results, ["p1"]);
+    let told = "error: P2: is gone: its process has ended";
+    failed.fails(1, &[told, "may be left: P2 is gone\n"]);
+    assert_eq!(names(&cluster.path("out")), ["p1"]);
     dismiss(nodes);
 }
 
@@ -114,7 +104,7 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
     let refused = map(&cluster, &credentials, &script).finish();
     refused.fails(2, &["/out/p2 at P0 on h0\n", "--force"]);
     assert!(!marker.exists(), "a command was run");
-    assert_eq!(flitcast_tests::files::names(&cluster.path("out")), ["p2"]);
+    assert_eq!(names(&cluster.path("out")), ["p2"]);
     let forced = format!("{credentials} --force");
     map(&cluster, &forced, &script).finish().ok();
     assert!(older.join("stdout").exists());
@@ -125,10 +115,8 @@ fn results_of_another_time_are_found_before_a_shard_is_sent() {
 fn nobody_runs_commands_over_plain_connections_that_join() {
     let cluster = cluster();
     let refused = map(&cluster, "--insecure", "cat").finish();
-    refused.fails(
-        2,
-        &["PEs that join with --insecure play synthetic messages only"],
-    );
+    let told = "PEs that join with --insecure play synthetic messages only";
+    refused.fails(2, &[told]);
     assert!(!cluster.path("out").exists());
     assert!(!cluster.path("work").exists());
 }
@@ -136,17 +124,8 @@ fn nobody_runs_commands_over_plain_connections_that_join() {
 #[test]
 fn hosts_of_their_own_need_a_folder_to_work_in() {
     let cluster = cluster();
-    let path = |name: &str| cluster.path(name).display().to_string();
-    let (input, output, file) = (path("in"), path("out"), path("cluster.toml"));
-    let arguments = [
-        "map",
-        "--input",
-        &input,
-        "--output",
-        &output,
-        "--cluster",
-        &file,
-    ];
-    let refused = flitcast_tests::run([&arguments[..], &["--", "true"]].concat());
+    let line = "map --input DIR/in --output DIR/out --cluster DIR/cluster.toml -- true";
+    let line = line.replace("DIR", &cluster.path("").display().to_string());
+    let refused = flitcast_tests::run(line.split(' '));
     refused.fails(2, &["give --work DIR, a folder on each of them"]);
 }

@@ -1,15 +1,14 @@
 //! No process that a command has started outlives the run, whatever ends it.
 
 use std::fs::{self, File};
-use std::process::Command;
 
-use flitcast_tests::files::set_mode;
-use flitcast_tests::processes::{Process, eventually};
+use flitcast_tests::Running;
+use flitcast_tests::files::{names, set_mode};
+use flitcast_tests::processes::{Process, eventually, until};
 use flitcast_tests::run::begin;
-use flitcast_tests::{Running, flitcast};
 use rustix::process::Signal;
 
-use super::Place;
+use super::{Place, map_without_root};
 
 const TWO: [(u32, &str); 2] = [(1, "one"), (3, "three")];
 
@@ -38,13 +37,9 @@ fn start(place: &Place, options: &[&str], script: &str) -> Running {
 
 /// Returns the processes of the run other than the coordinator's and the PEs' own.
 fn of_commands(running: &Running) -> Vec<Process> {
+    let is_own = |word: &String| word == "map" || word == "node";
     let mut all = running.processes();
-    all.retain(|process| {
-        !process
-            .arguments
-            .iter()
-            .any(|word| word == "map" || word == "node")
-    });
+    all.retain(|process| !process.arguments.iter().any(is_own));
     all
 }
 
@@ -52,15 +47,10 @@ fn of_commands(running: &Running) -> Vec<Process> {
 fn ctrl_c_ends_commands_and_leaves_nothing() {
     let place = Place::new(&TWO);
     let running = start(&place, &[], STUBBORN);
-    assert!(
-        of_commands(&running).len() >= 8,
-        "{:?}",
-        running.processes()
-    );
-    running.signal(Signal::INT);
+    let all = of_commands(&running);
+    assert!(all.len() >= 8, "{all:?}");
     // When the coordinator has ended, so has everything else.
-    let ended = running.finish();
-    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    let ended = running.interrupt();
     ended.says(&["interrupted: every process was stopped"]);
     place.assert_beside(&["in put"]);
 }
@@ -71,8 +61,7 @@ fn other_signals_leave_nothing_either() {
         let place = Place::new(&TWO);
         let running = start(&place, &[], STUBBORN);
         running.signal(signal);
-        let ended = running.finish();
-        assert_eq!(ended.code, Some(code), "{}", ended.stderr);
+        running.finish().with_code(code);
         place.assert_beside(&["in put"]);
     }
 }
@@ -82,8 +71,7 @@ fn a_command_is_asked_to_end_before_it_is_killed() {
     let place = Place::new(&TWO);
     let running = start(&place, &[], TIDY);
     running.signal(Signal::TERM);
-    let ended = running.finish();
-    assert_eq!(ended.code, Some(143), "{}", ended.stderr);
+    running.finish().with_code(143);
     // The file is beside the working folder, which is gone.
     place.assert_beside(&["in put", "tidied"]);
 }
@@ -104,24 +92,21 @@ fn when_a_pe_is_killed_its_command_ends() {
     let of_p3 = || of_commands(&running).iter().any(|it| it.is_in(&task));
     assert!(of_p3(), "{:?}", running.processes());
     running.pe(3).signal(Signal::KILL);
-    eventually("the command of P3 has ended", || (!of_p3()).then_some(()));
+    until("the command of P3 has ended", || !of_p3());
     running.pe(1).signal(Signal::KILL);
     // The end of a PE's supervisors is not waited for if the PE was killed.
-    eventually("its supervisors have ended, too", || {
-        of_commands(&running).is_empty().then_some(())
+    until("its supervisors have ended, too", || {
+        of_commands(&running).is_empty()
     });
-    let ended = running.finish();
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    running.finish().with_code(1);
     place.assert_beside(&["in put"]);
 }
 
 #[test]
 fn what_a_command_leaves_behind_ends_with_it() {
     let place = Place::new(&TWO);
-    let done = place
-        .shell(&[], "sleep 1000 & setsid sleep 1001 & echo done")
-        .ok();
-    assert_eq!(done.stderr, "");
+    let script = "sleep 1000 & setsid sleep 1001 & echo done";
+    assert_eq!(place.shell(&[], script).ok().stderr, "");
     assert_eq!(place.result("p1/stdout"), "done\n");
     place.assert_results(&["p1", "p3"], &[]);
 }
@@ -133,9 +118,9 @@ fn a_supervisor_that_is_told_to_end_ends_its_command() {
     for process in leashes(&running) {
         process.signal(Signal::TERM);
     }
-    let ended = running.finish();
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.says(&["error: P1: it was told to end\n"]);
+    running
+        .finish()
+        .fails(1, &["error: P1: it was told to end\n"]);
     place.assert_beside(&["in put"]);
 }
 
@@ -151,10 +136,8 @@ fn a_supervisor_that_stands_still_is_noticed_and_its_command_ends() {
         for process in stopped {
             process.signal(Signal::STOP);
         }
-        let ended = running.finish();
-        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
         let told = "error: P1: the supervisor of the command was stopped by a signal for 3 s";
-        ended.says(&[told]);
+        running.finish().fails(1, &[told]);
         place.assert_beside(&["in put"]);
     }
 }
@@ -181,10 +164,8 @@ fn daemons(place: &Place) -> Vec<i32> {
     let work = place.work().expect("they run in it");
     let number = |pe: u32| {
         let text = fs::read_to_string(work.join(format!("tasks/p{pe}/directory/daemon")));
-        text.expect("it is written")
-            .trim()
-            .parse()
-            .expect("a number")
+        let number = text.expect("it is written").trim().parse();
+        number.expect("a number")
     };
     [1, 3].map(number).into()
 }
@@ -218,9 +199,7 @@ fn when_all_that_is_called_flitcast_is_killed_commands_end() {
             process.signal(Signal::KILL);
         }
         running.coordinator_ends();
-        eventually("nothing is left", || {
-            running.processes().is_empty().then_some(())
-        });
+        until("nothing is left", || running.processes().is_empty());
         are_gone(&daemons);
     }
 }
@@ -241,13 +220,9 @@ fn whichever_supervisor_is_killed_the_other_ends_the_command() {
     let beside = lower.iter().find(|it| it.parent != upper[0].pid);
     upper[0].signal(Signal::KILL);
     beside.expect("each has one").signal(Signal::KILL);
-    let ended = running.finish();
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    for pe in [1, 3] {
-        let told =
-            format!("error: P{pe}: the supervisor of the command ended (signal: 9 (SIGKILL))");
-        ended.says(&[&told]);
-    }
+    let told = "the supervisor of the command ended (signal: 9 (SIGKILL))";
+    let [first, third] = [1, 3].map(|pe| format!("error: P{pe}: {told}"));
+    running.finish().fails(1, &[&first, &third]);
     are_gone(&daemons);
     place.assert_beside(&["in put"]);
 }
@@ -279,10 +254,7 @@ fn a_second_command_finds_nothing_of_the_first_however_that_was_left() {
     let done = running.finish().ok();
     done.says(&["P1: was killed by signal 9 (SIGKILL); running it again"]);
     // The output was removed: the folder was cleared when no process wrote any more.
-    assert_eq!(
-        flitcast_tests::files::names(&place.output().join("p1")),
-        ["stdout"]
-    );
+    assert_eq!(names(&place.output().join("p1")), ["stdout"]);
     place.assert_results(&["p1"], &["first"]);
 }
 
@@ -303,10 +275,9 @@ fn who_holds_the_stderr_of_a_command_that_has_ended_is_named() {
     place.put("go", "");
     let failed = running.finish();
     drop(stderr);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
     let holder = format!("still held by process {} (`", std::process::id());
     let told = "error: P1: it ended with exit status 0, but its stderr is ";
-    failed.says(&[&format!("{told}{holder}")]);
+    failed.fails(1, &[&format!("{told}{holder}")]);
     place.assert_beside(&["go", "in put", "pid"]);
 }
 
@@ -336,14 +307,11 @@ fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
     let lives = place.work().expect("it runs in it");
     fs::rename(place.path("aside"), &kept).expect("it was there");
     // Beside both; its results are elsewhere.
-    let input = place.input();
-    let output = place.path("other");
-    let words = ["map", "--tree", "star:4", "--input"].map(Into::into);
-    let words = words
-        .into_iter()
-        .chain([input.into_os_string(), "--output".into()]);
-    let words = words.chain([output.into_os_string(), "--".into(), "cat".into()]);
-    flitcast_tests::run(words).ok();
+    let (input, output) = (place.dir.shown("in put"), place.dir.shown("other"));
+    let words = [
+        "map", "--tree", "star:4", "--input", &input, "--output", &output,
+    ];
+    flitcast_tests::run(words.iter().chain(&["--", "cat"])).ok();
     assert!(lives.join("tasks/p1/directory/up").exists());
     assert!(kept.join("in/p1").exists());
     running.signal(Signal::INT);
@@ -355,7 +323,6 @@ fn the_folders_of_a_run_that_lives_and_of_one_that_keeps_it_stay() {
 #[test]
 #[ignore = "needs root"]
 fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
-    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     let place = Place::new(&[(1, "one")]);
     let rootly = place.path("rootly");
     let setpriv = ["/usr/bin/setpriv", "/bin/setpriv"];
@@ -364,32 +331,21 @@ fn what_survives_sigkill_is_named_and_its_folder_left_to_it() {
         .find(|path| fs::exists(path).is_ok_and(|is| is));
     fs::copy(setpriv.expect("util-linux has it"), &rootly).expect("it can be copied");
     set_mode(&rootly, 0o4755);
-    set_mode(&place.path(""), 0o777);
     let script = "
         ../../../../rootly --reuid=0 --regid=0 --clear-groups sleep 1000 >/dev/null 2>&1 &
         until grep -q sleep /proc/$!/comm; do sleep 0.01; done";
-    let mut map = Command::new("setpriv");
-    map.args(NOBODY).arg(flitcast());
-    map.args(["map", "--tree", "star:2", "--input"])
-        .arg(place.input());
-    map.arg("--output")
-        .arg(place.output())
-        .args(["--", "sh", "-c", script]);
-    let mut running = begin(map);
+    let mut running = begin(map_without_root(&place, script));
     let failed = running.coordinator_ends();
     let mut left = running.processes();
     left.iter().for_each(|process| process.signal(Signal::KILL));
     let survivor = left.pop().expect("this test needs root");
     assert!(left.is_empty(), "{left:?}");
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let started = "error: P1: it ended with exit status 0, but of what it started";
     let told = format!(
-        "error: P1: it ended with exit status 0, but of what it started process {} (`sleep`) survives SIGKILL\n",
+        "{started} process {} (`sleep`) survives SIGKILL\n",
         survivor.pid
     );
-    failed.says(&[
-        &told,
-        "cannot remove the working folder",
-        "an earlier command still holds",
-    ]);
+    let folder = "cannot remove the working folder";
+    failed.fails(1, &[&told, folder, "an earlier command still holds"]);
     assert!(place.work().is_some(), "nobody removes it under that");
 }

@@ -4,29 +4,33 @@
 use std::fs;
 
 use flitcast_tests::files::names;
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::until;
 use rustix::process::Signal;
 
 use super::Place;
 
 const THREE: [(u32, &str); 3] = [(1, "one"), (2, "two"), (3, "three")];
 
+/// Returns a script that does not end at P2, unless the file `marker` exists already.
+fn sleeps_once(place: &Place) -> String {
+    let marker = place.path("marker");
+    let marker = marker.display();
+    format!(
+        "cat; [ $FLITCAST_PE != 2 ] || [ -e '{marker}' ] || {{ touch '{marker}'; sleep 1000; }}"
+    )
+}
+
 #[test]
 fn one_that_fails_is_named_and_the_others_are_gathered() {
     let place = Place::new(&THREE);
     let script = "cat; if [ $FLITCAST_PE = 2 ]; then for i in 1 2 3 4 5 6 7; do echo line $i; done >&2; exit 3; fi";
-    let failed = place.shell(&[], script);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let failed = place.shell(&[], script).with_code(1);
     let last = "line 3 / line 4 / line 5 / line 6 / line 7";
     failed.says(&[
         "P2| line 1\nP2| line 2\n",
         &format!("error: P2: the command ended with exit status 3; its last words: {last}\n"),
     ]);
-    assert!(
-        failed.stdout.contains("  results      2 of 3, "),
-        "{}",
-        failed.stdout
-    );
+    failed.prints(&["  results      2 of 3, "]);
     place.assert_results(&["p1", "p3"], &[]);
     assert_eq!(place.result("p3/stdout"), "three");
 }
@@ -34,8 +38,7 @@ fn one_that_fails_is_named_and_the_others_are_gathered() {
 #[test]
 fn a_command_that_cannot_be_found_is_told_at_each_pe() {
     let place = Place::new(&THREE);
-    let failed = place.run(&[], &["no such command"]);
-    assert_eq!(failed.code, Some(1), "{}", failed.stdout);
+    let failed = place.run(&[], &["no such command"]).with_code(1);
     for pe in 1..=3 {
         let told = format!("error: P{pe}: `no such command` cannot be started: No such file");
         failed.says(&[&told]);
@@ -49,10 +52,8 @@ fn a_command_that_cannot_be_found_is_told_at_each_pe() {
 fn one_that_is_killed_is_told_by_its_signal() {
     let place = Place::new(&THREE);
     let failed = place.shell(&[], "[ $FLITCAST_PE != 1 ] || kill -9 $$");
-    failed.fails(
-        1,
-        &["error: P1: the command was killed by signal 9 (SIGKILL)\n"],
-    );
+    let told = "error: P1: the command was killed by signal 9 (SIGKILL)\n";
+    failed.fails(1, &[told]);
     place.assert_results(&["p2", "p3"], &[]);
 }
 
@@ -63,15 +64,12 @@ fn an_entry_that_cannot_be_sent_is_the_only_one_that_is_lost() {
         1) mkdir d; mkfifo d/pipe pipe; ln -s /etc away; echo keep | tee keep > d/keep;;
         2) echo mine > stdout;; esac";
     let failed = place.shell(&[], script);
-    failed.fails(
-        1,
-        &[
-            "error: P1: not in its result: `away` is refused: its target `/etc` is absolute",
-            "error: P1: not in its result: `d/pipe` is refused: it is a fifo",
-            "error: P1: not in its result: `pipe` is refused: it is a fifo",
-            "error: P2: it wrote a file named `stdout`",
-        ],
-    );
+    failed.with_code(1).says(&[
+        "error: P1: not in its result: `away` is refused: its target `/etc` is absolute",
+        "error: P1: not in its result: `d/pipe` is refused: it is a fifo",
+        "error: P1: not in its result: `pipe` is refused: it is a fifo",
+        "error: P2: it wrote a file named `stdout`",
+    ]);
     place.assert_results(&["p1", "p3"], &[]);
     assert_eq!(names(&place.output().join("p1")), ["d", "keep", "stdout"]);
     assert_eq!(place.result("p1/keep"), "keep\n");
@@ -85,10 +83,8 @@ fn of_many_entries_that_cannot_be_sent_the_first_are_named() {
     let script =
         "for i in 1 2 3 4 5; do for j in 1 2 3 4 5; do mkfifo p$i$j; done; done; echo keep > keep";
     let failed = place.shell(&["--format", "json"], script);
-    failed.fails(
-        1,
-        &["`p11` is refused", "error: P1: not in its result: 6 more\n"],
-    );
+    let more = "error: P1: not in its result: 6 more\n";
+    failed.fails(1, &["`p11` is refused", more]);
     let report = failed.report();
     assert_eq!(report.list("/pes/0/not_taken").len(), 20);
     assert_eq!(names(&place.output().join("p1")), ["keep", "stdout"]);
@@ -107,15 +103,10 @@ fn a_command_that_runs_too_long_is_killed_as_a_whole() {
 #[test]
 fn a_time_limit_counts_for_each_try_and_is_checked() {
     let place = Place::new(&[(1, "one"), (2, "two")]);
-    let marker = place.path("marker");
-    let script = format!(
-        "cat; [ $FLITCAST_PE != 2 ] || [ -e '{marker}' ] || {{ touch '{marker}'; sleep 1000; }}",
-        marker = marker.display()
-    );
+    let script = sleeps_once(&place);
     let again = place.shell(&["--time-limit", "1s", "--retry", "1"], &script);
-    again
-        .ok()
-        .says(&["P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n"]);
+    let told = "P2: it was killed: it ran longer than 1s; running it again (1 of 1)\n";
+    again.ok().says(&[told]);
     place.assert_results(&["p1", "p2"], &["marker"]);
     for limit in ["0", "1us", "soon", "5"] {
         let refused = place.shell(&["--time-limit", limit, "--force"], "cat");
@@ -135,11 +126,7 @@ fn a_second_try_finds_the_shard_without_what_the_first_one_wrote() {
     );
     let again = place.shell(&["--retry", "1"], &script).ok();
     again.says(&["P2: the command ended with exit status 5; running it again (1 of 1)\n"]);
-    assert!(
-        again.stdout.contains("  PE  shard  runs  exit "),
-        "{}",
-        again.stdout
-    );
+    again.prints(&["  PE  shard  runs  exit "]);
     place.assert_results(&["p1", "p2"], &["marker"]);
     assert_eq!(place.result("p2/stdout"), "two\n");
     assert_eq!(place.result("p2/made/by_2"), "new\n");
@@ -155,35 +142,25 @@ fn retries_come_to_an_end() {
         count.display()
     );
     let failed = place.shell(&["--retry", "2"], &script);
-    failed.fails(
-        1,
-        &[
-            "running it again (1 of 2)",
-            "running it again (2 of 2)",
-            "error: P2: ",
-        ],
-    );
+    let again = ["running it again (1 of 2)", "running it again (2 of 2)"];
+    failed.fails(1, &[again[0], again[1], "error: P2: "]);
     assert_eq!(fs::read_to_string(&count).expect("it was run"), "x\nx\nx\n");
     place.assert_results(&["p1", "p3"], &["count"]);
 }
 
-/// Waits until the command runs at P2, and kills the PE.
-fn kill_p2(place: &Place, options: &[&str]) -> flitcast_tests::Finished {
+/// Waits until the command runs at P2, and sends the PE a signal.
+fn signal_p2(place: &Place, signal: Signal, options: &[&str]) -> flitcast_tests::Finished {
     let marker = place.path("marker");
-    let script = format!(
-        "cat; [ $FLITCAST_PE != 2 ] || [ -e '{marker}' ] || {{ touch '{marker}'; sleep 1000; }}",
-        marker = marker.display()
-    );
-    let running = place.start(options, &["sh", "-c", &script]);
-    eventually("the command runs at P2", || marker.exists().then_some(()));
-    running.pe(2).signal(Signal::KILL);
+    let running = place.start(options, &["sh", "-c", &sleeps_once(place)]);
+    until("the command runs at P2", || marker.exists());
+    running.pe(2).signal(signal);
     running.finish()
 }
 
 #[test]
 fn a_pe_that_dies_is_named_and_the_others_are_gathered() {
     let place = Place::new(&THREE);
-    let failed = kill_p2(&place, &[]);
+    let failed = signal_p2(&place, Signal::KILL, &[]);
     failed.fails(1, &["error: P2: was killed by signal 9 (SIGKILL)\n"]);
     place.assert_results(&["p1", "p3"], &["marker"]);
     assert_eq!(place.result("p1/stdout"), "one");
@@ -192,7 +169,7 @@ fn a_pe_that_dies_is_named_and_the_others_are_gathered() {
 #[test]
 fn a_pe_that_dies_gets_a_new_process() {
     let place = Place::new(&THREE);
-    let done = kill_p2(&place, &["--retry", "1"]).ok();
+    let done = signal_p2(&place, Signal::KILL, &["--retry", "1"]).ok();
     done.says(&["P2: was killed by signal 9 (SIGKILL); running it again (1 of 1)\n"]);
     place.assert_results(&["p1", "p2", "p3"], &["marker"]);
     assert_eq!(place.result("p2/stdout"), "two");
@@ -201,16 +178,8 @@ fn a_pe_that_dies_gets_a_new_process() {
 #[test]
 fn a_pe_that_is_stopped_is_taken_for_dead() {
     let place = Place::new(&THREE);
-    let marker = place.path("marker");
-    let script = format!(
-        "cat; [ $FLITCAST_PE != 2 ] || {{ touch '{}'; sleep 1000; }}",
-        marker.display()
-    );
     let options = ["--timeouts", "heartbeat=100ms,silence=1s"];
-    let running = place.start(&options, &["sh", "-c", &script]);
-    eventually("the command runs at P2", || marker.exists().then_some(()));
-    running.pe(2).signal(Signal::STOP);
-    let failed = running.finish();
+    let failed = signal_p2(&place, Signal::STOP, &options);
     failed.fails(1, &["error: P2: has been silent for "]);
     place.assert_results(&["p1", "p3"], &["marker"]);
 }

@@ -9,14 +9,14 @@ mod results;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use flitcast_tests::files::names;
-use flitcast_tests::{Finished, Running, scratch, start};
-use tempfile::TempDir;
+use flitcast_tests::files::{names, set_mode};
+use flitcast_tests::{Finished, Folder, Running, flitcast, scratch, start};
 
 /// A folder with shards, and a place for results.
 struct Place {
-    dir: TempDir,
+    dir: Folder,
 }
 
 impl Place {
@@ -32,7 +32,7 @@ impl Place {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     fn input(&self) -> PathBuf {
@@ -45,16 +45,13 @@ impl Place {
 
     #[track_caller]
     fn put(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("it is below the folder")).expect("it can be made");
-        fs::write(path, text).expect("it can be written");
+        self.dir.put(name, text);
     }
 
     /// Starts `map` with these options on a star of four PEs by default.
     #[track_caller]
     fn start(&self, options: &[&str], command: &[&str]) -> Running {
-        let text = |path: PathBuf| path.to_str().expect("it is UTF-8").to_owned();
-        let (input, output) = (text(self.input()), text(self.output()));
+        let (input, output) = (self.dir.shown("in put"), self.dir.shown("results"));
         let tree: &[&str] = match options.contains(&"--tree") {
             true => &[],
             false => &["--tree", "star:4"],
@@ -77,8 +74,7 @@ impl Place {
     /// Returns the content of a file below the results.
     #[track_caller]
     fn result(&self, name: &str) -> String {
-        let path = self.output().join(name);
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        self.dir.read(&format!("results/{name}"))
     }
 
     /// Checks that these PEs have results, and that only these files are left beside shards and
@@ -99,15 +95,31 @@ impl Place {
 
     /// Returns the working folder, once it exists.
     fn work(&self) -> Option<PathBuf> {
-        let names = names(self.dir.path());
-        let work = names
-            .iter()
-            .find(|name| name.starts_with(".flitcast-map-"))?;
-        Some(self.path(work))
+        let mut names = names(&self.dir).into_iter();
+        let work = names.find(|name| name.starts_with(".flitcast-map-"))?;
+        Some(self.path(&work))
     }
 }
 
 fn mode(path: &Path) -> u32 {
     let found = fs::metadata(path).expect("it is there");
     found.permissions().mode() & 0o7777
+}
+
+/// Returns `map` as a user other than root, who is subject to permissions.
+fn map_without_root(place: &Place, script: &str) -> Command {
+    set_mode(&place.path(""), 0o777);
+    let mut map = match rustix::process::geteuid().is_root() {
+        true => Command::new("setpriv"),
+        false => Command::new(flitcast()),
+    };
+    if rustix::process::geteuid().is_root() {
+        map.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        map.arg(flitcast());
+    }
+    map.args(["map", "--tree", "star:4", "--input"])
+        .arg(place.input());
+    map.arg("--output").arg(place.output());
+    map.args(["--", "sh", "-c", script]);
+    map
 }

@@ -2,13 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
-use flitcast_tests::files::{fill, names, set_mode};
+use flitcast_tests::Finished;
+use flitcast_tests::files::{fill, names};
 use flitcast_tests::run::begin;
-use flitcast_tests::{Finished, flitcast};
 
-use super::{Place, mode};
+use super::{Place, map_without_root, mode};
 
 const TEXTS: [(u32, &str); 3] = [
     (1, "to be or not to be\n"),
@@ -22,26 +21,17 @@ fn words_are_counted() {
     let counted = place.run(&[], &["wc", "-w"]).ok();
     assert_eq!(counted.stderr, "");
     for (pe, text) in TEXTS {
-        let count = text.split_whitespace().count();
-        assert_eq!(
-            place.result(&format!("p{pe}/stdout")).trim(),
-            count.to_string()
-        );
+        let count = text.split_whitespace().count().to_string();
+        assert_eq!(place.result(&format!("p{pe}/stdout")).trim(), count);
         assert_eq!(names(&place.output().join(format!("p{pe}"))), ["stdout"]);
     }
     place.assert_results(&["p1", "p2", "p3"], &[]);
-    for part in [
+    counted.prints(&[
         "map star:4: wc -w on 3 shards of ",
         "\n  scatter      predicted ",
         "\n  gather       predicted ",
         "\n  results      3 of 3, ",
-    ] {
-        assert!(
-            counted.stdout.contains(part),
-            "no `{part}` in\n{}",
-            counted.stdout
-        );
-    }
+    ]);
 }
 
 #[test]
@@ -51,10 +41,8 @@ fn a_shard_may_be_a_folder_and_a_pe_may_have_none() {
     place.put("in put/p1/be low/two", "2\n");
     let script = "find . -type f | sort; cat; echo \"$FLITCAST_PE of $FLITCAST_PES\"";
     place.shell(&[], script).ok();
-    assert_eq!(
-        place.result("p1/stdout"),
-        "./be low/two\n./one file\n1 of 4\n"
-    );
+    let told = "./be low/two\n./one file\n1 of 4\n";
+    assert_eq!(place.result("p1/stdout"), told);
     assert_eq!(place.result("p3/stdout"), "a file\n3 of 4\n");
     place.assert_results(&["p1", "p3"], &[]);
 }
@@ -80,29 +68,17 @@ fn what_was_written_comes_back_and_what_was_there_does_not() {
     let result = place.output().join("p2");
     let all = flitcast_tests::files::snapshot(&result);
     let paths: Vec<String> = all.keys().map(|path| path.display().to_string()).collect();
-    let expected = [
-        "appended",
-        "deep",
-        "deep/new",
-        "deep/new/file",
-        "link",
-        "new",
-        "new/empty",
-        "new folder",
-        "new folder/a",
-        "new folder/a/b",
-        "new folder/a/b/ odd name",
-        "rewritten",
-        "stderr",
-        "stdout",
-        "tool",
-        "touched",
-    ];
-    assert_eq!(paths, expected);
-    assert_eq!(place.result("p2/appended"), "appendedmore\n");
-    assert_eq!(place.result("p2/rewritten"), "rewritten");
-    assert_eq!(place.result("p2/stdout"), "said\n");
-    assert_eq!(place.result("p2/stderr"), "complained\n");
+    let expected = "appended|deep|deep/new|deep/new/file|link|new|new/empty|new folder|new folder/a|\
+        new folder/a/b|new folder/a/b/ odd name|rewritten|stderr|stdout|tool|touched";
+    assert_eq!(paths.join("|"), expected);
+    for (name, text) in [
+        ("appended", "appendedmore\n"),
+        ("rewritten", "rewritten"),
+        ("stdout", "said\n"),
+        ("stderr", "complained\n"),
+    ] {
+        assert_eq!(place.result(&format!("p2/{name}")), text);
+    }
     assert_eq!(mode(&result.join("tool")), 0o755);
     let link = fs::read_link(result.join("link")).expect("it is a symlink");
     assert_eq!(link.to_str(), Some("deep/same"));
@@ -120,9 +96,7 @@ fn files_are_dealt_and_each_pe_has_a_folder_of_its_own() {
     place
         .shell(&["--spread", "--tree", "kary:2:4"], script)
         .ok();
-    let lists: Vec<String> = (1..4)
-        .map(|pe| place.result(&format!("p{pe}/list")))
-        .collect();
+    let lists = [1, 2, 3].map(|pe| place.result(&format!("p{pe}/list")));
     let mut files: Vec<&str> = lists.iter().flat_map(|list| list.lines()).collect();
     files.sort_unstable();
     assert_eq!(files, ["./a", "./d/b", "./d/c", "./e"]);
@@ -156,12 +130,8 @@ fn a_command_finds_the_environment_of_its_pe() {
 fn the_directory_in_the_environment_is_that_of_the_command() {
     let place = Place::new(&[(1, "x")]);
     place.put("in put/p2/file", "y");
-    place
-        .shell(
-            &[],
-            "echo \"$PWD\"; env pwd -P; cat \"$PWD\"/fil* < /dev/null || :",
-        )
-        .ok();
+    let script = "echo \"$PWD\"; env pwd -P; cat \"$PWD\"/fil* < /dev/null || :";
+    place.shell(&[], script).ok();
     for (pe, end) in [(1, "/tasks/p1/directory"), (2, "/in/p2")] {
         let said = place.result(&format!("p{pe}/stdout"));
         let mut lines = said.lines();
@@ -175,20 +145,7 @@ fn the_directory_in_the_environment_is_that_of_the_command() {
 /// Runs a command in a shell as a user other than root, who is subject to permissions.
 #[track_caller]
 fn shell_without_root(place: &Place, script: &str) -> Finished {
-    const NOBODY: [&str; 3] = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    set_mode(&place.path(""), 0o777);
-    let mut map = match rustix::process::geteuid().is_root() {
-        true => {
-            let mut command = Command::new("setpriv");
-            command.args(NOBODY).arg(flitcast());
-            command
-        }
-        false => Command::new(flitcast()),
-    };
-    map.args(["map", "--tree", "star:4", "--input"]);
-    map.arg(place.input()).arg("--output").arg(place.output());
-    map.args(["--", "sh", "-c", script]);
-    begin(map).finish()
+    begin(map_without_root(place, script)).finish()
 }
 
 #[test]
@@ -201,10 +158,7 @@ fn folders_that_may_not_be_written_to_are_results() {
     shell_without_root(&place, script).ok();
     for pe in [1, 2] {
         let result = |name: &str| place.result(&format!("p{pe}/{name}"));
-        assert_eq!(
-            (result("keep"), result("d/e/file")),
-            ("keep\n".into(), "deep\n".into())
-        );
+        assert_eq!([result("keep"), result("d/e/file")], ["keep\n", "deep\n"]);
         let is = |name: &str| mode(&place.output().join(format!("p{pe}/{name}")));
         assert_eq!([is("d"), is("d/e"), is("bare")], [0o555, 0o555, 0o500]);
     }
@@ -218,8 +172,7 @@ fn what_may_not_be_read_costs_that_entry_only() {
     let script = "echo keep > keep; [ $FLITCAST_PE = 3 ] || {
         mkdir -p d locked; echo secret | tee d/secret > locked/file; echo open > d/open
         chmod 000 d/secret locked; }";
-    let failed = shell_without_root(&place, script);
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let failed = shell_without_root(&place, script).with_code(1);
     for lost in ["d/secret", "locked"] {
         let told = format!("error: P1: not in its result: cannot read `{lost}`: Permission denied");
         failed.says(&[&told]);
@@ -234,24 +187,19 @@ fn what_may_not_be_read_costs_that_entry_only() {
 fn programs_are_told_as_much() {
     let place = Place::new(&[(1, "one two\n"), (3, "three\n")]);
     let script = "cat; echo no >&2; test $FLITCAST_PE != 3 || exit 7";
-    let mapped = place.shell(&["--format", "json"], script);
-    assert_eq!(mapped.code, Some(1), "{}", mapped.stderr);
+    let mapped = place.shell(&["--format", "json"], script).with_code(1);
     let report = mapped.report();
     assert_eq!(report.value("/operation"), "map");
     assert_eq!(report.value("/command/0"), "sh");
     assert_eq!(report.list("/pes").len(), 3);
     assert_eq!(report.number("/pes/0/exit_status"), 0);
-    assert_eq!(
-        report.number("/pes/0/result_bytes"),
-        "one two\nno\n".len() as u64
-    );
+    let bytes = "one two\nno\n".len() as u64;
+    assert_eq!(report.number("/pes/0/result_bytes"), bytes);
     assert!(report.value("/pes/1/shard_bytes").is_null(), "P2 has none");
     assert_eq!(report.number("/pes/2/exit_status"), 7);
     assert!(report.value("/pes/2/result_bytes").is_null());
-    assert_eq!(
-        report.value("/pes/2/error"),
-        "the command ended with exit status 7"
-    );
+    let error = "the command ended with exit status 7";
+    assert_eq!(report.value("/pes/2/error"), error);
     assert_eq!(report.value("/pes/2/last_words/0"), "no");
     assert_eq!(report.list("/failed"), [3]);
     assert!(report.float("/pes/0/seconds") > 0.0);
@@ -267,11 +215,7 @@ fn programs_are_told_as_much() {
 fn without_shards_there_is_nothing_to_do() {
     let place = Place::new(&[]);
     let mapped = place.run(&[], &["false"]).ok();
-    assert!(
-        mapped.stdout.contains("  results      none\n"),
-        "{}",
-        mapped.stdout
-    );
+    mapped.prints(&["  results      none\n"]);
     place.assert_beside(&["in put"]);
 }
 
@@ -280,11 +224,8 @@ fn what_is_wrong_is_told_before_anything_is_written() {
     let place = Place::new(&TEXTS);
     place.put("results/p1", "mine");
     let refused = place.run(&["--work", "here", "--retry", "x"], &["true"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
-    refused.says(&[
-        "results: it holds files already; --force replaces those",
-        "--work here: give the path from the root",
-    ]);
+    let told = "results: it holds files already; --force replaces those";
+    refused.fails(2, &[told, "--work here: give the path from the root"]);
     let refused = place.run(&["--force", "--retry", "x"], &["true"]);
     refused.says(&["`x` is not an integer"]);
     place.assert_results(&["p1"], &[]);
@@ -307,10 +248,8 @@ fn the_working_folder_is_private_and_can_be_kept() {
     let path = std::path::Path::new(path);
     assert!(path.starts_with(elsewhere), "{path:?}");
     assert_eq!(mode(path), 0o700);
-    assert_eq!(
-        fs::read_to_string(path.join("in/p1")).expect("the shard"),
-        TEXTS[0].1
-    );
+    let shard = fs::read_to_string(path.join("in/p1"));
+    assert_eq!(shard.expect("the shard"), TEXTS[0].1);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn chromium(page: &Path, fragment: &str, size: (u32, u32), what: &str) -> String
             "--no-first-run",
         ])
         .args(["--hide-scrollbars", "--virtual-time-budget=5000"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--user-data-dir={}", profile.display()))
         .arg(format!("--window-size={},{}", size.0, size.1))
         .arg(what)
         .arg(format!("file://{}{fragment}", page.display()))
@@ -147,17 +147,11 @@ fn embellished(mut data: Value) -> Value {
 #[ignore = "needs chromium"]
 fn the_page_draws_itself_in_light_and_dark() {
     let dir = scratch();
-    let command = [
-        "gather",
-        "--tree",
-        "kary:2:15",
-        "--lengths",
-        "ramp:256KiB",
-        "--rounds",
-        "3",
-    ];
-    drawn(dir.path(), &command);
-    assert_drawn(dir.path(), &data(&page(dir.path())));
+    drawn(
+        &dir,
+        "gather --tree kary:2:15 --lengths ramp:256KiB --rounds 3",
+    );
+    assert_drawn(&dir, &data(&page(&dir)));
     let size = (1200, 1500);
     assert_seen(&pixels(dir.path(), "#light", size), 200..256);
     assert_seen(&pixels(dir.path(), "#dark", size), 0..60);
@@ -168,16 +162,13 @@ fn the_page_draws_itself_in_light_and_dark() {
 #[ignore = "needs chromium"]
 fn predictions_and_fits_are_drawn_with_it() {
     let dir = scratch();
-    drawn(
-        dir.path(),
-        &["scatter", "--tree", "path:3", "--size", "100KiB"],
-    );
-    let html = page(dir.path());
+    drawn(&dir, "scatter --tree path:3 --size 100KiB");
+    let html = page(&dir);
     let data = embellished(data(&html));
-    fs::write(dir.path().join("out.html"), with_data(&html, &data)).expect("it can be written");
+    dir.put("out.html", with_data(&html, &data));
     assert!(!spans(&data, "predicted").is_empty());
-    assert_drawn(dir.path(), &data);
-    let dom = chromium(&dir.path().join("out.html"), "", (900, 900), "--dump-dom");
+    assert_drawn(&dir, &data);
+    let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-fits"), "2");
 }
 
@@ -185,16 +176,13 @@ fn predictions_and_fits_are_drawn_with_it() {
 #[ignore = "needs chromium"]
 fn a_hand_can_zoom_move_ask_and_choose() {
     let dir = scratch();
-    drawn(
-        dir.path(),
-        &["gather", "--tree", "path:3", "--size", "1MiB"],
-    );
-    let html = page(dir.path());
+    drawn(&dir, "gather --tree path:3 --size 1MiB");
+    let html = page(&dir);
     let data = embellished(data(&html));
     let hand = format!("<script>{}</script></body>", include_str!("hand.js"));
     let html = with_data(&html, &data).replace("</body>", &hand);
-    fs::write(dir.path().join("out.html"), html).expect("it can be written");
-    let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
+    dir.put("out.html", html);
+    let dom = chromium(&dir.join("out.html"), "", (1200, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-state"), "drawn");
     let told = of_body(&dom, "data-hand").replace("&quot;", "\"");
     let told: Value = serde_json::from_str(&told).expect("it is JSON");
@@ -248,30 +236,19 @@ fn the_page_of_each_operation_says_what_each_pe_has_to_do_with() {
     let (one, three) = (kib("1"), kib("3"));
     let one_each = [one.clone(), one.clone(), "–".to_owned(), one];
     let all = [(); 4].map(|()| three.clone());
-    let cases = [
-        (
-            vec!["scatter", "--from", "P2", "--size", "1KiB"],
-            one_each.clone(),
-        ),
-        (
-            vec!["gather", "--to", "P2", "--size", "1KiB"],
-            one_each.clone(),
-        ),
-        (
-            vec!["broadcast", "--from", "P2", "--size", "1KiB"],
-            one_each,
-        ),
-        (vec!["gossip", "--size", "1KiB"], all.clone()),
-        (vec!["exchange", "--lengths", "equal:1KiB"], all),
-    ];
-    for (command, expected) in cases {
+    for (command, expected) in [
+        ("scatter --from P2 --size 1KiB", &one_each),
+        ("gather --to P2 --size 1KiB", &one_each),
+        ("broadcast --from P2 --size 1KiB", &one_each),
+        ("gossip --size 1KiB", &all),
+        ("exchange --lengths equal:1KiB", &all),
+    ] {
         let dir = scratch();
-        let command = [command, vec!["--tree", "path:4"]].concat();
-        drawn(dir.path(), &command);
-        let html = page(dir.path());
-        assert_drawn(dir.path(), &data(&html));
-        let dom = chromium(&dir.path().join("out.html"), "", (1200, 900), "--dump-dom");
-        assert_eq!(bytes_in_the_table(&dom), expected, "{command:?}");
+        drawn(&dir, &format!("{command} --tree path:4"));
+        let html = page(&dir);
+        assert_drawn(&dir, &data(&html));
+        let dom = chromium(&dir.join("out.html"), "", (1200, 900), "--dump-dom");
+        assert_eq!(bytes_in_the_table(&dom), expected, "{command}");
     }
 }
 
@@ -279,8 +256,8 @@ fn the_page_of_each_operation_says_what_each_pe_has_to_do_with() {
 #[ignore = "needs chromium"]
 fn a_page_of_nothing_is_drawn_too() {
     let dir = scratch();
-    drawn(dir.path(), &["gather", "--tree", "path:1", "--size", "0"]);
-    assert_drawn(dir.path(), &data(&page(dir.path())));
+    drawn(&dir, "gather --tree path:1 --size 0");
+    assert_drawn(&dir, &data(&page(&dir)));
 }
 
 /// The other tests rely on this.
@@ -288,15 +265,12 @@ fn a_page_of_nothing_is_drawn_too() {
 #[ignore = "needs chromium"]
 fn a_page_that_cannot_be_drawn_says_so() {
     let dir = scratch();
-    drawn(
-        dir.path(),
-        &["scatter", "--tree", "path:2", "--size", "1KiB"],
-    );
-    let html = page(dir.path());
+    drawn(&dir, "scatter --tree path:2 --size 1KiB");
+    let html = page(&dir);
     let mut data = data(&html);
     data["measured"] = json!("none");
-    fs::write(dir.path().join("out.html"), with_data(&html, &data)).expect("it can be written");
-    let dom = chromium(&dir.path().join("out.html"), "", (900, 900), "--dump-dom");
+    dir.put("out.html", with_data(&html, &data));
+    let dom = chromium(&dir.join("out.html"), "", (900, 900), "--dump-dom");
     assert_eq!(of_body(&dom, "data-state"), "failed");
     assert!(dom.contains("This page could not be drawn"));
 }

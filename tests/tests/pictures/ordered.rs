@@ -52,14 +52,13 @@ fn are_played_as_planned(operation: &str, flits: &[u64], orders: &[&str]) {
         let dir = scratch();
         let links = format!("--flit-size {FLIT_BYTES} --link rate=2mbit");
         let command = format!("{operation} {TREE} {in_bytes} {order} {links}");
-        let command: Vec<&str> = command.split_whitespace().collect();
-        let report = drawn(dir.path(), &command);
+        let report = drawn(&dir, &command);
         report.assert_all_arrived();
-        let page = page(dir.path());
+        let page = page(&dir);
         let planned = sends(&plan);
         let played = played(&page, planned.len());
         let played: Vec<Vec<Sent>> = played.into_iter().map(in_turns).collect();
-        assert_eq!(played, planned, "{command:?}");
+        assert_eq!(played, planned, "{command}");
         let predicted_us = data(&page)["run"]["round"]["predicted_us"].as_f64();
         ranks.push((
             number(&plan, "time_steps"),

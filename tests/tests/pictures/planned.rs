@@ -97,14 +97,13 @@ fn is_played_as_planned(
     let dir = scratch();
     let links = format!("--flit-size {FLIT_BYTES} --link rate=20mbit");
     let command = format!("{operation} {line} {in_bytes} {links}");
-    let command: Vec<&str> = command.split_whitespace().collect();
-    drawn(dir.path(), &command);
+    drawn(&dir, &command);
     let planned = planned(&plan);
-    assert!(planned.iter().any(|sent| !sent.is_empty()), "{command:?}");
-    let played = played(&page(dir.path()), planned.len());
+    assert!(planned.iter().any(|sent| !sent.is_empty()), "{command}");
+    let played = played(&page(&dir), planned.len());
     let [played, planned] =
         [played, planned].map(|pes| pes.into_iter().map(seen).collect::<Vec<_>>());
-    assert_eq!(played, planned, "{command:?}");
+    assert_eq!(played, planned, "{command}");
 }
 
 /// Returns `option` with these lengths, in flits and in bytes.
@@ -120,10 +119,9 @@ fn broadcasts_are_played_as_planned() {
     let size = lengths("--size", &[5]);
     for algorithm in ["rounds", "urgent", "child-by-child"] {
         let line = format!("--tree random:7:4 --algorithm {algorithm}");
-        let seen = if algorithm == "rounds" {
-            first_flits
-        } else {
-            in_turns
+        let seen = match algorithm {
+            "rounds" => first_flits,
+            _ => in_turns,
         };
         is_played_as_planned("broadcast", &line, &size, seen);
     }
@@ -159,8 +157,10 @@ fn exchanges_are_played_as_planned() {
     let dir = scratch();
     let matrix = |option: &str, unit: u64| {
         let row = |row: &[u64; 5]| row.map(|flits| (flits * unit).to_string()).join(",") + "\n";
-        let file = dir.path().join(format!("{unit}.csv"));
-        std::fs::write(&file, FLITS.iter().map(row).collect::<String>()).expect("it is written");
+        let file = dir.put(
+            &format!("{unit}.csv"),
+            FLITS.iter().map(row).collect::<String>(),
+        );
         format!("{option} {}", file.display())
     };
     let matrices = [matrix("--matrix", 1), matrix("--lengths", FLIT_BYTES)];

@@ -58,15 +58,9 @@ fn way(parents: &[Value], i: u64, up: bool) -> Vec<(u64, u64)> {
 #[test]
 fn a_gather_is_recorded_item_by_item() {
     let dir = scratch();
-    let command = [
-        "gather",
-        "--tree",
-        "kary:2:7",
-        "--lengths",
-        "300KiB,0,1,64KiB,7,200KiB",
-    ];
-    let report = drawn(dir.path(), &command);
-    let data = data(&page(dir.path()));
+    let line = "gather --tree kary:2:7 --lengths 300KiB,0,1,64KiB,7,200KiB";
+    let report = drawn(&dir, line);
+    let data = data(&page(&dir));
     // The page does not contain earlier runs: it shows the last.
     for (key, value) in data["run"].as_object().expect("an object") {
         assert_eq!(value, report.value(&format!("/{key}")), "{key}");
@@ -125,12 +119,8 @@ fn a_gather_is_recorded_item_by_item() {
     }
     // Pipelined certification: a token and a certificate on every edge, an order and a receipt if
     // there is something to send.
-    let sent = |item: &str| {
-        spans
-            .iter()
-            .filter(|span| !span.received && span.item == item)
-            .count()
-    };
+    let is = |span: &&Span, item: &str| !span.received && span.item == item;
+    let sent = |item: &str| spans.iter().filter(|span| is(span, item)).count();
     assert_eq!((sent("token"), sent("certificate")), (6, 6));
     assert_eq!(sent("wakeup call"), 0);
     assert!(sent("order") >= 5);
@@ -139,11 +129,8 @@ fn a_gather_is_recorded_item_by_item() {
 #[test]
 fn the_round_that_is_shown_is_the_median_one() {
     let dir = scratch();
-    let command = [
-        "scatter", "--tree", "path:3", "--size", "100KiB", "--rounds", "5",
-    ];
-    let report = drawn(dir.path(), &command);
-    let data = data(&page(dir.path()));
+    let report = drawn(&dir, "scatter --tree path:3 --size 100KiB --rounds 5");
+    let data = data(&page(&dir));
     let rounds = data["rounds_us"].as_array().expect("a list");
     assert_eq!(rounds.len(), 5);
     let shown = data["shown"]["round"].as_u64().expect("a number") as usize;
@@ -165,35 +152,23 @@ fn the_round_that_is_shown_is_the_median_one() {
 #[test]
 fn every_algorithm_is_recorded() {
     for command in [
-        &["gather", "--tree", "path:4", "--algorithm", "shoulder-tap"][..],
-        &["gather", "--tree", "star:4", "--sync", "serial"],
-        &["gather", "--network", "complete:6", "--algorithm", "linear"],
-        &[
-            "gather",
-            "--network",
-            "complete:6",
-            "--algorithm",
-            "binomial",
-        ],
-        &[
-            "scatter",
-            "--network",
-            "complete:6",
-            "--algorithm",
-            "binomial",
-        ],
+        "gather --tree path:4 --algorithm shoulder-tap",
+        "gather --tree star:4 --sync serial",
+        "gather --network complete:6 --algorithm linear",
+        "gather --network complete:6 --algorithm binomial",
+        "scatter --network complete:6 --algorithm binomial",
     ] {
         let dir = scratch();
-        let report = drawn(dir.path(), &[command, &["--size", "70KiB"]].concat());
-        let data = data(&page(dir.path()));
+        let report = drawn(&dir, &format!("{command} --size 70KiB"));
+        let data = data(&page(&dir));
         let spans = spans(&data, "measured");
         let parents = report.list("/parents");
         assert_consistent(&spans, parents.len() as u64);
-        let up = command[0] == "gather";
+        let up = command.starts_with("gather");
         let sent = |span: &&Span| !span.received && span.message().is_some();
         let crossed = spans.iter().filter(sent).count();
         let all = (1..parents.len() as u64).map(|i| way(parents, i, up).len());
-        assert_eq!(crossed, all.sum::<usize>(), "{command:?}");
+        assert_eq!(crossed, all.sum::<usize>(), "{command}");
     }
 }
 
@@ -201,9 +176,9 @@ fn every_algorithm_is_recorded() {
 fn a_round_of_nothing_is_a_picture_too() {
     for tree in ["path:1", "star:3"] {
         let dir = scratch();
-        let report = drawn(dir.path(), &["gather", "--tree", tree, "--size", "0"]);
+        let report = drawn(&dir, &format!("gather --tree {tree} --size 0"));
         assert!(report.value("/round/measured_us").is_null());
-        let data = data(&page(dir.path()));
+        let data = data(&page(&dir));
         assert_eq!(data["rounds_us"], json!([]));
         let spans = spans(&data, "measured");
         assert!(spans.iter().all(|span| span.message().is_none()));

@@ -42,12 +42,9 @@ fn event(pid: u64, span: &Span, bytes: &[u64]) -> Value {
 #[test]
 fn the_trace_has_an_event_for_each_span_on_the_track_of_its_port() {
     let dir = scratch();
-    let command = [
-        "gather", "--tree", "kary:2:5", "--size", "100KiB", "--rounds", "3",
-    ];
-    let report = drawn(dir.path(), &command);
-    let data = data(&page(dir.path()));
-    let trace = trace(dir.path());
+    let report = drawn(&dir, "gather --tree kary:2:5 --size 100KiB --rounds 3");
+    let data = data(&page(&dir));
+    let trace = trace(&dir);
     assert_eq!(trace["otherData"]["measured_round"], data["shown"]["round"]);
     assert_eq!(trace["otherData"]["rounds"], 3);
     let events = trace["traceEvents"].as_array().expect("a list");

@@ -7,44 +7,32 @@ use super::{Files, LINK, kill, numbers};
 #[test]
 fn an_interior_pe_dies_with_its_own_message() {
     let files = Files::new(2);
-    let running = files.start_on_tree("gather", &["--retry", "1", "--format", "json"]);
-    files.wait_for(&["p1"]);
-    let before = files.there();
-    kill(&running, 2);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let (finished, before) = files.killing("gather --retry 1 --format json", "p1", 2);
     files.assert_there(&["p1", "p3", "p4"], &before);
     let still = files.says_input("P2's message is still at P2 in ", 2);
-    finished.says(&["P3 moves to P1", &still]);
+    finished.fails(1, &["P3 moves to P1", &still]);
     assert!(!numbers(&finished, "/retries/0/sent").contains(&1));
-    files.resume(&["--revive"]).ok();
+    files.resume("--revive").ok();
     files.assert_complete(&before);
 }
 
 #[test]
 fn a_leaf_dies() {
     let files = Files::new(2);
-    let running = files.start_on_tree("gather", &["--retry", "1"]);
-    files.wait_for(&["p1"]);
-    let before = files.there();
+    let (finished, before) = files.killing("gather --retry 1", "p1", 3);
     assert!(!before.contains_key("p3"), "it comes behind P2's");
-    kill(&running, 3);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     files.assert_there(&["p1", "p2", "p4"], &before);
-    let still = files.says_input("P3's message is still at P3 in ", 3);
-    finished.says(&[&still]);
+    finished.fails(
+        1,
+        &[&files.says_input("P3's message is still at P3 in ", 3)],
+    );
 }
 
 #[test]
 fn an_interior_pe_whose_message_is_in_is_not_missed() {
     let files = Files::new(2);
-    let running = files.start_on_tree("gather", &["--retry", "1"]);
-    files.wait_for(&["p1"]);
-    let before = files.there();
-    kill(&running, 1);
-    let finished = running.finish().ok();
-    finished.says(&["P1 is dead", "P2 moves to P0"]);
+    let (finished, before) = files.killing("gather --retry 1", "p1", 1);
+    finished.ok().says(&["P1 is dead", "P2 moves to P0"]);
     files.assert_complete(&before);
 }
 
@@ -52,9 +40,10 @@ fn an_interior_pe_whose_message_is_in_is_not_missed() {
 #[test]
 fn a_path_without_one_is_a_path() {
     let files = Files::new(2);
-    let more = ["--tree", "path:5", "--retry", "1", "--format", "json"];
-    let running = files.start("gather", &[&more[..], &LINK].concat());
-    files.wait_for(&["p1"]);
+    let running = files.start(&format!(
+        "gather --tree path:5 --retry 1 --format json {LINK}"
+    ));
+    files.wait_for("p1");
     let before = files.there();
     kill(&running, 1);
     let finished = running.finish().ok();
@@ -65,17 +54,13 @@ fn a_path_without_one_is_a_path() {
 #[test]
 fn what_failed_is_resumed_without_the_dead_and_then_with_them() {
     let files = Files::new(2);
-    let running = files.start_on_tree("gather", &[]);
-    files.wait_for(&["p1"]);
-    kill(&running, 2);
-    let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let (failed, _) = files.killing("gather", "p1", 2);
     let before = files.there();
     let record = files.record();
     let shown = format!("\nto go on: flitcast resume {}\n", record.display());
-    failed.says(&["error: P2 was killed by signal 9", &shown]);
+    failed.fails(1, &["error: P2 was killed by signal 9", &shown]);
 
-    let without = files.resume(&["--format", "json"]);
+    let without = files.resume("--format json");
     without.fails(1, &["P2 is dead", "; resuming without it: P3 moves to P1"]);
     assert_eq!(files.record(), record);
     files.assert_there(&["p1", "p3", "p4"], &before);
@@ -86,7 +71,7 @@ fn what_failed_is_resumed_without_the_dead_and_then_with_them() {
     let before = files.there();
     let (here, away) = (files.input().join("p1"), files.input().join("../away"));
     fs::rename(&here, &away).expect("it is there");
-    files.resume(&["--revive"]).ok();
+    files.resume("--revive").ok();
     fs::rename(&away, &here).expect("it is there");
     files.assert_complete(&before);
 }

@@ -15,14 +15,14 @@ const SMALL: usize = 5_000;
 /// Creates a complete run.
 fn complete(case: &Case) -> (Place<'_>, Vec<PathBuf>) {
     let place = Place::with(case, SMALL, "rate=8mbit");
-    place.start("out", &[]).finish().ok();
+    place.run("out", "").ok();
     let (there, _) = place.arrived();
     (place, there)
 }
 
 /// Returns a file of an entry that has arrived.
 fn file_in(case: &Case, entry: &Path) -> PathBuf {
-    match case.words[0] {
+    match case.operation() {
         "broadcast" => entry.join("model/some"),
         _ => entry.join("some"),
     }
@@ -38,18 +38,13 @@ fn the_same_command_again_sends_nothing() {
     for case in &CASES {
         let (place, there) = complete(case);
         let before = identities(&there);
-        let again = place.start("out", &[]).finish().ok();
-        let count = format!(
-            "skipped      {} messages in the output already: ",
-            there.len()
-        );
-        assert!(
-            again.stdout.contains(&count),
-            "no `{count}` in\n{}",
-            again.stdout
-        );
+        let again = place.run("out", "").ok();
+        let count = there.len();
+        again.prints(&[&format!(
+            "skipped      {count} messages in the output already: "
+        )]);
         assert_eq!(identities(&there), before, "one was written again");
-        let again = place.start("out", &["--format", "json"]).finish().ok();
+        let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len());
         place.assert_complete();
     }
@@ -62,7 +57,7 @@ fn only_what_is_not_there_is_sent() {
         let gone = there.remove(0);
         fs::remove_dir_all(&gone).expect("it is there");
         let before = identities(&there);
-        let again = place.start("out", &["--format", "json"]).finish().ok();
+        let again = place.run("out", "--format json").ok();
         assert_eq!(skipped(&again), there.len(), "{}", again.stdout);
         assert_eq!(identities(&there), before, "one was written again");
         place.assert_complete();
@@ -76,12 +71,11 @@ fn what_differs_needs_force() {
         |file| {
             let mut bytes = fs::read(file).expect("it is there");
             bytes[7] ^= 1;
-            let found = fs::metadata(file).expect("it is there");
+            let time = fs::metadata(file).and_then(|found| found.modified());
             fs::write(file, bytes).expect("it can be written");
             let file = fs::File::options().write(true).open(file);
-            let time = found.modified().expect("it has one");
-            file.and_then(|file| file.set_modified(time))
-                .expect("it is ours");
+            let set = file.and_then(|file| file.set_modified(time?));
+            set.expect("it is ours");
         },
         |file| fill(file, SMALL - 1),
         |file| set_mode(file, 0o600),
@@ -90,12 +84,11 @@ fn what_differs_needs_force() {
         let (place, there) = complete(case);
         changes[at % 3](&file_in(case, &there[0]));
         let before = identities(&there);
-        let refused = place.start("out", &[]).finish();
-        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+        let refused = place.run("out", "");
         let entry = format!("\n    {}", there[0].display());
-        refused.says(&["differ from what is sent", "--force", &entry]);
+        refused.fails(2, &["differ from what is sent", "--force", &entry]);
         assert_eq!(identities(&there), before, "nothing was replaced");
-        place.start("out", &["--force"]).finish().ok();
+        place.run("out", "--force").ok();
         place.assert_complete();
     }
 }
@@ -105,12 +98,10 @@ fn what_differs_needs_force() {
 fn a_copy_that_differs_from_the_others_needs_force() {
     let (place, there) = complete(&CASES[2]);
     fill(&file_in(&CASES[2], &there[1]), SMALL);
-    let refused = place.start("out", &[]).finish();
-    refused.fails(
-        2,
-        &["differ from what is sent", &there[1].display().to_string()],
-    );
-    place.start("out", &["--force"]).finish().ok();
+    let refused = place.run("out", "");
+    let entry = there[1].display().to_string();
+    refused.fails(2, &["differ from what is sent", &entry]);
+    place.run("out", "--force").ok();
     place.assert_complete();
 }
 
@@ -118,29 +109,23 @@ fn a_copy_that_differs_from_the_others_needs_force() {
 #[test]
 fn what_is_dealt_is_skipped_too() {
     let (place, _) = complete(&CASES[0]);
-    place.start("dealt", &["--spread"]).finish().ok();
-    let again = place
-        .start("dealt", &["--spread", "--format", "json"])
-        .finish()
-        .ok();
+    place.run("dealt", "--spread").ok();
+    let again = place.run("dealt", "--spread --format json").ok();
     assert_eq!(skipped(&again), 3, "{}", again.stdout);
 }
 
 /// A map creates its results again.
 #[test]
 fn the_results_of_a_map_are_not_skipped() {
-    let place = Place::with(
-        &Case {
-            words: &["map"],
-            ..CASES[0]
-        },
-        SMALL,
-        "rate=8mbit",
-    );
-    place.start("out", &["--", "cat"]).finish().ok();
+    let case = Case {
+        line: "map",
+        ..CASES[0]
+    };
+    let place = Place::with(&case, SMALL, "rate=8mbit");
+    place.run("out", "-- cat").ok();
     let (there, _) = place.arrived();
     let before = there[0].metadata().expect("it is there").ino();
-    let refused = place.start("out", &["--", "cat"]).finish();
+    let refused = place.run("out", "-- cat");
     refused.fails(2, &["holds files already"]);
     assert_eq!(there[0].metadata().expect("it is there").ino(), before);
 }

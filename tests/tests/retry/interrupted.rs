@@ -5,59 +5,54 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{Kind, assert_same, fill, names, snapshot};
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Finished, Running, run, scratch, start};
+use flitcast_tests::files::{self, assert_same, fill, names, snapshot, without_folder_times};
+use flitcast_tests::processes::until;
+use flitcast_tests::{Finished, Folder, Running, resume, scratch, start};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 /// An operation, with a message that takes seconds on its links and others that have arrived
 /// before.
 #[derive(Clone, Copy)]
 pub struct Case {
     /// The operation and its options.
-    pub words: &'static [&'static str],
+    pub line: &'static str,
     /// The entries of the input.
     pub entries: &'static [&'static str],
     /// The entry that is long.
     pub long: &'static str,
 }
 
+const fn case(line: &'static str, entries: &'static [&'static str], long: &'static str) -> Case {
+    Case {
+        line,
+        entries,
+        long,
+    }
+}
+
+const PAIRS: [&str; 12] = [
+    "p0/p1", "p0/p2", "p0/p3", "p1/p0", "p1/p2", "p1/p3", "p2/p0", "p2/p1", "p2/p3", "p3/p0",
+    "p3/p1", "p3/p2",
+];
+
 /// All five operations.
 pub const CASES: [Case; 5] = [
-    Case {
-        words: &["scatter"],
-        entries: &["p1", "p2", "p3"],
-        long: "p1",
-    },
-    Case {
-        words: &["gather"],
-        entries: &["p1", "p2", "p3"],
-        long: "p3",
-    },
-    Case {
-        words: &["broadcast", "--algorithm", "child-by-child"],
-        entries: &["model"],
-        long: "model",
-    },
-    Case {
-        words: &["gossip"],
-        entries: &["p0", "p1", "p2", "p3"],
-        long: "p3",
-    },
-    Case {
-        words: &["exchange"],
-        entries: &[
-            "p0/p1", "p0/p2", "p0/p3", "p1/p0", "p1/p2", "p1/p3", "p2/p0", "p2/p1", "p2/p3",
-            "p3/p0", "p3/p1", "p3/p2",
-        ],
-        long: "p3/p0",
-    },
+    case("scatter", &["p1", "p2", "p3"], "p1"),
+    case("gather", &["p1", "p2", "p3"], "p3"),
+    case("broadcast --algorithm child-by-child", &["model"], "model"),
+    case("gossip", &["p0", "p1", "p2", "p3"], "p3"),
+    case("exchange", &PAIRS, "p3/p0"),
 ];
+
+impl Case {
+    pub fn operation(&self) -> &'static str {
+        self.line.split(' ').next().expect("it has words")
+    }
+}
 
 /// The input of a case, and outputs beside it.
 pub struct Place<'a> {
-    dir: TempDir,
+    dir: Folder,
     case: &'a Case,
     /// The links.
     link: &'a str,
@@ -73,31 +68,35 @@ impl Place<'_> {
         let dir = scratch();
         for entry in case.entries {
             let bytes = if *entry == case.long { long } else { 20_000 };
-            fill(&dir.path().join("in").join(entry).join("some"), bytes);
+            fill(&dir.join("in").join(entry).join("some"), bytes);
         }
         Place { dir, case, link }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
+        self.dir.join(name)
     }
 
     #[track_caller]
-    pub fn start(&self, output: &str, more: &[&str]) -> Running {
-        let text = |name: &str| self.path(name).to_str().expect("it is UTF-8").to_owned();
-        let (input, output) = (text("in"), text(output));
-        let files = ["--input", &input, "--output", &output];
-        let tree = match self.case.words[0] {
+    pub fn start(&self, output: &str, more: &str) -> Running {
+        let (line, link) = (self.case.line, self.link);
+        let tree = match self.case.operation() {
             "broadcast" => "star:4",
             _ => "path:4",
         };
-        let on = ["--tree", tree, "--link", self.link];
-        start([self.case.words, &on, &files, more].concat())
+        let on = format!("--tree {tree} --link {link} --input @/in --output @/{output}");
+        self.dir.start(&format!("{line} {on} {more}"))
+    }
+
+    /// Runs the operation to its end.
+    #[track_caller]
+    pub fn run(&self, output: &str, more: &str) -> Finished {
+        self.start(output, more).finish()
     }
 
     /// Returns what is in the output, and in its rows if it has rows.
     pub fn outputs(&self) -> Vec<PathBuf> {
-        let has_rows = matches!(self.case.words[0], "gossip" | "exchange");
+        let has_rows = matches!(self.case.operation(), "gossip" | "exchange");
         let folders: Vec<PathBuf> = match has_rows {
             true => (0..4).map(|pe| self.path(&format!("out/p{pe}"))).collect(),
             false => vec![self.path("out")],
@@ -119,16 +118,16 @@ impl Place<'_> {
     /// Waits until a message is delivered and another one is arriving.
     #[track_caller]
     fn wait(&self) {
-        eventually("a message is there, and another one arrives", || {
+        until("a message is there, and another one arrives", || {
             let (there, arrives) = self.arrived();
-            (!there.is_empty() && arrives).then_some(())
+            !there.is_empty() && arrives
         });
     }
 
     /// Starts a run, and waits until a message is delivered and another one is arriving.
     #[track_caller]
     fn cut(&self) -> Running {
-        let running = self.start("out", &[]);
+        let running = self.start("out", "");
         self.wait();
         running
     }
@@ -136,35 +135,25 @@ impl Place<'_> {
     /// Checks that the output equals that of an undisturbed run, without hidden files.
     #[track_caller]
     pub fn assert_complete(&self) {
-        self.start("whole", &[]).finish().ok();
-        let [whole, out] = ["whole", "out"].map(|name| {
-            let mut tree = snapshot(&self.path(name));
-            let folders = tree
-                .values_mut()
-                .filter(|node| node.kind == Kind::Directory);
-            folders.for_each(|node| node.mtime = (0, 0));
-            tree
-        });
+        self.run("whole", "").ok();
+        let [whole, out] = ["whole", "out"].map(|name| without_folder_times(&self.path(name)));
         assert_same(&whole, &out);
     }
 
     #[track_caller]
     pub fn record(&self) -> PathBuf {
-        let mut records = names(&self.path("out"));
-        records.retain(|name| name.starts_with(".flitcast-round-"));
-        assert_eq!(records.len(), 1, "{}: {records:?}", self.case.words[0]);
-        self.path("out").join(&records[0])
+        files::record(&self.path("out"))
     }
 }
 
 /// Returns properties that distinguish entries from rewritten ones.
 #[track_caller]
 pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
-    let found = paths.iter().map(fs::symlink_metadata);
-    let found = found.map(|found| found.expect("it is there"));
-    found
-        .map(|found| (found.ino(), found.ctime_nsec()))
-        .collect()
+    let id = |path: &PathBuf| {
+        let found = fs::symlink_metadata(path).expect("it is there");
+        (found.ino(), found.ctime_nsec())
+    };
+    paths.iter().map(id).collect()
 }
 
 /// Checks that the command to resume was printed.
@@ -172,6 +161,18 @@ pub fn identities(paths: &[PathBuf]) -> Vec<(u64, i64)> {
 fn says_how_to_go_on(finished: &Finished, record: &Path) {
     let command = format!("to go on: flitcast resume {}", record.display());
     finished.says(&[&command]);
+}
+
+/// Checks that a run that was cut off left whole messages, which `resume` does not write again.
+#[track_caller]
+fn is_resumed(place: &Place) {
+    let (before, arrives) = place.arrived();
+    assert!(!before.is_empty() && !arrives, "{}", place.case.line);
+    let kept = identities(&before);
+    let resumed = resume(&place.record(), "").ok();
+    resumed.says(&["resuming with all PEs"]);
+    assert_eq!(identities(&before), kept, "one was written again");
+    place.assert_complete();
 }
 
 #[test]
@@ -187,24 +188,11 @@ fn what_a_signal_cuts_off_is_resumed() {
         let place = Place::new(case);
         let running = place.cut();
         running.signal(signal);
-        let cut = running.finish();
-        cut.fails(
-            code,
-            &[
-                "interrupted: every process was stopped",
-                "\n  delivered: ",
-                ", and kept: ",
-            ],
-        );
-        let (before, arrives) = place.arrived();
-        assert!(!before.is_empty() && !arrives, "{}", case.words[0]);
-        let record = place.record();
-        says_how_to_go_on(&cut, &record);
-        let kept = identities(&before);
-        let resumed = run(["resume".as_ref(), record.as_os_str()]).ok();
-        resumed.says(&["resuming with all PEs"]);
-        assert_eq!(identities(&before), kept, "one was written again");
-        place.assert_complete();
+        let cut = running.finish().with_code(code);
+        let told = "interrupted: every process was stopped";
+        cut.says(&[told, "\n  delivered: ", ", and kept: "]);
+        says_how_to_go_on(&cut, &place.record());
+        is_resumed(&place);
     }
 }
 
@@ -214,11 +202,9 @@ fn what_is_interrupted_before_the_first_round_leaves_no_record() {
     // On a busy machine the signal may arrive after the first byte.
     let left_nothing = (0..10).any(|_| {
         let place = Place::new(&CASES[0]);
-        let mut running = place.start("out", &["-v"]);
+        let mut running = place.start("out", "-v");
         running.wait_for(&["launched"]);
-        running.signal(Signal::INT);
-        let cut = running.finish();
-        assert_eq!(cut.code, Some(130), "{}", cut.stderr);
+        let cut = running.interrupt();
         let left = names(&place.path("out"));
         let can_resume = cut.stderr.contains("flitcast resume");
         assert_eq!(left.is_empty(), !can_resume, "{left:?}: {}", cut.stderr);
@@ -234,16 +220,14 @@ fn a_resume_is_interrupted_and_resumed() {
         let place = Place::new(case);
         let running = place.cut();
         running.signal(Signal::TERM);
-        assert_eq!(running.finish().code, Some(143));
+        running.finish().with_code(143);
         let record = place.record();
         let again = start(["resume".as_ref(), record.as_os_str()]);
         place.wait();
-        again.signal(Signal::INT);
-        let cut = again.finish();
-        assert_eq!(cut.code, Some(130), "{}", cut.stderr);
+        let cut = again.interrupt();
         assert_eq!(place.record(), record);
         says_how_to_go_on(&cut, &record);
-        run(["resume".as_ref(), record.as_os_str()]).ok();
+        resume(&record, "").ok();
         place.assert_complete();
     }
 }
@@ -255,14 +239,7 @@ fn what_a_killed_coordinator_leaves_is_resumed() {
     for case in &CASES {
         let place = Place::new(case);
         place.cut().kill();
-        let (before, arrives) = place.arrived();
-        assert!(!before.is_empty() && !arrives, "{}", case.words[0]);
-        let kept = identities(&before);
-        let record = place.record();
-        let resumed = run(["resume".as_ref(), record.as_os_str()]).ok();
-        resumed.says(&["resuming with all PEs"]);
-        assert_eq!(identities(&before), kept, "one was written again");
-        place.assert_complete();
+        is_resumed(&place);
     }
 }
 
@@ -273,17 +250,12 @@ fn the_same_command_goes_on_and_says_so() {
         let place = Place::new(case);
         let running = place.cut();
         match at % 2 {
-            0 => {
-                running.kill();
-            }
-            _ => {
-                running.signal(Signal::INT);
-                assert_eq!(running.finish().code, Some(130));
-            }
+            0 => drop(running.kill()),
+            _ => drop(running.interrupt()),
         }
         let (before, _) = place.arrived();
         let kept = identities(&before);
-        let again = place.start("out", &[]).finish().ok();
+        let again = place.run("out", "").ok();
         let record = format!("going on from the record {}/", place.path("out").display());
         again.says(&[&record, "resuming with all PEs"]);
         assert_eq!(identities(&before), kept, "one was written again");
@@ -298,10 +270,10 @@ fn a_dry_run_leaves_everything_to_the_next_run() {
         let place = Place::new(case);
         place.cut().kill();
         let before = snapshot(&place.path("out"));
-        let dry = place.start("out", &["--dry-run"]).finish().ok();
+        let dry = place.run("out", "--dry-run").ok();
         dry.says(&["going on from the record", "resuming with all PEs"]);
         assert_same(&before, &snapshot(&place.path("out")));
-        place.start("out", &[]).finish().ok();
+        place.run("out", "").ok();
         place.assert_complete();
     }
 }
@@ -310,13 +282,11 @@ fn a_dry_run_leaves_everything_to_the_next_run() {
 #[test]
 fn the_same_command_sends_what_is_not_there_any_more() {
     let place = Place::new(&CASES[0]);
-    let running = place.cut();
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    place.cut().interrupt();
     for path in place.arrived().0 {
         fs::remove_dir_all(path).expect("it is there");
     }
-    let again = place.start("out", &[]).finish().ok();
+    let again = place.run("out", "").ok();
     again.says(&["3 of 3 messages are missing"]);
     place.assert_complete();
 }
@@ -326,14 +296,12 @@ fn the_same_command_sends_what_is_not_there_any_more() {
 fn a_forced_repetition_removes_the_record() {
     for case in [&CASES[0], &CASES[3]] {
         let place = Place::new(case);
-        let running = place.cut();
-        running.signal(Signal::INT);
-        assert_eq!(running.finish().code, Some(130));
+        place.cut().interrupt();
         let file = place.path("in").join(case.long).join("some");
         fill(&file, 10);
-        let refused = place.start("out", &[]).finish();
+        let refused = place.run("out", "");
         refused.fails(1, &["changed since the run began", "--force"]);
-        place.start("out", &["--force"]).finish().ok();
+        place.run("out", "--force").ok();
         place.assert_complete();
     }
 }
@@ -342,19 +310,13 @@ fn a_forced_repetition_removes_the_record() {
 #[test]
 fn another_command_leaves_the_record_alone() {
     let place = Place::new(&CASES[0]);
-    let running = place.cut();
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    place.cut().interrupt();
     let record = place.record();
     let before = fs::read(&record).expect("it is there");
     fs::rename(place.path("in"), place.path("away")).expect("it is there");
     fill(&place.path("in/p3/other"), 10);
-    let [input, output] = ["in", "out"].map(|name| place.path(name).display().to_string());
-    let line = [
-        "gather", "--tree", "path:4", "--input", &input, "--output", &output,
-    ];
-    let refused = run(line);
-    refused.fails(2, &["out/p3", "--force"]);
+    let line = "gather --tree path:4 --input @/in --output @/out";
+    place.dir.run(line).fails(2, &["out/p3", "--force"]);
     assert_eq!(fs::read(&record).expect("it is there"), before);
 }
 

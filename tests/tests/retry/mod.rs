@@ -21,11 +21,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::{assert_same_below, fill, names};
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Finished, Running, run, scratch, start};
+use flitcast_tests::files::{self, assert_same_below, fill, names};
+use flitcast_tests::processes::until;
+use flitcast_tests::{Finished, Folder, Running, resume, scratch, start};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 const TREE: &str = "\
 parents = [0, 1, 2, 0]
@@ -37,12 +36,15 @@ edges = [
 ]
 ";
 /// Links for tests on another tree.
-const LINK: [&str; 2] = ["--link", "rate=20mbit,latency=20ms"];
+const LINK: &str = "--link rate=20mbit,latency=20ms";
 const LONG: usize = 6 << 20;
+
+/// The delivered messages, each with values that change if it is written again.
+type Delivered = BTreeMap<String, (u64, i64)>;
 
 /// Directories of files to be moved.
 struct Files {
-    dir: TempDir,
+    dir: Folder,
 }
 
 impl Files {
@@ -50,7 +52,7 @@ impl Files {
     #[track_caller]
     fn new(long: u32) -> Files {
         let files = Files { dir: scratch() };
-        fs::write(files.tree(), TREE).expect("it can be written");
+        files.dir.put("tree.toml", TREE);
         for pe in 1..=4 {
             let message = files.input().join(format!("p{pe}"));
             fill(&message.join("some"), 50_000);
@@ -62,43 +64,49 @@ impl Files {
     }
 
     fn input(&self) -> PathBuf {
-        self.dir.path().join("in put")
+        self.dir.join("in put")
     }
 
     fn output(&self) -> PathBuf {
-        self.dir.path().join("output")
-    }
-
-    fn tree(&self) -> PathBuf {
-        self.dir.path().join("tree.toml")
+        self.dir.join("output")
     }
 
     #[track_caller]
-    fn start(&self, operation: &str, more: &[&str]) -> Running {
-        let text = |path: PathBuf| path.to_str().expect("it is UTF-8").to_owned();
-        let (input, output) = (text(self.input()), text(self.output()));
-        let files = ["--input", &input, "--output", &output];
-        let all = [operation].into_iter().chain(files);
-        start(all.chain(more.iter().copied()))
+    fn start(&self, line: &str) -> Running {
+        let mut words = self.dir.words(&format!("{line} --output @/output --input"));
+        words.push(self.dir.shown("in put"));
+        start(words)
     }
 
     #[track_caller]
-    fn start_on_tree(&self, operation: &str, more: &[&str]) -> Running {
-        let tree = format!("file:{}", self.tree().display());
-        self.start(operation, &[&["--tree", &tree], more].concat())
+    fn start_on_tree(&self, line: &str) -> Running {
+        self.start(&format!("{line} --tree file:@/tree.toml"))
+    }
+
+    /// Starts a command on the tree and kills a PE once a message is delivered and the long one is
+    /// arriving; returns its end, and the messages delivered before.
+    #[track_caller]
+    fn killing(&self, line: &str, there: &str, pe: u32) -> (Finished, Delivered) {
+        let running = self.start_on_tree(line);
+        self.wait_for(there);
+        let before = self.there();
+        kill(&running, pe);
+        (running.finish(), before)
     }
 
     /// Waits until these messages are delivered and another one is arriving.
     #[track_caller]
-    fn wait_for(&self, there: &[&str]) {
-        eventually("a message is there, and the long one arrives", || {
-            if !self.output().is_dir() {
-                return None;
-            }
-            let names = names(&self.output());
-            let is_there = |name: &&str| names.iter().any(|there| there == name);
+    fn wait_for(&self, there: &str) {
+        until("a message is there, and the long one arrives", || {
+            let output = self.output();
+            let names = if output.is_dir() {
+                names(&output)
+            } else {
+                Vec::new()
+            };
+            let is_there = |name| names.iter().any(|there| there == name);
             let arrives = names.iter().any(|name| name.ends_with(".partial"));
-            (there.iter().all(is_there) && arrives).then_some(())
+            there.split_whitespace().all(is_there) && arrives
         });
     }
 
@@ -109,33 +117,25 @@ impl Files {
             let all = names(&self.output()).into_iter();
             let partial = all.filter(|name| name.ends_with(".partial"));
             let long = partial.map(|name| self.output().join(name).join("long"));
-            long.map(|path| fs::metadata(path).map_or(0, |file| file.len()))
-                .sum::<u64>()
+            let bytes = long.map(|path| fs::metadata(path).map_or(0, |file| file.len()));
+            bytes.sum::<u64>()
         };
         let before = arrived();
-        eventually("more of the long message arrives", || {
-            (arrived() > before).then_some(())
-        });
+        until("more of the long message arrives", || arrived() > before);
     }
 
     #[track_caller]
     fn record(&self) -> PathBuf {
-        let mut names = names(&self.output());
-        names.retain(|name| name.starts_with(".flitcast-round-"));
-        assert_eq!(names.len(), 1, "{names:?}");
-        self.output().join(&names[0])
+        files::record(&self.output())
     }
 
     /// Continues from the record.
     #[track_caller]
-    fn resume(&self, more: &[&str]) -> Finished {
-        let record = self.record();
-        let record = record.to_str().expect("it is UTF-8");
-        run(["resume", record].iter().chain(more))
+    fn resume(&self, more: &str) -> Finished {
+        resume(&self.record(), more)
     }
 
-    /// Returns the delivered messages, each with values that change if it is written again.
-    fn there(&self) -> BTreeMap<String, (u64, i64)> {
+    fn there(&self) -> Delivered {
         let mut names = names(&self.output());
         names.retain(|name| !name.starts_with('.'));
         let id = |name: &String| {
@@ -148,7 +148,7 @@ impl Files {
     /// Checks that exactly these messages are delivered completely, and those of `before`
     /// unchanged.
     #[track_caller]
-    fn assert_there(&self, messages: &[&str], before: &BTreeMap<String, (u64, i64)>) {
+    fn assert_there(&self, messages: &[&str], before: &Delivered) {
         let there = self.there();
         let names: Vec<&str> = there.keys().map(String::as_str).collect();
         assert_eq!(names, messages);
@@ -162,7 +162,7 @@ impl Files {
 
     /// Checks that all messages are delivered, and nothing else is there.
     #[track_caller]
-    fn assert_complete(&self, before: &BTreeMap<String, (u64, i64)>) {
+    fn assert_complete(&self, before: &Delivered) {
         self.assert_there(&["p1", "p2", "p3", "p4"], before);
         assert_eq!(names(&self.output()).len(), 4, "the record is gone");
     }

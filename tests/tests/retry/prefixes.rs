@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use flitcast_tests::files::fill;
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Finished, Running, run};
+use flitcast_tests::processes::until;
+use flitcast_tests::{Finished, Running, resume};
 use rustix::process::Signal;
 
 use super::interrupted::{CASES, Case, Place};
@@ -39,12 +39,12 @@ fn partial(place: &Place) -> Vec<(PathBuf, u64)> {
 
 /// Starts a run, and waits until three fifths of the long message have arrived wherever it arrives.
 #[track_caller]
-fn cut_at_three_fifths(place: &Place, more: &[&str]) -> Running {
+fn cut_at_three_fifths(place: &Place, more: &str) -> Running {
     let running = place.start("out", more);
-    eventually("the long message arrives", || {
+    until("the long message arrives", || {
         let partial = partial(place);
         let is_far = |(_, bytes): &(PathBuf, u64)| *bytes > LONG as u64 * 3 / 5;
-        (!partial.is_empty() && partial.iter().all(is_far)).then_some(())
+        !partial.is_empty() && partial.iter().all(is_far)
     });
     running
 }
@@ -52,13 +52,8 @@ fn cut_at_three_fifths(place: &Place, more: &[&str]) -> Running {
 #[track_caller]
 fn end(running: Running, how: End) {
     match how {
-        End::Interrupted => {
-            running.signal(Signal::INT);
-            running.finish();
-        }
-        End::CoordinatorKilled => {
-            running.kill();
-        }
+        End::Interrupted => drop(running.interrupt()),
+        End::CoordinatorKilled => drop(running.kill()),
         End::AllKilled => running.kill_all(),
     }
 }
@@ -66,17 +61,13 @@ fn end(running: Running, how: End) {
 /// Checks that at most 45 % of the long message were sent again, wherever it was missing.
 #[track_caller]
 fn assert_continued(finished: &Finished, case: &Case) {
-    let result: serde_json::Value = serde_json::from_str(&finished.stdout).expect("it is JSON");
-    let all = result["continued"].as_array().expect("it is a list");
-    assert!(!all.is_empty(), "{:?}: {}", case.words, finished.stdout);
+    let report = finished.report();
+    let (all, line) = (report.list("/continued"), case.line);
+    assert!(!all.is_empty(), "{line}: {}", finished.stdout);
     for continued in all {
         let bytes = |key: &str| continued[key].as_u64().expect("it is a number");
         let sent = bytes("bytes") - bytes("arrived_before");
-        assert!(
-            sent * 100 <= bytes("bytes") * 45,
-            "{:?}: {continued}",
-            case.words
-        );
+        assert!(sent * 100 <= bytes("bytes") * 45, "{line}: {continued}");
         assert!(bytes("bytes") >= LONG as u64, "{continued}");
     }
 }
@@ -92,23 +83,18 @@ fn what_has_arrived_of_a_message_is_not_sent_again() {
     ];
     // One copy after the other leaves nothing that all PEs have.
     let broadcast = Case {
-        words: &["broadcast"],
+        line: "broadcast",
         ..CASES[2]
     };
     let [scatter, gather, _, gossip, exchange] = CASES;
     let cases = [scatter, gather, broadcast, gossip, exchange];
     for (at, (case, how)) in cases.iter().zip(ends).enumerate() {
         let place = Place::with(case, LONG, LINK);
-        end(cut_at_three_fifths(&place, &[]), how);
-        let json = ["--format", "json"];
+        end(cut_at_three_fifths(&place, ""), how);
         // The same command continues the job, as `resume` does.
         let again = match at % 2 {
-            0 => place.start("out", &json).finish(),
-            _ => {
-                let record = place.record();
-                let record = record.to_str().expect("it is UTF-8");
-                run([&["resume", record], &json[..]].concat())
-            }
+            0 => place.run("out", "--format json"),
+            _ => resume(&place.record(), "--format json"),
         };
         assert_continued(&again.ok(), case);
         place.assert_complete();
@@ -118,15 +104,10 @@ fn what_has_arrived_of_a_message_is_not_sent_again() {
 /// A PE dies that has nothing to do with the long message.
 #[test]
 fn a_retry_goes_on_with_what_has_arrived() {
-    let case = Case {
-        words: &["scatter"],
-        entries: &["p1", "p2", "p3"],
-        long: "p1",
-    };
-    let place = Place::with(&case, LONG, LINK);
-    let running = cut_at_three_fifths(&place, &["--retry", "1", "--format", "json"]);
+    let place = Place::with(&CASES[0], LONG, LINK);
+    let running = cut_at_three_fifths(&place, "--retry 1 --format json");
     running.pe(3).signal(Signal::KILL);
-    assert_continued(&running.finish().ok(), &case);
+    assert_continued(&running.finish().ok(), &CASES[0]);
     place.assert_complete();
 }
 
@@ -134,16 +115,15 @@ fn a_retry_goes_on_with_what_has_arrived() {
 #[test]
 fn what_was_damaged_meanwhile_is_sent_again() {
     let place = Place::with(&CASES[0], LONG, LINK);
-    end(cut_at_three_fifths(&place, &[]), End::AllKilled);
+    end(cut_at_three_fifths(&place, ""), End::AllKilled);
     for (path, _) in partial(&place) {
         let file = path.join("some");
         let mut content = fs::read(&file).expect("it is there");
         content[1000] ^= 1;
         fs::write(&file, content).expect("it can be written");
     }
-    let again = place.start("out", &["--format", "json"]).finish().ok();
-    let result: serde_json::Value = serde_json::from_str(&again.stdout).expect("it is JSON");
-    assert_eq!(result["continued"], serde_json::json!([]));
+    let again = place.run("out", "--format json").ok();
+    assert!(again.report().list("/continued").is_empty());
     place.assert_complete();
 }
 
@@ -151,16 +131,14 @@ fn what_was_damaged_meanwhile_is_sent_again() {
 #[test]
 fn a_source_that_changed_is_refused_or_sent_as_a_whole() {
     let place = Place::with(&CASES[0], LONG, LINK);
-    end(cut_at_three_fifths(&place, &[]), End::AllKilled);
+    end(cut_at_three_fifths(&place, ""), End::AllKilled);
     fill(&place.path("in").join("p1/some"), LONG + 7);
     let record = place.record();
-    let record = record.to_str().expect("it is UTF-8");
-    let refused = run(["resume", record]);
+    let refused = resume(&record, "");
     assert_ne!(refused.code, Some(0), "{}", refused.stdout);
     refused.says(&["p1", "--force"]);
-    let forced = run(["resume", record, "--force", "--format", "json"]).ok();
-    let result: serde_json::Value = serde_json::from_str(&forced.stdout).expect("it is JSON");
-    assert_eq!(result["continued"], serde_json::json!([]));
+    let forced = resume(&record, "--force --format json").ok();
+    assert!(forced.report().list("/continued").is_empty());
     place.assert_complete();
 }
 
@@ -168,9 +146,9 @@ fn a_source_that_changed_is_refused_or_sent_as_a_whole() {
 #[test]
 fn without_a_record_nothing_is_kept() {
     let place = Place::with(&CASES[0], LONG, LINK);
-    end(cut_at_three_fifths(&place, &[]), End::AllKilled);
+    end(cut_at_three_fifths(&place, ""), End::AllKilled);
     assert!(!partial(&place).is_empty());
     fs::remove_file(place.record()).expect("it is there");
-    place.start("out", &["--force"]).finish().ok();
+    place.run("out", "--force").ok();
     place.assert_complete();
 }

@@ -3,10 +3,10 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
+use flitcast_tests::files::{assert_same_below, fill, names, record, set_mode};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::{run, start};
+use flitcast_tests::{resume, start};
 use rustix::process::Signal;
 
 use super::{Files, edit, kill};
@@ -18,23 +18,20 @@ fn a_change_of_what_stood_before_delivers_nothing() {
     for older in ["p1/old", "p4/old"] {
         fill(&output.join(older), 10);
     }
-    let running = files.start_on_tree("scatter", &["--force", "--retry", "1"]);
-    files.wait_for(&["p3"]);
+    let running = files.start_on_tree("scatter --force --retry 1");
+    files.wait_for("p3");
     set_mode(&output.join("p4"), 0o700);
     fs::write(output.join("p1/new"), "by somebody").expect("it can be written");
     kill(&running, 4);
-    let finished = running.finish();
-    finished.fails(
-        1,
-        &["P4 is dead", "without it: 3 of 4 messages are missing"],
-    );
+    let told = ["P4 is dead", "without it: 3 of 4 messages are missing"];
+    running.finish().fails(1, &told);
     assert_eq!(names(&output.join("p4")), ["old"]);
     for pe in ["p1", "p2", "p3"] {
         assert_same_below(&files.input().join(pe), &output.join(pe));
     }
     let before = files.there();
     let before = before.into_iter().filter(|(name, _)| name != "p4");
-    files.resume(&["--revive"]).ok();
+    files.resume("--revive").ok();
     files.assert_complete(&before.collect());
 }
 
@@ -42,21 +39,20 @@ fn a_change_of_what_stood_before_delivers_nothing() {
 #[test]
 fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
     let files = Files::new(2);
-    let running = files.start_on_tree("scatter", &["--retry", "1"]);
-    files.wait_for(&["p3"]);
+    let running = files.start_on_tree("scatter --retry 1");
+    files.wait_for("p3");
     let other = files.output().join("p4");
     fill(&other.join("other"), 10);
     let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
     let why = "retry: it is no PE's failure: leaving one out would not help";
-    failed.says(&["output/p4` exists already", why]);
+    failed.fails(1, &["output/p4` exists already", why]);
     assert!(!failed.stderr.contains("is dead"), "{}", failed.stderr);
-    let refused = files.resume(&[]);
+    let refused = files.resume("");
     refused.fails(2, &["output/p4 is there, and by the record P4's"]);
     assert_eq!(names(&other), ["other"]);
     fs::remove_dir_all(&other).expect("it is there");
     let before = files.there();
-    files.resume(&[]).ok();
+    files.resume("").ok();
     files.assert_complete(&before);
 }
 
@@ -65,10 +61,8 @@ fn what_comes_to_stand_there_in_mid_round_leaves_nobody_out() {
 #[test]
 fn a_resume_whose_coordinator_is_killed_is_resumed() {
     let files = Files::new(4);
-    let running = files.start_on_tree("scatter", &[]);
-    files.wait_for(&["p1", "p2", "p3"]);
-    kill(&running, 0);
-    assert_eq!(running.finish().code, Some(1));
+    let (failed, _) = files.killing("scatter", "p1 p2 p3", 0);
+    failed.with_code(1);
     let record = files.record();
     edit(&record, |text| {
         let at = text.find("delivered = [").expect("it says so");
@@ -78,12 +72,11 @@ fn a_resume_whose_coordinator_is_killed_is_resumed() {
     for pe in ["p1", "p2", "p3"] {
         fs::remove_dir_all(files.output().join(pe)).expect("it is there");
     }
-    let record = record.to_str().expect("it is UTF-8");
-    let resumed = start(["resume", record]);
-    files.wait_for(&["p1", "p2", "p3"]);
+    let resumed = start(["resume".as_ref(), record.as_os_str()]);
+    files.wait_for("p1 p2 p3");
     let before = files.there();
     resumed.kill();
-    files.resume(&[]).ok();
+    files.resume("").ok();
     files.assert_complete(&before);
 }
 
@@ -108,30 +101,27 @@ fn a_host_of_its_own_tells_by_a_receipt_what_it_has() {
     });
     let victim = nodes.remove(3);
     victim.signal(Signal::KILL);
-    let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    running.finish().with_code(1);
     victim.finish();
     nodes.push(cluster.node_apart(3, "out", "--stay"));
-    let record = names(&cluster.path("out"));
-    assert_eq!(record.len(), 1, "{record:?}");
-    let record = cluster.path("out").join(&record[0]);
-    let record = record.to_str().expect("it is UTF-8");
+    assert_eq!(names(&cluster.path("out")).len(), 1);
+    let record = record(&cluster.path("out"));
 
     // An entry of another user is not the message, and must not be replaced.
     let away = out(3).join("away");
     fs::rename(&arrived, &away).expect("it is there");
     fill(&arrived.join("file"), 50_000);
     let other = fs::metadata(&arrived).expect("it is there").ino();
-    let refused = run(["resume", record, "--revive"]);
-    refused.fails(2, &["/out/p3 at P3 on h3\n"]);
+    resume(&record, "--revive").fails(2, &["/out/p3 at P3 on h3\n"]);
     assert_eq!(fs::metadata(&arrived).expect("it is there").ino(), other);
 
     fs::remove_dir_all(&arrived).expect("it is there");
     fs::rename(&away, &arrived).expect("it is there");
     let id = |found: fs::Metadata| (found.ino(), found.mtime_nsec());
     let before = id(fs::metadata(&arrived).expect("it is there"));
-    let done = run(["resume", record, "--revive"]).ok();
-    assert!(done.stdout.contains("P3 had it already"), "{}", done.stdout);
+    resume(&record, "--revive")
+        .ok()
+        .prints(&["P3 had it already"]);
     assert_eq!(id(fs::metadata(&arrived).expect("it is there")), before);
     for pe in 1..4 {
         let name = format!("p{pe}");

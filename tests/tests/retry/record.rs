@@ -5,17 +5,14 @@ use std::fs;
 
 use flitcast_tests::{rows, run};
 
-use super::{Files, edit, kill};
+use super::{Files, edit};
 
 /// Returns the files of a scatter that failed, and left a record.
 #[track_caller]
 fn failed() -> Files {
     let files = Files::new(2);
-    let running = files.start_on_tree("scatter", &["--flit-size", "64KiB"]);
-    files.wait_for(&["p3"]);
-    kill(&running, 4);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let (finished, _) = files.killing("scatter --flit-size 64KiB", "p3", 4);
+    finished.with_code(1);
     files
 }
 
@@ -30,8 +27,7 @@ fn a_damaged_record_is_refused_line_by_line() {
             .replace("pe = 4", "pe = 0")
     });
     let before = fs::read(&record).expect("it is there");
-    let refused = files.resume(&["--revive"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let refused = files.resume("--revive").with_code(2);
     let shown = record.display();
     for (key, why) in [
         ("flit_bytes", " is not from "),
@@ -49,8 +45,7 @@ fn a_damaged_record_is_refused_line_by_line() {
     assert_eq!(files.there().len(), 1);
 
     fs::write(&record, &whole[..whole.len() / 2]).expect("it can be written");
-    let cut = files.resume(&[]);
-    assert_eq!(cut.code, Some(2), "{}", cut.stderr);
+    files.resume("").with_code(2);
     let missing = run("resume /no/such/record".split(' '));
     missing.fails(2, &["cannot read the record of a round /no/such/record"]);
 }
@@ -60,16 +55,13 @@ fn what_does_not_agree_with_the_record_is_told_at_once() {
     let files = failed();
     fs::create_dir(files.output().join("p1")).expect("it is not there");
     fs::remove_dir_all(files.input().join("p2")).expect("it is there");
-    let refused = files.resume(&["--revive"]);
-    refused.fails(
-        2,
-        &[
-            "output/p1 is there, and by the record P1's message is missing",
-            "P2's message, of ",
-            " bytes by the record, is not in ",
-        ],
-    );
-    let refused = files.resume(&["--retry", "x", "--timeouts", "y=1s"]);
+    let refused = files.resume("--revive");
+    refused.with_code(2).says(&[
+        "output/p1 is there, and by the record P1's message is missing",
+        "P2's message, of ",
+        " bytes by the record, is not in ",
+    ]);
+    let refused = files.resume("--retry x --timeouts y=1s");
     refused.fails(2, &["--retry: `x` is no", "--timeouts: `y=1s`"]);
 }
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill, names};
-use flitcast_tests::processes::eventually;
-use flitcast_tests::{Finished, Running, run, start};
+use flitcast_tests::processes::until;
+use flitcast_tests::{Finished, Running, resume, run};
 
 use super::{Files, LINK, LONG, kill};
 
@@ -33,9 +33,8 @@ fn rewrite(path: &Path) {
     let bytes = fs::read(path).expect("it is there");
     replace(path, &bytes);
     let file = fs::File::options().write(true).open(path);
-    let file = file.expect("it can be opened");
-    file.set_modified(modified.expect("it has a time"))
-        .expect("it can be set");
+    let set = file.and_then(|file| file.set_modified(modified?));
+    set.expect("it can be set");
 }
 
 /// Returns the printed command to continue, with additional options.
@@ -44,16 +43,10 @@ fn printed(finished: &Finished) -> Vec<String> {
     let mut lines = finished.stderr.lines();
     let line = lines.find_map(|line| line.split_once(": flitcast resume "));
     let (_, line) = line.unwrap_or_else(|| panic!("no command in\n{}", finished.stderr));
-    let words = line
-        .split(".toml")
-        .map(|word| word.trim_matches([' ', '\'']));
-    let mut words: Vec<String> = words.map(str::to_owned).collect();
-    words[0].push_str(".toml");
-    let options = words.split_off(1);
-    let options = options
-        .iter()
-        .flat_map(|options| options.split_whitespace());
-    let mut all = vec!["resume".to_owned(), words[0].clone()];
+    let (record, options) = line.split_once(".toml").expect("it names a record");
+    let record = format!("{}.toml", record.trim_matches([' ', '\'']));
+    let options = options.trim_matches([' ', '\'']).split_whitespace();
+    let mut all = vec!["resume".to_owned(), record];
     all.extend(options.map(str::to_owned));
     all
 }
@@ -61,33 +54,27 @@ fn printed(finished: &Finished) -> Vec<String> {
 /// Starts a broadcast of one file, child by child: P1 has it, and P3 is killed, so no other PE has
 /// it.
 #[track_caller]
-fn broadcast_cut(files: &Files, more: &[&str]) -> Running {
-    fill(&files.dir.path().join("model"), LONG / 8);
-    let algorithm = ["--tree", "star:4", "--algorithm", "child-by-child"];
-    let running = start_of(
-        files,
-        "broadcast",
-        "model",
-        &[&algorithm[..], &LINK, more].concat(),
-    );
-    eventually("P1 has its copy", || {
-        files.output().join("p1").exists().then_some(())
-    });
+fn broadcast_cut(files: &Files, more: &str) -> Running {
+    fill(&files.dir.join("model"), LONG / 8);
+    let line = "broadcast --tree star:4 --algorithm child-by-child";
+    let paths = "--input @/model --output @/output";
+    let running = files.dir.start(&format!("{line} {paths} {LINK} {more}"));
+    until("P1 has its copy", || files.output().join("p1").exists());
     running
 }
 
+/// Returns the files of a scatter that P4 has left, with P3's message delivered, and its end.
 #[track_caller]
-fn start_of(files: &Files, operation: &str, input: &str, more: &[&str]) -> Running {
-    let text = |path: std::path::PathBuf| path.to_str().expect("it is UTF-8").to_owned();
-    let (input, output) = (text(files.dir.path().join(input)), text(files.output()));
-    let all = [operation, "--input", &input, "--output", &output];
-    start(all.into_iter().chain(more.iter().copied()))
+fn scatter_cut(line: &str) -> (Files, Finished) {
+    let files = Files::new(2);
+    let (finished, _) = files.killing(line, "p3", 4);
+    (files, finished.with_code(1))
 }
 
 /// Checks that all copies are equal to the current model.
 #[track_caller]
 fn assert_copies(files: &Files) {
-    let model = fs::read(files.dir.path().join("model")).expect("it is there");
+    let model = fs::read(files.dir.join("model")).expect("it is there");
     for pe in 1..4 {
         let copy = fs::read(files.output().join(format!("p{pe}")));
         assert!(copy.expect("it is there") == model, "P{pe} has other bytes");
@@ -99,13 +86,13 @@ fn assert_copies(files: &Files) {
 fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
     for len in [LONG / 8, LONG / 8 - 7] {
         let files = Files::new(2);
-        let running = broadcast_cut(&files, &[]);
+        let running = broadcast_cut(&files, "");
         kill(&running, 3);
-        assert_eq!(running.finish().code, Some(1));
-        let model = files.dir.path().join("model");
+        running.finish().with_code(1);
+        let model = files.dir.join("model");
         let old = fs::read(files.output().join("p1")).expect("it is there");
         replace(&model, &others(len));
-        let refused = files.resume(&["--revive"]);
+        let refused = files.resume("--revive");
         refused.fails(1, &["/model`: changed since the run began", "--force"]);
         let is_old = fs::read(files.output().join("p1")).expect("it is there") == old;
         assert!(is_old, "nothing was replaced");
@@ -121,19 +108,19 @@ fn a_resumed_broadcast_of_another_version_is_refused_or_goes_to_all() {
 #[test]
 fn a_source_that_was_written_anew_with_the_same_bytes_goes_on() {
     let files = Files::new(2);
-    let running = broadcast_cut(&files, &[]);
+    let running = broadcast_cut(&files, "");
     kill(&running, 3);
-    assert_eq!(running.finish().code, Some(1));
-    rewrite(&files.dir.path().join("model"));
-    files.resume(&["--revive"]).ok();
+    running.finish().with_code(1);
+    rewrite(&files.dir.join("model"));
+    files.resume("--revive").ok();
     assert_copies(&files);
 }
 
 #[test]
 fn a_retry_does_not_send_another_version() {
     let files = Files::new(2);
-    let running = broadcast_cut(&files, &["--retry", "1"]);
-    replace(&files.dir.path().join("model"), &others(LONG / 8));
+    let running = broadcast_cut(&files, "--retry 1");
+    replace(&files.dir.join("model"), &others(LONG / 8));
     kill(&running, 3);
     let stopped = running.finish();
     stopped.fails(1, &["P3 is dead", CHANGED, "--force"]);
@@ -153,17 +140,13 @@ fn a_resumed_scatter_has_one_version_of_each_message() {
         ("p2", |file| replace(file, &others(49_000))),
     ];
     for (of, change) in changes {
-        let files = Files::new(2);
-        let running = files.start_on_tree("scatter", &[]);
-        files.wait_for(&["p3"]);
-        kill(&running, 4);
-        assert_eq!(running.finish().code, Some(1));
+        let (files, _) = scatter_cut("scatter");
         let before = files.there();
         change(&files.input().join(of).join("some"));
-        let refused = files.resume(&["--revive"]);
+        let refused = files.resume("--revive");
         refused.fails(1, &[&format!("in put/{of}`: {CHANGED}"), "--force"]);
         assert_eq!(files.there(), before, "nothing was sent");
-        files.resume(&["--revive", "--force"]).ok();
+        files.resume("--revive --force").ok();
         files.assert_complete(&Default::default());
     }
 }
@@ -172,20 +155,15 @@ fn a_resumed_scatter_has_one_version_of_each_message() {
 fn a_resumed_gossip_has_one_version_of_each_message() {
     let files = Files::new(1);
     fill(&files.input().join("p0/some"), 50_000);
-    let running = start_of(
-        &files,
-        "gossip",
-        "in put",
-        &[&["--tree", "path:5"], &LINK[..]].concat(),
-    );
+    let running = files.start(&format!("gossip --tree path:5 {LINK}"));
     let first = files.output().join("p1/p0");
-    eventually("P1 has P0's message", || first.exists().then_some(()));
+    until("P1 has P0's message", || first.exists());
     kill(&running, 4);
-    assert_eq!(running.finish().code, Some(1));
+    running.finish().with_code(1);
     replace(&files.input().join("p0/some"), &others(50_000));
-    let refused = files.resume(&["--revive"]);
+    let refused = files.resume("--revive");
     refused.fails(1, &[&format!("in put/p0`: {CHANGED}"), "--force"]);
-    files.resume(&["--revive", "--force"]).ok();
+    files.resume("--revive --force").ok();
     for at in 0..5 {
         for of in (0..5).filter(|of| *of != at) {
             let sent = files.input().join(format!("p{of}"));
@@ -211,19 +189,12 @@ fn an_input_that_is_replaced_during_a_gossip_has_changed_and_is_not_damaged() {
             fill(&path(pe), 400_000);
         }
         let old = fs::read(path(1)).expect("it is there");
-        let running = start_of(
-            &files,
-            "gossip",
-            "in put",
-            &[&["--tree", "kary:2:7"], &LINK[..]].concat(),
-        );
-        eventually("something arrives", || {
-            let arrives = |pe: u32| {
-                let folder = files.output().join(format!("p{pe}"));
-                folder.exists() && !names(&folder).is_empty()
-            };
-            (0..7).any(arrives).then_some(())
-        });
+        let running = files.start(&format!("gossip --tree kary:2:7 {LINK}"));
+        let arrives = |pe: u32| {
+            let folder = files.output().join(format!("p{pe}"));
+            folder.exists() && !names(&folder).is_empty()
+        };
+        until("something arrives", || (0..7).any(arrives));
         for pe in 0..7 {
             replace(&path(pe), &others(400_000));
         }
@@ -243,24 +214,18 @@ fn an_input_that_is_replaced_during_a_gossip_has_changed_and_is_not_damaged() {
 
 #[test]
 fn a_record_speaks_of_the_output_that_it_is_in() {
-    let files = Files::new(2);
-    let running = files.start_on_tree("scatter", &[]);
-    files.wait_for(&["p3"]);
-    kill(&running, 4);
-    assert_eq!(running.finish().code, Some(1));
+    let (files, _) = scatter_cut("scatter");
     let record = files.record();
     let name = record.file_name().expect("it has one");
     // A copy of the record in another folder cannot be resumed.
-    let stray = files.dir.path().join("stray");
+    let stray = files.dir.join("stray");
     fs::create_dir(&stray).expect("it is not there");
     fs::copy(&record, stray.join(name)).expect("it can be copied");
-    let refused = run(["resume".as_ref(), stray.join(name).as_os_str()]);
-    refused.fails(2, &["put it back into the output"]);
+    resume(&stray.join(name), "").fails(2, &["put it back into the output"]);
 
-    let (output, moved) = (files.output(), files.dir.path().join("moved"));
+    let (output, moved) = (files.output(), files.dir.join("moved"));
     fs::rename(&output, &moved).expect("it can be moved");
-    let record = moved.join(name);
-    run(["resume".as_ref(), record.as_os_str(), "--revive".as_ref()]).ok();
+    resume(&moved.join(name), "--revive").ok();
     assert!(!output.exists(), "nothing is written where it was");
     fs::rename(&moved, &output).expect("it can be moved back");
     files.assert_complete(&Default::default());
@@ -268,12 +233,7 @@ fn a_record_speaks_of_the_output_that_it_is_in() {
 
 #[test]
 fn the_command_that_is_printed_goes_on() {
-    let files = Files::new(2);
-    let running = files.start_on_tree("scatter", &["--retry", "1"]);
-    files.wait_for(&["p3"]);
-    kill(&running, 4);
-    let failed = running.finish();
-    assert_eq!(failed.code, Some(1), "{}", failed.stderr);
+    let (files, failed) = scatter_cut("scatter --retry 1");
     run(printed(&failed)).ok();
     files.assert_complete(&Default::default());
 }

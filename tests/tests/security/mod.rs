@@ -12,7 +12,8 @@ use flitcast_proto::wire::admission::Admission;
 use flitcast_tests::files::{assert_same_below, fill, names, set_mode};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
-use flitcast_tests::{run, scratch, start};
+use flitcast_tests::table::refusals;
+use flitcast_tests::{reported, run, scratch, start};
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
@@ -21,127 +22,85 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn files_go_there_and_back_over_tls() {
     let dir = scratch();
-    let at = |name: &str| dir.path().join(name);
+    let at = |name: &str| dir.join(name);
     std::fs::create_dir(at("in")).expect("it can be");
     for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536), (4, 5_000_000)] {
         fill(&at(&format!("in/p{pe}")), bytes);
     }
-    let shown = dir.path().display();
-    run(words(&format!("ca init {shown}/ca --pes 5"))).ok();
-    let guarded = format!("--tree kary:2:5 --credentials {shown}/ca");
-    let there = run(words(&format!(
-        "scatter {guarded} --input {shown}/in --output {shown}/out"
-    )))
-    .ok();
+    dir.run("ca init @/ca --pes 5").ok();
+    let guarded = "--tree kary:2:5 --credentials @/ca";
+    let there = dir
+        .run(&format!("scatter {guarded} --input @/in --output @/out"))
+        .ok();
     assert_same_below(&at("in"), &at("out"));
-    let said = format!("  security     TLS 1.3 both ways, certificates in {shown}/ca\n");
-    assert!(there.stdout.contains(&said), "{}", there.stdout);
+    let ca = dir.shown("ca");
+    there.prints(&[&format!(
+        "  security     TLS 1.3 both ways, certificates in {ca}\n"
+    )]);
     // New certificates for some, while the others keep theirs.
-    run(words(&format!("ca issue {shown}/ca p1 p3 --days 2"))).ok();
-    let back = run(words(&format!(
-        "gather {guarded} --input {shown}/out --output {shown}/back --format json"
-    )))
-    .ok();
+    dir.run("ca issue @/ca p1 p3 --days 2").ok();
+    let report = dir.report(&format!("gather {guarded} --input @/out --output @/back"));
     assert_same_below(&at("in"), &at("back"));
-    let report: serde_json::Value = serde_json::from_str(&back.stdout).expect("it is JSON");
-    assert_eq!(report["security"], "tls");
+    assert_eq!(report.value("/security"), "tls");
 }
 
 #[test]
 fn an_authority_is_founded_once_and_keeps_its_keys_to_itself() {
     let dir = scratch();
-    let folder = dir.path().join("ca");
-    let made = run(words(&format!(
-        "ca init {} --pes 2 --days 7",
-        folder.display()
-    )))
-    .ok();
-    let told = format!(
-        "in {}: certificates for 3 from the coordinator to P1, good until 20",
-        folder.display()
-    );
+    let folder = dir.join("ca");
+    let made = dir.run("ca init @/ca --pes 2 --days 7").ok();
+    let told = "certificates for 3 from the coordinator to P1, good until 20";
+    let told = format!("in {}: {told}", folder.display());
     assert!(made.stdout.starts_with(&told), "{}", made.stdout);
-    let files = ["ca", "coordinator", "p0", "p1"];
-    let mut all: Vec<String> = files
-        .iter()
-        .flat_map(|f| [format!("{f}.key"), format!("{f}.pem")])
-        .collect();
-    all.insert(4, "issued.txt".to_owned());
-    assert_eq!(names(&folder), all);
-    for file in &all {
-        let mode = std::fs::metadata(folder.join(file))
-            .expect("it is there")
-            .permissions()
-            .mode();
+    let all =
+        "ca.key ca.pem coordinator.key coordinator.pem issued.txt p0.key p0.pem p1.key p1.pem";
+    assert_eq!(names(&folder).join(" "), all);
+    for file in all.split(' ') {
+        let found = std::fs::metadata(folder.join(file)).expect("it is there");
         let expected = if file.ends_with(".pem") { 0o644 } else { 0o600 };
-        assert_eq!(mode & 0o777, expected, "{file}");
+        assert_eq!(found.permissions().mode() & 0o777, expected, "{file}");
     }
-    let before = std::fs::read(folder.join("ca.key")).expect("it is there");
-    let again = run(words(&format!("ca init {}", folder.display())));
-    again.fails(2, &["there is something here already"]);
-    assert_eq!(
-        std::fs::read(folder.join("ca.key")).expect("it is there"),
-        before
-    );
+    let before = dir.read("ca/ca.key");
+    dir.run("ca init @/ca")
+        .fails(2, &["there is something here already"]);
+    assert_eq!(dir.read("ca/ca.key"), before);
 }
 
 #[test]
 fn a_key_that_others_can_read_is_refused() {
     let dir = scratch();
-    let folder = dir.path().join("ca");
-    run(words(&format!("ca init {} --pes 2", folder.display()))).ok();
-    let line = format!(
-        "gather --tree path:2 --size 1 --credentials {}",
-        folder.display()
-    );
+    dir.run("ca init @/ca --pes 2").ok();
+    let line = "gather --tree path:2 --size 1 --credentials @/ca";
     for (file, code) in [("coordinator.key", 2), ("p1.key", 1)] {
-        let key = folder.join(file);
+        let key = dir.join("ca").join(file);
         set_mode(&key, 0o640);
-        let refused = run(words(&line));
-        assert_eq!(refused.code, Some(code), "{}", refused.stderr);
-        let told = format!(
-            "{}: others can read this private key (mode 640); chmod 600 it",
-            key.display()
-        );
-        assert!(refused.stderr.contains(&told), "{}", refused.stderr);
+        let told = "others can read this private key (mode 640); chmod 600 it";
+        dir.run(line)
+            .fails(code, &[&format!("{}: {told}", key.display())]);
         set_mode(&key, 0o600);
     }
-    run(words(&line)).ok();
+    dir.run(line).ok();
 }
 
 #[test]
 fn what_is_wrong_with_a_command_line_is_told_at_once() {
-    let told = |line: &str, parts: &[&str]| {
-        let refused = run(words(line));
-        assert_eq!(refused.code, Some(2), "{line}: {}", refused.stderr);
+    for (line, parts) in refusals(
+        "",
+        "
+        ca issue /no/such/folder q1 px p99999999999 --days 0 | --days 0: from 1 to 3660 | `q1`: unknown name | `px`: unknown name | `p99999999999`: unknown name
+        ca issue /no/such/folder p1 | /no/such/folder/ca.key: No such file
+        ca init /proc/none --pes 0 | --pes 0: from 1 to
+        gather --tree path:0 --credentials /no/such/folder --size 1 | --tree path:0
+        gather --tree path:2 --credentials /no/such/folder --size 1 | --credentials: /no/such/folder/ca.pem: No such file
+    ",
+    ) {
+        let refused = run(words(&line)).with_code(2);
         let lines: Vec<&str> = refused.stderr.lines().collect();
         assert_eq!(lines.len(), parts.len(), "{line}: {}", refused.stderr);
         for (line, part) in lines.iter().zip(parts) {
             assert!(line.contains(part), "no `{part}` in `{line}`");
         }
-    };
-    told(
-        "ca issue /no/such/folder q1 px p99999999999 --days 0",
-        &[
-            "--days 0: from 1 to 3660",
-            "`q1`: unknown name",
-            "`px`: unknown name",
-            "`p99999999999`: unknown name",
-        ],
-    );
-    told(
-        "ca issue /no/such/folder p1",
-        &["/no/such/folder/ca.key: No such file"],
-    );
-    told("ca init /proc/none --pes 0", &["--pes 0: from 1 to "]);
-    told(
-        "gather --tree path:0 --credentials /no/such/folder --size 1",
-        &["--tree path:0"],
-    );
-    told(
-        "gather --tree path:2 --credentials /no/such/folder --size 1",
-        &["--credentials: /no/such/folder/ca.pem: No such file"],
-    );
+    }
 }
 
 #[test]
@@ -149,16 +108,12 @@ fn who_does_without_is_told_so_in_every_report() {
     let line = "--tree path:3 --size 1KiB --insecure";
     let said = "INSECURE: sent in the clear, and nobody had to show who they are";
     for command in ["scatter", "gather", "bench gather --rounds 1"] {
-        let done = run(words(&format!("{command} {line}"))).ok();
-        assert!(done.stdout.contains(said), "{}", done.stdout);
-        let done = run(words(&format!("{command} {line} --format json"))).ok();
-        let report: serde_json::Value = serde_json::from_str(&done.stdout).expect("it is JSON");
-        assert_eq!(report["security"], "insecure");
+        let line = format!("{command} {line}");
+        run(words(&line)).ok().prints(&[said]);
+        assert_eq!(reported(&line).value("/security"), "insecure");
     }
-    let failed = run(words(&format!(
-        "scatter --timeouts disk=10ms --input /no/such {line}"
-    )));
-    assert_eq!(failed.code, Some(2), "{}", failed.stderr);
+    let line = format!("scatter --timeouts disk=10ms --input /no/such {line}");
+    run(words(&line)).with_code(2);
 }
 
 /// No log, no output of `ps` for other users and no environment contains it.
@@ -186,13 +141,10 @@ fn a_launch_keeps_its_secret_to_itself() {
         let directory = Path::new("/proc").join(process.pid.to_string());
         seen.extend(shown(&directory).unwrap_or_default());
     }
-    assert!(
-        seen.windows(5).any(|window| window == b"--pe\0"),
-        "it was looked at"
-    );
+    let is_seen = seen.windows(5).any(|window| window == b"--pe\0");
+    assert!(is_seen, "it was looked at");
     drop(impostor);
-    let finished = running.finish();
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let finished = running.finish().with_code(1);
     seen.extend(finished.stdout.bytes().chain(finished.stderr.bytes()));
     let bytes = stage.secret();
     assert_eq!(secret, flitcast_proto::wire::Secret::new(bytes));

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use flitcast_tests::files::names;
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::{eventually, until};
 use flitcast_tests::{Finished, run, scratch};
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 
@@ -32,19 +32,18 @@ fn copied(from: &Path, to: &Path) {
 #[test]
 fn whose_certificates_are_revoked_gets_new_ones() {
     let dir = scratch();
-    let folder = dir.path().join("keys");
+    let folder = dir.join("keys");
     ca(&folder, "init DIR --pes 3").ok();
     let line = format!(
         "gather --tree path:3 --size 1KiB --credentials {}",
         folder.display()
     );
-    let file = dir.path().join("cluster.toml");
     let text = "tree = \"path:3\"\ncoordinator = \"127.0.0.1:7117\"\n\
         [launch]\nkind = \"join\"\n[security]\ncredentials = \"keys\"\n";
-    std::fs::write(&file, text).expect("it can be written");
-    let check = || run(["check".as_ref(), file.as_os_str()]);
+    dir.put("cluster.toml", text);
+    let check = || dir.run("check @/cluster.toml");
     // All of P2's credentials: the first ones, and their replacement.
-    copied(&folder, &dir.path().join("stolen"));
+    copied(&folder, &dir.join("stolen"));
     ca(&folder, "issue DIR p2").ok();
     let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
     ca(&folder, "revoke DIR p2").ends(0, &[told]);
@@ -53,16 +52,11 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     check().ends(2, &["cluster.toml:6:15: credentials: ", why]);
     ca(&folder, "issue DIR p2").ok();
     run(words(&line)).ok();
-    check().ends(
-        0,
-        &[
-            "there and good: the coordinator, P0,",
-            "revoked: 2 by revoked.pem",
-        ],
-    );
+    let good = "there and good: the coordinator, P0,";
+    check().ends(0, &[good, "revoked: 2 by revoked.pem"]);
     // The first certificate stays revoked, also in a later list.
     for file in ["p2.pem", "p2.key"] {
-        let stolen = dir.path().join("stolen").join(file);
+        let stolen = dir.join("stolen").join(file);
         std::fs::copy(stolen, folder.join(file)).expect("it can be");
     }
     run(words(&line)).ends(1, &[why]);
@@ -73,7 +67,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     let nobody = "P7 has no certificate that was issued here and is still good";
     ca(&folder, "revoke DIR p7").ends(2, &[nobody]);
     // A list of another authority.
-    let others = dir.path().join("others");
+    let others = dir.join("others");
     ca(&others, "init DIR --pes 3").ok();
     ca(&others, "revoke DIR p1").ok();
     let list = |folder: &Path| folder.join("revoked.pem");
@@ -108,16 +102,11 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     let mut running = cluster.command("gather --size 1KiB --credentials DIR/old");
     running.wait_for(&["waiting up to"]);
     let refused = cluster.node(2, "--credentials DIR/ca").finish();
-    refused.ends(
-        1,
-        &[
-            "P2 may not join",
-            "the certificate of the coordinator was revoked",
-        ],
-    );
+    let told = "the certificate of the coordinator was revoked";
+    refused.ends(1, &["P2 may not join", told]);
     running.wait_for(&["the other end refuses us: our certificate was revoked"]);
     running.signal(rustix::process::Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.finish().with_code(130);
 }
 
 /// Rejected on edges between PEs, where the coordinator does not see the certificate.
@@ -156,10 +145,8 @@ fn neighbours_with_revoked_certificates_are_refused_and_named() {
 fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     let cluster = Joining::new(&[0, 0], "1s");
     let mut nodes = cluster.nodes("--stay");
-    cluster
-        .guarded("gather --size 1KiB --timeouts connect=1s")
-        .finish()
-        .ok();
+    let patient = "gather --size 1KiB --timeouts connect=1s";
+    cluster.guarded(patient).finish().ok();
     ca(&cluster.path("ca"), "revoke DIR p2").ok();
     let failed = cluster.guarded("gather --size 1KiB").finish();
     failed.ends(1, &["P2 has yet to join"]);
@@ -185,27 +172,23 @@ fn who_stays_and_who_is_kept_hears_of_it_with_the_next_command() {
     kept.run("gather --cluster FILE --size 1KiB").ok();
     kept.run("ca revoke ca coordinator").ok();
     let failed = kept.run("gather --cluster FILE --size 1KiB");
-    failed.ends(
-        2,
-        &["coordinator.pem: the certificate of the coordinator was revoked"],
-    );
+    let told = "coordinator.pem: the certificate of the coordinator was revoked";
+    failed.ends(2, &[told]);
     kept.run("down FILE").ok();
-    eventually("nothing is left", || {
-        kept.processes().is_empty().then_some(())
-    });
+    until("nothing is left", || kept.processes().is_empty());
 }
 
 #[test]
 fn nothing_outlives_its_authority() {
     let dir = scratch();
-    let folder = dir.path().join("keys");
+    let folder = dir.join("keys");
     let made = ca(&folder, "init DIR --pes 2 --days 90 --authority-days 1").ok();
     let (_, until) = made.stdout.split_once("good until ").expect("it is told");
     let (until, ends) = until.split_once('\n').expect("it is told");
     let told = format!("the authority itself ends at {until}, and all that it has issued");
     assert!(ends.starts_with(&told), "{}", made.stdout);
     let issued = ca(&folder, "issue DIR p1 --days 90").ok();
-    assert!(issued.stdout.contains(until), "{}", issued.stdout);
+    issued.prints(&[until]);
     let line = format!(
         "gather --tree path:2 --size 1KiB --credentials {}",
         folder.display()
@@ -226,9 +209,6 @@ fn nothing_outlives_its_authority() {
     let why = "keys/ca.pem: the certificate expired on 20";
     run(words(&line)).ends(2, &[why]);
     ca(&folder, "issue DIR p1").ends(2, &[why]);
-    let join = format!(
-        "node --pe 1 --join 127.0.0.1:1 --wait 1s --credentials {}",
-        folder.display()
-    );
-    run(words(&join)).ends(2, &[why]);
+    let join = "node --pe 1 --join 127.0.0.1:1 --wait 1s --credentials @/keys";
+    dir.run(join).ends(2, &[why]);
 }

@@ -1,22 +1,50 @@
 //! PEs that join without credentials do not authenticate the coordinator: they read, write, run and
 //! remove nothing.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 
 use flitcast_proto::ops::Collective;
 use flitcast_proto::wire::MAX_VERSION;
-use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Peer, Run, ToPe};
+use flitcast_proto::wire::control::{Assignment, End, FromPe, Job, Payload, Peer, Ran, Run, ToPe};
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::files::{fill, names};
 use flitcast_tests::joining::{Joining, dismiss};
 use flitcast_tests::kept::Kept;
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::until;
 use flitcast_tests::stranger::Stranger;
 use flitcast_tests::{refused, scratch, start};
 
 use super::words;
+
+/// Returns the assignment of a PE on this tree, with nothing that is optional.
+fn assignment(parents: &[Option<u32>], listen: SocketAddr, of: Collective) -> Assignment {
+    let parents = parents.iter().map(|parent| parent.map(PeId)).collect();
+    Assignment {
+        version: MAX_VERSION,
+        tree: Arc::new(Tree::from_parents(parents).expect("it is one")),
+        parent_listen: Some(listen.to_string()),
+        peers: Vec::new(),
+        collective: of,
+        flit_bytes: 1 << 16,
+        payload: Payload::Synthetic {
+            lengths: vec![0; 9],
+        },
+        links: Vec::new(),
+        record_spans: false,
+        left_out: Vec::new(),
+        job: Job {
+            id: 0,
+            recorded: false,
+            later_output: None,
+        },
+        lanes: Vec::new(),
+        own_links: false,
+        versions: Vec::new(),
+        dry_run: false,
+    }
+}
 
 /// Makes a PE without credentials read, write, run and remove things, by requests of any process that
 /// listens where it calls; `dir` is a folder of the test.
@@ -37,37 +65,29 @@ fn tempt(listener: &TcpListener, dir: &Path) {
         pes: 2,
         time_limit_ns: 0,
     }));
+    let unknown = "nobody knows who its coordinator is";
     let why = match stranger.hear() {
-        FromPe::Ran(ran) => match ran.end {
-            End::Failed(why) => why,
-            other => panic!("it ran: {other:?}"),
-        },
+        FromPe::Ran(Ran {
+            end: End::Failed(why),
+            ..
+        }) => why,
         other => panic!("{other:?}"),
     };
-    assert!(why.contains("nobody knows who its coordinator is"), "{why}");
+    assert!(why.contains(unknown), "{why}");
     assert!(!marker.exists());
     stranger.say(&ToPe::Clear { work: work.clone() });
     let FromPe::Cleared { left } = stranger.hear() else {
         panic!("it clears");
     };
-    assert!(
-        left.contains("nobody knows who its coordinator is"),
-        "{left}"
-    );
+    assert!(left.contains(unknown), "{left}");
     assert!(work.join("in/p0").exists() && work.join("in/p1").exists());
-    let tree = Tree::from_parents(vec![None, Some(PeId(0))]).expect("it is one");
     // The files that a job keeps beside its deliveries, and removes at its end.
     let note = at("written/.flitcast-0000000000000000-p1.receipt");
     std::fs::create_dir(at("written")).expect("it can be made");
     std::fs::write(&note, "another's").expect("it can be written");
     for collective in [Collective::Scatter, Collective::Gather] {
+        let listen = listener.local_addr().expect("it listens");
         stranger.say(&ToPe::Assignment(Assignment {
-            version: MAX_VERSION,
-            tree: Arc::new(tree.clone()),
-            parent_listen: Some(listener.local_addr().expect("it listens").to_string()),
-            peers: Vec::new(),
-            collective,
-            flit_bytes: 1 << 16,
             payload: Payload::Files {
                 input: dir.to_owned(),
                 spread: false,
@@ -75,18 +95,7 @@ fn tempt(listener: &TcpListener, dir: &Path) {
                 replace: true,
                 apart: false,
             },
-            links: Vec::new(),
-            record_spans: false,
-            left_out: Vec::new(),
-            job: Job {
-                id: 0,
-                recorded: false,
-                later_output: None,
-            },
-            lanes: Vec::new(),
-            own_links: false,
-            versions: Vec::new(),
-            dry_run: false,
+            ..assignment(&[None, Some(0)], listen, collective)
         }));
         let FromPe::Fault { reason, .. } = stranger.hear() else {
             panic!("it plays");
@@ -108,9 +117,8 @@ fn at_a_strangers_word_nothing_is_read_written_or_run() {
     let at = listener.local_addr().expect("it listens");
     for pe in 0..2 {
         let dir = scratch();
-        let node = start(words(&format!(
-            "node --pe {pe} --join {at} --insecure --stay"
-        )));
+        let line = format!("node --pe {pe} --join {at} --insecure --stay");
+        let node = start(words(&line));
         tempt(&listener, dir.path());
         dismiss(vec![node]);
     }
@@ -124,9 +132,8 @@ fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
     cluster.up("up FILE --insecure").ok();
     cluster.run("scatter --cluster FILE --size 1KiB").ok();
     let refused = cluster.run("scatter --cluster FILE --input in --output out");
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     let told = "leave out --insecure, and take the cluster down and up again";
-    assert!(refused.stderr.contains(told), "{}", refused.stderr);
+    refused.fails(2, &[told]);
     let status = cluster.run("status FILE --format json").ok().report();
     let at = status.value("/coordinator").as_str().expect("it is a text");
     let others = [0, 2, 3].map(|pe| cluster.pe(pe));
@@ -141,19 +148,14 @@ fn who_is_kept_without_certificates_obeys_strangers_no_more_than_others() {
         other.signal(rustix::process::Signal::CONT);
     }
     cluster.run("down FILE").ok();
-    eventually("nothing is left", || {
-        cluster.processes().is_empty().then_some(())
-    });
+    until("nothing is left", || cluster.processes().is_empty());
 }
 
 #[test]
 fn files_and_commands_ask_for_credentials_where_pes_join() {
-    refused(
-        "node --pe 1 --join 127.0.0.1:1 --insecure --commands",
-        &[
-            "--commands: with --insecure, anybody who listens at 127.0.0.1:1 could run commands here: give --credentials DIR",
-        ],
-    );
+    let line = "node --pe 1 --join 127.0.0.1:1 --insecure --commands";
+    let told = "--commands: with --insecure, anybody who listens at 127.0.0.1:1 could run commands here: give --credentials DIR";
+    refused(line, &[told]);
     let cluster = Joining::new(&[0, 0], "60s");
     std::fs::create_dir(cluster.path("in")).expect("it can be");
     let told = "PEs that join with --insecure play synthetic messages only";
@@ -187,29 +189,9 @@ fn refuse_peers(peers: &[u32]) {
         listen: Some(at.to_string()),
         link: None,
     };
-    let tree = vec![None, Some(PeId(0)), Some(PeId(0))];
     stranger.say(&ToPe::Assignment(Assignment {
-        version: MAX_VERSION,
-        tree: Arc::new(Tree::from_parents(tree).expect("it is one")),
-        parent_listen: Some(at.to_string()),
         peers: peers.iter().map(|pe| peer(PeId(*pe))).collect(),
-        collective: Collective::Exchange,
-        flit_bytes: 1 << 16,
-        payload: Payload::Synthetic {
-            lengths: vec![0; 9],
-        },
-        links: Vec::new(),
-        record_spans: false,
-        left_out: Vec::new(),
-        job: Job {
-            id: 0,
-            recorded: false,
-            later_output: None,
-        },
-        lanes: Vec::new(),
-        own_links: false,
-        versions: Vec::new(),
-        dry_run: false,
+        ..assignment(&[None, Some(0), Some(0)], at, Collective::Exchange)
     }));
     let FromPe::Fault { reason, .. } = stranger.hear() else {
         panic!("it plays");

@@ -12,7 +12,7 @@ use flitcast_tests::files::{assert_same_below, fill, long, names, set_mode};
 use flitcast_tests::processes::MARK_VARIABLE;
 use flitcast_tests::run::start_with;
 use flitcast_tests::ssh::{Hosts, kill, program};
-use flitcast_tests::{Finished, Running, run, start};
+use flitcast_tests::{Running, run, start};
 use rustix::process::Signal;
 
 /// Lengths of messages that take more than a day.
@@ -31,14 +31,6 @@ fn endless(cluster: &Path, operation: &str) -> Running {
     let mut running = start(arguments(cluster, &line));
     running.wait_for(&["triggered"]);
     running
-}
-
-#[track_caller]
-fn fails(finished: &Finished, words: &[&str]) {
-    assert_eq!(finished.code, Some(1), "{finished:?}");
-    for words in words {
-        assert!(finished.stderr.contains(words), "{words}: {finished:?}");
-    }
 }
 
 /// Returns the names of Flitcast's hidden entries in a folder.
@@ -65,7 +57,7 @@ fn files_go_there_and_back_and_the_program_is_copied_once() {
     let mut scatter = arguments(&cluster, "scatter --format json --output /root/out");
     scatter.push("--input=/root/in put's".to_owned());
     let done = run(&scatter).ok();
-    assert!(done.stdout.contains("\"security\": \"tls\""), "{done:?}");
+    done.prints(&["\"security\": \"tls\""]);
     let mut was = Vec::new();
     for host in 0..4 {
         let program = program(&hosts.home(host), place).expect("it was copied");
@@ -126,10 +118,9 @@ fn every_host_gets_a_copy_of_what_another_one_has() {
     // Existing entries are detected on each host before anything is sent, and replaced on request.
     fs::remove_dir_all(hosts.home(1).join("copies")).expect("it is there");
     fill(&weights.join("more"), 1);
-    let refused = run(arguments(&cluster, line));
-    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let refused = run(arguments(&cluster, line)).with_code(2);
     for place in ["/root/copies at P0 on ", "/root/copies at P3 on "] {
-        assert!(refused.stderr.contains(place), "{refused:?}");
+        refused.says(&[place]);
     }
     assert!(!hosts.home(1).join("copies").exists());
     run(arguments(&cluster, &format!("{line} --force"))).ok();
@@ -251,10 +242,7 @@ fn another_program_is_put_beside() {
     fs::write(&script, "#!/bin/sh\nexit 3\n").expect("it can be written");
     let binary = format!("binary = '{}'", script.display());
     let refused = run(arguments(&hosts.cluster(&[0, 1], &binary), line));
-    fails(
-        &refused,
-        &["copying flitcast there", "it does not run there"],
-    );
+    refused.fails(1, &["copying flitcast there", "it does not run there"]);
     assert_eq!(names(&cache), both);
     hosts.are_quiet();
 }
@@ -305,7 +293,7 @@ fn what_is_not_the_users_own_is_not_run() {
         set_mode(&shared, mode);
         let refused = run(arguments(&cluster, line));
         let told = format!("others can write in {}", shared.display());
-        fails(&refused, &["ssh fcssh", &told, "[launch] directory"]);
+        refused.fails(1, &["ssh fcssh", &told, "[launch] directory"]);
     }
     assert!(!marker.exists(), "what is not ours was run");
     hosts.are_quiet();
@@ -349,8 +337,7 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     assert!(variables.contains(&mark.expect("it was given")));
     let unset = |one: &&[u8]| one.starts_with(b"FLITCAST_IS_NOT_SET");
     assert!(!variables.iter().any(unset));
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     hosts.are_quiet();
 
     // If another command is run instead of a PE, its output is reported.
@@ -359,7 +346,7 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     fs::write(&cluster, text).expect("it can be written");
     let ended = run(arguments(&cluster, "scatter --size 1KiB"));
     let words = "P3 ended with exit status 42 on fcssh3 before it registered: no such luck";
-    fails(&ended, &[words]);
+    ended.fails(1, &[words]);
     let told = &ended.stderr;
     assert!(
         !told.contains("cannot reach"),
@@ -375,8 +362,8 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
     let line = "scatter --size 1KiB";
     let denied = run(arguments(&hosts.cluster_with_another_key(&[1]), line));
     let host = "P0 cannot be started: ssh fcssh1, connecting: ";
-    fails(
-        &denied,
+    denied.fails(
+        1,
         &[
             host,
             "Permission denied",
@@ -388,10 +375,7 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
     hosts.stop_serving(1);
     let refused = run(arguments(&cluster, line));
     let host = "P1 cannot be started: ssh fcssh1, connecting: connect to host 10.118.0.2 port 22";
-    fails(
-        &refused,
-        &[host, "Connection refused; no ssh server is there"],
-    );
+    refused.fails(1, &[host, "Connection refused; no ssh server is there"]);
     // No process that was started meanwhile is left.
     hosts.are_quiet();
 
@@ -399,8 +383,8 @@ fn who_cannot_be_reached_is_named_with_what_helps() {
     let text = text.replace("'fcssh1'", "'nowhere.invalid'");
     fs::write(&cluster, text).expect("it can be written");
     let unknown = run(arguments(&cluster, line));
-    fails(
-        &unknown,
+    unknown.fails(
+        1,
         &[
             "ssh nowhere.invalid",
             "Could not resolve",
@@ -420,13 +404,13 @@ fn a_death_on_a_host_is_named() {
         kill(hosts.pe(pe));
         let cause = format!("error: P{pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
         let place = format!("where: P{pe} at 10.118.0.{}:", pe + 1);
-        fails(&running.finish(), &[&cause, &place]);
+        running.finish().fails(1, &[&cause, &place]);
         hosts.are_quiet();
     }
     let running = endless(&cluster, "gather");
     hosts.stop_serving(2);
     let cause = "error: P2 is cut off: `ssh fcssh2` ended with exit status 255";
-    fails(&running.finish(), &[cause, "closed by remote host"]);
+    running.finish().fails(1, &[cause, "closed by remote host"]);
     hosts.are_quiet();
 }
 
@@ -436,8 +420,7 @@ fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
     let hosts = Hosts::up(4);
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     let running = endless(&cluster, "scatter");
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     hosts.are_quiet();
     endless(&cluster, "gather").kill();
     hosts.are_quiet();
@@ -447,8 +430,7 @@ fn whatever_ends_the_coordinator_nothing_is_left_on_a_host() {
     }
     let mut running = start(arguments(&cluster, "scatter --size 1KiB -v"));
     running.wait_for(&["copying flitcast"]);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     hosts.are_quiet();
     let half = |name: &String| name.ends_with(".new");
     for host in 0..4 {
@@ -478,7 +460,7 @@ fn a_failed_round_is_resumed_over_ssh() {
     running.wait_for(&["triggered"]);
     kill(hosts.pe(3));
     let failed = running.finish();
-    fails(&failed, &["P3 was killed by signal 9 (SIGKILL) on fcssh3"]);
+    failed.fails(1, &["P3 was killed by signal 9 (SIGKILL) on fcssh3"]);
     let record = failed
         .stderr
         .lines()
@@ -512,16 +494,16 @@ fn what_launches_several_clusters_does_so_over_ssh() {
     hosts.stop_serving(2);
     let retried = running.finish();
     let cause = "P2 is dead (cut off: `ssh fcssh2` ended with exit status 255";
-    fails(&retried, &[cause, "dead: P2's message was not delivered"]);
-    assert!(retried.stdout.contains(" without P2: 3 PEs"), "{retried:?}");
+    retried.fails(1, &[cause, "dead: P2's message was not delivered"]);
+    retried.prints(&[" without P2: 3 PEs"]);
     // The same for a host that disappeared before: PEs below it get their messages over another
     // path.
     hosts.serve(2);
     hosts.stop_serving(1);
     let retried = run(arguments(&cluster, "scatter --size 10KiB --retry 1"));
     let cause = "P1 is dead (cannot be started: ssh fcssh1";
-    fails(&retried, &[cause, "dead: P1's message"]);
-    assert!(retried.stdout.contains("P2, P3 moved to P0"), "{retried:?}");
+    retried.fails(1, &[cause, "dead: P1's message"]);
+    retried.prints(&["P2, P3 moved to P0"]);
     hosts.are_quiet();
 }
 
@@ -539,15 +521,14 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
         start_with(words, &[("XDG_RUNTIME_DIR", &folder)])
     };
     let mut up = command("up FILE");
-    let told = up.coordinator_ends();
-    assert_eq!(told.code, Some(0), "{told:?}");
+    up.coordinator_ends().with_code(0);
     let done = command("gather --cluster FILE --size 1MiB").finish().ok();
-    assert!(done.stdout.contains("TLS 1.3 both ways"), "{done:?}");
+    done.prints(&["TLS 1.3 both ways"]);
     kill(hosts.pe(2));
     command("scatter --cluster FILE --size 1MiB").finish().ok();
     let status = command("status FILE").finish().ok();
     let again = "was started again: was killed by signal 9 (SIGKILL) on ";
-    assert!(status.stdout.contains(again), "{status:?}");
+    status.prints(&[again]);
     let processes = up.processes();
     let keeps = |words: &[String]| words.iter().any(|word| word == "keep");
     let keeper = processes.iter().find(|process| keeps(&process.arguments));
@@ -572,7 +553,7 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
     let refused = "connect to host 10.118.0";
     let named = |pe| format!("P{pe} cannot be started: ssh fcssh{pe}, connecting: {refused}");
     let failed = run(arguments(&cluster, line));
-    fails(&failed, &[&named(1), &named(3), "\n  also: P"]);
+    failed.fails(1, &[&named(1), &named(3), "\n  also: P"]);
     hosts.are_quiet();
 
     let failed = run(arguments(&cluster, &format!("{line} --format json")));
@@ -587,10 +568,7 @@ fn all_hosts_that_fail_in_a_launch_are_named() {
     // Both are excluded at once.
     let retried = run(arguments(&cluster, &format!("{line} --retry 1")));
     let dead = ["dead: P1's message", "dead: P3's message"];
-    fails(&retried, &dead);
-    assert!(
-        retried.stdout.contains(" without P1, P3: 2 PEs"),
-        "{retried:?}"
-    );
+    retried.fails(1, &dead);
+    retried.prints(&[" without P1, P3: 2 PEs"]);
     hosts.are_quiet();
 }

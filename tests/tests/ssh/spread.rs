@@ -8,9 +8,8 @@ use std::path::Path;
 use flitcast_tests::files::names;
 use flitcast_tests::ssh::{Hosts, program};
 use flitcast_tests::{Finished, run, start};
-use rustix::process::Signal;
 
-use super::{arguments, fails};
+use super::arguments;
 
 /// Number of hosts that copy it from each other.
 const HOSTS: usize = 8;
@@ -90,8 +89,7 @@ fn given_up_half_way_nothing_is_left() {
     // The whole program, which takes its time.
     let mut running = start(arguments(&hosts.cluster(&all, ""), LINE));
     running.wait_for(&["taking flitcast"]);
-    running.signal(Signal::INT);
-    assert_eq!(running.finish().code, Some(130));
+    running.interrupt();
     hosts.are_quiet();
     for host in 0..HOSTS {
         let cache = hosts.home(host).join(".cache/flitcast");
@@ -113,21 +111,8 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     let all: Vec<usize> = (0..HOSTS).collect();
     let tools = hosts.home(1).join("tools");
     fs::create_dir(&tools).expect("it can be made");
-    for tool in [
-        "cat",
-        "chmod",
-        "dd",
-        "head",
-        "ls",
-        "mkdir",
-        "mv",
-        "rm",
-        "sh",
-        "sha256sum",
-        "timeout",
-        "uname",
-        "wc",
-    ] {
+    let needed = "cat chmod dd head ls mkdir mv rm sh sha256sum timeout uname wc";
+    for tool in needed.split(' ') {
         let paths = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(tool));
         let path = paths.iter().find(|path| path.exists());
         symlink(path.expect("a host has it"), tools.join(tool)).expect("it can be made");
@@ -161,8 +146,8 @@ fn who_cannot_take_the_program_from_above_gets_it_from_here() {
     hosts.stop_serving(3);
     let line = format!("{LINE} --retry 1");
     let retried = run(arguments(&cluster, &line));
-    fails(&retried, &["P3 is dead (cannot be started: ssh fcssh3"]);
-    assert!(retried.stdout.contains(" without P3: 7 PEs"), "{retried:?}");
+    retried.fails(1, &["P3 is dead (cannot be started: ssh fcssh3"]);
+    retried.prints(&[" without P3: 7 PEs"]);
     // P6 and P7 are below it.
     assert!(!said(&retried, "fcssh3 has none").is_empty(), "{retried:?}");
     all_have_it(&hosts, 4..HOSTS);

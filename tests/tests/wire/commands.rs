@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use flitcast_proto::wire::{MAX_LAST_LINES, MAX_LINE_CHARS, MAX_NOT_TAKEN};
 
-use super::body;
 use super::reference::Reference;
+use super::{body, refuses, written};
 
 fn ran(end: End) -> FromPe {
     FromPe::Ran(Ran {
@@ -40,8 +40,7 @@ fn what_a_pe_says_of_a_command_is_read_as_it_was_meant() {
             r#"cleared { left: "busy" }"#.to_owned(),
         ),
     ] {
-        let mut ours = Vec::new();
-        word.put(&mut ours);
+        let ours = written(|out| word.put(out));
         reference.assert_reads("Control", body(&ours), &text);
         let theirs = reference.encode("Control", &text);
         assert_eq!(FromPe::parse(&theirs), Ok(word));
@@ -52,8 +51,7 @@ fn what_a_pe_says_of_a_command_is_read_as_it_was_meant() {
 /// In a oneof a value of 0 is encoded, in contrast to other fields.
 #[test]
 fn a_command_that_ends_well_is_not_one_of_which_nothing_is_said() {
-    let mut ours = Vec::new();
-    ran(End::Exited(0)).put(&mut ours);
+    let ours = written(|out| ran(End::Exited(0)).put(out));
     assert_eq!(FromPe::parse(body(&ours)), Ok(ran(End::Exited(0))));
 }
 
@@ -73,8 +71,7 @@ fn what_a_pe_is_told_to_run_is_read_as_it_was_meant() {
         ),
         (ToPe::Clear { work: "/w".into() }, r#"clear { work: "/w" }"#),
     ] {
-        let mut ours = Vec::new();
-        word.put(&mut ours);
+        let ours = written(|out| word.put(out));
         reference.assert_reads("Control", body(&ours), text);
         let theirs = reference.encode("Control", text);
         assert_eq!(ToPe::parse(&theirs), Ok(word));
@@ -93,9 +90,11 @@ fn nonsense_about_a_command_is_refused_with_a_reason() {
         (r#"run { words: "a" work: "/\000" }"#, "no absolute path"),
         ("clear { }", "no absolute path"),
     ] {
-        let refused = ToPe::parse(&reference.encode("Control", text));
-        let refused = refused.expect_err(text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
+        refuses(
+            text,
+            ToPe::parse(&reference.encode("Control", text)),
+            reason,
+        );
     }
     let long = format!(
         r#"ran {{ code: 0 last_lines: "{}" }}"#,
@@ -113,8 +112,10 @@ fn nonsense_about_a_command_is_refused_with_a_reason() {
         (&refused_long, "more entries that are not taken"),
         (&refused_many, "more entries that are not taken"),
     ] {
-        let refused = FromPe::parse(&reference.encode("Control", text));
-        let refused = refused.expect_err(text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
+        refuses(
+            text,
+            FromPe::parse(&reference.encode("Control", text)),
+            reason,
+        );
     }
 }

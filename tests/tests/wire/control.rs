@@ -19,9 +19,9 @@ use flitcast_proto::wire::control::{
 };
 use flitcast_proto::{DeliveryId, MessageId, PeId, RoundId, Tree};
 
-use super::body;
 use super::parts::{counts, pace, pong, register, spans};
 use super::reference::Reference;
+use super::{body, written};
 
 /// Returns all messages of a PE.
 fn from_pe() -> Vec<(FromPe, &'static str)> {
@@ -505,8 +505,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
 fn everything_a_pe_says_is_read_as_it_was_meant() {
     let reference = Reference::new();
     for (word, text) in from_pe() {
-        let mut ours = Vec::new();
-        word.put(&mut ours);
+        let ours = written(|out| word.put(out));
         reference.assert_reads("Control", body(&ours), text);
         let theirs = reference.encode("Control", text);
         assert_eq!(FromPe::parse(&theirs), Ok(word));
@@ -521,8 +520,7 @@ fn everything_a_pe_says_is_read_as_it_was_meant() {
 fn everything_the_coordinator_says_is_read_as_it_was_meant() {
     let reference = Reference::new();
     for (word, text) in to_pe() {
-        let mut ours = Vec::new();
-        word.put(&mut ours);
+        let ours = written(|out| word.put(out));
         reference.assert_reads("Control", body(&ours), &text);
         let theirs = reference.encode("Control", &text);
         assert_eq!(ToPe::parse(&theirs), Ok(word));
@@ -543,8 +541,7 @@ fn a_fault_of_p0_is_not_one_of_nobody() {
         changed: Vec::new(),
     };
     let text = r#"fault { round: 3 peer: 0 reason: "gone" hung_up: true }"#;
-    let mut ours = Vec::new();
-    fault.put(&mut ours);
+    let ours = written(|out| fault.put(out));
     Reference::new().assert_reads("Control", body(&ours), text);
     // The reference does not write an optional zero. On the wire, this is the same.
     let list = "repeated uint32 peer = 2 [packed = false];";
@@ -573,16 +570,14 @@ fn fields_of_a_later_version_are_skipped() {
 #[test]
 fn a_word_cut_anywhere_is_never_taken_for_the_whole() {
     for (word, text) in from_pe() {
-        let mut whole = Vec::new();
-        word.put(&mut whole);
+        let whole = written(|out| word.put(out));
         let body = body(&whole);
         for cut in 0..body.len() {
             assert!(FromPe::parse(&body[..cut]).is_err(), "{text}, cut at {cut}");
         }
     }
     for (word, text) in to_pe() {
-        let mut whole = Vec::new();
-        word.put(&mut whole);
+        let whole = written(|out| word.put(out));
         let body = body(&whole);
         for cut in 0..body.len() {
             assert!(ToPe::parse(&body[..cut]).is_err(), "{text}, cut at {cut}");
@@ -607,8 +602,7 @@ fn any_pe_may_be_the_root() {
             ..whole.clone()
         };
         let word = ToPe::Assignment(seen);
-        let mut frame = Vec::new();
-        word.put(&mut frame);
+        let frame = written(|out| word.put(out));
         assert_eq!(ToPe::parse(body(&frame)), Ok(word));
     }
 }
@@ -639,8 +633,7 @@ fn a_tree_may_lack_pes() {
     );
     assert!(!lacking.leaves_out(DeliveryId(1)));
     let word = ToPe::Assignment(lacking);
-    let mut ours = Vec::new();
-    word.put(&mut ours);
+    let ours = written(|out| word.put(out));
     let text = r#"assignment { version: 1 parents: 0 parents: 2 parents: 1
         parent_listen: "127.0.0.1:1" collective: COLLECTIVE_SCATTER flit_bytes: 65536
         peers { pe: 2 listen: "127.0.0.1:2" }

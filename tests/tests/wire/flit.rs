@@ -5,8 +5,8 @@ use flitcast_proto::items::Message;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_FLIT_BYTES, flit};
 use flitcast_proto::{PeId, RoundId};
 
-use super::body;
 use super::reference::Reference;
+use super::{body, refuses, written};
 
 type Head = (RoundId, Message);
 
@@ -33,10 +33,8 @@ fn all() -> Vec<(Option<Head>, Option<flit::Digest>, String)> {
 }
 
 fn frame(head: Option<Head>, digest: Option<flit::Digest>, payload: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::new();
-    flit::put_prefix(head, digest.as_ref(), payload.len(), &mut frame);
-    frame.extend_from_slice(payload);
-    frame
+    let prefix = written(|out| flit::put_prefix(head, digest.as_ref(), payload.len(), out));
+    [&prefix, payload].concat()
 }
 
 #[test]
@@ -107,19 +105,13 @@ fn a_payload_with_something_behind_it_is_refused() {
         )
     });
     let theirs = later.encode("Frame", r#"flit { payload: "abc" crc: 77 }"#);
-    let refused = flit::parse(&theirs)
-        .expect_err("it is not at the end")
-        .to_string();
-    assert!(refused.contains("last field"), "{refused}");
+    refuses("a payload", flit::parse(&theirs), "last field");
 }
 
 #[test]
 fn a_digest_of_another_length_is_refused() {
     let theirs = Reference::new().encode("Frame", r#"flit { digest: "short" payload: "abc" }"#);
-    let refused = flit::parse(&theirs)
-        .expect_err("it is no digest")
-        .to_string();
-    assert!(refused.contains("16 bytes"), "{refused}");
+    refuses("a digest", flit::parse(&theirs), "16 bytes");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use prost::bytes::BufMut as _;
 use prost::encoding::{WireType, encode_key, encode_varint};
 
 use super::reference::Reference;
+use super::refuses;
 
 /// Returns the body of a frame with `count` empty elements in the list to which field numbers lead.
 fn of_empty_elements(path: &[u32], count: usize) -> Vec<u8> {
@@ -33,8 +34,7 @@ fn no_list_takes_more_memory_than_its_bytes_allow() {
         let body = of_empty_elements(&path, 3_000_000);
         let refusals = [FromPe::parse(&body).map(drop), ToPe::parse(&body).map(drop)];
         for refused in refusals {
-            let refused = refused.expect_err("too much memory").to_string();
-            assert!(refused.contains("bytes of memory"), "{path:?}: {refused}");
+            refuses(&path, refused, "bytes of memory");
         }
         // A list of realistic length is decoded, and its content is checked.
         let body = of_empty_elements(&path, 1_000);
@@ -88,10 +88,8 @@ fn trees_are_no_larger_than_trees_may_be() {
     let mut parents = zeros(10_000_000);
     // The field of an assignment's parents is 2.
     parents[0] = 2 << 3 | 2;
-    let refused = ToPe::parse(&field(8, &parents))
-        .expect_err("too many")
-        .to_string();
-    assert!(refused.contains("the tree has 10000001 PEs"), "{refused}");
+    let refused = ToPe::parse(&field(8, &parents));
+    refuses("parents", refused, "the tree has 10000001 PEs");
 
     let reference = Reference::new();
     let mut assignment = reference.encode(
@@ -99,8 +97,6 @@ fn trees_are_no_larger_than_trees_may_be() {
         "collective: COLLECTIVE_SCATTER flit_bytes: 65536 parents: 0 files {}",
     );
     assignment.put_slice(&field(43, &zeros(10_000_000)));
-    let refused = ToPe::parse(&field(8, &assignment))
-        .expect_err("another tree")
-        .to_string();
-    assert!(refused.contains("trees of different PEs"), "{refused}");
+    let refused = ToPe::parse(&field(8, &assignment));
+    refuses("another tree", refused, "trees of different PEs");
 }

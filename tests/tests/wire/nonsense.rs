@@ -5,36 +5,27 @@ use flitcast_tests::rows;
 
 use super::control::{FILES, PLACE};
 use super::reference::Reference;
+use super::refuses;
 
 /// Valid protobuf with an invalid meaning, and the error.
 #[test]
 fn nonsense_is_refused_with_a_reason() {
     let reference = Reference::new();
+    let assignment = |parts: &str, reason: &str| {
+        let text = format!("assignment {{ {parts} }}");
+        let parsed = ToPe::parse(&reference.encode("Control", &text));
+        refuses(&text, parsed, reason);
+    };
     let operation = "collective: COLLECTIVE_SCATTER";
-    for (text, reason) in [
-        (
-            format!("assignment {{ {PLACE} {FILES} }}"),
-            "not a collective",
-        ),
-        (format!("assignment {{ {PLACE} {operation} }}"), "payload"),
-        (format!("assignment {{ {operation} {FILES} }}"), "flit"),
-        (
-            format!(
-                "assignment {{ {operation} flit_bytes: 65536 parents: 0 parents: 3 parents: 2 {FILES} }}"
-            ),
-            "cycle",
-        ),
-        (
-            format!("assignment {{ {PLACE} {operation} synthetic {{ lengths: 1 }} }}"),
-            "length",
-        ),
-    ] {
-        let refused = ToPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
-    }
+    let of_files = format!("{operation} {FILES}");
+    assignment(&format!("{PLACE} {FILES}"), "not a collective");
+    assignment(&format!("{PLACE} {operation}"), "payload");
+    assignment(&of_files, "flit");
+    let lengths = "synthetic { lengths: 1 }";
+    assignment(&format!("{PLACE} {operation} {lengths}"), "length");
     for [place, reason] in rows(
         "
+        parents: 0 parents: 3 parents: 2 | cycle
         parents: 0 parents: 2 parents: 2 | P3: parent P2 is absent
         parents: 0 parents: 0 parents: 1 left_out: 0 | left out
         parents: 0 parents: 0 parents: 1 left_out: 4 | left out
@@ -42,10 +33,7 @@ fn nonsense_is_refused_with_a_reason() {
         parents: 0 parents: 2 parents: 1 links { child: 2 down {} up {} } | no edge leads to P2
     ",
     ) {
-        let text = format!("assignment {{ {operation} flit_bytes: 65536 {place} {FILES} }}");
-        let refused = ToPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
+        assignment(&format!("{of_files} flit_bytes: 65536 {place}"), reason);
     }
     for [link, reason] in rows(
         "
@@ -59,10 +47,7 @@ fn nonsense_is_refused_with_a_reason() {
         child: 2 up { burst_bytes: 1 } down {} | burst
     ",
     ) {
-        let text = format!("assignment {{ {PLACE} {operation} {FILES} links {{ {link} }} }}");
-        let refused = ToPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
+        assignment(&format!("{PLACE} {of_files} links {{ {link} }}"), reason);
     }
     for (span, reason) in [
         ("", "no known item"),
@@ -70,9 +55,8 @@ fn nonsense_is_refused_with_a_reason() {
         ("item: ITEM_TOKEN begin_after_ns: -1", "outside of all time"),
     ] {
         let text = format!("report {{ spans {{ {span} }} }}");
-        let refused = FromPe::parse(&reference.encode("Control", &text));
-        let refused = refused.expect_err(&text).to_string();
-        assert!(refused.contains(reason), "{text}: {refused}");
+        let parsed = FromPe::parse(&reference.encode("Control", &text));
+        refuses(&text, parsed, reason);
     }
 }
 

@@ -24,7 +24,7 @@ impl Reference {
         let text = std::fs::read_to_string(PROTO).expect("it is there");
         let changed = change(text.clone());
         assert_ne!(text, changed, "the change finds its place");
-        let path = dir.path().join("flitcast.proto");
+        let path = dir.join("flitcast.proto");
         std::fs::write(&path, changed).expect("it can be written");
         Reference::read(&path, dir.path())
     }

@@ -145,10 +145,13 @@ fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
 impl StaticPlan {
     /// Creates the parts of a plan that its crossings define.
     pub fn of(timetable: Timetable) -> StaticPlan {
+        let (time_steps, kept_flits) = (timetable.time_steps, timetable.kept_flits());
+        let mut hops = timetable.hops;
+        hops.sort_by_key(|hop| (hop.first_step, hop.from, hop.to));
         StaticPlan {
-            time_steps: timetable.time_steps,
-            kept_flits: timetable.kept_flits(),
-            crossings: Crossings::Listed(timetable.hops),
+            time_steps,
+            kept_flits,
+            crossings: Crossings::Listed(hops),
             ..StaticPlan::default()
         }
     }

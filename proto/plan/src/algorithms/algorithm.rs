@@ -11,7 +11,8 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::gossip_on_network::OnNetwork;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, AllPorts, OfferKind, TreeRequirement};
 use crate::timing::Timing;
 
 /// An algorithm for a collective.
@@ -178,12 +179,40 @@ impl Algorithm {
     /// Returns the names of the methods that users may choose or compare, each with its pacing if
     /// it has one.
     pub fn ways(self) -> &'static [(&'static str, Option<Pacing>)] {
-        self.spec.ways
+        self.spec.offer.ways
     }
 
-    /// Returns whether the schedule can be computed without simulation.
+    /// Returns the commands in which users can name the algorithm.
+    pub fn offer(self) -> OfferKind {
+        self.spec.offer.kind
+    }
+
+    /// Returns the help of the value of `--algorithm`; of a broadcast and a gossip with its name.
+    pub fn help(self) -> &'static str {
+        self.spec.offer.help
+    }
+
+    /// Returns the options of `flitcast plan` that the algorithm requires.
+    pub fn needs(self) -> &'static str {
+        self.spec.offer.needs
+    }
+
+    /// Returns whether a network of this name, as in `kind:N`, has all edges between peers, although it
+    /// is not complete.
+    pub fn has_edges_of(self, network: &str) -> bool {
+        let kind = self.spec.offer.network;
+        !kind.is_empty() && network.split(':').next() == Some(kind)
+    }
+
+    /// Returns whether the steps of all messages can be computed without simulation.
     pub fn has_plan(self) -> bool {
-        self.spec.plan.is_some()
+        matches!(self.spec.plan, LockStep::Messages(_))
+    }
+
+    /// Returns the algorithms for a collective that users can name in all commands.
+    pub fn offered(collective: Collective) -> impl Iterator<Item = Algorithm> {
+        let all = Algorithm::ALL.into_iter();
+        all.filter(move |one| one.collective() == collective && one.offer() != OfferKind::Internal)
     }
 
     /// Returns the algorithms for a collective with this name, such as "scatter".

@@ -44,19 +44,12 @@ pub fn check_fits(
     name: &impl std::fmt::Display,
 ) -> Result<(), NotApplicable> {
     match operation.fits() {
+        fits if fits.holds(tree) => Ok(()),
         TreeRequirement::Paths => check_path(tree, name),
-        TreeRequirement::Stars if !TreeRequirement::Stars.holds(tree) => {
-            Err(NotApplicable::NotComplete {
-                spec: name.to_string(),
-            })
-        }
-        TreeRequirement::Cubes if !TreeRequirement::Cubes.holds(tree) => {
-            Err(NotApplicable::NoCube { pes: tree.count() })
-        }
-        TreeRequirement::Trees
-        | TreeRequirement::Stars
-        | TreeRequirement::Complete
-        | TreeRequirement::Cubes => Ok(()),
+        TreeRequirement::Cubes => Err(NotApplicable::NoCube { pes: tree.count() }),
+        _ => Err(NotApplicable::NotComplete {
+            spec: name.to_string(),
+        }),
     }
 }
 
@@ -78,11 +71,7 @@ pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotA
         }
         None => topology.reaches_all(),
     };
-    if matches!(
-        operation.fits(),
-        TreeRequirement::Complete | TreeRequirement::Cubes
-    ) && !reaches_all
-    {
+    if !operation.fits().stays_in_tree() && !reaches_all {
         let spec = topology.name.to_string();
         return Err(NotApplicable::NotComplete { spec });
     }
@@ -91,7 +80,7 @@ pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotA
 
 /// Returns the entries of an algorithm, one for each pacing.
 fn entries(operation: Algorithm) -> impl Iterator<Item = Candidate> {
-    let ways = operation.ways().iter();
+    let ways = operation.offer().ways.iter();
     ways.map(move |&(name, pacing)| Candidate::new(name, operation, pacing))
 }
 
@@ -130,7 +119,7 @@ pub fn baselines(name: &str) -> impl Iterator<Item = Candidate> {
 
 /// Returns the algorithms that serve as baselines only: they are never the best choice.
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
-    let all = Algorithm::named(name).filter(|one| one.offer() == OfferKind::Baseline);
+    let all = Algorithm::named(name).filter(|one| one.offer().kind == OfferKind::Baseline);
     all.map(|operation| Candidate::new(operation.algorithm(), operation, None))
 }
 

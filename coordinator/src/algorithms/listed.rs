@@ -17,7 +17,7 @@ pub fn quickest(
     let mut best: Result<(Algorithm, Timetable), NotPlanned> =
         Err(NotPlanned::Unfit("no algorithm supports it".to_owned()));
     for (place, one) in algorithms
-        .filter(|one| one.offer() == OfferKind::Choice)
+        .filter(|one| one.offer().kind == OfferKind::Choice)
         .enumerate()
     {
         let least = best.as_ref().map_or(u64::MAX, |(_, plan)| plan.time_steps);

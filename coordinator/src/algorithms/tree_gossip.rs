@@ -13,9 +13,9 @@ use crate::algorithms::values::{AUTO, is_for_trees};
 /// How to gossip on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeGossip {
-    /// By an algorithm without parameters.
+    /// An algorithm without parameters.
     Listed(Algorithm),
-    /// By a baseline in which each PE sends to its neighbours in turn.
+    /// A baseline in which each PE sends to its neighbours in turn.
     InCycles(CycleGossip),
 }
 
@@ -24,14 +24,14 @@ impl FromStr for TreeGossip {
 
     fn from_str(text: &str) -> Result<TreeGossip, String> {
         let is_named = |one: &Algorithm| match text {
-            AUTO => one.offer() == OfferKind::Choice,
+            AUTO => one.offer().kind == OfferKind::Choice,
             _ => one.algorithm() == text,
         };
         let named = TreeGossip::listed().find(is_named).map(TreeGossip::Listed);
         let in_cycles = || CycleGossip::named(text).map(TreeGossip::InCycles);
         named.or_else(in_cycles).ok_or_else(|| {
-            let listed = TreeGossip::listed().map(|one| match one.offer() {
-                OfferKind::Planned => format!(" and, {}, {}", one.help(), one.algorithm()),
+            let listed = TreeGossip::listed().map(|one| match one.offer().kind {
+                OfferKind::Planned => format!(" and, {}, {}", one.offer().help, one.algorithm()),
                 _ => format!(", {}", one.algorithm()),
             });
             let listed: String = listed.collect();
@@ -77,8 +77,11 @@ impl TreeGossip {
         }
     }
 
-    /// Returns a lower bound of the steps of any plan.
-    pub fn least_steps(task: &ListTask<'_>) -> u64 {
-        Algorithm::GOSSIP_FLOOD.least_steps_of_list(task)
+    /// Returns the algorithm itself, or one with the same messages and the same bound.
+    pub fn alike(self) -> Algorithm {
+        match self {
+            TreeGossip::Listed(one) => one,
+            TreeGossip::InCycles(_) => Algorithm::GOSSIP_FLOOD,
+        }
     }
 }

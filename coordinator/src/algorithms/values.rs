@@ -16,7 +16,7 @@ pub fn values_of(collective: Collective) -> PossibleValuesParser {
     let mut ours: Vec<Algorithm> = Algorithm::offered(collective).collect();
     // An algorithm with several synchronisations has one name.
     ours.dedup_by_key(|one| one.algorithm());
-    let has_pacing = |one: &Algorithm| one.ways().iter().any(|(_, pacing)| pacing.is_some());
+    let has_pacing = |one: &Algorithm| one.offer().ways.iter().any(|(_, pacing)| pacing.is_some());
     let open = match ours.iter().any(has_pacing) {
         true => "trees of the network, pacings and flit sizes",
         false => "trees of the network and flit sizes",
@@ -31,9 +31,9 @@ pub fn values_of(collective: Collective) -> PossibleValuesParser {
 }
 
 fn value(one: Algorithm) -> PossibleValue {
-    let is_hidden = one.offer() == OfferKind::Hidden;
+    let is_hidden = one.offer().kind == OfferKind::Hidden;
     PossibleValue::new(one.algorithm())
-        .help(one.help())
+        .help(one.offer().help)
         .hide(is_hidden)
 }
 
@@ -68,8 +68,8 @@ pub fn is_for_trees(one: Algorithm) -> bool {
 /// Returns the phrases about the algorithms of a kind.
 fn phrases(collective: Collective, kind: OfferKind, on_trees: bool) -> Vec<&'static str> {
     let all = Algorithm::offered(collective);
-    let all = all.filter(|one| one.offer() == kind && is_for_trees(*one) == on_trees);
-    all.map(Algorithm::help)
+    let all = all.filter(|one| one.offer().kind == kind && is_for_trees(*one) == on_trees);
+    all.map(|one| one.offer().help)
         .filter(|help| !help.is_empty())
         .collect()
 }

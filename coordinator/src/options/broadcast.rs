@@ -12,7 +12,7 @@ use crate::algorithms::values::{AUTO, is_for_trees, joined};
 pub enum BroadcastAlgorithm {
     /// The algorithm with the fewest steps.
     Auto,
-    /// By this algorithm, on the given tree or, in a complete network, over its own edges.
+    /// An algorithm of the registry, on the given tree or, in a complete network, over its own edges.
     Listed(Algorithm),
     /// Along a path of all PEs, in a complete network.
     Path,

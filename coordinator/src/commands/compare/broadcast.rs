@@ -5,7 +5,6 @@ use clap::Args;
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::broadcast_plan::least_steps_of_complete;
-use flitcast_plan::algorithms::timetable::Timetable;
 use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
@@ -76,9 +75,6 @@ fn comparison(
 ) -> Comparison {
     let (pes, flits) = (trees[0].tree.len(), args.size);
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
-    let row = |tree: &str, algorithm: String, plan: Timetable| {
-        Row::new(tree, algorithm, plan.time_steps, plan.kept_flits())
-    };
     for Named { name, tree } in trees {
         let task = ListTask {
             tree,
@@ -90,13 +86,13 @@ fn comparison(
         let listed = Algorithm::listed(Collective::Broadcast);
         for one in listed.filter(|one| is_for_trees(*one)) {
             let plan = one.list(&task).ok();
-            rows.extend(plan.map(|plan| row(name, one.algorithm().to_owned(), plan)));
+            rows.extend(plan.map(|plan| Row::new(name, one.algorithm(), &plan)));
         }
     }
     let network = args.tree.network.as_deref().unwrap_or_default();
     for one in others {
         if let Ok((_, plan)) = among_all(*one, &trees[0].tree, from, flits) {
-            rows.push(row(&format!("{network}, its own"), one.name(), plan));
+            rows.push(Row::new(&format!("{network}, its own"), one.name(), &plan));
         }
     }
     let (bound_steps, bound_over) = match others.is_empty() {
@@ -125,8 +121,8 @@ fn comparison(
         bound_steps,
         bound_over,
         results: rows,
-        why: None,
         notes: left_out.into_iter().collect(),
+        ..Comparison::default()
     };
     comparison.compared()
 }

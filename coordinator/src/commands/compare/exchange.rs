@@ -76,11 +76,8 @@ fn comparison(
         for one in listed.filter(|one| is_for_trees(*one) != reach_all) {
             let name = if reach_all { network } else { name };
             match one.list(&task) {
-                Ok(plan) => {
-                    let kept = plan.kept_flits();
-                    results.push(Row::new(name, one.algorithm(), plan.time_steps, kept));
-                }
-                Err(NotPlanned::TooMuch(fault)) if one.offer() == OfferKind::Choice => {
+                Ok(plan) => results.push(Row::new(name, one.algorithm(), &plan)),
+                Err(NotPlanned::TooMuch(fault)) if one.offer().kind == OfferKind::Choice => {
                     return Err(fault.into());
                 }
                 Err(NotPlanned::TooMuch(_)) => {}
@@ -99,12 +96,11 @@ fn comparison(
             false => args.ports.name(),
         },
         pes: rows.len(),
-        source: None,
         flits: flits.iter().sum(),
         bound_steps: bounds.into_iter().min().unwrap_or(0),
         bound_over: if reach_all { "" } else { over(trees) },
         results,
-        why: None,
         notes,
+        ..Comparison::default()
     })
 }

@@ -79,18 +79,10 @@ pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<C
 
 /// Returns an error for each option that does not apply to a network.
 fn of_trees(args: &CompareGossipArgs) -> Vec<GossipComparisonError> {
-    let options = [
-        ("--tree", args.tree.tree.is_some()),
-        ("--cluster", args.tree.cluster.is_some()),
-        ("--root", args.tree.root.is_some()),
-        ("--spanning", args.tree.spanning.is_some()),
-        ("--lengths", args.lengths.is_some()),
-        ("--ports", args.ports == Ports::Multi),
-    ];
-    let given = options.into_iter().filter(|(_, given)| *given);
-    given
-        .map(|(option, _)| GossipComparisonError::OfTrees(option))
-        .collect()
+    let lengths = args.lengths.is_some().then_some("--lengths");
+    let ports = (args.ports == Ports::Multi).then_some("--ports");
+    let given = args.tree.given_for_trees().chain(lengths).chain(ports);
+    given.map(GossipComparisonError::OfTrees).collect()
 }
 
 fn asked(

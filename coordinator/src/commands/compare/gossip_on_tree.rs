@@ -1,5 +1,6 @@
 //! `flitcast compare gossip` over the edges of a tree.
 
+use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::{CycleGossip, ListTask, NotPlanned};
 
 use super::crossings::{Comparison, Row};
@@ -48,18 +49,15 @@ fn comparison(
             flits,
             ports: args.ports.of_model(),
         };
-        bounds.push(TreeGossip::least_steps(&task));
+        bounds.push(Algorithm::GOSSIP_FLOOD.least_steps_of_list(&task));
         for one in TreeGossip::compared() {
             match (one.plan(&task), one) {
-                (Ok(plan), _) => {
-                    let kept = plan.kept_flits();
-                    rows.push(Row::new(name, one.to_string(), plan.time_steps, kept));
-                }
+                (Ok(plan), _) => rows.push(Row::new(name, one.to_string(), &plan)),
                 (Err(NotPlanned::TooMuch(fault)), TreeGossip::Listed(_)) => {
                     return Err(fault.into());
                 }
                 (Err(_), TreeGossip::Listed(listed)) => {
-                    let needs = listed.needs();
+                    let needs = listed.offer().needs;
                     notes.push(format!("{one} is left out: it is planned for {needs}"));
                 }
                 (Err(_), TreeGossip::InCycles(_)) => {}
@@ -75,13 +73,12 @@ fn comparison(
         operation: "gossip",
         ports: args.ports.name(),
         pes: flits.len(),
-        source: None,
         flits: total,
         bound_steps: bounds.into_iter().min().unwrap_or(0),
         bound_over: over(trees),
         results: rows,
-        why: None,
         notes,
+        ..Comparison::default()
     };
     Ok(comparison.compared())
 }

@@ -1,19 +1,15 @@
 //! `flitcast plan broadcast`: the step in which each flit crosses each edge.
 
-use std::sync::Arc;
-
 use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::broadcast_plan::least_steps_of_complete;
-use flitcast_plan::algorithms::timetable::Timetable;
-use flitcast_plan::algorithms::{ListTask, MOST_BLOCKS};
 use flitcast_plan::network::NetworkSpec;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::args::PlanBroadcastArgs;
 use super::error::{PlanError, PlanErrors};
-use super::played::Played;
-use super::static_plan::{PlannedMessage, StaticPlan};
+use super::static_plan::StaticPlan;
 use crate::algorithms::broadcast_plans::among_all;
 use crate::algorithms::listed::quickest;
 use crate::algorithms::values::is_for_trees;
@@ -72,26 +68,8 @@ pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {
     };
     let (algorithm, plan) =
         planned.map_err(|why| PlanError::not_planned(args.algorithm.name(), why))?;
-    let planned = StaticPlan {
-        algorithm: algorithm.algorithm().to_owned(),
-        bound_steps: algorithm.least_steps_of_list(&task),
-        ..one_for_all(from, tree.len(), args.size, plan)
-    };
-    let played = || played(tree.rerooted(from), algorithm, args.size);
-    Ok(StaticPlan {
-        played: Played::by_ports(args.ports, played),
-        ..planned.over(&topology, args.ports)
-    })
-}
-
-/// Returns the plan of a broadcast's message and its crossings.
-fn one_for_all(source: PeId, pes: usize, flits: u64, plan: Timetable) -> StaticPlan {
-    StaticPlan {
-        operation: "broadcast",
-        pes,
-        messages: vec![PlannedMessage::to_others(0, source, pes, flits)],
-        ..StaticPlan::of(plan)
-    }
+    let planned = StaticPlan::listed(algorithm, &task, plan);
+    Ok(planned.over(&topology, args.ports))
 }
 
 /// Plans in a complete network, by the algorithm with the fewest steps.
@@ -111,30 +89,16 @@ fn shared(
 ) -> Result<StaticPlan, PlanErrors> {
     let planned = among_all(algorithm, tree, from, args.size);
     let (tree, plan) = planned.map_err(|why| PlanError::not_planned(algorithm.name(), why))?;
-    let pes = tree.len();
-    Ok(StaticPlan {
+    let task = ListTask {
+        tree: &tree,
+        source: from,
+        flits: &[args.size],
+        ports: args.ports.of_model(),
+    };
+    let planned = StaticPlan {
         algorithm: algorithm.name(),
-        ports: "shared",
-        name: args.tree.network.clone().unwrap_or_default(),
-        bound_steps: least_steps_of_complete(pes, args.size),
-        played: played(tree, algorithm.operation(), args.size),
-        ..one_for_all(from, pes, args.size, plan)
-    })
-}
-
-/// Returns the state machines of a broadcast over a tree, which is rooted at its source.
-fn played(tree: Tree, operation: Algorithm, flits: u64) -> Played {
-    if operation.is_static() && flits > MOST_BLOCKS {
-        return Played::ByNobody(format!(
-            "of more than {MOST_BLOCKS} flits several go together by {}, so the state machines do not \
-             play what is planned flit by flit: take a smaller --size",
-            operation.algorithm()
-        ));
-    }
-    let length = |pe: PeId| flits * u64::from(pe != tree.root());
-    Played::ByAll {
-        flits: tree.ids().map(length).collect(),
-        tree: Arc::new(tree),
-        operation,
-    }
+        bound_steps: least_steps_of_complete(tree.len(), args.size),
+        ..StaticPlan::listed(algorithm.operation(), &task, plan)
+    };
+    Ok(planned.among_all(args.tree.network.as_ref()))
 }

@@ -129,16 +129,10 @@ fn named(name: &str, arena: Option<&GossipNetwork>) -> Result<GossipAlgorithm, P
 
 /// Returns an error for each option that does not apply to a network.
 fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
-    let options = [
-        ("--tree", args.tree.tree.is_some()),
-        ("--cluster", args.tree.cluster.is_some()),
-        ("--root", args.tree.root.is_some()),
-        ("--spanning", args.tree.spanning.is_some()),
-        ("--ports", args.ports == PortsArg::Multi),
-    ];
-    let given = options.into_iter().filter(|(_, given)| *given);
+    let ports = (args.ports == PortsArg::Multi).then_some("--ports");
+    let given = args.tree.given_for_trees().chain(ports);
     given
-        .map(|(option, _)| GossipPlanError::OfTrees(option).into())
+        .map(|option| GossipPlanError::OfTrees(option).into())
         .collect()
 }
 

@@ -6,7 +6,6 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
 use flitcast_plan::schedule::scatter::farthest_first;
-use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 
 use super::args::{Order, PlanScatterArgs};
@@ -37,7 +36,7 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
         |plan: &MessagePlan| PlannedMessage::to_one(plan.pe.0.into(), [from, plan.pe], plan.flits);
     let time_steps = plans.iter().map(|plan| plan.arrival_step).max();
     let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
-    let played = Played::by_ports(args.ports, || Played::ByAll {
+    let played = Played::by_ports(args.ports.of_model(), || Played::ByAll {
         tree: tree.clone(),
         operation: Algorithm::FARTHEST_FIRST,
         flits,
@@ -77,15 +76,9 @@ pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticP
     };
     let plan = algorithm.list(&task);
     let plan = plan.map_err(|why| PlanError::not_planned(algorithm.algorithm(), why))?;
-    let messages = (0..).map(PeId).zip(&flits).filter(|(_, flits)| **flits > 0);
-    let message =
-        |(to, flits): (PeId, &u64)| PlannedMessage::to_one(to.0.into(), [from, to], *flits);
     let planned = StaticPlan {
-        operation: "scatter",
-        algorithm: algorithm.algorithm().to_owned(),
-        messages: messages.map(message).collect(),
-        bound_steps: algorithm.least_steps_of_list(&task),
-        ..StaticPlan::of(plan)
+        played: Played::default(),
+        ..StaticPlan::listed(algorithm, &task, plan)
     };
     Ok(planned.over(&topology, args.ports))
 }

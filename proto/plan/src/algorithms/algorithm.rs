@@ -7,12 +7,11 @@ use flitcast_proto::items::{Address, ScheduledHop};
 use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::ops::{Collective, Direction, Layout, PeRole};
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::gossip_on_network::OnNetwork;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, OfferKind, TreeRequirement};
+use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement};
 use crate::timing::Timing;
 
 /// An algorithm for a collective.
@@ -176,25 +175,9 @@ impl Algorithm {
         self.spec.all_ports == AllPorts::WithOwnLinks
     }
 
-    /// Returns the names of the methods that users may choose or compare, each with its pacing if
-    /// it has one.
-    pub fn ways(self) -> &'static [(&'static str, Option<Pacing>)] {
-        self.spec.offer.ways
-    }
-
-    /// Returns the commands in which users can name the algorithm.
-    pub fn offer(self) -> OfferKind {
-        self.spec.offer.kind
-    }
-
-    /// Returns the help of the value of `--algorithm`; of a broadcast and a gossip with its name.
-    pub fn help(self) -> &'static str {
-        self.spec.offer.help
-    }
-
-    /// Returns the options of `flitcast plan` that the algorithm requires.
-    pub fn needs(self) -> &'static str {
-        self.spec.offer.needs
+    /// Returns the algorithm as users see it.
+    pub fn offer(self) -> &'static Offer {
+        &self.spec.offer
     }
 
     /// Returns whether a network of this name, as in `kind:N`, has all edges between peers, although it
@@ -212,7 +195,9 @@ impl Algorithm {
     /// Returns the algorithms for a collective that users can name in all commands.
     pub fn offered(collective: Collective) -> impl Iterator<Item = Algorithm> {
         let all = Algorithm::ALL.into_iter();
-        all.filter(move |one| one.collective() == collective && one.offer() != OfferKind::Internal)
+        all.filter(move |one| {
+            one.collective() == collective && one.offer().kind != OfferKind::Internal
+        })
     }
 
     /// Returns the algorithms for a collective with this name, such as "scatter".

@@ -89,7 +89,7 @@ pub const MOST_BLOCKS: u64 = 1024;
 /// Returns the crossings to PEs that lack the message, planned for flits, or, for a long message,
 /// for blocks of flits of equal length. Flits that do not follow each other step by step cross
 /// separately.
-fn hops(
+pub(super) fn hops(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,

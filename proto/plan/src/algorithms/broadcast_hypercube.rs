@@ -9,7 +9,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::broadcast::{MOST_BLOCKS, URGENT};
-use super::broadcast_plan::{hop, least_steps_of_complete};
+use super::broadcast_plan::{hop, least_steps_among_all};
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, Offer, TreeRequirement};
 use super::timetable::Timetable;
@@ -37,9 +37,7 @@ const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
         }
         Ok(plan)
     }),
-    bound: |tree, flits| {
-        least_steps_of_complete(tree.len(), flits.iter().copied().max().unwrap_or(0))
-    },
+    bound: least_steps_among_all,
     ..URGENT
 };
 

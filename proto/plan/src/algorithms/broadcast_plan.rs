@@ -193,6 +193,11 @@ pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
     least[tree.root().index()]
 }
 
+/// Returns a lower bound on the steps of a broadcast of the longest length among all PEs of a tree.
+pub(super) fn least_steps_among_all(tree: &Tree, flits: &[u64]) -> u64 {
+    least_steps_of_complete(tree.len(), flits.iter().copied().max().unwrap_or(0))
+}
+
 /// Returns a lower bound on the steps of a broadcast in a complete network of `pes` PEs.
 pub fn least_steps_of_complete(pes: usize, flits: u64) -> u64 {
     match (flits, pes) {

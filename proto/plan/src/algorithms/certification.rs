@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer};
+use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer, paced};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
@@ -23,14 +23,7 @@ const HELP: &str = "Transmission-Certification: any tree";
 const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "certification",
     sync: Some("serial"),
-    offer: Offer::choice(
-        &[
-            ("certification-serial", Some(Pacing::Scheduled)),
-            ("certification-serial-turns", Some(Pacing::Turns)),
-            ("certification-serial-eager", Some(Pacing::Eager)),
-        ],
-        HELP,
-    ),
+    offer: Offer::choice(paced!("certification-serial"), HELP),
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
     plan: LockStep::Messages(plan),
@@ -40,14 +33,7 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
 const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Pipelined),
     sync: Some("pipelined"),
-    offer: Offer::choice(
-        &[
-            ("certification-pipelined", Some(Pacing::Scheduled)),
-            ("certification-pipelined-turns", Some(Pacing::Turns)),
-            ("certification-pipelined-eager", Some(Pacing::Eager)),
-        ],
-        HELP,
-    ),
+    offer: Offer::choice(paced!("certification-pipelined"), HELP),
     ..SERIAL
 };
 
@@ -65,14 +51,7 @@ const PARALLEL: AlgorithmSpec = AlgorithmSpec {
 const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::MultiPort),
     sync: Some("multi-port"),
-    offer: Offer::choice(
-        &[
-            ("certification-multi-port", Some(Pacing::Scheduled)),
-            ("certification-multi-port-turns", Some(Pacing::Turns)),
-            ("certification-multi-port-eager", Some(Pacing::Eager)),
-        ],
-        HELP,
-    ),
+    offer: Offer::choice(paced!("certification-multi-port"), HELP),
     all_ports: AllPorts::WithOwnLinks,
     plan: LockStep::None,
     ..PARALLEL

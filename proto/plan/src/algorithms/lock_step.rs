@@ -50,7 +50,7 @@ impl ListTask<'_> {
     }
 
     /// Returns the lengths of an exchange, a row for each source.
-    pub(super) fn rows(&self) -> Vec<Vec<u64>> {
+    pub fn rows(&self) -> Vec<Vec<u64>> {
         let rows = self.flits.chunks(self.tree.len());
         rows.map(<[u64]>::to_vec).collect()
     }

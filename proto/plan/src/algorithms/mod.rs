@@ -50,7 +50,7 @@ pub use broadcast::MOST_BLOCKS;
 pub use cycle_gossip::CycleGossip;
 pub use gossip_on_network::OnNetwork;
 pub use lock_step::{ListTask, NotPlanned};
-pub use spec::{OfferKind, TreeRequirement};
+pub use spec::{Offer, OfferKind, TreeRequirement};
 pub use upper_bound::UpperBound;
 
 #[cfg(test)]

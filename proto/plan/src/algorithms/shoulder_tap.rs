@@ -5,26 +5,18 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::PeRole;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement};
+use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement, paced};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::timing::Timing;
 
 /// Gather by Shoulder-Tap.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "shoulder-tap",
-    offer: Offer::choice(
-        &[
-            ("shoulder-tap", Some(Pacing::Scheduled)),
-            ("shoulder-tap-turns", Some(Pacing::Turns)),
-            ("shoulder-tap-eager", Some(Pacing::Eager)),
-        ],
-        "Shoulder-Tap: paths only",
-    ),
+    offer: Offer::choice(paced!("shoulder-tap"), "Shoulder-Tap: paths only"),
     fits: TreeRequirement::Paths,
     gives_orders: true,
     role: PeRole::ShoulderTap,

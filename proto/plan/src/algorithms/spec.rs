@@ -25,6 +25,11 @@ pub enum TreeRequirement {
 }
 
 impl TreeRequirement {
+    /// Returns whether data crosses edges of the tree only.
+    pub fn stays_in_tree(self) -> bool {
+        !matches!(self, TreeRequirement::Complete | TreeRequirement::Cubes)
+    }
+
     /// Returns whether a tree is of this kind.
     pub fn holds(self, tree: &Tree) -> bool {
         match self {
@@ -50,7 +55,8 @@ pub(super) enum AllPorts {
 
 /// The algorithm as users see it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Offer {
+pub struct Offer {
+    /// The commands in which users can name the algorithm.
     pub kind: OfferKind,
     /// Names of the methods that users may choose or compare, each with its pacing if it has one.
     /// Empty if no choice considers the algorithm, or only on a baseline's tree.
@@ -111,7 +117,7 @@ impl Offer {
     }
 }
 
-/// The properties of an algorithm; methods of [`Algorithm`] return most of them.
+/// The properties of an algorithm; methods of [`Algorithm`](super::Algorithm) return most of them.
 #[derive(Debug)]
 pub(super) struct AlgorithmSpec {
     pub collective: Collective,
@@ -138,6 +144,19 @@ pub(super) struct AlgorithmSpec {
     /// Lower bound on the steps of any algorithm for the collective. Lengths are in flits.
     pub bound: fn(&Tree, &[u64]) -> u64,
 }
+
+/// The methods of an algorithm of this name, one for each pacing.
+macro_rules! paced {
+    ($name:literal) => {{
+        use flitcast_proto::schedule::pace::Pacing;
+        &[
+            ($name, Some(Pacing::Scheduled)),
+            (concat!($name, "-turns"), Some(Pacing::Turns)),
+            (concat!($name, "-eager"), Some(Pacing::Eager)),
+        ]
+    }};
+}
+pub(super) use paced;
 
 /// A gather in which each source has one message and each PE one port, without a name.
 pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {

@@ -41,7 +41,7 @@ pub const BLOCK_UNIT_BYTES: u64 = 1 << 10;
 /// Default payload of a flit: long enough that software costs little, short enough to fill a pipe soon.
 pub const USUAL_FLIT_BYTES: u32 = 64 << 10;
 
-/// Default payload over a hypercube's trees behind a switch, where consecutive flits come from
+/// Default payload over a cube's trees behind a switch, where consecutive flits come from
 /// different senders: small enough for the switch to buffer when one is late.
 pub const SWITCHED_FLIT_BYTES: u32 = 16 << 10;
 

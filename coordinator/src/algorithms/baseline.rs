@@ -49,6 +49,21 @@ impl Baseline {
         }
     }
 
+    /// Returns the help of the value on the command line.
+    pub fn help(self) -> &'static str {
+        match self {
+            Baseline::Linear => "Baseline on complete:N: one PE after the other",
+            Baseline::Window => "Baseline on complete:N: four PEs at a time",
+            Baseline::Binomial => {
+                "Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on"
+            }
+            Baseline::Adaptive => {
+                "Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv \
+                 1702.05967)"
+            }
+        }
+    }
+
     /// Returns the operation that the PEs run for the operation named `name`, if the baseline
     /// supports it.
     pub fn operation(self, name: &str) -> Option<Algorithm> {

@@ -2,7 +2,7 @@
 //! among them, and a check of the trees that each supports.
 
 use flitcast_plan::Algorithm;
-use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_plan::algorithms::{OfferKind, TreeRequirement};
 use flitcast_proto::Tree;
 use flitcast_proto::schedule::pace::Pacing;
 
@@ -44,19 +44,12 @@ pub fn check_fits(
     name: &impl std::fmt::Display,
 ) -> Result<(), NotApplicable> {
     match operation.fits() {
+        fits if fits.holds(tree) => Ok(()),
         TreeRequirement::Paths => check_path(tree, name),
-        TreeRequirement::Stars if !TreeRequirement::Stars.holds(tree) => {
-            Err(NotApplicable::NotComplete {
-                spec: name.to_string(),
-            })
-        }
-        TreeRequirement::Cubes if !TreeRequirement::Cubes.holds(tree) => {
-            Err(NotApplicable::NoCube { pes: tree.count() })
-        }
-        TreeRequirement::Trees
-        | TreeRequirement::Stars
-        | TreeRequirement::Complete
-        | TreeRequirement::Cubes => Ok(()),
+        TreeRequirement::Cubes => Err(NotApplicable::NoCube { pes: tree.count() }),
+        _ => Err(NotApplicable::NotComplete {
+            spec: name.to_string(),
+        }),
     }
 }
 
@@ -78,11 +71,7 @@ pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotA
         }
         None => topology.reaches_all(),
     };
-    if matches!(
-        operation.fits(),
-        TreeRequirement::Complete | TreeRequirement::Cubes
-    ) && !reaches_all
-    {
+    if !operation.fits().stays_in_tree() && !reaches_all {
         let spec = topology.name.to_string();
         return Err(NotApplicable::NotComplete { spec });
     }
@@ -91,13 +80,8 @@ pub fn check_reach(operation: Algorithm, topology: &Topology) -> Result<(), NotA
 
 /// Returns the entries of an algorithm, one for each pacing.
 fn entries(operation: Algorithm) -> impl Iterator<Item = Candidate> {
-    let ways = operation.ways().iter();
-    ways.map(move |&(name, pacing)| Candidate {
-        name,
-        operation,
-        pacing,
-        baseline: None,
-    })
+    let ways = operation.offer().ways.iter();
+    ways.map(move |&(name, pacing)| Candidate::new(name, operation, pacing))
 }
 
 /// Returns the algorithms of the operation of this name that use all links of a PE at once.
@@ -109,39 +93,47 @@ pub fn of_all_ports(name: &str) -> Vec<Candidate> {
 /// Returns all algorithms of the operation of this name that need no separate links: baselines last,
 /// and before them the algorithms for any tree first.
 pub fn all(name: &str) -> Vec<Candidate> {
+    let mut candidates = in_order(name);
+    candidates.sort_by_key(|candidate| candidate.operation.fits() != TreeRequirement::Trees);
+    candidates.extend(baselines(name));
+    candidates
+}
+
+/// Returns the algorithms of the operation of this name that need no separate links, without baselines,
+/// in the order of the registry.
+pub fn in_order(name: &str) -> Vec<Candidate> {
     let needs_links = |one: &Algorithm| *one == Algorithm::CERTIFICATION_MULTI_PORT;
     let ours = Algorithm::named(name).filter(|one| !needs_links(one));
-    let mut candidates: Vec<Candidate> = ours.flat_map(entries).collect();
-    candidates.sort_by_key(|candidate| candidate.operation.fits() != TreeRequirement::Trees);
-    candidates.extend(Baseline::ALL.into_iter().filter_map(|baseline| {
+    ours.flat_map(entries).collect()
+}
+
+/// Returns the baselines of the operation of this name.
+pub fn baselines(name: &str) -> impl Iterator<Item = Candidate> {
+    Baseline::ALL.into_iter().filter_map(move |baseline| {
         Some(Candidate {
-            name: baseline.name(),
-            operation: baseline.operation(name)?,
-            pacing: None,
             baseline: Some(baseline),
+            ..Candidate::new(baseline.name(), baseline.operation(name)?, None)
         })
-    }));
-    candidates
+    })
 }
 
 /// Returns the algorithms that serve as baselines only: they are never the best choice.
 pub fn to_measure_against(name: &str) -> impl Iterator<Item = Candidate> {
-    let all = [
-        Algorithm::BROADCAST_CHILD_BY_CHILD,
-        Algorithm::EXCHANGE_AT_ONCE,
-    ];
-    let named = all
-        .into_iter()
-        .filter(move |one| one.collective().name() == name);
-    named.map(|operation| Candidate {
-        name: operation.algorithm(),
-        operation,
-        pacing: None,
-        baseline: None,
-    })
+    let all = Algorithm::named(name).filter(|one| one.offer().kind == OfferKind::Baseline);
+    all.map(|operation| Candidate::new(operation.algorithm(), operation, None))
 }
 
 impl Candidate {
+    /// Creates an entry that is not a baseline.
+    pub fn new(name: &'static str, operation: Algorithm, pacing: Option<Pacing>) -> Candidate {
+        Candidate {
+            name,
+            operation,
+            pacing,
+            baseline: None,
+        }
+    }
+
     /// Returns the method with this flit size; `None` chooses the best one.
     pub fn way(&self, flit_bytes: Option<u32>) -> Method {
         Method {

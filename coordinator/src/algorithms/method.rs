@@ -50,22 +50,24 @@ pub fn operation_by(name: &str, algorithm: &str) -> Option<Algorithm> {
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
+    use clap::builder::TypedValueParser;
+    use flitcast_proto::ops::Collective;
 
     use super::*;
-    use crate::options::args::{GatherAlgorithm, ScatterAlgorithm};
-    use crate::options::names::typed;
-
-    /// Returns the algorithms that can be typed and have no operation.
-    fn unknown<A: ValueEnum>(name: &str) -> Vec<String> {
-        let all = A::value_variants().iter().map(typed);
-        all.filter(|algorithm| operation_by(name, algorithm).is_none())
-            .collect()
-    }
+    use crate::algorithms::values::values_of;
 
     #[test]
     fn all_that_can_be_typed_stands_in_the_table() {
-        assert_eq!(unknown::<ScatterAlgorithm>("scatter"), ["auto"]);
-        assert_eq!(unknown::<GatherAlgorithm>("gather"), ["auto"]);
+        for collective in [
+            Collective::Scatter,
+            Collective::Gather,
+            Collective::Exchange,
+        ] {
+            let values = values_of(collective);
+            let all = values.possible_values().into_iter().flatten();
+            let names = all.map(|value| value.get_name().to_owned());
+            let unknown = names.filter(|name| operation_by(collective.name(), name).is_none());
+            assert_eq!(unknown.collect::<Vec<_>>(), ["auto"]);
+        }
     }
 }

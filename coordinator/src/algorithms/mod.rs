@@ -3,8 +3,10 @@
 pub mod baseline;
 pub mod broadcast_plans;
 pub mod candidates;
+pub mod listed;
 pub mod method;
-pub mod plan_limits;
 pub mod tree_gossip;
-pub mod tree_plans;
 pub mod unfit;
+pub mod values;
+
+pub use flitcast_plan::algorithms::plan_limits;

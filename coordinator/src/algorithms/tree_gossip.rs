@@ -1,125 +1,87 @@
-//! The algorithms of a gossip over the edges of a tree: their names, what they support, and their plans.
+//! The algorithms of a planned gossip over the edges of a tree, by name.
 
+use std::fmt;
 use std::str::FromStr;
 
-use flitcast_plan::algorithms::gossip_in_cycles::{self as cycles, Discipline};
-use flitcast_plan::algorithms::{gossip_plan as gossip, ring_emulation};
-use flitcast_proto::Tree;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::algorithms::{CycleGossip, ListTask, NotPlanned, OfferKind};
+use flitcast_proto::ops::Collective;
 
-use crate::algorithms::broadcast_plans::NotPlanned;
-use crate::algorithms::plan_limits::check_crossings;
-use crate::algorithms::tree_plans::{Bounded, flood};
-use crate::options::ports::Ports;
+use crate::algorithms::values::{AUTO, is_for_trees};
 
 /// How to gossip on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeGossip {
-    /// Each flit over each edge once.
-    Flood,
-    /// Around the tree.
-    RingEmulation,
-    /// Each PE to its neighbours in turn, a flit in each step.
-    InTurn(Discipline),
-    /// Each PE to its neighbours in turn, all that it knows in each step.
-    Combining(Discipline),
+    /// An algorithm without parameters.
+    Listed(Algorithm),
+    /// A baseline in which each PE sends to its neighbours in turn.
+    InCycles(CycleGossip),
 }
 
 impl FromStr for TreeGossip {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TreeGossip, String> {
-        let discipline = |prefix| text.strip_prefix(prefix).and_then(Discipline::named);
-        Ok(match text {
-            "auto" | "flood" => TreeGossip::Flood,
-            "ring-emulation" => TreeGossip::RingEmulation,
-            "combining" => TreeGossip::Combining(Discipline::OF_A3),
-            _ => match (discipline("discipline:"), discipline("combining:")) {
-                (Some(one), _) => TreeGossip::InTurn(one),
-                (_, Some(one)) => TreeGossip::Combining(one),
-                _ => {
-                    return Err("on a tree there are auto, flood and, with --ports multi and a flit \
-                                from each PE, ring-emulation; with single ports discipline:ORDER and \
-                                combining[:ORDER], ORDER one of prl, plr, lrp, rlp, rpl, lpr"
-                        .to_owned());
-                }
-            },
+        let is_named = |one: &Algorithm| match text {
+            AUTO => one.offer().kind == OfferKind::Choice,
+            _ => one.algorithm() == text,
+        };
+        let named = TreeGossip::listed().find(is_named).map(TreeGossip::Listed);
+        let in_cycles = || CycleGossip::named(text).map(TreeGossip::InCycles);
+        named.or_else(in_cycles).ok_or_else(|| {
+            let listed = TreeGossip::listed().map(|one| match one.offer().kind {
+                OfferKind::Planned => format!(" and, {}, {}", one.offer().help, one.algorithm()),
+                _ => format!(", {}", one.algorithm()),
+            });
+            let listed: String = listed.collect();
+            let forms = CycleGossip::FORMS;
+            format!("on a tree there are {AUTO}{listed}; with single ports {forms}")
         })
     }
 }
 
-impl TreeGossip {
-    /// Returns the name as users type it.
-    pub fn name(self) -> String {
+impl fmt::Display for TreeGossip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TreeGossip::Flood => "flood".to_owned(),
-            TreeGossip::RingEmulation => "ring-emulation".to_owned(),
-            TreeGossip::InTurn(one) => format!("discipline:{}", one.name()),
-            TreeGossip::Combining(one) => format!("combining:{}", one.name()),
+            TreeGossip::Listed(one) => f.write_str(one.algorithm()),
+            TreeGossip::InCycles(one) => one.fmt(f),
         }
     }
+}
 
-    /// Returns the baselines that serve neighbours in cycles.
-    pub fn in_cycles() -> impl Iterator<Item = TreeGossip> {
-        let all = Discipline::ALL.into_iter().map(TreeGossip::InTurn);
-        all.chain([TreeGossip::Combining(Discipline::OF_A3)])
+impl TreeGossip {
+    /// Returns the algorithms without parameters.
+    pub fn listed() -> impl Iterator<Item = Algorithm> {
+        Algorithm::listed(Collective::Gossip).filter(|one| is_for_trees(*one))
     }
 
-    /// Returns the plan for these ports, and a lower bound of any plan.
+    /// Returns the algorithms of a comparison.
+    pub fn compared() -> impl Iterator<Item = TreeGossip> {
+        let in_cycles = CycleGossip::compared().map(TreeGossip::InCycles);
+        TreeGossip::listed()
+            .map(TreeGossip::Listed)
+            .chain(in_cycles)
+    }
+
+    /// Returns the plan.
     ///
     /// # Errors
     ///
     /// Returns an error if the algorithm does not support the tree, the lengths or the ports, or if
     /// there are too many crossings to plan.
-    pub fn plan(self, tree: &Tree, flits: &[u64], ports: Ports) -> Result<Bounded, NotPlanned> {
+    pub fn plan(self, task: &ListTask<'_>) -> Result<Timetable, NotPlanned> {
         match self {
-            TreeGossip::Flood => flood(tree, flits, ports).map_err(NotPlanned::TooMuch),
-            TreeGossip::RingEmulation => around(tree, flits, ports),
-            TreeGossip::InTurn(one) => {
-                in_cycles(tree, flits, ports, 1)?;
-                let plan = cycles::flit_by_flit(tree, flits, one).plan;
-                Ok((plan, gossip::least_steps(tree, flits)))
-            }
-            TreeGossip::Combining(one) => {
-                let depth = tree.pes().map(|pe| u64::from(tree.depth(pe))).max();
-                // In each cycle every message may cross every arc.
-                in_cycles(tree, flits, ports, 4 * depth.unwrap_or(0))?;
-                let plan = cycles::combining(tree, flits, one).plan;
-                Ok((plan, gossip::least_steps(tree, flits)))
-            }
+            TreeGossip::Listed(one) => one.list(task),
+            TreeGossip::InCycles(one) => one.list(task),
         }
     }
-}
 
-fn unfit(why: &str) -> NotPlanned {
-    NotPlanned::Unfit(why.to_owned())
-}
-
-fn around(tree: &Tree, flits: &[u64], ports: Ports) -> Result<Bounded, NotPlanned> {
-    if ports == Ports::Single {
-        return Err(unfit(
-            "a PE sends to several neighbours at once: --ports multi",
-        ));
+    /// Returns the algorithm itself, or one with the same messages and the same bound.
+    pub fn alike(self) -> Algorithm {
+        match self {
+            TreeGossip::Listed(one) => one,
+            TreeGossip::InCycles(_) => Algorithm::GOSSIP_FLOOD,
+        }
     }
-    if flits.iter().any(|flits| *flits != 1) {
-        return Err(unfit(
-            "the plan is for one flit from each PE: --lengths equal:1",
-        ));
-    }
-    let bound = gossip::least_steps_of_all_ports(tree, flits);
-    Ok((ring_emulation::gossip(tree), bound))
-}
-
-/// Checks a gossip in cycles whose flits cross each edge at most `times` times.
-fn in_cycles(tree: &Tree, flits: &[u64], ports: Ports, times: u64) -> Result<(), NotPlanned> {
-    if ports == Ports::Multi {
-        return Err(unfit(
-            "a PE sends to one neighbour at a time: --ports single",
-        ));
-    }
-    if !cycles::fits(tree) {
-        return Err(unfit("it is for trees whose PEs have at most two children"));
-    }
-    let total: u64 = flits.iter().sum();
-    let crossings = total.saturating_mul(tree.len() as u64 - 1);
-    check_crossings(crossings.saturating_mul(times)).map_err(NotPlanned::TooMuch)
 }

@@ -22,7 +22,7 @@ pub enum NotApplicable {
         /// Name of the tree.
         spec: String,
     },
-    /// The algorithm builds the trees of a hypercube.
+    /// The algorithm builds the trees of a cube.
     #[error("for 2, 4, 8 and so on PEs, and there are {pes}")]
     NoCube {
         /// Number of PEs.

@@ -8,12 +8,12 @@ use clap::{Args, Subcommand};
 use flitcast_proto::round::ProtocolError;
 use serde_json::{Value, json};
 
+use crate::algorithms::values::AUTO;
 use crate::job::planned::Planned;
 use crate::job::planned_round::PlannedRound;
 use crate::job::request::{Forecast, Request, RequestError, expected_model, steps};
 use crate::options::args::{
-    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
-    RoundArgs, ScatterAlgorithm, ScatterArgs,
+    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
@@ -68,13 +68,13 @@ impl TimedOperation {
 
     /// Leaves the algorithm open, and the tree of a network.
     fn leave_open(&mut self) {
-        let auto = || "auto".to_owned();
+        let auto = Some(AUTO.to_owned());
         match self {
-            TimedOperation::Scatter(args) => args.algorithm = Some(ScatterAlgorithm::Auto),
-            TimedOperation::Gather(args) => args.algorithm = Some(GatherAlgorithm::Auto),
+            TimedOperation::Scatter(args) => args.algorithm = auto,
+            TimedOperation::Gather(args) => args.algorithm = auto,
             TimedOperation::Broadcast(args) => args.algorithm = Some(BroadcastAlgorithm::Auto),
-            TimedOperation::Gossip(args) => args.algorithm = Some(auto()),
-            TimedOperation::Exchange(args) => args.algorithm = Some(ExchangeAlgorithm::Auto),
+            TimedOperation::Gossip(args) => args.algorithm = auto,
+            TimedOperation::Exchange(args) => args.algorithm = auto,
         }
     }
 

@@ -30,7 +30,7 @@ pub use checked::Request;
 pub use expected::{expected_model, steps};
 pub use flits::flit_size;
 pub use gather::gather_operation;
-pub use gossip_ways::candidates_on;
+pub use gossip_ways::{OF_NETWORKS, candidates_on};
 pub use input::measure_input;
 pub use messages::Messages;
 pub use output::output_fault;

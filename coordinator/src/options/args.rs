@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use flitcast_proto::PeId;
+use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
 
+use crate::algorithms::values::{broadcast_help, gossip_help, values_of};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
@@ -24,8 +26,8 @@ pub struct ScatterArgs {
     #[command(flatten)]
     pub round: RoundArgs,
     /// How to scatter [default: fdf on a --tree, else as auto].
-    #[arg(long, value_enum)]
-    pub algorithm: Option<ScatterAlgorithm>,
+    #[arg(long, value_parser = values_of(Collective::Scatter))]
+    pub algorithm: Option<String>,
     /// The order in which messages leave: tail (the message with the longest remaining time after it
     /// has left first: farthest destination first if links and flits are equal), fdf (farthest
     /// destination first, whatever links and flits cost), search (the quickest order found for the
@@ -54,8 +56,8 @@ pub struct GatherArgs {
     pub round: RoundArgs,
     /// How to gather [default: on a --tree shoulder-tap if it is a path and --ports is not multi, else
     /// certification; without --tree as auto].
-    #[arg(long, value_enum)]
-    pub algorithm: Option<GatherAlgorithm>,
+    #[arg(long, value_parser = values_of(Collective::Gather))]
+    pub algorithm: Option<String>,
     /// How certification synchronises [default: pipelined, or over all links at once with --ports multi].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
@@ -90,11 +92,8 @@ pub struct BroadcastArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to broadcast: over the given tree by rounds (flit after flit), urgent (in each step to the
-    /// child that lags most) or, as a baseline, child-by-child; in a complete network path or kary:K,
-    /// which build their own tree; or auto, the algorithm, tree and flit size with the shortest
-    /// predicted time [default: rounds on a --tree, else auto].
-    #[arg(long)]
+    /// How to broadcast.
+    #[arg(long, help = broadcast_help())]
     pub algorithm: Option<BroadcastAlgorithm>,
     /// The PE that has the message, 3 or P3 [default: P0].
     #[arg(long, value_name = "P", value_parser = parse_pe)]
@@ -114,13 +113,8 @@ pub struct GossipArgs {
     /// Arguments that all operations share.
     #[command(flatten)]
     pub round: RoundArgs,
-    /// How to gossip: flood (over the edges of the tree, by the better of two orders). In a complete network circulate (in a ring of all
-    /// PEs), dissemination[:K] (in the fewest possible steps: Bruck et al., 1997), direct (each PE
-    /// sends its message to all others), neighbour (pairs swap what the pair before sent them). On a
-    /// --network of lines or rings approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,..;x0,..,
-    /// cubgos, phases:A,a,b/.. or halves, as `flitcast plan gossip` plans them. Or auto, the algorithm,
-    /// tree and flit size with the shortest predicted time [default: flood on a --tree, else auto].
-    #[arg(long, value_name = "ALGORITHM")]
+    /// How to gossip.
+    #[arg(long, value_name = "ALGORITHM", help = gossip_help())]
     pub algorithm: Option<String>,
     /// Whether a PE sends when its receiver asks for data (turns) or as soon as it can (eager)
     /// [default: the profile's, else turns with --cluster and eager on this machine].
@@ -147,8 +141,8 @@ pub struct ExchangeArgs {
     #[command(flatten)]
     pub round: RoundArgs,
     /// How to exchange [default: tree on a --tree, else auto].
-    #[arg(long, value_enum)]
-    pub algorithm: Option<ExchangeAlgorithm>,
+    #[arg(long, value_parser = values_of(Collective::Exchange))]
+    pub algorithm: Option<String>,
     /// Whether a PE sends when its receiver asks for data (turns) or as soon as it can (eager)
     /// [default: the profile's, else turns with --cluster and eager on this machine].
     #[arg(long, value_enum)]
@@ -158,61 +152,6 @@ pub struct ExchangeArgs {
     /// rate [default: multi where a cluster file gives each neighbour its own link, else single].
     #[arg(long, value_enum)]
     pub ports: Option<Ports>,
-}
-
-/// How to exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExchangeAlgorithm {
-    /// In a complete network, rounds of pairs in which no PE receives two streams at once; the time is
-    /// what the busiest PE needs to send or to receive.
-    Rounds,
-    /// Baseline: in round k each PE sends to the PE k places after it.
-    Shifts,
-    /// Over the edges of the tree.
-    Tree,
-    /// Baseline: each PE sends to all others at the same time.
-    AtOnce,
-    /// The shortest predicted time, over all algorithms, trees of the network and flit sizes.
-    Auto,
-}
-
-/// How to scatter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ScatterAlgorithm {
-    /// Farthest destination first: works on any tree, and no order is faster.
-    Fdf,
-    /// The shortest predicted time, over all algorithms, trees of the network and flit sizes.
-    Auto,
-    /// Baseline on complete:N: one PE after the other.
-    Linear,
-    /// Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on.
-    Binomial,
-    /// Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv
-    /// 1702.05967).
-    Adaptive,
-    /// The schedule of fdf as a static list of what each PE sends and receives, to compare the two.
-    #[value(hide = true)]
-    Listed,
-}
-
-/// How to gather.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GatherAlgorithm {
-    /// Shoulder-Tap: paths only.
-    ShoulderTap,
-    /// Transmission-Certification: any tree.
-    Certification,
-    /// The shortest predicted time, over all algorithms, trees of the network, pacings and flit sizes.
-    Auto,
-    /// Baseline on complete:N: one PE after the other.
-    Linear,
-    /// Baseline on complete:N: four PEs at a time.
-    Window,
-    /// Baseline on complete:N: a binomial tree of PEs that hold a message before they send it on.
-    Binomial,
-    /// Baseline on complete:N: a binomial tree that spares long messages detours (Träff, arXiv
-    /// 1702.05967).
-    Adaptive,
 }
 
 /// How TRANSMIT AFTER is obeyed.

@@ -58,6 +58,18 @@ impl TreeArgs {
         }
     }
 
+    /// Returns the given options that do not apply to a network without a tree.
+    pub fn given_for_trees(&self) -> impl Iterator<Item = &'static str> {
+        let options = [
+            ("--tree", self.tree.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--root", self.root.is_some()),
+            ("--spanning", self.spanning.is_some()),
+        ];
+        let given = options.into_iter().filter(|(_, given)| *given);
+        given.map(|(option, _)| option)
+    }
+
     /// Returns whether the tree is to be chosen.
     pub fn is_auto(&self) -> bool {
         self.tree.as_deref() == Some("auto")

@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use flitcast_plan::algorithms::TreeRequirement;
+use flitcast_proto::ops::Collective;
+use flitcast_proto::schedule::pace::Pacing;
 
+use crate::algorithms::candidates::{self, Candidate};
+use crate::job::request::OF_NETWORKS;
 use crate::options::args::TransferArgs;
 use crate::options::format::{Format, Formats};
 
@@ -57,11 +62,8 @@ pub struct BenchRoundArgs {
     /// Number of rounds before them, untimed, on each cluster that is launched
     #[arg(long, value_name = "W", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=100_000))]
     pub warm_up: u64,
-    /// Algorithms to time: all that support the tree, or a list. Scatter: fdf, linear, binomial,
-    /// adaptive; gather: certification-serial, certification-pipelined, shoulder-tap, linear,
-    /// window, binomial, adaptive; broadcast: rounds, urgent, child-by-child; gossip: flood,
-    /// circulate, dissemination, direct, and on a --network approach1, halves, neighbour; exchange: rounds, shifts, tree, at-once
-    #[arg(long, value_name = "NAMES", default_value = "all")]
+    /// Algorithms to time
+    #[arg(long, value_name = "NAMES", default_value = "all", help = algorithms_help())]
     pub algorithms: String,
     /// Format of the result on stdout
     #[arg(long, value_parser = FORMATS, default_value = "table")]
@@ -77,3 +79,31 @@ const FORMATS: Formats = Formats(&[
     (Format::Json, "For programs"),
     (Format::Csv, "For spreadsheets: a line for each algorithm"),
 ]);
+
+/// Returns the help of `--algorithms`.
+fn algorithms_help() -> String {
+    let of_collective = Collective::ALL.map(|collective| {
+        let name = collective.name();
+        let mut ours = candidates::in_order(name);
+        ours.sort_by_key(|one| one.operation.fits() == TreeRequirement::Paths);
+        let baselines = candidates::to_measure_against(name).chain(candidates::baselines(name));
+        ours.extend(baselines);
+        let is_main = |one: &&Candidate| {
+            let is_usual = matches!(one.pacing, None | Some(Pacing::Scheduled));
+            is_usual && one.operation.fits() != TreeRequirement::Cubes
+        };
+        let names = ours.iter().filter(is_main).map(|one| one.name);
+        let names = names.collect::<Vec<_>>().join(", ");
+        match collective {
+            Collective::Gossip => {
+                format!(
+                    "{name}: {names}, and on a --network {}",
+                    OF_NETWORKS.join(", ")
+                )
+            }
+            _ => format!("{name}: {names}"),
+        }
+    });
+    let list = of_collective.join("; ").replacen("scatter", "Scatter", 1);
+    format!("Algorithms to time: all that support the tree, or a list. {list}")
+}

@@ -6,8 +6,7 @@ use flitcast_proto::ops::Collective;
 use super::args::BenchRoundArgs;
 use crate::job::request::{Request, RequestError};
 use crate::options::args::{
-    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
-    RoundArgs, ScatterAlgorithm, ScatterArgs,
+    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
@@ -58,21 +57,22 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
         rounds: args.rounds,
         format: Format::Table,
     };
+    let name = asked.algorithm().to_owned();
     let request = match asked.collective() {
         Collective::Broadcast => Request::broadcast(BroadcastArgs {
             round,
-            algorithm: Some(BroadcastAlgorithm::Rounds),
+            algorithm: Some(BroadcastAlgorithm::Listed(asked)),
             from: None,
         }),
         Collective::Gossip => Request::gossip(GossipArgs {
             round,
-            algorithm: Some("flood".to_owned()),
+            algorithm: Some(name),
             pacing: None,
             ports: None,
         }),
         Collective::Exchange => Request::exchange(ExchangeArgs {
             round,
-            algorithm: Some(ExchangeAlgorithm::Tree),
+            algorithm: Some(name),
             pacing: None,
             ports: None,
         }),
@@ -81,7 +81,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
             pacing: None,
             order: None,
             round,
-            algorithm: Some(GatherAlgorithm::Certification),
+            algorithm: Some(name),
             sync: None,
             ports: None,
         }),
@@ -89,7 +89,7 @@ pub fn request(asked: Algorithm, args: &BenchRoundArgs) -> Result<Request, Vec<R
             from: None,
             round,
             order: MessageOrder::Tail,
-            algorithm: Some(ScatterAlgorithm::Fdf),
+            algorithm: Some(name),
             spread: false,
             ports: None,
         }),

@@ -2,16 +2,20 @@
 //! build in a complete network.
 
 use clap::Args;
-use flitcast_plan::algorithms::broadcast_plan::{self as planned, Broadcast};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::ListTask;
+use flitcast_plan::algorithms::broadcast_plan::least_steps_of_complete;
 use flitcast_plan::network::NetworkSpec;
-use flitcast_proto::{PeId, Tree};
+use flitcast_proto::PeId;
+use flitcast_proto::ops::Collective;
 
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;
 use super::trees::{Named, over, spanning};
-use crate::algorithms::broadcast_plans::{among_all, laying};
+use crate::algorithms::broadcast_plans::among_all;
 use crate::algorithms::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
-use crate::options::broadcast::BroadcastAlgorithm as Algorithm;
+use crate::algorithms::values::{is_for_trees, joined};
+use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::pes::{parse_pe, source};
 use crate::options::ports::Ports;
@@ -40,15 +44,8 @@ pub struct CompareBroadcastArgs {
 /// Returns the printed comparison, or all errors in the command line.
 pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Vec<CompareError>> {
     let network = args.tree.network.as_deref().map(str::parse::<NetworkSpec>);
-    let own = match network {
-        Some(Ok(NetworkSpec::Complete { .. })) => OwnTrees::All,
-        Some(Ok(NetworkSpec::Hypercube { .. })) if args.ports == Ports::Single => OwnTrees::Cube,
-        _ => OwnTrees::None,
-    };
-    let ports = args
-        .ports
-        .fit(own == OwnTrees::All)
-        .map_err(CompareError::from);
+    let reach_all = matches!(network, Some(Ok(NetworkSpec::Complete { .. })));
+    let ports = args.ports.fit(reach_all).map_err(CompareError::from);
     let trees = match (spanning(&args.tree), ports) {
         (Ok(trees), Ok(())) => trees,
         (trees, ports) => {
@@ -58,64 +55,65 @@ pub fn compared(args: &CompareBroadcastArgs) -> Result<String, Vec<CompareError>
         }
     };
     let from = source(args.from, &trees[0].tree).map_err(|fault| vec![fault.into()])?;
-    Ok(comparison(args, &trees, from, own).printed(args.format))
-}
-
-/// The trees that algorithms can build on a network.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OwnTrees {
-    /// No further connections: PEs reach only their neighbours.
-    None,
-    /// The connections of a hypercube, because the network has its edges.
-    Cube,
-    /// All connections, because the network is complete.
-    All,
+    let kind = network.and_then(Result::ok).map(|it| it.to_string());
+    // The algorithms whose edges the network has, beside those over the given trees.
+    let others = BroadcastAlgorithm::among_all().filter(|one| {
+        let has_edges = |kind: &String| one.operation().has_edges_of(kind);
+        let is_part = args.ports == Ports::Single && kind.as_ref().is_some_and(has_edges);
+        reach_all || is_part
+    });
+    let others: Vec<BroadcastAlgorithm> = others.collect();
+    Ok(comparison(args, &trees, from, &others, reach_all).printed(args.format))
 }
 
 fn comparison(
     args: &CompareBroadcastArgs,
     trees: &[Named],
     from: PeId,
-    own: OwnTrees,
+    others: &[BroadcastAlgorithm],
+    reach_all: bool,
 ) -> Comparison {
     let (pes, flits) = (trees[0].tree.len(), args.size);
-    let one_by_one = check_size(flits, pes).is_ok();
     let (mut rows, mut bounds) = (Vec::new(), Vec::new());
     for Named { name, tree } in trees {
-        let tree = tree.rerooted(from);
-        bounds.push(match args.ports {
-            Ports::Single => planned::least_steps(&tree, flits),
-            Ports::Multi => planned::least_steps_of_all_ports(&tree, flits),
-        });
-        let plans = on_tree(&tree, flits, args.ports, one_by_one);
-        rows.extend(plans.map(|(algorithm, plan)| row(name, algorithm, &plan)));
-    }
-    let network = args.tree.network.as_deref().unwrap_or_default();
-    let laying = laying(pes).filter(|algorithm| match own {
-        OwnTrees::None => false,
-        OwnTrees::Cube => *algorithm == Algorithm::Hypercube,
-        OwnTrees::All => true,
-    });
-    for algorithm in laying {
-        if let Ok(laid) = among_all(algorithm, pes, from, flits) {
-            rows.push(row(&format!("{network}, its own"), algorithm, &laid.plan));
+        let task = ListTask {
+            tree,
+            source: from,
+            flits: &[flits],
+            ports: args.ports.of_model(),
+        };
+        bounds.push(Algorithm::BROADCAST_ROUNDS.least_steps_of_list(&task));
+        let listed = Algorithm::listed(Collective::Broadcast);
+        for one in listed.filter(|one| is_for_trees(*one)) {
+            let plan = one.list(&task).ok();
+            rows.extend(plan.map(|plan| Row::new(name, one.algorithm(), &plan)));
         }
     }
-    let (bound_steps, bound_over) = match own {
-        OwnTrees::None => (bounds.into_iter().min().unwrap_or(0), over(trees)),
-        _ => (planned::least_steps_of_complete(pes, flits), ""),
+    let network = args.tree.network.as_deref().unwrap_or_default();
+    for one in others {
+        if let Ok((_, plan)) = among_all(*one, &trees[0].tree, from, flits) {
+            rows.push(Row::new(&format!("{network}, its own"), one.name(), &plan));
+        }
+    }
+    let (bound_steps, bound_over) = match others.is_empty() {
+        true => (bounds.into_iter().min().unwrap_or(0), over(trees)),
+        false => (least_steps_of_complete(pes, flits), ""),
     };
-    let left_out = (!one_by_one && args.ports == Ports::Single).then(|| {
+    let is_too_long = check_size(flits, pes).is_err() && args.ports == Ports::Single;
+    let left_out = is_too_long.then(|| {
+        let listed = Algorithm::listed(Collective::Broadcast);
+        let flit_by_flit = listed.filter(|one| one.is_planned_flit_by_flit());
         format!(
-            "urgent and hypercube are left out: they are worked out flit by flit, for at most \
-             {MOST_CROSSINGS_OF_ONE} crossings of edges"
+            "{} are left out: they are worked out flit by flit, for at most {MOST_CROSSINGS_OF_ONE} \
+             crossings of edges",
+            joined(flit_by_flit.map(Algorithm::algorithm), "and"),
         )
     });
     let comparison = Comparison {
         operation: "broadcast",
-        ports: match own {
-            OwnTrees::All => "shared",
-            _ => args.ports.name(),
+        ports: match reach_all {
+            true => "shared",
+            false => args.ports.name(),
         },
         pes,
         source: Some(from),
@@ -123,31 +121,8 @@ fn comparison(
         bound_steps,
         bound_over,
         results: rows,
-        why: None,
         notes: left_out.into_iter().collect(),
+        ..Comparison::default()
     };
     comparison.compared()
-}
-
-/// Compares all algorithms over a given tree, or those that need no flit-by-flit computation.
-fn on_tree(
-    tree: &Tree,
-    flits: u64,
-    ports: Ports,
-    one_by_one: bool,
-) -> impl Iterator<Item = (Algorithm, Broadcast)> {
-    if ports == Ports::Multi {
-        return vec![(Algorithm::Rounds, planned::all_ports(tree, flits))].into_iter();
-    }
-    let mut all = vec![(Algorithm::Rounds, planned::rounds(tree, flits))];
-    if one_by_one {
-        all.push((Algorithm::Urgent, planned::urgent(tree, flits)));
-    }
-    let relayed = planned::child_by_child(tree, flits);
-    all.push((Algorithm::ChildByChild, relayed));
-    all.into_iter()
-}
-
-fn row(tree: &str, algorithm: Algorithm, plan: &Broadcast) -> Row {
-    Row::new(tree, algorithm.name(), plan.time_steps, plan.kept_flits)
 }

@@ -1,6 +1,7 @@
 //! Comparison of algorithms for broadcasts, gossips on a tree and exchanges: their steps, and the flits
 //! that a PE keeps for others meanwhile. The callers choose the algorithms.
 
+use flitcast_plan::algorithms::timetable::Timetable;
 use flitcast_proto::PeId;
 use serde::Serialize;
 use serde_json::json;
@@ -10,7 +11,7 @@ use crate::text::figures;
 use crate::text::words::counted;
 
 /// The result of a comparison.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Comparison {
     pub operation: &'static str,
     /// The ports of a PE; "shared" in a complete network.
@@ -51,13 +52,13 @@ pub struct Row {
 
 impl Row {
     /// Creates a row that is not compared with the others yet.
-    pub fn new(tree: &str, algorithm: impl Into<String>, time_steps: u64, kept_flits: u64) -> Row {
+    pub fn new(tree: &str, algorithm: impl Into<String>, plan: &Timetable) -> Row {
         Row {
             tree: tree.to_owned(),
             algorithm: algorithm.into(),
-            time_steps,
+            time_steps: plan.time_steps,
             over_bound: 1.0,
-            kept_flits,
+            kept_flits: plan.kept_flits(),
             best: false,
         }
     }

@@ -1,15 +1,15 @@
 //! `flitcast compare exchange`: over the edges of trees, or in a complete network.
 
 use clap::Args;
-use flitcast_plan::algorithms::exchange_hosts as hosts;
-use flitcast_plan::algorithms::timetable::Timetable;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::{ListTask, NotPlanned, OfferKind};
 use flitcast_plan::network::NetworkSpec;
+use flitcast_proto::ops::Collective;
 
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;
 use super::trees::{Named, over, spanning};
-use crate::algorithms::plan_limits::{MOST_HOSTS_OF_ROUNDS, PlanTooLarge};
-use crate::algorithms::tree_plans;
+use crate::algorithms::values::is_for_trees;
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::ports::Ports;
@@ -49,65 +49,58 @@ pub fn compared(args: &CompareExchangeArgs) -> Result<String, Vec<CompareError>>
     };
     let flits = lengths.of_pes(trees[0].tree.len());
     let flits = flits.map_err(|fault| vec![fault.into()])?;
-    let comparison = match reach_all {
-        true => between_hosts(args, &flits),
-        false => on_trees(args, &trees, &flits).map_err(|fault| vec![fault.into()])?,
-    };
+    let comparison = comparison(args, &trees, &flits, reach_all);
+    let comparison = comparison.map_err(|fault| vec![fault])?;
     Ok(comparison.compared().printed(args.format))
 }
 
-/// Returns the part of a comparison that all networks share.
-fn comparison(ports: &'static str, flits: &[Vec<u64>]) -> Comparison {
-    Comparison {
-        operation: "exchange",
-        ports,
-        pes: flits.len(),
-        source: None,
-        flits: flits.iter().flatten().sum(),
-        bound_steps: 0,
-        bound_over: "",
-        results: Vec::new(),
-        why: None,
-        notes: Vec::new(),
-    }
-}
-
-fn on_trees(
+fn comparison(
     args: &CompareExchangeArgs,
     trees: &[Named],
-    flits: &[Vec<u64>],
-) -> Result<Comparison, PlanTooLarge> {
-    let (mut rows, mut bounds) = (Vec::new(), Vec::new());
+    rows: &[Vec<u64>],
+    reach_all: bool,
+) -> Result<Comparison, CompareError> {
+    let (mut results, mut bounds, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let flits = rows.concat();
+    let network = args.tree.network.as_deref().unwrap_or_default();
+    // A complete network has one comparison, whichever trees span it.
+    let trees = &trees[..if reach_all { 1 } else { trees.len() }];
     for Named { name, tree } in trees {
-        let (plan, bound) = tree_plans::exchange(tree, flits, args.ports)?;
-        rows.push(Row::new(name, "tree", plan.time_steps, plan.kept_flits()));
-        bounds.push(bound);
-        if let Ok((plan, _)) = tree_plans::exchange_around(tree, flits, args.ports) {
-            let kept = plan.kept_flits();
-            rows.push(Row::new(name, "ring-emulation", plan.time_steps, kept));
+        let task = ListTask {
+            tree,
+            source: tree.root(),
+            flits: &flits,
+            ports: args.ports.of_model(),
+        };
+        let listed = Algorithm::listed(Collective::Exchange);
+        for one in listed.filter(|one| is_for_trees(*one) != reach_all) {
+            let name = if reach_all { network } else { name };
+            match one.list(&task) {
+                Ok(plan) => results.push(Row::new(name, one.algorithm(), &plan)),
+                Err(NotPlanned::TooMuch(fault)) if one.offer().kind == OfferKind::Choice => {
+                    return Err(fault.into());
+                }
+                Err(NotPlanned::TooMuch(_)) => {}
+                Err(NotPlanned::Unfit(why)) => {
+                    let why = why.trim_start_matches("it is ");
+                    notes.push(format!("{} are {why}", one.algorithm()));
+                }
+            }
+            bounds.push(one.least_steps_of_list(&task));
         }
     }
     Ok(Comparison {
+        operation: "exchange",
+        ports: match reach_all {
+            true => "shared",
+            false => args.ports.name(),
+        },
+        pes: rows.len(),
+        flits: flits.iter().sum(),
         bound_steps: bounds.into_iter().min().unwrap_or(0),
-        bound_over: over(trees),
-        results: rows,
-        ..comparison(args.ports.name(), flits)
+        bound_over: if reach_all { "" } else { over(trees) },
+        results,
+        notes,
+        ..Comparison::default()
     })
-}
-
-fn between_hosts(args: &CompareExchangeArgs, flits: &[Vec<u64>]) -> Comparison {
-    let network = args.tree.network.as_deref().unwrap_or_default();
-    let row = |algorithm, plan: &Timetable| {
-        Row::new(network, algorithm, plan.time_steps, plan.kept_flits())
-    };
-    let mut all = comparison("shared", flits);
-    all.bound_steps = hosts::least_steps(flits);
-    match flits.len() > MOST_HOSTS_OF_ROUNDS {
-        true => all.notes.push(format!(
-            "rounds are worked out for at most {MOST_HOSTS_OF_ROUNDS} PEs"
-        )),
-        false => all.results.push(row("rounds", &hosts::rounds(flits))),
-    }
-    all.results.push(row("shifts", &hosts::shifts(flits)));
-    all
 }

@@ -2,7 +2,9 @@
 //! those of its formulas, those of whole steps, and those of plans.
 
 use flitcast_plan::fraction::Fraction;
-use flitcast_plan::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices, choose};
+use flitcast_plan::gossip::{
+    CompleteGossip, Gossip, GossipAlgorithm, GossipNetwork, Prices, choose,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,6 +12,7 @@ use super::error::{CompareError, GossipComparisonError, MAX_SIDE};
 use super::gossip_args::CompareGossipArgs;
 use super::gossip_row::{NONE, Row};
 use super::gossip_rows::rows;
+use crate::algorithms::values::joined;
 use crate::job::prices::typed;
 use crate::options::format::Format;
 use crate::options::gossip_network::gossip_network;
@@ -76,18 +79,10 @@ pub fn compared(args: &CompareGossipArgs, network: &str) -> Result<String, Vec<C
 
 /// Returns an error for each option that does not apply to a network.
 fn of_trees(args: &CompareGossipArgs) -> Vec<GossipComparisonError> {
-    let options = [
-        ("--tree", args.tree.tree.is_some()),
-        ("--cluster", args.tree.cluster.is_some()),
-        ("--root", args.tree.root.is_some()),
-        ("--spanning", args.tree.spanning.is_some()),
-        ("--lengths", args.lengths.is_some()),
-        ("--ports", args.ports == Ports::Multi),
-    ];
-    let given = options.into_iter().filter(|(_, given)| *given);
-    given
-        .map(|(option, _)| GossipComparisonError::OfTrees(option))
-        .collect()
+    let lengths = args.lengths.is_some().then_some("--lengths");
+    let ports = (args.ports == Ports::Multi).then_some("--ports");
+    let given = args.tree.given_for_trees().chain(lengths).chain(ports);
+    given.map(GossipComparisonError::OfTrees).collect()
 }
 
 fn asked(
@@ -179,11 +174,15 @@ impl Comparison<'_> {
             out.push_str("  there are too many PEs for plans of what each gets from each\n");
         }
         if matches!(arena, GossipNetwork::Complete(_)) {
-            out.push_str(
-                "  approach 1 and direct send several packets at a time, and the model leaves out that \
-                 each costs a\n  set-up; where all reach each other, nothing of the paper beats \
-                 dissemination\n",
-            );
+            let one_port = |(_, one): &(_, CompleteGossip)| one.ports(usize::MAX) == 1;
+            let (quickest, others): (Vec<_>, Vec<_>) =
+                CompleteGossip::ALL.into_iter().partition(one_port);
+            let names = joined(others.into_iter().map(|(name, _)| name), "and");
+            out.push_str(&format!(
+                "  {names} send several packets at a time, and the model leaves out that each costs a\n  \
+                 set-up; where all reach each other, nothing of the paper beats {}\n",
+                quickest[0].0,
+            ));
         } else if counts_hops {
             out.push_str("  only what is planned counts t_d\n");
         }

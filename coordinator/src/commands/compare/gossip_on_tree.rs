@@ -1,6 +1,7 @@
 //! `flitcast compare gossip` over the edges of a tree.
 
-use flitcast_plan::algorithms::gossip_in_cycles;
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::{CycleGossip, ListTask, NotPlanned};
 
 use super::crossings::{Comparison, Row};
 use super::error::{CompareError, GossipComparisonError};
@@ -8,7 +9,6 @@ use super::gossip_args::CompareGossipArgs;
 use super::trees::{Named, over, spanning};
 use crate::algorithms::plan_limits::{check_flits, check_pes};
 use crate::algorithms::tree_gossip::TreeGossip;
-use crate::algorithms::tree_plans::flood;
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
 use crate::options::ports::Ports;
 
@@ -41,47 +41,44 @@ fn comparison(
 ) -> Result<Comparison, CompareError> {
     check_pes(flits.len())?;
     let total = check_flits("--lengths", flits)?;
-    let goes_around = args.ports == Ports::Multi && flits.iter().all(|flits| *flits == 1);
-    let (mut rows, mut bounds) = (Vec::new(), Vec::new());
+    let (mut rows, mut bounds, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for Named { name, tree } in trees {
-        let (plan, bound) = flood(tree, flits, args.ports)?;
-        rows.push(Row::new(name, "flood", plan.time_steps, plan.kept_flits()));
-        bounds.push(bound);
-        let around = [TreeGossip::RingEmulation].into_iter();
-        for one in around.chain(TreeGossip::in_cycles()) {
-            if let Ok((plan, _)) = one.plan(tree, flits, args.ports) {
-                let kept = plan.kept_flits();
-                rows.push(Row::new(name, one.name(), plan.time_steps, kept));
+        let task = ListTask {
+            tree,
+            source: tree.root(),
+            flits,
+            ports: args.ports.of_model(),
+        };
+        bounds.push(Algorithm::GOSSIP_FLOOD.least_steps_of_list(&task));
+        for one in TreeGossip::compared() {
+            match (one.plan(&task), one) {
+                (Ok(plan), _) => rows.push(Row::new(name, one.to_string(), &plan)),
+                (Err(NotPlanned::TooMuch(fault)), TreeGossip::Listed(_)) => {
+                    return Err(fault.into());
+                }
+                (Err(_), TreeGossip::Listed(listed)) => {
+                    let needs = listed.offer().needs;
+                    notes.push(format!("{one} is left out: it is planned for {needs}"));
+                }
+                (Err(_), TreeGossip::InCycles(_)) => {}
             }
         }
     }
-    let around =
-        "ring-emulation is left out: it is planned for --ports multi and --lengths equal:1";
-    let notes = [
-        (!goes_around).then_some(around),
-        left_out_of_cycles(args, trees),
-    ];
+    notes.dedup();
+    let fit = trees.iter().all(|named| CycleGossip::fits(&named.tree));
+    if args.ports == Ports::Single && !fit {
+        notes.push(CycleGossip::LEFT_OUT.to_owned());
+    }
     let comparison = Comparison {
         operation: "gossip",
         ports: args.ports.name(),
         pes: flits.len(),
-        source: None,
         flits: total,
         bound_steps: bounds.into_iter().min().unwrap_or(0),
         bound_over: over(trees),
         results: rows,
-        why: None,
-        notes: notes.into_iter().flatten().map(str::to_owned).collect(),
+        notes,
+        ..Comparison::default()
     };
     Ok(comparison.compared())
-}
-
-/// Returns why some baselines are left out that serve neighbours in cycles.
-fn left_out_of_cycles(args: &CompareGossipArgs, trees: &[Named]) -> Option<&'static str> {
-    let fit = trees
-        .iter()
-        .all(|named| gossip_in_cycles::fits(&named.tree));
-    (args.ports == Ports::Single && !fit).then_some(
-        "discipline and combining are left out: they are planned for PEs with at most two children",
-    )
 }

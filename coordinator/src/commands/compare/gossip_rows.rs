@@ -28,20 +28,7 @@ pub fn rows(arena: &GossipNetwork, ratio: f64) -> Vec<Row> {
             Row::named("approach 2", Some(&GossipAlgorithm::Approach2(1))),
         ],
         GossipNetwork::Complete(_) => {
-            let one = CompleteGossip::Dissemination { ports: 1 };
-            let all = [
-                ("dissemination", GossipAlgorithm::Among(one)),
-                (
-                    "circulate",
-                    GossipAlgorithm::Among(CompleteGossip::Circulate),
-                ),
-                (
-                    "neighbours swap",
-                    GossipAlgorithm::Among(CompleteGossip::Neighbour),
-                ),
-                ("approach 1", GossipAlgorithm::Approach1),
-                ("direct", GossipAlgorithm::Among(CompleteGossip::Direct)),
-            ];
+            let all = CompleteGossip::ALL.map(|(name, one)| (name, GossipAlgorithm::Among(one)));
             let fitting = all.iter().filter(|(_, one)| one.on(arena).is_ok());
             fitting
                 .map(|(name, one)| Row::named(name, Some(one)))

@@ -95,7 +95,7 @@ impl Transport<'_> {
     fn scheduled(&self, name: &str, tree: &Arc<Tree>) -> Result<Vec<Row>, PlanTooLarge> {
         let mut rows = Vec::new();
         let offered = Algorithm::named(self.operation.collective().name())
-            .filter(|one| !one.ways().is_empty());
+            .filter(|one| !one.offer().ways.is_empty());
         for operation in offered.filter(|one| one.has_plan() && one.fits().holds(tree)) {
             if operation == Algorithm::FARTHEST_FIRST {
                 let farthest = scatter::farthest_first(tree, self.flits);

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
+use flitcast_plan::Algorithm;
 use thiserror::Error;
 
 use crate::job::request::{Request, RequestError, Site, output_fault};
-use crate::options::args::{GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs};
+use crate::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
 use crate::options::order::MessageOrder;
@@ -168,7 +169,7 @@ impl Map {
                 ports: None,
                 round,
                 order: MessageOrder::Tail,
-                algorithm: Some(ScatterAlgorithm::Fdf),
+                algorithm: Some(Algorithm::FARTHEST_FIRST.algorithm().to_owned()),
                 spread,
             };
             // Creates the folder if there is no error.

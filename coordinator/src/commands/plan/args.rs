@@ -3,14 +3,22 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand, ValueEnum};
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::CycleGossip;
+use flitcast_plan::gossip::COMPLETE_FORMS;
 use flitcast_plan::packets::search::{DEFAULT_NODES, MOST_NODES};
 use flitcast_proto::PeId;
+use flitcast_proto::ops::Collective;
 
 use super::packet_args::{ControlArg, PacketArgs};
 use crate::algorithms::plan_limits::MAX_FLITS;
+use crate::algorithms::tree_gossip::TreeGossip;
+use crate::algorithms::values::{
+    AUTO, joined, planned_names, values_of, values_of_planned_scatter,
+};
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::job::on_links::LinkArgs;
-use crate::options::args::{GatherAlgorithm, SyncArg};
+use crate::options::args::SyncArg;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, Formats};
 use crate::options::order::GivenOrder;
@@ -57,13 +65,8 @@ pub struct PlanGossipArgs {
     /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// How to gossip. On a tree: auto, flood or ring-emulation, and if PEs have at most two children
-    /// discipline:ORDER or combining[:ORDER], ORDER prl, plr, lrp, rlp, rpl or lpr: parent, left
-    /// child, right child. On a --network: auto,
-    /// approach1, approach2[:A], circgos:A,a,b,
-    /// torgos:A;b0,b1,..;x0,x1,.., cubgos, phases:A,a,b/A,a,b/.., halves; on complete:N auto,
-    /// dissemination[:K], circulate, neighbour, direct, approach1.
-    #[arg(long, default_value = "auto")]
+    /// How to gossip.
+    #[arg(long, default_value = AUTO, help = gossip_help())]
     pub algorithm: String,
     /// The prices of the steps of a gossip on a --network.
     #[command(flatten)]
@@ -85,8 +88,8 @@ pub struct PlanExchangeArgs {
     /// Number of ports of a PE of a tree.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
-    /// auto, tree or ring-emulation on a tree; auto, rounds or shifts with --network complete:N.
-    #[arg(long, default_value = "auto")]
+    /// How to exchange.
+    #[arg(long, default_value = AUTO, help = exchange_help())]
     pub algorithm: String,
     /// Output options of the plan.
     #[command(flatten)]
@@ -105,9 +108,8 @@ pub struct PlanBroadcastArgs {
     /// The PE that holds the message, as 3 or P3.
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
-    /// auto, rounds, urgent or child-by-child on a tree; auto, path, kary:K or hypercube with
-    /// --network complete:N.
-    #[arg(long, default_value = "auto")]
+    /// How to broadcast.
+    #[arg(long, default_value = AUTO, help = BroadcastAlgorithm::forms("kary:K"))]
     pub algorithm: BroadcastAlgorithm,
     /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
@@ -153,8 +155,12 @@ pub struct PlanScatterArgs {
     #[arg(long, value_name = "P", value_parser = parse_pe)]
     pub from: Option<PeId>,
     /// How to scatter [default: fdf].
-    #[arg(long, value_enum, conflicts_with_all = ["setup", "cover", "order"])]
-    pub algorithm: Option<PlanScatterAlgorithm>,
+    #[arg(
+        long,
+        value_parser = values_of_planned_scatter(),
+        conflicts_with_all = ["setup", "cover", "order"],
+    )]
+    pub algorithm: Option<String>,
     /// Number of ports of a PE.
     #[arg(long, value_enum, default_value_t = Ports::Single)]
     pub ports: Ports,
@@ -167,15 +173,6 @@ pub struct PlanScatterArgs {
     pub packets: PacketArgs,
 }
 
-/// How to scatter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanScatterAlgorithm {
-    /// Each flit on its only way, the farthest destination first.
-    Fdf,
-    /// One way around the tree, the farthest around it first (a baseline).
-    RingEmulation,
-}
-
 /// Arguments of `flitcast plan gather`.
 #[derive(Debug, Args)]
 pub struct PlanGatherArgs {
@@ -183,8 +180,8 @@ pub struct PlanGatherArgs {
     #[command(flatten)]
     pub plan: PlanRoundArgs,
     /// How to gather [default: shoulder-tap on a path, else certification].
-    #[arg(long, value_enum)]
-    pub algorithm: Option<GatherAlgorithm>,
+    #[arg(long, value_parser = values_of(Collective::Gather))]
+    pub algorithm: Option<String>,
     /// How certification synchronises [default: pipelined].
     #[arg(long, value_enum)]
     pub sync: Option<SyncArg>,
@@ -261,6 +258,28 @@ const FORMATS: Formats = Formats(&[
 /// Help of `--summary` where a plan has messages and control items.
 const SUMMARY_HELP: &str =
     "Omit the messages and control items: print only the figures of the whole";
+
+/// Returns the help of `--algorithm` of a gossip.
+fn gossip_help() -> String {
+    let of_trees = TreeGossip::listed().map(Algorithm::algorithm);
+    format!(
+        "How to gossip. On a tree: {}, and {}. On a --network: auto, approach1, approach2[:A], \
+         circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, phases:A,a,b/A,a,b/.., halves; on \
+         complete:N auto, {COMPLETE_FORMS}, approach1",
+        joined([AUTO].into_iter().chain(of_trees), "or"),
+        CycleGossip::HELP,
+    )
+}
+
+/// Returns the help of `--algorithm` of an exchange.
+fn exchange_help() -> String {
+    let names = |on_trees| {
+        let names = planned_names(Collective::Exchange, on_trees);
+        joined([AUTO].into_iter().chain(names), "or")
+    };
+    let (on_trees, among_all) = (names(true), names(false));
+    format!("{on_trees} on a tree; {among_all} with --network complete:N")
+}
 
 /// The order in which P0 sends.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::args::{
-    Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanScatterAlgorithm, PlanScatterArgs,
-};
+use super::args::{Order, PlanArgs, PlanGatherArgs, PlanOperation, PlanScatterArgs};
 use super::error::{PlanError, PlanErrors};
 use super::{
     broadcast, cover, exchange, gossip_on_network, gossip_on_tree, ordered, packets, scatter_from,
@@ -42,8 +40,8 @@ fn scatter(args: &PlanScatterArgs, out: &mut dyn Write) -> Printed {
     }
     if args.plan.cover {
         Ok(cover::scatter(args)?.write(print, out)?)
-    } else if args.algorithm == Some(PlanScatterAlgorithm::RingEmulation) {
-        Ok(scatter_from::around(args)?.write(print, out)?)
+    } else if let Some(listed) = scatter_from::listed(args) {
+        Ok(scatter_from::plan_list(args, listed)?.write(print, out)?)
     } else if args.from.is_some() || args.ports == Ports::Multi {
         Ok(scatter_from::plan(args)?.write(print, out)?)
     } else if let Some(Order::Search(nodes)) = args.order {

@@ -1,5 +1,6 @@
 //! The errors in the command line of a plan.
 
+use flitcast_plan::algorithms::NotPlanned;
 use flitcast_plan::gossip::{MAX_FLITS, NameError};
 use flitcast_plan::network::cover::CoverError;
 use flitcast_plan::packets::error::PacketPlanError;
@@ -132,6 +133,19 @@ pub enum PlanError {
         /// The number of cells.
         cells: u64,
     },
+}
+
+impl PlanError {
+    /// Returns the error of an algorithm without a static schedule.
+    pub fn not_planned(algorithm: impl Into<String>, why: NotPlanned) -> PlanError {
+        match why {
+            NotPlanned::Unfit(why) => {
+                let algorithm = algorithm.into();
+                PlanError::Unfit { algorithm, why }
+            }
+            NotPlanned::TooMuch(fault) => fault.into(),
+        }
+    }
 }
 
 /// An error in the command line of a gossip on a network.

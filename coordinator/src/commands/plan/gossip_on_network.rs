@@ -4,11 +4,11 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
 use flitcast_plan::cost::Ports;
 use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::{
-    CompleteGossip, Gossip, GossipAlgorithm, GossipNetwork, MAX_FLITS, NameError, Prices, Unfit,
-    choose, free_run,
+    Gossip, GossipAlgorithm, GossipNetwork, MAX_FLITS, NameError, Prices, Unfit, choose, free_run,
 };
 use flitcast_plan::on_links::of_gossip;
 
@@ -60,10 +60,9 @@ fn on_links(
         GossipNetwork::Grid(_) => Ports::PerEdge,
         GossipNetwork::Complete(_) => Ports::Single,
     };
-    // A run has its own schedules for these, whose flits do not wait for the rest of a packet.
-    let one = CompleteGossip::Dissemination { ports: 1 };
-    let own = [one, CompleteGossip::Circulate, CompleteGossip::Direct].map(GossipAlgorithm::Among);
-    let are_whole = !own.contains(algorithm);
+    // A run has its own schedules for some, whose flits do not wait for the rest of a packet.
+    let mut own = Algorithm::named("gossip").map(|one| one.algorithm().parse::<GossipAlgorithm>());
+    let are_whole = !own.any(|own| own.as_ref() == Ok(algorithm));
     let pes = gossip.arena.pes();
     let flits = gossip.blocks.lengths().iter().sum::<u64>();
     let flits = flits.saturating_mul(pes as u64 - 1);
@@ -130,16 +129,10 @@ fn named(name: &str, arena: Option<&GossipNetwork>) -> Result<GossipAlgorithm, P
 
 /// Returns an error for each option that does not apply to a network.
 fn of_trees(args: &PlanGossipArgs) -> Vec<PlanError> {
-    let options = [
-        ("--tree", args.tree.tree.is_some()),
-        ("--cluster", args.tree.cluster.is_some()),
-        ("--root", args.tree.root.is_some()),
-        ("--spanning", args.tree.spanning.is_some()),
-        ("--ports", args.ports == PortsArg::Multi),
-    ];
-    let given = options.into_iter().filter(|(_, given)| *given);
+    let ports = (args.ports == PortsArg::Multi).then_some("--ports");
+    let given = args.tree.given_for_trees().chain(ports);
     given
-        .map(|(option, _)| GossipPlanError::OfTrees(option).into())
+        .map(|option| GossipPlanError::OfTrees(option).into())
         .collect()
 }
 

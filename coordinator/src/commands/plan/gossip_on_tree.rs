@@ -1,16 +1,11 @@
 //! Gossip over the edges of a tree.
 
-use std::sync::Arc;
-
-use flitcast_plan::Algorithm;
-use flitcast_plan::algorithms::blocks;
-use flitcast_proto::{PeId, Tree};
+use flitcast_plan::algorithms::ListTask;
 
 use super::args::PlanGossipArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
-use super::static_plan::{PlannedMessage, StaticPlan};
-use crate::algorithms::broadcast_plans::NotPlanned;
+use super::static_plan::StaticPlan;
 use crate::algorithms::plan_limits::{check_flits, check_pes};
 use crate::algorithms::tree_gossip::TreeGossip;
 use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
@@ -23,7 +18,10 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
     let topology = faults.take(args.tree.topology(SpanningArg::Bfs));
     let lengths = faults.take(lengths_of_all_in_flits(&args.lengths));
     let algorithm = args.algorithm.parse::<TreeGossip>();
-    let algorithm = faults.take(algorithm.map_err(|why| unfit(args.algorithm.clone(), why)));
+    let algorithm = faults.take(algorithm.map_err(|why| {
+        let algorithm = args.algorithm.clone();
+        PlanError::Unfit { algorithm, why }
+    }));
     let (Some(topology), Some(lengths), Some(algorithm)) = (topology, lengths, algorithm) else {
         return Err(faults);
     };
@@ -31,43 +29,22 @@ pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {
     let flits = deal_flits_to_all(&lengths, tree.len())?;
     check_pes(tree.len())?;
     check_flits("--lengths", &flits)?;
-    let planned = algorithm.plan(tree, &flits, args.ports);
-    let (plan, bound_steps) = planned.map_err(|why| match why {
-        NotPlanned::Unfit(why) => unfit(algorithm.name(), why),
-        NotPlanned::TooMuch(fault) => fault.into(),
-    })?;
-    let played = |flits: &[u64]| match algorithm {
-        TreeGossip::Flood => played(tree, flits),
-        _ => Played::default(),
+    let task = ListTask {
+        tree,
+        source: tree.root(),
+        flits: &flits,
+        ports: args.ports.of_model(),
     };
-    Ok(StaticPlan {
-        operation: "gossip",
-        algorithm: algorithm.name(),
-        messages: messages(&flits),
-        bound_steps,
-        played: Played::by_ports(args.ports, || played(&flits)),
-        ..StaticPlan::of(plan).over(&topology, args.ports)
-    })
-}
-
-/// Returns the state machines of a gossip over the edges of a tree.
-fn played(tree: &Tree, flits: &[u64]) -> Played {
-    let operation = Algorithm::GOSSIP_FLOOD;
-    Played::flit_by_flit(blocks::of_gossip(tree, flits), || Played::ByAll {
-        flits: operation.collective().by_delivery(tree, flits),
-        tree: Arc::new(tree.clone()),
-        operation,
-    })
-}
-
-fn unfit(algorithm: String, why: String) -> PlanError {
-    PlanError::Unfit { algorithm, why }
-}
-
-fn messages(flits: &[u64]) -> Vec<PlannedMessage> {
-    let all = (0..).map(PeId).zip(flits);
-    let nonnull = all.filter(|(_, flits)| **flits > 0);
-    nonnull
-        .map(|(pe, length)| PlannedMessage::to_others(pe.0.into(), pe, flits.len(), *length))
-        .collect()
+    let plan = algorithm.plan(&task);
+    let plan = plan.map_err(|why| PlanError::not_planned(algorithm.to_string(), why))?;
+    let planned = StaticPlan::listed(algorithm.alike(), &task, plan);
+    let planned = match algorithm {
+        TreeGossip::Listed(_) => planned,
+        TreeGossip::InCycles(_) => StaticPlan {
+            algorithm: algorithm.to_string(),
+            played: Played::default(),
+            ..planned
+        },
+    };
+    Ok(planned.over(&topology, args.ports))
 }

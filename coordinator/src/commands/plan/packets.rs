@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use flitcast_plan::Algorithm;
 use flitcast_plan::packets::certification::{self, ControlCost};
 use flitcast_plan::packets::error::PacketPlanError;
 use flitcast_plan::packets::mixed::plan_mixed;
@@ -15,8 +16,6 @@ use super::asked::{AskedPlan, order_of};
 use super::error::{PlanError, PlanErrors};
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_plan::{CertifiedPlan, PlanInPackets};
-use crate::options::args::GatherAlgorithm;
-use crate::options::names::typed;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
 
@@ -63,7 +62,8 @@ pub fn gather(
     cost: LinkCost,
     out: &mut dyn Write,
 ) -> Result<io::Result<()>, PlanErrors> {
-    let certifies = matches!(args.algorithm, Some(GatherAlgorithm::Certification));
+    let certification = Algorithm::CERTIFICATION_PIPELINED.algorithm();
+    let certifies = args.algorithm.as_deref() == Some(certification);
     let control = "--control, which is for --algorithm certification";
     let faults = left_out(
         &args.plan,
@@ -90,8 +90,8 @@ fn mirrored(
 ) -> Result<io::Result<()>, PlanErrors> {
     let why = "with --setup, a gather is planned by certification or, without --algorithm, as the \
                mirror of a scatter";
-    faults.add(args.algorithm.map(|algorithm| PlanError::Unfit {
-        algorithm: typed(&algorithm),
+    faults.add(args.algorithm.clone().map(|algorithm| PlanError::Unfit {
+        algorithm,
         why: why.to_owned(),
     }));
     let why =

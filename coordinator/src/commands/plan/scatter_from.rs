@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::plan::{MessagePlan, plan_scatter, plan_scatter_by_branch};
-use flitcast_plan::algorithms::ring_emulation;
-use flitcast_plan::schedule::scatter::{farthest_first, optimal_steps};
-use flitcast_proto::PeId;
+use flitcast_plan::schedule::scatter::farthest_first;
+use flitcast_proto::ops::Collective;
 
 use super::args::{Order, PlanScatterArgs};
 use super::asked::topology_and_lengths;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
-use crate::algorithms::plan_limits::check_crossings;
 use crate::options::flits::deal_flits;
 use crate::options::pes::source;
 use crate::options::ports::Ports;
@@ -37,7 +36,7 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
         |plan: &MessagePlan| PlannedMessage::to_one(plan.pe.0.into(), [from, plan.pe], plan.flits);
     let time_steps = plans.iter().map(|plan| plan.arrival_step).max();
     let has_relay = plans.iter().any(|plan| tree.depth(plan.pe) > 1);
-    let played = Played::by_ports(args.ports, || Played::ByAll {
+    let played = Played::by_ports(args.ports.of_model(), || Played::ByAll {
         tree: tree.clone(),
         operation: Algorithm::FARTHEST_FIRST,
         flits,
@@ -57,36 +56,29 @@ pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
     Ok(planned.over(&topology, args.ports))
 }
 
-/// Plans a scatter from any PE one way around the tree.
-pub fn around(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {
+/// Returns the requested algorithm, if it has a static schedule.
+pub fn listed(args: &PlanScatterArgs) -> Option<Algorithm> {
+    let mut all = Algorithm::listed(Collective::Scatter);
+    all.find(|one| args.algorithm.as_deref() == Some(one.algorithm()))
+}
+
+/// Plans the static schedule of a scatter from any PE.
+pub fn plan_list(args: &PlanScatterArgs, algorithm: Algorithm) -> Result<StaticPlan, PlanErrors> {
     let (topology, lengths) = topology_and_lengths(&args.plan, SpanningArg::Bfs)?;
     let tree = &topology.tree;
     let from = source(args.from, tree)?;
-    let rooted = tree.rerooted(from);
-    let flits = deal_flits(&lengths, &rooted)?;
-    check_crossings(ring_emulation::crossings_of_scatter(tree, from, &flits))?;
-    let bound_steps = match args.ports {
-        Ports::Single => optimal_steps(&rooted, &flits),
-        Ports::Multi => {
-            let by_branch = plan_scatter_by_branch(&rooted, &flits);
-            let arrivals = by_branch.iter().map(|plan| plan.arrival_step);
-            arrivals.max().unwrap_or(0)
-        }
+    let flits = deal_flits(&lengths, &tree.rerooted(from))?;
+    let task = ListTask {
+        tree,
+        source: from,
+        flits: &flits,
+        ports: args.ports.of_model(),
     };
-    let messages = (0..).map(PeId).zip(&flits).filter(|(_, flits)| **flits > 0);
-    let message =
-        |(to, flits): (PeId, &u64)| PlannedMessage::to_one(to.0.into(), [from, to], *flits);
+    let plan = algorithm.list(&task);
+    let plan = plan.map_err(|why| PlanError::not_planned(algorithm.algorithm(), why))?;
     let planned = StaticPlan {
-        operation: "scatter",
-        algorithm: "ring-emulation".to_owned(),
-        messages: messages.map(message).collect(),
-        bound_steps,
-        ..StaticPlan::of(ring_emulation::scatter(
-            tree,
-            from,
-            &flits,
-            args.ports.of_model(),
-        ))
+        played: Played::default(),
+        ..StaticPlan::listed(algorithm, &task, plan)
     };
     Ok(planned.over(&topology, args.ports))
 }

@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::ListTask;
 use flitcast_plan::algorithms::plan::{ControlPlan, MessagePlan, hops_of};
 use flitcast_plan::algorithms::timetable::Timetable;
-use flitcast_proto::items::ScheduledHop;
+use flitcast_proto::items::{Address, ScheduledHop};
+use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::played::Played;
@@ -145,11 +148,46 @@ fn edges_of(tree: &Tree) -> Vec<[PeId; 2]> {
 impl StaticPlan {
     /// Creates the parts of a plan that its crossings define.
     pub fn of(timetable: Timetable) -> StaticPlan {
+        let (time_steps, kept_flits) = (timetable.time_steps, timetable.kept_flits());
+        let mut hops = timetable.hops;
+        hops.sort_by_key(|hop| (hop.first_step, hop.from, hop.to));
         StaticPlan {
-            time_steps: timetable.time_steps,
-            kept_flits: timetable.kept_flits(),
-            crossings: Crossings::Listed(timetable.hops),
+            time_steps,
+            kept_flits,
+            crossings: Crossings::Listed(hops),
             ..StaticPlan::default()
+        }
+    }
+
+    /// Creates the plan of an algorithm, with its messages, its bound and the state machines.
+    pub fn listed(algorithm: Algorithm, task: &ListTask<'_>, timetable: Timetable) -> StaticPlan {
+        let collective = algorithm.collective();
+        let tree = task.tree.rerooted(task.source);
+        let length = |message: &Address| task.flits[message.id.index()];
+        let messages = collective.messages(&tree).map(|message| PlannedMessage {
+            id: message.id.0,
+            source: message.source,
+            destinations: message.ends(&tree).collect(),
+            flits: length(&message),
+        });
+        let nonnull = messages.filter(|one| one.flits > 0 || collective == Collective::Broadcast);
+        StaticPlan {
+            operation: collective.name(),
+            algorithm: algorithm.algorithm().to_owned(),
+            pes: tree.len(),
+            messages: nonnull.collect(),
+            bound_steps: algorithm.least_steps_of_list(task),
+            played: Played::of_list(algorithm, task),
+            ..StaticPlan::of(timetable)
+        }
+    }
+
+    /// Returns the plan as one in a complete network.
+    pub fn among_all(self, network: Option<&String>) -> StaticPlan {
+        StaticPlan {
+            ports: "shared",
+            name: network.cloned().unwrap_or_default(),
+            ..self
         }
     }
 

@@ -12,8 +12,7 @@ use super::asked::{AskedPlan, check_order, order_of};
 use super::error::{PlanError, PlanErrors};
 use crate::algorithms::method::operation_by;
 use crate::job::request::gather_operation;
-use crate::options::args::{GatherAlgorithm, SyncArg};
-use crate::options::names::typed;
+use crate::options::args::SyncArg;
 use crate::options::order::{GivenOrder, OrderError};
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
@@ -65,15 +64,15 @@ pub fn gather(args: &PlanGatherArgs) -> Result<Planned, PlanErrors> {
     };
     let AskedPlan { name, tree, flits } = AskedPlan::of(&args.plan, spanning)?;
     let operation = match args.ports {
-        Ports::Single => gather_operation(&tree, &name, args.algorithm, args.sync)?,
-        Ports::Multi => multi_port(args.algorithm, args.sync)?,
+        Ports::Single => gather_operation(&tree, &name, args.algorithm.as_deref(), args.sync)?,
+        Ports::Multi => multi_port(args.algorithm.as_deref(), args.sync)?,
     };
     let single_port = Algorithm::CERTIFICATION_PIPELINED;
-    if let Some(algorithm) = args.algorithm.map(|algorithm| typed(&algorithm))
-        && operation_by(single_port.collective().name(), &algorithm)
+    if let Some(algorithm) = &args.algorithm
+        && operation_by(single_port.collective().name(), algorithm)
             .is_some_and(|one| !one.has_plan())
     {
-        return Err(PlanError::NoSchedule(algorithm).into());
+        return Err(PlanError::NoSchedule(algorithm.clone()).into());
     }
     let planned = |operation| match &args.order {
         Some(order) => in_order(&tree, operation, &flits, order),
@@ -114,12 +113,8 @@ fn in_order(
     planned.map_err(|fault| PlanError::Order(OrderError::from(fault).to_string()))
 }
 
-fn multi_port(
-    algorithm: Option<GatherAlgorithm>,
-    sync: Option<SyncArg>,
-) -> Result<Algorithm, PlanError> {
+fn multi_port(algorithm: Option<&str>, sync: Option<SyncArg>) -> Result<Algorithm, PlanError> {
     let parallel = Algorithm::CERTIFICATION_PARALLEL;
-    let algorithm = algorithm.map(|algorithm| typed(&algorithm));
     let other = algorithm.filter(|algorithm| {
         let asked =
             operation_by(parallel.collective().name(), algorithm).filter(|one| one.has_plan());

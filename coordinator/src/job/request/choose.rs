@@ -168,12 +168,9 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
         let model = expected_model(&on_tree);
         let works = offer.candidates.iter().filter(|candidate| {
             // Data between any two PEs does not go over the tree.
-            let uses_tree = !matches!(
-                candidate.operation.fits(),
-                TreeRequirement::Complete | TreeRequirement::Cubes
-            );
+            let uses_tree = candidate.operation.fits().stays_in_tree();
             let is_safe = |pacing| offer.any_pacing || is_safe(&on_tree, pacing);
-            // The parts of a hypercube's trees cost memory traffic that no prediction includes: without
+            // The parts of a cube's trees cost memory traffic that no prediction includes: without
             // slow links a broadcast of 64 MiB took 1.6 times as long as over a star.
             let is_cube =
                 candidate.operation.fits() == TreeRequirement::Cubes && !offer.is_complete;

@@ -1,14 +1,15 @@
 //! The algorithm of a gather, by its options and the tree.
 
 use flitcast_plan::Algorithm;
+use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::Tree;
 
 use crate::algorithms::baseline::Baseline;
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
+use crate::algorithms::values::AUTO;
 use crate::job::fault::RequestError;
-use crate::options::args::{GatherAlgorithm, SyncArg};
-use crate::options::names::typed;
+use crate::options::args::SyncArg;
 use crate::options::ports::Ports;
 use crate::site::topology::Topology;
 
@@ -22,30 +23,35 @@ pub const GATHER_BY_PORTS: Algorithm = Algorithm::CERTIFICATION_MULTI_PORT;
 pub fn gather_operation(
     tree: &Tree,
     name: &impl std::fmt::Display,
-    algorithm: Option<GatherAlgorithm>,
+    algorithm: Option<&str>,
     sync: Option<SyncArg>,
 ) -> Result<Algorithm, RequestError> {
+    let on_paths = || Algorithm::offered(GATHER.collective()).find(|one| is_for_paths(*one));
     let by_tree = match tree.is_path() && sync.is_none() {
-        true => GatherAlgorithm::ShoulderTap,
-        false => GatherAlgorithm::Certification,
+        true => on_paths().unwrap_or(GATHER),
+        false => GATHER,
     };
-    let algorithm = algorithm.unwrap_or(by_tree);
-    match algorithm {
-        GatherAlgorithm::Certification => {}
-        _ if sync.is_some() => return Err(RequestError::SyncWithoutCertification),
-        _ => {}
-    }
-    let typed = typed(&algorithm);
+    let algorithm = algorithm.unwrap_or(by_tree.algorithm());
     let operation = match sync {
-        Some(SyncArg::Serial) => Algorithm::CERTIFICATION_SERIAL,
-        Some(SyncArg::Pipelined) => GATHER,
-        None if algorithm == GatherAlgorithm::Certification => GATHER,
-        None => operation_by(GATHER.collective().name(), &typed).unwrap_or(GATHER),
+        _ if algorithm == GATHER.algorithm() => with_sync(sync),
+        Some(_) => return Err(RequestError::SyncWithoutCertification),
+        None => operation_by(GATHER.collective().name(), algorithm).unwrap_or(GATHER),
     };
-    match Baseline::named(&typed) {
+    match Baseline::named(algorithm) {
         // It is asked itself, whether it works.
         Some(_) => Ok(operation),
         None => fitting(operation, tree, name),
+    }
+}
+
+fn is_for_paths(one: Algorithm) -> bool {
+    one.fits() == TreeRequirement::Paths
+}
+
+fn with_sync(sync: Option<SyncArg>) -> Algorithm {
+    match sync {
+        Some(SyncArg::Serial) => Algorithm::CERTIFICATION_SERIAL,
+        Some(SyncArg::Pipelined) | None => GATHER,
     }
 }
 
@@ -54,29 +60,26 @@ pub fn gather_operation(
 pub fn gather_by_ports(
     (topology, has_own_links): (&Topology, bool),
     ports: Option<Ports>,
-    algorithm: Option<GatherAlgorithm>,
+    algorithm: Option<&str>,
     sync: Option<SyncArg>,
 ) -> Result<Algorithm, RequestError> {
-    let by_certification = match algorithm {
-        None | Some(GatherAlgorithm::Auto | GatherAlgorithm::Certification) => true,
-        Some(_) => false,
-    };
+    let is_any = |name: &str| name == AUTO || name == GATHER.algorithm();
+    let other = algorithm.filter(|name| !is_any(name));
     if ports != Some(Ports::Multi) {
         let one_port = gather_operation(&topology.tree, &topology.name, algorithm, sync)?;
         let has_own_links = || has_own_links || topology.places().has_own_links(&topology.tree);
-        let is_open = ports.is_none() && sync.is_none() && by_certification;
+        let is_open = ports.is_none() && sync.is_none() && other.is_none();
         return Ok(match is_open && one_port == GATHER && has_own_links() {
             true => GATHER_BY_PORTS,
             false => one_port,
         });
     }
-    match sync {
-        Some(_) => Err(RequestError::SyncOfPorts),
-        None if by_certification => Ok(GATHER_BY_PORTS),
-        None => {
-            let named = algorithm.map(|one| typed(&one)).unwrap_or_default();
-            let baseline = Baseline::named(&named).map(Baseline::name);
-            let one = operation_by(GATHER.collective().name(), &named).unwrap_or(GATHER);
+    match (sync, other) {
+        (Some(_), _) => Err(RequestError::SyncOfPorts),
+        (None, None) => Ok(GATHER_BY_PORTS),
+        (None, Some(named)) => {
+            let baseline = Baseline::named(named).map(Baseline::name);
+            let one = operation_by(GATHER.collective().name(), named).unwrap_or(GATHER);
             Err(RequestError::OnePort(baseline.unwrap_or(one.algorithm())))
         }
     }

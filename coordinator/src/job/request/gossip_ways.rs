@@ -4,12 +4,16 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::OnNetwork;
 use flitcast_plan::gossip::{GossipAlgorithm, GossipNetwork, NameError, Prices, choose};
 use flitcast_proto::cost::Link;
+use flitcast_proto::ops::Collective;
 
 use crate::algorithms::candidates::Candidate;
 use crate::algorithms::method::operation_by;
 use crate::job::fault::RequestError;
 use crate::site::topology::Topology;
 use crate::tuning::BLOCK_UNIT_BYTES;
+
+/// The algorithms of networks without parameters, for a choice.
+pub const OF_NETWORKS: [&str; 3] = ["approach1", "halves", "neighbour"];
 
 /// Returns the operation of the algorithm of this name.
 pub fn named(name: &str, topology: &Topology) -> Result<Algorithm, RequestError> {
@@ -22,9 +26,9 @@ pub fn named(name: &str, topology: &Topology) -> Result<Algorithm, RequestError>
     if let Some(known) = known {
         return Ok(known);
     }
-    if name == "ring-emulation" {
-        let why = "ring-emulation is only planned: use `flitcast plan gossip`";
-        return Err(unfit(why.to_owned()));
+    if Algorithm::listed(Collective::Gossip).any(|one| one.algorithm() == name) {
+        let why = format!("{name} is only planned: use `flitcast plan gossip`");
+        return Err(unfit(why));
     }
     let algorithm: GossipAlgorithm = name.parse().map_err(|fault: NameError| {
         let over_trees = match &fault {
@@ -65,21 +69,17 @@ pub fn candidates_on(topology: &Topology, priced: Option<(&Link, &[u64])>) -> Ve
     let Ok(arena) = arena_of(topology) else {
         return Vec::new();
     };
-    let names = ["approach1", "halves", "neighbour"].iter();
-    let named = names.filter_map(|name| name.parse().ok());
+    let named = OF_NETWORKS.iter().filter_map(|name| name.parse().ok());
     let cheapest = priced.map(|(link, lengths)| cheapest(&arena, link, lengths));
     let mut suiting: Vec<OnNetwork> = Vec::new();
     for algorithm in named.chain(cheapest) {
         let one = OnNetwork::new(arena.clone(), algorithm).ok();
         suiting.extend(one.filter(|one| !suiting.contains(one)));
     }
-    let suiting = suiting.into_iter().map(|one| Candidate {
-        name: one.algorithm(),
-        operation: Algorithm::gossip_on(one),
-        pacing: None,
-        baseline: None,
-    });
-    suiting.collect()
+    let suiting = suiting.into_iter();
+    suiting
+        .map(|one| Candidate::new(one.algorithm(), Algorithm::gossip_on(one), None))
+        .collect()
 }
 
 /// Returns the algorithm with the least cost in the model of Juurlink, Rao and Sibeyn (section 2),

@@ -1,7 +1,6 @@
 //! A lower bound of the time of an algorithm on a tree, which costs no planning.
 
 use flitcast_plan::Algorithm;
-use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_plan::cost::{Model, Ports};
 use flitcast_proto::Tree;
 use flitcast_proto::cost::Link;
@@ -20,11 +19,7 @@ pub fn least_ns(tree: &Tree, operation: Algorithm, model: &Model, bytes: &[u64])
     };
     // A message that is null crosses nothing.
     let is_all = bytes.iter().filter(|bytes| **bytes > 0).count() + 1 >= bytes.len();
-    let uses_tree = !matches!(
-        operation.fits(),
-        TreeRequirement::Complete | TreeRequirement::Cubes
-    );
-    let hops = match uses_tree && is_all {
+    let hops = match operation.fits().stays_in_tree() && is_all {
         true => tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0),
         false => 0,
     };

@@ -4,7 +4,7 @@
 use flitcast_proto::schedule::pace::Pacing;
 
 use crate::algorithms::candidates::{self, Candidate};
-use crate::options::args::{GatherAlgorithm, RoundArgs, SyncArg};
+use crate::options::args::{RoundArgs, SyncArg};
 use crate::options::names::typed;
 
 /// The extent to which a command line leaves its algorithm and its tree open.
@@ -69,13 +69,11 @@ impl OpenChoices {
     /// Keeps only the requested alternatives.
     pub fn keep(
         mut self,
-        algorithm: Option<GatherAlgorithm>,
+        algorithm: Option<&str>,
         sync: Option<SyncArg>,
         pacing: Option<Pacing>,
     ) -> OpenChoices {
-        let algorithm = algorithm.map(|algorithm| typed(&algorithm));
-        let is_named =
-            |candidate: &Candidate| Some(candidate.operation.algorithm()) == algorithm.as_deref();
+        let is_named = |candidate: &Candidate| Some(candidate.operation.algorithm()) == algorithm;
         // A name that matches none of them leaves all open.
         let names_any = self.candidates.iter().any(is_named);
         let sync = sync.map(|sync| typed(&sync));

@@ -14,13 +14,12 @@ use super::trees::emulates_own_links;
 use crate::algorithms::baseline::Baseline;
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
+use crate::algorithms::values::AUTO;
 use crate::job::fault::RequestError;
 use crate::options::args::{
-    BroadcastArgs, ExchangeAlgorithm, ExchangeArgs, GatherAlgorithm, GatherArgs, GossipArgs,
-    RoundArgs, ScatterAlgorithm, ScatterArgs,
+    BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
 use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::names::typed;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
@@ -30,9 +29,9 @@ impl Request {
     /// Checks the command line of `flitcast scatter`.
     pub fn scatter(args: ScatterArgs) -> Result<Request, Vec<RequestError>> {
         let name = Algorithm::FARTHEST_FIRST.collective().name();
-        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
-        let baseline = algorithm.as_deref().and_then(Baseline::named);
-        let asked = algorithm.as_deref().and_then(|it| operation_by(name, it));
+        let algorithm = args.algorithm.as_deref();
+        let baseline = algorithm.and_then(Baseline::named);
+        let asked = algorithm.and_then(|it| operation_by(name, it));
         let asked = asked.unwrap_or(Algorithm::FARTHEST_FIRST);
         let ports = args.ports;
         let operation = |topology: &Topology| {
@@ -44,12 +43,12 @@ impl Request {
                 false => fitting(asked, &topology.tree, &topology.name),
             }
         };
-        let by_fdf = [None, Some(ScatterAlgorithm::Fdf)].contains(&args.algorithm);
+        let fdf = Algorithm::FARTHEST_FIRST.algorithm();
         // An order is about one algorithm on one tree.
-        let unnamed = args.algorithm.is_none() && args.order == MessageOrder::Tail;
-        let other = algorithm.clone().filter(|_| !by_fdf);
+        let unnamed = algorithm.is_none() && args.order == MessageOrder::Tail;
+        let other = algorithm.filter(|it| *it != fdf).map(str::to_owned);
         let order = order_by(args.order, other, "a scatter by fdf");
-        let auto = args.algorithm == Some(ScatterAlgorithm::Auto);
+        let auto = algorithm == Some(AUTO);
         let ways = OpenChoices::of(&args.round, unnamed, auto, name);
         let asked = RequestSpec {
             root: args.from.map(|pe| ("--from", pe)),
@@ -74,15 +73,16 @@ impl Request {
             to,
             ports,
         } = args;
+        let algorithm = algorithm.as_deref();
         let pacing = pacing.map(Pacing::from);
-        let baseline = algorithm.and_then(|one| Baseline::named(&typed(&one)));
+        let baseline = algorithm.and_then(Baseline::named);
         // A baseline needs a complete network, which only a star expresses for a network.
         let all_ports = ports == Some(Ports::Multi);
         let spanning = match baseline.is_some() || all_ports {
             true => SpanningArg::Bfs,
             false => SpanningArg::Broadcast,
         };
-        let auto = algorithm == Some(GatherAlgorithm::Auto);
+        let auto = algorithm == Some(AUTO);
         let unnamed = algorithm.is_none() && order.is_none();
         let emulated = emulates_own_links(&round);
         let ways = OpenChoices::of(&round, unnamed, auto, GATHER.collective().name());
@@ -94,7 +94,7 @@ impl Request {
             ways.keep(algorithm, sync, pacing)
         });
         let is_auto = ways.as_ref().is_some_and(|it| it.open != Open::Unnamed);
-        let other = baseline.map(Baseline::name).or(is_auto.then_some("auto"));
+        let other = baseline.map(Baseline::name).or(is_auto.then_some(AUTO));
         let order = order_by(
             order.map_or(MessageOrder::Tail, MessageOrder::Given),
             other.map(str::to_owned),
@@ -122,7 +122,8 @@ impl Request {
     pub fn broadcast(args: BroadcastArgs) -> Result<Request, Vec<RequestError>> {
         let auto = args.algorithm == Some(BroadcastAlgorithm::Auto);
         let named = args.algorithm.filter(|_| !auto);
-        let algorithm = args.algorithm.unwrap_or(BroadcastAlgorithm::Rounds);
+        let usual = BroadcastAlgorithm::Listed(Algorithm::BROADCAST_ROUNDS);
+        let algorithm = args.algorithm.unwrap_or(usual);
         let operation = algorithm.operation();
         let unnamed = args.algorithm.is_none();
         let mut ways = OpenChoices::of(&args.round, unnamed, auto, operation.collective().name());
@@ -141,12 +142,12 @@ impl Request {
     /// Checks the command line of `flitcast gossip`.
     pub fn gossip(args: GossipArgs) -> Result<Request, Vec<RequestError>> {
         let algorithm = args.algorithm;
-        let auto = algorithm.as_deref() == Some("auto");
+        let auto = algorithm.as_deref() == Some(AUTO);
         across(
             OpenChoices::of(&args.round, algorithm.is_none(), auto, "gossip"),
             args.round,
             |topology| match algorithm.as_deref() {
-                None | Some("auto") => Ok(None),
+                None | Some(AUTO) => Ok(None),
                 Some(name) => gossip_ways::named(name, topology).map(Some),
             },
             (args.pacing.map(Pacing::from), args.ports),
@@ -157,9 +158,9 @@ impl Request {
     /// Checks the command line of `flitcast exchange`.
     pub fn exchange(args: ExchangeArgs) -> Result<Request, Vec<RequestError>> {
         let name = "exchange";
-        let algorithm = args.algorithm.map(|algorithm| typed(&algorithm));
-        let auto = args.algorithm == Some(ExchangeAlgorithm::Auto);
-        let named = algorithm.as_deref().and_then(|it| operation_by(name, it));
+        let algorithm = args.algorithm.as_deref();
+        let auto = algorithm == Some(AUTO);
+        let named = algorithm.and_then(|it| operation_by(name, it));
         across(
             OpenChoices::of(&args.round, algorithm.is_none(), auto, name),
             args.round,

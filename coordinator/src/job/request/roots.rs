@@ -19,16 +19,14 @@ pub fn laid(
     };
     let mut trees = seen_from(root, offered)?;
     let from = root.map_or(PeId::ROOT, |(_, pe)| pe);
-    let shape = |one: BroadcastAlgorithm| {
-        let shape = one.tree(given.tree.len()).unwrap_or_default();
-        given.with_shape(&shape, from).map_err(unfit)
+    let own = |one: BroadcastAlgorithm| {
+        let shape = one.tree(given.tree.len())?;
+        Some(given.with_shape(&shape, from).map_err(unfit))
     };
     match algorithm {
         _ if algorithm.is_for_trees() => {}
         BroadcastAlgorithm::Auto if given.reaches_all() => {
-            let all = [BroadcastAlgorithm::Path].into_iter();
-            let all = all.chain((2..=4).map(BroadcastAlgorithm::Kary));
-            for tree in all.map(shape) {
+            for tree in BroadcastAlgorithm::among_all().filter_map(own) {
                 let tree = tree?;
                 if trees.iter().all(|other| other.tree != tree.tree) {
                     trees.push(tree);
@@ -36,18 +34,18 @@ pub fn laid(
             }
         }
         BroadcastAlgorithm::Auto => {}
-        BroadcastAlgorithm::Path | BroadcastAlgorithm::Kary(_) if given.reaches_all() => {
-            trees = vec![shape(algorithm)?];
-        }
         _ if !given.reaches_all() => {
             let why = "it is for PEs that all reach each other: use --network complete:N";
             return Err(unfit(why.to_owned()));
         }
-        _ if !given.tree.len().is_power_of_two() => {
-            let why = "it is for 2, 4, 8 and so on PEs: use auto, path or kary:K";
-            return Err(unfit(why.to_owned()));
-        }
-        _ => {}
+        _ => match own(algorithm) {
+            Some(tree) => trees = vec![tree?],
+            None if !algorithm.operation().fits().holds(&given.tree) => {
+                let why = "it is for 2, 4, 8 and so on PEs: use auto, path or kary:K";
+                return Err(unfit(why.to_owned()));
+            }
+            None => {}
+        },
     }
     Ok(trees)
 }

@@ -7,11 +7,11 @@ use flitcast_proto::items::{Address, ScheduledHop};
 use flitcast_proto::ops::parts::even_flits;
 use flitcast_proto::ops::{Collective, Direction, Layout, PeRole};
 use flitcast_proto::schedule::certification::Sync;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::gossip_on_network::OnNetwork;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement};
 use crate::timing::Timing;
 
 /// An algorithm for a collective.
@@ -175,15 +175,29 @@ impl Algorithm {
         self.spec.all_ports == AllPorts::WithOwnLinks
     }
 
-    /// Returns the names of the methods that users may choose or compare, each with its pacing if
-    /// it has one.
-    pub fn ways(self) -> &'static [(&'static str, Option<Pacing>)] {
-        self.spec.ways
+    /// Returns the algorithm as users see it.
+    pub fn offer(self) -> &'static Offer {
+        &self.spec.offer
     }
 
-    /// Returns whether the schedule can be computed without simulation.
+    /// Returns whether a network of this name, as in `kind:N`, has all edges between peers, although it
+    /// is not complete.
+    pub fn has_edges_of(self, network: &str) -> bool {
+        let kind = self.spec.offer.network;
+        !kind.is_empty() && network.split(':').next() == Some(kind)
+    }
+
+    /// Returns whether the steps of all messages can be computed without simulation.
     pub fn has_plan(self) -> bool {
-        self.spec.plan.is_some()
+        matches!(self.spec.plan, LockStep::Messages(_))
+    }
+
+    /// Returns the algorithms for a collective that users can name in all commands.
+    pub fn offered(collective: Collective) -> impl Iterator<Item = Algorithm> {
+        let all = Algorithm::ALL.into_iter();
+        all.filter(move |one| {
+            one.collective() == collective && one.offer().kind != OfferKind::Internal
+        })
     }
 
     /// Returns the algorithms for a collective with this name, such as "scatter".

@@ -9,7 +9,10 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast_plan::{self, least_steps};
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, no_hops, no_peers};
+use super::lock_step::{ListTask, LockStep, NotPlanned};
+use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement, no_hops, no_peers};
+use super::timetable::Timetable;
+use crate::cost::Ports;
 use crate::timing::Timing;
 
 /// Flit after flit, each first to the children with the most PEs below them.
@@ -17,7 +20,7 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Broadcast,
     name: "rounds",
     sync: None,
-    ways: &[("rounds", None)],
+    offer: Offer::choice(&[("rounds", None)], "rounds (flit after flit)"),
     fits: TreeRequirement::Trees,
     gives_orders: false,
     all_ports: AllPorts::Never,
@@ -25,7 +28,10 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     parts: |_| 1,
     order,
     hops: no_hops,
-    plan: None,
+    plan: LockStep::List(|task| match task.ports {
+        Ports::Single => Ok(broadcast_plan::rounds(&task.rooted(), task.flits[0])),
+        Ports::PerEdge => Ok(broadcast_plan::all_ports(&task.rooted(), task.flits[0])),
+    }),
     bound: |tree, flits| least_steps(tree, flits.iter().copied().max().unwrap_or(0)),
     role: PeRole::FlitByFlit,
 };
@@ -33,8 +39,11 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
 /// The most urgent child first.
 pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     name: "urgent",
-    ways: &[("urgent", None)],
-    all_ports: AllPorts::Never,
+    offer: Offer::choice(
+        &[("urgent", None)],
+        "urgent (in each step to the child that lags most)",
+    ),
+    plan: LockStep::FlitByFlit(|task| by_one_port(task, broadcast_plan::urgent)),
     hops: |tree, bytes, timing| hops(tree, bytes, timing, broadcast_plan::urgent),
     role: PeRole::StaticSchedule,
     ..ROUNDS
@@ -43,7 +52,8 @@ pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
 /// One child after the other: a baseline.
 const CHILD_BY_CHILD: AlgorithmSpec = AlgorithmSpec {
     name: "child-by-child",
-    ways: &[],
+    offer: Offer::other(OfferKind::Baseline, "child-by-child"),
+    plan: LockStep::List(|task| by_one_port(task, broadcast_plan::child_by_child)),
     hops: |tree, bytes, timing| hops(tree, bytes, timing, broadcast_plan::child_by_child),
     ..URGENT
 };
@@ -59,6 +69,19 @@ impl Algorithm {
     pub const BROADCAST_CHILD_BY_CHILD: Algorithm = Algorithm::of(&CHILD_BY_CHILD);
 }
 
+/// Plans the one message, with one port for each PE.
+pub(super) fn by_one_port(
+    task: &ListTask<'_>,
+    planned: fn(&Tree, u64) -> Timetable,
+) -> Result<Timetable, NotPlanned> {
+    match task.ports {
+        Ports::Single => Ok(planned(&task.rooted(), task.flits[0])),
+        Ports::PerEdge => Err(NotPlanned::unfit(
+            "with --ports multi a PE sends to all its children at once",
+        )),
+    }
+}
+
 /// Maximum number of blocks into which a static schedule cuts a message, which bounds the
 /// schedule's size. A message with at most this number of flits is cut into single flits.
 pub const MOST_BLOCKS: u64 = 1024;
@@ -66,11 +89,11 @@ pub const MOST_BLOCKS: u64 = 1024;
 /// Returns the crossings to PEs that lack the message, planned for flits, or, for a long message,
 /// for blocks of flits of equal length. Flits that do not follow each other step by step cross
 /// separately.
-fn hops(
+pub(super) fn hops(
     tree: &Tree,
     bytes: &[u64],
     timing: &Timing,
-    planned: fn(&Tree, u64) -> broadcast_plan::Broadcast,
+    planned: fn(&Tree, u64) -> Timetable,
 ) -> Vec<ScheduledHop> {
     let longest = bytes.iter().copied().max().unwrap_or(0);
     let flits = flits_of(longest, timing.flit_bytes());
@@ -106,7 +129,7 @@ mod tests {
     use crate::sim;
     use crate::trace::Item;
 
-    type Planned = fn(&Tree, u64) -> broadcast_plan::Broadcast;
+    type Planned = fn(&Tree, u64) -> Timetable;
 
     const LISTED: [(Algorithm, Planned); 2] = [
         (Algorithm::BROADCAST_URGENT, broadcast_plan::urgent),

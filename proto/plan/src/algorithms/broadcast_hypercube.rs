@@ -9,14 +9,19 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::broadcast::{MOST_BLOCKS, URGENT};
-use super::broadcast_plan::{self, least_steps_of_complete};
-use super::spec::{AlgorithmSpec, TreeRequirement};
+use super::broadcast_plan::{hop, least_steps_among_all};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, Offer, TreeRequirement};
+use super::timetable::Timetable;
 use crate::timing::Timing;
 
 /// Flit k goes down tree `k mod d` (Johnsson, Ho; 1989): `flits + d` steps among `2^d` PEs.
 const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     name: "hypercube",
-    ways: &[("hypercube", None)],
+    offer: Offer {
+        network: "hypercube",
+        ..Offer::choice(&[("hypercube", None)], "")
+    },
     fits: TreeRequirement::Cubes,
     gives_orders: true,
     peers: |tree, pe| {
@@ -25,9 +30,14 @@ const HYPERCUBE: AlgorithmSpec = AlgorithmSpec {
     },
     parts: |tree| dimensions(tree).max(1) as usize,
     hops,
-    bound: |tree, flits| {
-        least_steps_of_complete(tree.len(), flits.iter().copied().max().unwrap_or(0))
-    },
+    plan: LockStep::FlitByFlit(|task| {
+        let mut plan = over_trees(dimensions(task.tree), task.flits[0]);
+        for hop in &mut plan.hops {
+            (hop.from, hop.to) = seen_from(task.source, hop);
+        }
+        Ok(plan)
+    }),
+    bound: least_steps_among_all,
     ..URGENT
 };
 
@@ -40,6 +50,12 @@ fn dimensions(tree: &Tree) -> u32 {
     tree.len().ilog2()
 }
 
+/// Returns the ends of a crossing of the plan from P0 in the plan from another PE: XOR renames the PEs.
+fn seen_from(source: PeId, hop: &ScheduledHop) -> (PeId, PeId) {
+    let seen = |pe: PeId| PeId(pe.0 ^ source.0);
+    (seen(hop.from), seen(hop.to))
+}
+
 /// Returns the crossings, planned for flits, or, for a long message, for blocks of flits of one
 /// tree.
 fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
@@ -49,18 +65,17 @@ fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
     let block = flits.div_ceil(MOST_BLOCKS).max(1);
     let of_trees = even_flits(flits, trees as usize);
     let blocks = of_trees.iter().map(|flits| flits.div_ceil(block)).sum();
-    let plan = broadcast_plan::hypercube(dimensions(tree), blocks);
-    // The plan is one from P0.
-    let seen = |pe: PeId| PeId(pe.0 ^ tree.root().0);
+    let plan = over_trees(dimensions(tree), blocks);
     let crossings = plan.hops.into_iter().map(|hop| {
+        let (from, to) = seen_from(tree.root(), &hop);
         let (part, before) = (hop.offset % u64::from(trees), hop.offset / u64::from(trees));
         let offset = before * block;
         ScheduledHop {
             message: MessageId(part),
             offset,
             flits: block.min(of_trees[part as usize] - offset),
-            from: seen(hop.from),
-            to: seen(hop.to),
+            from,
+            to,
             first_step: (hop.first_step - 1) * block + 1,
             every: 1,
             packing: Packing::Flits,
@@ -69,6 +84,67 @@ fn hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
     let mut hops: Vec<ScheduledHop> = crossings.collect();
     hops.sort_by_key(|hop| (hop.first_step, hop.from, hop.to));
     hops
+}
+
+/// Plans a broadcast in a complete network of `2^dimensions` PEs in which flit k goes down tree `k
+/// mod dimensions` of a hypercube (Johnsson, Ho; 1989). The arcs of the trees are disjoint; in a
+/// step, all PEs use one dimension. It takes `flits + dimensions` steps.
+fn over_trees(dimensions: u32, flits: u64) -> Timetable {
+    let (d, pes) = (u64::from(dimensions), 1u32 << dimensions);
+    // Dimension 0 is the highest bit.
+    let bit = |dimension: u64| 1u32 << (d - 1 - dimension);
+    // The dimension of the arc that leads to a PE in a tree.
+    let arc = |tree: u64, pe: u32| {
+        if pe & bit(tree) == 0 {
+            return tree;
+        }
+        let earlier = (1..=d).map(|back| (tree + d - back) % d);
+        let mut set = earlier.filter(|dimension| pe & bit(*dimension) != 0);
+        set.next().unwrap_or(tree)
+    };
+    let mut plan = Timetable::default();
+    // By PE: the steps of each flit's arrival and of its last departure.
+    let mut came = vec![vec![0; flits as usize]; pes as usize];
+    let mut gone = came.clone();
+    for flit in 0..flits {
+        let tree = flit % d.max(1);
+        for pe in 1..pes {
+            let dimension = arc(tree, pe);
+            let parent = pe ^ bit(dimension);
+            let wait = match (dimension + d - tree) % d {
+                0 if parent != 0 => d,
+                wait => wait,
+            };
+            let step = flit + 1 + wait;
+            plan.hops
+                .push(hop(PeId(parent), PeId(pe), [flit, 1], step, 1));
+            plan.time_steps = plan.time_steps.max(step);
+            came[pe as usize][flit as usize] = step;
+            let last = &mut gone[parent as usize][flit as usize];
+            *last = step.max(*last);
+        }
+    }
+    let kept = came.iter().zip(&gone).skip(1);
+    let most_kept = kept.map(|(came, gone)| kept_flits(came, gone)).max();
+    Timetable {
+        kept_flits: Some(most_kept.unwrap_or(0)),
+        ..plan
+    }
+}
+
+/// Returns the maximum number of flits that a PE keeps at the end of a step, each from its arrival
+/// to its departure.
+fn kept_flits(came: &[u64], gone: &[u64]) -> u64 {
+    let stays = came.iter().zip(gone).filter(|(came, gone)| gone > came);
+    let ends = stays.flat_map(|(came, gone)| [(*gone, -1), (*came, 1)]);
+    let mut ends: Vec<(u64, i64)> = ends.collect();
+    // A flit that departs in a step is not kept at its end.
+    ends.sort_unstable();
+    let counts = ends.iter().scan(0, |here, (_, change)| {
+        *here += change;
+        Some(*here)
+    });
+    counts.max().unwrap_or(0) as u64
 }
 
 #[cfg(test)]
@@ -96,7 +172,7 @@ mod tests {
             all.map(move |flits| (dimensions, flits, flits as u32 % (1 << dimensions)))
         }) {
             let tree = Arc::new(path(1 << dimensions).rerooted(PeId(root)));
-            let plan = broadcast_plan::hypercube(dimensions, flits);
+            let plan = over_trees(dimensions, flits);
             let expected = plan.hops.iter().map(|hop| {
                 let ends = [hop.from.0 ^ root, hop.to.0 ^ root];
                 (hop.first_step, ends, hop.offset)

@@ -9,20 +9,10 @@ use std::cmp::Reverse;
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{MessageId, PeId, Tree};
 
-/// A schedule of one message from P0 to all other PEs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broadcast {
-    /// All crossings; the flits of one hop are consecutive.
-    pub hops: Vec<ScheduledHop>,
-    /// The step in which the last flit reaches the last PE.
-    pub time_steps: u64,
-    /// The maximum number of flits that a PE other than the source keeps for others at the end of a
-    /// step.
-    pub kept_flits: u64,
-}
+use super::timetable::Timetable;
 
 /// Returns the crossing of flits `offset..offset + flits`, one every `every` steps.
-fn hop(
+pub(super) fn hop(
     from: PeId,
     to: PeId,
     [offset, flits]: [u64; 2],
@@ -48,34 +38,31 @@ fn has_relay(tree: &Tree) -> bool {
 
 /// Plans each flit as the token goes, and starts the next one when the PE with the most children
 /// has forwarded the last: `(flits - 1) * D + B` steps.
-pub fn rounds(tree: &Tree, flits: u64) -> Broadcast {
+pub fn rounds(tree: &Tree, flits: u64) -> Timetable {
     let token = tree.token_broadcast();
     let most_children = tree.pes().map(|pe| tree.children(pe).len() as u64).max();
     let every = most_children.unwrap_or(0).max(1);
     let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
     let hops = edges.map(|(from, to)| hop(from, to, [0, flits], token.received_step(to), every));
-    Broadcast {
+    Timetable {
         hops: hops.filter(|hop| hop.flits > 0).collect(),
         time_steps: match (flits, tree.count()) {
             (0, _) | (_, 1) => 0,
             _ => (flits - 1) * every + token.steps(),
         },
-        kept_flits: u64::from(flits > 0 && has_relay(tree)),
+        kept_flits: Some(u64::from(flits > 0 && has_relay(tree))),
     }
 }
 
 /// Plans a broadcast in which a PE sends in each step to the child w with the greatest `max(k +
 /// b(w), 1 + k * d(w))`, where w lacks k flits and has d(w) children. This is better than
 /// [`rounds`] if branches are uneven. Time and memory grow with the number of flits times PEs.
-pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
+pub fn urgent(tree: &Tree, flits: u64) -> Timetable {
     let token = tree.token_broadcast();
     let mut arrivals: Vec<Vec<u64>> = vec![Vec::new(); tree.len()];
     arrivals[tree.root().index()] = vec![0; flits as usize];
-    let mut plan = Broadcast {
-        hops: Vec::new(),
-        time_steps: 0,
-        kept_flits: 0,
-    };
+    let mut plan = Timetable::default();
+    let mut most_kept = 0;
     for &pe in tree.top_down() {
         let here = std::mem::take(&mut arrivals[pe.index()]);
         let children = token.order(pe);
@@ -104,7 +91,7 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
                 .iter()
                 .zip(1..)
                 .map(|(now, came)| came - gone.partition_point(|gone| gone <= now) as u64);
-            plan.kept_flits = plan.kept_flits.max(kept.max().unwrap_or(0));
+            most_kept = most_kept.max(kept.max().unwrap_or(0));
         }
         for (child, steps) in children.iter().zip(sent) {
             put_hops(pe, *child, &steps, &mut plan.hops);
@@ -112,7 +99,10 @@ pub fn urgent(tree: &Tree, flits: u64) -> Broadcast {
             arrivals[child.index()] = steps;
         }
     }
-    plan
+    Timetable {
+        kept_flits: Some(most_kept),
+        ..plan
+    }
 }
 
 /// Adds the crossings of flits in these steps; flits at equal intervals form one crossing.
@@ -131,12 +121,9 @@ fn put_hops(from: PeId, to: PeId, steps: &[u64], hops: &mut Vec<ScheduledHop>) {
 }
 
 /// Plans the whole message to one child, then to the next, as simple relays do: a baseline.
-pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
-    let mut plan = Broadcast {
-        hops: Vec::new(),
-        time_steps: 0,
-        kept_flits: 0,
-    };
+pub fn child_by_child(tree: &Tree, flits: u64) -> Timetable {
+    let mut plan = Timetable::default();
+    let mut most_kept = 0;
     if flits == 0 {
         return plan;
     }
@@ -156,83 +143,23 @@ pub fn child_by_child(tree: &Tree, flits: u64) -> Broadcast {
             1 => 1,
             _ => flits,
         };
-        plan.kept_flits = plan.kept_flits.max(kept);
+        most_kept = most_kept.max(kept);
     }
-    plan
-}
-
-/// Plans a broadcast in a complete network of `2^dimensions` PEs in which flit k goes down tree `k
-/// mod dimensions` of a hypercube (Johnsson, Ho; 1989). The arcs of the trees are disjoint; in a
-/// step, all PEs use one dimension. It takes `flits + dimensions` steps.
-pub fn hypercube(dimensions: u32, flits: u64) -> Broadcast {
-    let (d, pes) = (u64::from(dimensions), 1u32 << dimensions);
-    // Dimension 0 is the highest bit.
-    let bit = |dimension: u64| 1u32 << (d - 1 - dimension);
-    // The dimension of the arc that leads to a PE in a tree.
-    let arc = |tree: u64, pe: u32| {
-        if pe & bit(tree) == 0 {
-            return tree;
-        }
-        let earlier = (1..=d).map(|back| (tree + d - back) % d);
-        let mut set = earlier.filter(|dimension| pe & bit(*dimension) != 0);
-        set.next().unwrap_or(tree)
-    };
-    let mut plan = Broadcast {
-        hops: Vec::new(),
-        time_steps: 0,
-        kept_flits: 0,
-    };
-    // By PE: the steps of each flit's arrival and of its last departure.
-    let mut came = vec![vec![0; flits as usize]; pes as usize];
-    let mut gone = came.clone();
-    for flit in 0..flits {
-        let tree = flit % d.max(1);
-        for pe in 1..pes {
-            let dimension = arc(tree, pe);
-            let parent = pe ^ bit(dimension);
-            let wait = match (dimension + d - tree) % d {
-                0 if parent != 0 => d,
-                wait => wait,
-            };
-            let step = flit + 1 + wait;
-            plan.hops
-                .push(hop(PeId(parent), PeId(pe), [flit, 1], step, 1));
-            plan.time_steps = plan.time_steps.max(step);
-            came[pe as usize][flit as usize] = step;
-            let last = &mut gone[parent as usize][flit as usize];
-            *last = step.max(*last);
-        }
+    Timetable {
+        kept_flits: Some(most_kept),
+        ..plan
     }
-    for (came, gone) in came.iter().zip(&gone).skip(1) {
-        plan.kept_flits = plan.kept_flits.max(kept(came, gone));
-    }
-    plan
-}
-
-/// Returns the maximum number of flits that a PE keeps at the end of a step, each from its arrival
-/// to its departure.
-fn kept(came: &[u64], gone: &[u64]) -> u64 {
-    let stays = came.iter().zip(gone).filter(|(came, gone)| gone > came);
-    let ends = stays.flat_map(|(came, gone)| [(*gone, -1), (*came, 1)]);
-    let mut ends: Vec<(u64, i64)> = ends.collect();
-    // A flit that departs in a step is not kept at its end.
-    ends.sort_unstable();
-    let counts = ends.iter().scan(0, |here, (_, change)| {
-        *here += change;
-        Some(*here)
-    });
-    counts.max().unwrap_or(0) as u64
 }
 
 /// Plans with a port for each neighbour, where every flit is forwarded at once: `flits - 1` steps
 /// plus the depth of the deepest PE, which is optimal.
-pub fn all_ports(tree: &Tree, flits: u64) -> Broadcast {
+pub fn all_ports(tree: &Tree, flits: u64) -> Timetable {
     let edges = tree.pes().filter_map(|pe| Some((tree.parent(pe)?, pe)));
     let hops = edges.map(|(from, to)| hop(from, to, [0, flits], tree.depth(to).into(), 1));
-    Broadcast {
+    Timetable {
         hops: hops.filter(|hop| hop.flits > 0).collect(),
         time_steps: least_steps_of_all_ports(tree, flits),
-        kept_flits: u64::from(flits > 0 && has_relay(tree)),
+        kept_flits: Some(u64::from(flits > 0 && has_relay(tree))),
     }
 }
 
@@ -264,6 +191,11 @@ pub fn least_steps(tree: &Tree, flits: u64) -> u64 {
         least[pe.index()] = by_token.chain(by_steps).max().unwrap_or(0);
     }
     least[tree.root().index()]
+}
+
+/// Returns a lower bound on the steps of a broadcast of the longest length among all PEs of a tree.
+pub(super) fn least_steps_among_all(tree: &Tree, flits: &[u64]) -> u64 {
+    least_steps_of_complete(tree.len(), flits.iter().copied().max().unwrap_or(0))
 }
 
 /// Returns a lower bound on the steps of a broadcast in a complete network of `pes` PEs.

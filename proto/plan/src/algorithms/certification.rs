@@ -10,34 +10,30 @@ use flitcast_proto::schedule::pace::{Pace, Pacing, Passage};
 use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer, paced};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
+
+/// Help of the algorithm, whichever its synchronisation.
+const HELP: &str = "Transmission-Certification: any tree";
 
 /// One child after the other.
 const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "certification",
     sync: Some("serial"),
-    ways: &[
-        ("certification-serial", Some(Pacing::Scheduled)),
-        ("certification-serial-turns", Some(Pacing::Turns)),
-        ("certification-serial-eager", Some(Pacing::Eager)),
-    ],
+    offer: Offer::choice(paced!("certification-serial"), HELP),
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
-    plan: Some(plan),
+    plan: LockStep::Messages(plan),
     ..GATHER
 };
 
 const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Pipelined),
     sync: Some("pipelined"),
-    ways: &[
-        ("certification-pipelined", Some(Pacing::Scheduled)),
-        ("certification-pipelined-turns", Some(Pacing::Turns)),
-        ("certification-pipelined-eager", Some(Pacing::Eager)),
-    ],
+    offer: Offer::choice(paced!("certification-pipelined"), HELP),
     ..SERIAL
 };
 
@@ -45,7 +41,7 @@ const PIPELINED: AlgorithmSpec = AlgorithmSpec {
 const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Parallel),
     sync: Some("parallel"),
-    ways: &[],
+    offer: Offer::INTERNAL,
     bound: gather_steps_beside_control,
     ..SERIAL
 };
@@ -55,13 +51,9 @@ const PARALLEL: AlgorithmSpec = AlgorithmSpec {
 const MULTI_PORT: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::MultiPort),
     sync: Some("multi-port"),
-    ways: &[
-        ("certification-multi-port", Some(Pacing::Scheduled)),
-        ("certification-multi-port-turns", Some(Pacing::Turns)),
-        ("certification-multi-port-eager", Some(Pacing::Eager)),
-    ],
+    offer: Offer::choice(paced!("certification-multi-port"), HELP),
     all_ports: AllPorts::WithOwnLinks,
-    plan: None,
+    plan: LockStep::None,
     ..PARALLEL
 };
 

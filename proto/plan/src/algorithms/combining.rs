@@ -5,7 +5,8 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::farthest_first;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer};
 use crate::timing::Timing;
 
 const COMBINING: AlgorithmSpec = AlgorithmSpec {
@@ -15,11 +16,11 @@ const COMBINING: AlgorithmSpec = AlgorithmSpec {
 
 const SCATTER: AlgorithmSpec = AlgorithmSpec {
     name: "combining",
-    ways: &[],
+    offer: Offer::INTERNAL,
     all_ports: AllPorts::Never,
     role: PeRole::Combining,
     order: block_order,
-    plan: None,
+    plan: LockStep::None,
     ..farthest_first::SPEC
 };
 

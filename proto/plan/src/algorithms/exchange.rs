@@ -6,10 +6,15 @@ use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
+use super::lock_step::{LockStep, NotPlanned};
+use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
 use super::present::Present;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, by_id, everybody, no_peers};
+use super::spec::{
+    AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement, by_id, everybody, no_peers,
+};
 use super::timetable::Timetable;
 use super::{blocks, exchange_hosts, exchange_plan};
+use crate::cost::Ports;
 use crate::timing::Timing;
 
 /// Rounds of pairs in a complete network.
@@ -17,7 +22,11 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Exchange,
     name: "rounds",
     sync: None,
-    ways: &[("rounds", None)],
+    offer: Offer::choice(
+        &[("rounds", None)],
+        "In a complete network, rounds of pairs in which no PE receives two streams at once; the time \
+         is what the busiest PE needs to send or to receive",
+    ),
     fits: TreeRequirement::Complete,
     gives_orders: true,
     all_ports: AllPorts::Never,
@@ -29,7 +38,12 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
             exchange_hosts::rounds(flits)
         })
     },
-    plan: None,
+    plan: LockStep::List(|task| match task.tree.len() {
+        0..=MOST_HOSTS_OF_ROUNDS => Ok(exchange_hosts::rounds(&task.rows())),
+        _ => Err(NotPlanned::Unfit(format!(
+            "it is worked out for at most {MOST_HOSTS_OF_ROUNDS} PEs"
+        ))),
+    }),
     bound: |tree, flits| exchange_hosts::least_steps(&rows(tree, flits)),
     role: PeRole::StaticSchedule,
 };
@@ -37,7 +51,11 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
 /// Total exchange by shifts.
 const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     name: "shifts",
-    ways: &[("shifts", None)],
+    offer: Offer::choice(
+        &[("shifts", None)],
+        "Baseline: in round k each PE sends to the PE k places after it",
+    ),
+    plan: LockStep::List(|task| Ok(exchange_hosts::shifts(&task.rows()))),
     hops: |tree, bytes, timing| {
         hops(tree, bytes, timing, |_, flits| {
             exchange_hosts::shifts(flits)
@@ -49,17 +67,29 @@ const SHIFTS: AlgorithmSpec = AlgorithmSpec {
 /// All messages at the same time: a baseline.
 const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     name: "at-once",
-    ways: &[],
+    offer: Offer::other(
+        OfferKind::Baseline,
+        "Baseline: each PE sends to all others at the same time",
+    ),
+    plan: LockStep::None,
     gives_orders: false,
     all_ports: AllPorts::Always,
     ..SHIFTS
 };
 
 /// Over the edges of the tree.
-const TREE: AlgorithmSpec = AlgorithmSpec {
+pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     name: "tree",
     fits: TreeRequirement::Trees,
-    ways: &[("tree", None)],
+    offer: Offer::choice(&[("tree", None)], "Over the edges of the tree"),
+    plan: LockStep::List(|task| {
+        let rows = task.rows();
+        check_crossings(exchange_plan::crossings(task.tree, &rows))?;
+        Ok(match task.ports {
+            Ports::Single => exchange_plan::one_port(task.tree, &rows),
+            Ports::PerEdge => exchange_plan::all_ports(task.tree, &rows),
+        })
+    }),
     peers: no_peers,
     hops: |tree, bytes, timing| match timing.all_ports {
         true => hops(tree, bytes, timing, |tree, flits| {

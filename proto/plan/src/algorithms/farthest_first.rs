@@ -7,7 +7,8 @@ use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, no_hops, no_peers};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, AllPorts, Offer, TreeRequirement, no_hops, no_peers};
 use super::steps::{MessagePlan, Plan, finish};
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
@@ -17,7 +18,10 @@ pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Scatter,
     name: "fdf",
     sync: None,
-    ways: &[("fdf", None)],
+    offer: Offer::choice(
+        &[("fdf", None)],
+        "Farthest destination first: works on any tree, and no order is faster",
+    ),
     fits: TreeRequirement::Trees,
     gives_orders: false,
     all_ports: AllPorts::WithOwnLinks,
@@ -25,7 +29,7 @@ pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     parts: |_| 1,
     order,
     hops: no_hops,
-    plan: Some(plan_farthest_first),
+    plan: LockStep::Messages(plan_farthest_first),
     bound: rules::optimal_steps,
     role: PeRole::Scatter,
 };

@@ -8,17 +8,24 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::blocks;
 use super::gossip_plan::{self, Order};
+use super::lock_step::LockStep;
+use super::plan_limits::check_crossings;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, AllPorts, TreeRequirement, everybody, no_peers};
+use super::spec::{AlgorithmSpec, AllPorts, Offer, TreeRequirement, everybody, no_peers};
 use super::timetable::Timetable;
+use crate::cost::Ports;
+use crate::gossip::CompleteGossip;
 use crate::timing::Timing;
 
 /// Over the edges of the tree, by the better of two orders.
-const FLOOD: AlgorithmSpec = AlgorithmSpec {
+pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Gossip,
     name: "flood",
     sync: None,
-    ways: &[("flood", None)],
+    offer: Offer::choice(
+        &[("flood", None)],
+        "flood (over the edges of the tree, by the better of two orders)",
+    ),
     fits: TreeRequirement::Trees,
     gives_orders: true,
     all_ports: AllPorts::WithOwnLinks,
@@ -29,7 +36,14 @@ const FLOOD: AlgorithmSpec = AlgorithmSpec {
         true => hops(tree, bytes, timing, gossip_plan::all_ports),
         false => hops(tree, bytes, timing, flood),
     },
-    plan: None,
+    plan: LockStep::List(|task| match task.ports {
+        Ports::Single => {
+            let total: u64 = task.flits.iter().sum();
+            check_crossings(total.saturating_mul(task.tree.len() as u64 - 1))?;
+            Ok(better_order(task.tree, task.flits))
+        }
+        Ports::PerEdge => Ok(gossip_plan::all_ports(task.tree, task.flits)),
+    }),
     bound: |tree, flits| gossip_plan::least_steps(tree, flits),
     role: PeRole::StaticSchedule,
 };
@@ -39,11 +53,16 @@ const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     name: "circulate",
     fits: TreeRequirement::Complete,
     all_ports: AllPorts::Never,
-    ways: &[("circulate", None)],
+    offer: Offer::choice(&[("circulate", None)], "circulate (in a ring of all PEs)"),
+    plan: LockStep::None,
     // Each PE has one sender.
     gives_orders: false,
     peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),
-    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| circulate(flits)),
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
+            in_rounds(flits, CompleteGossip::Circulate)
+        })
+    },
     bound: |_, flits| least_steps(flits),
     ..FLOOD
 };
@@ -51,7 +70,7 @@ const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
 /// For an unspecified network, or with absent PEs: a ring of all PEs.
 const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     name: "on-network",
-    ways: &[],
+    offer: Offer::INTERNAL,
     all_ports: AllPorts::WithOwnLinks,
     peers: everybody,
     ..CIRCULATE
@@ -60,14 +79,21 @@ const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
 /// In the smallest possible number of rounds.
 const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     name: "dissemination",
-    ways: &[("dissemination", None)],
+    offer: Offer::choice(
+        &[("dissemination", None)],
+        "dissemination[:K] (in the fewest possible steps: Bruck et al., 1997)",
+    ),
     peers: |tree, pe| {
         neighbours_at(tree, pe, |pes| {
             let away = widths(pes);
             away.clone().chain(away.map(|away| pes - away)).collect()
         })
     },
-    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| disseminate(flits)),
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
+            in_rounds(flits, CompleteGossip::Dissemination { ports: 1 })
+        })
+    },
     gives_orders: true,
     ..CIRCULATE
 };
@@ -75,9 +101,16 @@ const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
 /// From each PE directly to all others.
 const DIRECT: AlgorithmSpec = AlgorithmSpec {
     name: "direct",
-    ways: &[("direct", None)],
+    offer: Offer::choice(
+        &[("direct", None)],
+        "direct (each PE sends its message to all others)",
+    ),
     peers: everybody,
-    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| direct(flits)),
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |_, flits| {
+            in_rounds(flits, CompleteGossip::Direct)
+        })
+    },
     gives_orders: true,
     ..CIRCULATE
 };
@@ -159,38 +192,40 @@ fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
     let block = blocks::of_gossip(tree, flits);
     let in_blocks = flits.iter().map(|flits| flits.div_ceil(block));
     let in_blocks: Vec<u64> = in_blocks.collect();
-    let orders = [Order::Hungry, Order::Needy];
-    let [hungry, needy] = orders.map(|order| gossip_plan::one_port(tree, &in_blocks, order));
-    let better = match needy.time_steps < hungry.time_steps {
-        true => needy,
-        false => hungry,
-    };
     let of_message = |message: MessageId| flits[message.index()];
-    let hops = blocks::in_flits(better.hops, block, of_message);
+    let hops = blocks::in_flits(better_order(tree, &in_blocks).hops, block, of_message);
     Timetable::of(hops)
 }
 
-/// The messages of the PEs `of`, in this order, from one PE to another in one round.
-struct Packet {
-    from: usize,
-    to: usize,
-    of: Vec<usize>,
+/// Plans by the better of two orders.
+fn better_order(tree: &Tree, flits: &[u64]) -> Timetable {
+    let hungry = gossip_plan::one_port(tree, flits, Order::Hungry);
+    if hungry.time_steps == gossip_plan::least_steps(tree, flits) {
+        return hungry;
+    }
+    let needy = gossip_plan::one_port(tree, flits, Order::Needy);
+    match needy.time_steps < hungry.time_steps {
+        true => needy,
+        false => hungry,
+    }
 }
 
 /// Plans rounds in which each PE sends one packet and receives one.
-fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timetable {
+fn in_rounds(flits: &[u64], algorithm: CompleteGossip) -> Timetable {
+    let pes = flits.len();
     let (mut hops, mut begun) = (Vec::new(), 0);
-    for packets in rounds {
+    for packets in algorithm.sendings(pes) {
         let mut longest = 0;
-        for Packet { from, to, of } in packets {
+        for packet in packets {
             let mut sent = 0;
-            for of in of.into_iter().filter(|of| flits[*of] > 0) {
+            let of = (packet.first..packet.first + packet.count).map(|of| of % pes);
+            for of in of.filter(|of| flits[*of] > 0) {
                 hops.push(ScheduledHop {
                     message: MessageId(of as u64),
                     offset: 0,
                     flits: flits[of],
-                    from: PeId(from as u32),
-                    to: PeId(to as u32),
+                    from: PeId(packet.from as u32),
+                    to: PeId(packet.to as u32),
                     first_step: begun + sent + 1,
                     every: 1,
                     packing: match sent {
@@ -207,52 +242,7 @@ fn in_rounds(flits: &[u64], rounds: impl Iterator<Item = Vec<Packet>>) -> Timeta
     Timetable::of(hops)
 }
 
-/// In step s, P_p sends the message of P_(p - s + 1) to P_(p + 1).
-fn circulate(flits: &[u64]) -> Timetable {
-    let pes = flits.len();
-    let packets = |step: usize| {
-        let packet = |from: usize| Packet {
-            from,
-            to: (from + 1) % pes,
-            of: vec![(from + pes + 1 - step) % pes],
-        };
-        (0..pes).map(packet).collect()
-    };
-    in_rounds(flits, (1..pes).map(packets))
-}
-
 /// Returns 1, 2, 4 and so on below `pes`.
 fn widths(pes: usize) -> impl Iterator<Item = usize> + Clone {
     std::iter::successors(Some(1), |width| Some(width * 2)).take_while(move |width| *width < pes)
-}
-
-/// P_p has the messages of P_p to P_(p + w - 1), and gets those of w more PEs from P_(p + w).
-fn disseminate(flits: &[u64]) -> Timetable {
-    let pes = flits.len();
-    let packets = |width: usize| {
-        let packet = |to: usize| {
-            let of = (width..pes.min(2 * width)).map(|away| (to + away) % pes);
-            Packet {
-                from: (to + width) % pes,
-                to,
-                of: of.collect(),
-            }
-        };
-        (0..pes).map(packet).collect()
-    };
-    in_rounds(flits, widths(pes).map(packets))
-}
-
-/// In round k, P_p sends its own message to P_(p + k).
-fn direct(flits: &[u64]) -> Timetable {
-    let pes = flits.len();
-    let packets = |shift: usize| {
-        let packet = |from: usize| Packet {
-            from,
-            to: (from + shift) % pes,
-            of: vec![from],
-        };
-        (0..pes).map(packet).collect()
-    };
-    in_rounds(flits, (1..pes).map(packets))
 }

@@ -8,14 +8,17 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::farthest_first;
 use super::farthest_first::{one_by_one, order};
-use super::spec::{AlgorithmSpec, AllPorts};
+use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind};
 use super::steps::MessagePlan;
 use crate::timing::Timing;
 
 /// Scatter by a static schedule.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "listed",
-    ways: &[],
+    offer: Offer::other(
+        OfferKind::Hidden,
+        "The schedule of fdf as a static list of what each PE sends and receives, to compare the two",
+    ),
     all_ports: AllPorts::Never,
     role: PeRole::StaticSchedule,
     hops: scatter_hops,

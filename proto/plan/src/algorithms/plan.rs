@@ -11,6 +11,7 @@ use flitcast_proto::{PeId, Tree};
 use super::algorithm::Algorithm;
 use super::certification::{order_on, plan_by_rank};
 use super::gather_order::{GatherOrderError, child_ranks};
+use super::lock_step::LockStep;
 use super::steps::gathered;
 use crate::on_links::{Sent, of_crossings};
 use crate::timing::Timing;
@@ -28,8 +29,8 @@ pub use super::steps::{ControlPlan, MessagePlan, Plan};
 /// which [`crate::baseline`] plans.
 pub fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     match operation.spec.plan {
-        Some(plan) => plan(tree, operation, flits),
-        None => panic!("{operation:?} has no schedule to plan"),
+        LockStep::Messages(plan) => plan(tree, operation, flits),
+        _ => panic!("{operation:?} has no schedule to plan"),
     }
 }
 

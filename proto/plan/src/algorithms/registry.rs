@@ -30,4 +30,11 @@ impl Algorithm {
         Algorithm::EXCHANGE_TREE,
         Algorithm::EXCHANGE_AT_ONCE,
     ];
+
+    /// Algorithms that are planned in lock step, and never run.
+    pub(super) const PLANNED: [Algorithm; 3] = [
+        Algorithm::SCATTER_AROUND,
+        Algorithm::GOSSIP_AROUND,
+        Algorithm::EXCHANGE_AROUND,
+    ];
 }

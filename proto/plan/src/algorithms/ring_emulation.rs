@@ -12,9 +12,72 @@ use std::collections::BinaryHeap;
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::algorithm::Algorithm;
 use super::exchange_plan::message;
+use super::lock_step::{LockStep, NotPlanned};
+use super::plan_limits::check_crossings;
+use super::spec::{AlgorithmSpec, Offer, OfferKind};
 use super::timetable::{HopList, Timetable};
+use super::{exchange, farthest_first, gossip};
 use crate::cost::Ports;
+
+const NAME: &str = "ring-emulation";
+
+const GOSSIP: AlgorithmSpec = AlgorithmSpec {
+    name: NAME,
+    offer: Offer {
+        needs: "--ports multi and --lengths equal:1",
+        ..Offer::other(
+            OfferKind::Planned,
+            "with --ports multi and a flit from each PE",
+        )
+    },
+    plan: LockStep::List(|task| match task.ports {
+        Ports::Single => Err(NotPlanned::unfit(
+            "a PE sends to several neighbours at once: --ports multi",
+        )),
+        Ports::PerEdge if task.flits.iter().any(|flits| *flits != 1) => Err(NotPlanned::unfit(
+            "the plan is for one flit from each PE: --lengths equal:1",
+        )),
+        Ports::PerEdge => Ok(gossip_of_flits(task.tree)),
+    }),
+    ..gossip::FLOOD
+};
+
+const SCATTER: AlgorithmSpec = AlgorithmSpec {
+    name: NAME,
+    offer: Offer::other(
+        OfferKind::Planned,
+        "One way around the tree, the farthest around it first (a baseline)",
+    ),
+    plan: LockStep::List(|task| {
+        check_crossings(crossings_of_scatter(task.tree, task.source, task.flits))?;
+        Ok(scatter(task.tree, task.source, task.flits, task.ports))
+    }),
+    ..farthest_first::SPEC
+};
+
+const EXCHANGE: AlgorithmSpec = AlgorithmSpec {
+    name: NAME,
+    offer: Offer::other(OfferKind::Planned, ""),
+    plan: LockStep::List(|task| {
+        let rows = task.rows();
+        check_crossings(crossings(task.tree, &rows))?;
+        Ok(exchange_of_rows(task.tree, &rows, task.ports))
+    }),
+    ..exchange::TREE
+};
+
+impl Algorithm {
+    /// Gossip around a tree: a baseline.
+    pub const GOSSIP_AROUND: Algorithm = Algorithm::of(&GOSSIP);
+
+    /// Scatter around a tree: a baseline.
+    pub const SCATTER_AROUND: Algorithm = Algorithm::of(&SCATTER);
+
+    /// Exchange around a tree: a baseline.
+    pub const EXCHANGE_AROUND: Algorithm = Algorithm::of(&EXCHANGE);
+}
 
 /// The ring around a tree.
 struct Ring {
@@ -76,7 +139,7 @@ fn walk(tree: &Tree) -> Vec<PeId> {
 /// Plans a gossip of one flit from each PE: each flit moves an arc in every step and meets no other. It
 /// takes `2n - 3` steps on every tree if PEs have a port for each neighbour. A flit that passes a PE
 /// twice is forwarded in the step after each arrival. This is algorithm A4 without its stops.
-pub fn gossip(tree: &Tree) -> Timetable {
+pub(super) fn gossip_of_flits(tree: &Tree) -> Timetable {
     let Ring { walk, mut places } = Ring::around(tree);
     let steps = walk.len();
     places.sort_unstable();
@@ -108,7 +171,7 @@ pub fn gossip(tree: &Tree) -> Timetable {
 /// Plans a scatter of `flits[i]` flits for P_i, the farthest around the ring first: algorithm A5, and
 /// with a port for each neighbour A6, one way. With many ports no flit waits at a relay. With one port,
 /// flits queue, since the walk passes a PE several times.
-pub fn scatter(tree: &Tree, from: PeId, flits: &[u64], ports: Ports) -> Timetable {
+fn scatter(tree: &Tree, from: PeId, flits: &[u64], ports: Ports) -> Timetable {
     let ring = Ring::around(tree);
     let messages = (0..).map(PeId).zip(flits).filter(|(pe, _)| *pe != from);
     let messages = messages.map(|(to, flits)| (to.into(), [from, to], *flits));
@@ -118,7 +181,7 @@ pub fn scatter(tree: &Tree, from: PeId, flits: &[u64], ports: Ports) -> Timetabl
 /// Plans an exchange of `flits[i][j]` flits from P_i to P_j: algorithm A7, in which all PEs scatter at
 /// once. For equal lengths all arcs carry the same number of flits, twice that of the fullest arc where
 /// flits take the shortest way over a binary tree.
-pub fn exchange(tree: &Tree, flits: &[Vec<u64>], ports: Ports) -> Timetable {
+fn exchange_of_rows(tree: &Tree, flits: &[Vec<u64>], ports: Ports) -> Timetable {
     let ring = Ring::around(tree);
     let rows = (0..).map(PeId).zip(flits);
     let messages = rows.flat_map(|(from, row)| {
@@ -129,7 +192,7 @@ pub fn exchange(tree: &Tree, flits: &[Vec<u64>], ports: Ports) -> Timetable {
 }
 
 /// Returns the number of crossings of single flits of such a scatter.
-pub fn crossings_of_scatter(tree: &Tree, from: PeId, flits: &[u64]) -> u64 {
+fn crossings_of_scatter(tree: &Tree, from: PeId, flits: &[u64]) -> u64 {
     let ring = Ring::around(tree);
     let messages = (0..).map(PeId).zip(flits);
     let crossings = messages.map(|(to, flits)| {
@@ -140,7 +203,7 @@ pub fn crossings_of_scatter(tree: &Tree, from: PeId, flits: &[u64]) -> u64 {
 }
 
 /// Returns the number of crossings of single flits of such an exchange.
-pub fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
+fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     let ring = Ring::around(tree);
     let rows = (0..).map(PeId).zip(flits);
     let crossings = rows.flat_map(|(from, row)| {
@@ -292,6 +355,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_ring_around_a_path_of_11_has_flits_that_pass_a_pe_twice() {
+        let kept = |spec: &str| gossip_of_flits(&tree(spec)).kept_flits();
+        let found = ["path:11", "star:11", "kary:2:15", "random:12:3"].map(kept);
+        assert_eq!(found, [9, 10, 14, 11]);
+    }
+
     /// Each arc carries n (n - 1) / 2 flits, which is twice the load of the shortest ways.
     #[test]
     fn an_exchange_loads_each_arc_with_every_other_flit() {
@@ -300,7 +370,8 @@ mod tests {
             let rows: Vec<Vec<u64>> = (0..pes)
                 .map(|from| (0..pes).map(|to| u64::from(to != from)).collect())
                 .collect();
-            let plans = [Ports::PerEdge, Ports::Single].map(|ports| exchange(&tree, &rows, ports));
+            let plans =
+                [Ports::PerEdge, Ports::Single].map(|ports| exchange_of_rows(&tree, &rows, ports));
             assert_eq!(plans.each_ref().map(|plan| plan.time_steps), expected);
             for plan in plans {
                 let mut loads = std::collections::BTreeMap::new();

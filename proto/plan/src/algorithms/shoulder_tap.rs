@@ -5,26 +5,22 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
 use flitcast_proto::ops::PeRole;
-use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
-use super::spec::{AlgorithmSpec, GATHER, TreeRequirement};
+use super::lock_step::LockStep;
+use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement, paced};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::timing::Timing;
 
 /// Gather by Shoulder-Tap.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "shoulder-tap",
-    ways: &[
-        ("shoulder-tap", Some(Pacing::Scheduled)),
-        ("shoulder-tap-turns", Some(Pacing::Turns)),
-        ("shoulder-tap-eager", Some(Pacing::Eager)),
-    ],
+    offer: Offer::choice(paced!("shoulder-tap"), "Shoulder-Tap: paths only"),
     fits: TreeRequirement::Paths,
     gives_orders: true,
     role: PeRole::ShoulderTap,
-    plan: Some(plan),
+    plan: LockStep::Messages(plan),
     ..GATHER
 };
 

@@ -1,14 +1,11 @@
 //! The properties of an algorithm, and values that several algorithms have in common.
 
-use std::sync::Arc;
-
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::{Collective, PeRole};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::algorithm::Algorithm;
-use super::steps::Plan;
+use super::lock_step::LockStep;
 use crate::schedule::bounds::gather_steps;
 use crate::timing::Timing;
 
@@ -28,6 +25,11 @@ pub enum TreeRequirement {
 }
 
 impl TreeRequirement {
+    /// Returns whether data crosses edges of the tree only.
+    pub fn stays_in_tree(self) -> bool {
+        !matches!(self, TreeRequirement::Complete | TreeRequirement::Cubes)
+    }
+
     /// Returns whether a tree is of this kind.
     pub fn holds(self, tree: &Tree) -> bool {
         match self {
@@ -42,7 +44,7 @@ impl TreeRequirement {
 /// Number of ports of a PE: one in each direction, or one for each neighbour. All PEs of a static
 /// schedule use them, and P0 alone in a scatter or a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AllPorts {
+pub(super) enum AllPorts {
     /// One port in each direction.
     Never,
     /// A port for each neighbour if each neighbour has a separate link.
@@ -51,20 +53,79 @@ pub(crate) enum AllPorts {
     Always,
 }
 
-/// Computes the lock-step schedule; message lengths are in flits.
-type Planner = fn(&Arc<Tree>, Algorithm, &[u64]) -> Plan;
+/// The algorithm as users see it.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// The commands in which users can name the algorithm.
+    pub kind: OfferKind,
+    /// Names of the methods that users may choose or compare, each with its pacing if it has one.
+    /// Empty if no choice considers the algorithm, or only on a baseline's tree.
+    pub ways: &'static [(&'static str, Option<Pacing>)],
+    /// Help of the value of `--algorithm`; of a broadcast and a gossip with its name, since their
+    /// algorithms are parts of one sentence.
+    pub help: &'static str,
+    /// Options of `flitcast plan` that the algorithm requires.
+    pub needs: &'static str,
+    /// The kind of network, as in `kind:N`, that has all edges between peers; empty if there is none
+    /// but complete ones.
+    pub network: &'static str,
+}
 
-/// The properties of an algorithm; methods of [`Algorithm`] return most of them.
+/// The commands in which users can name an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfferKind {
+    /// None.
+    Internal,
+    /// All.
+    Choice,
+    /// All, but no choice considers it: other algorithms are compared with it.
+    Baseline,
+    /// All, but no help lists it.
+    Hidden,
+    /// `flitcast plan` and `flitcast compare`.
+    Planned,
+}
+
+impl Offer {
+    /// An algorithm that users cannot name.
+    pub(super) const INTERNAL: Offer = Offer {
+        kind: OfferKind::Internal,
+        ways: &[],
+        help: "",
+        needs: "",
+        network: "",
+    };
+
+    /// Creates the offer of an algorithm with these methods.
+    pub(super) const fn choice(
+        ways: &'static [(&'static str, Option<Pacing>)],
+        help: &'static str,
+    ) -> Offer {
+        Offer {
+            ways,
+            ..Offer::other(OfferKind::Choice, help)
+        }
+    }
+
+    /// Creates an offer that no choice considers.
+    pub(super) const fn other(kind: OfferKind, help: &'static str) -> Offer {
+        Offer {
+            kind,
+            help,
+            ..Offer::INTERNAL
+        }
+    }
+}
+
+/// The properties of an algorithm; methods of [`Algorithm`](super::Algorithm) return most of them.
 #[derive(Debug)]
-pub(crate) struct AlgorithmSpec {
+pub(super) struct AlgorithmSpec {
     pub collective: Collective,
     /// Name in input and output.
     pub name: &'static str,
     /// Name of the synchronisation, if there are several.
     pub sync: Option<&'static str>,
-    /// Names of the methods that users may choose or compare, each with its pacing if it has one.
-    /// Empty if users cannot choose the algorithm, or only on a baseline's tree.
-    pub ways: &'static [(&'static str, Option<Pacing>)],
+    pub offer: Offer,
     pub fits: TreeRequirement,
     pub gives_orders: bool,
     pub all_ports: AllPorts,
@@ -79,18 +140,30 @@ pub(crate) struct AlgorithmSpec {
     /// All crossings of the static schedule by first step; empty without one. Lengths are by
     /// delivery.
     pub hops: fn(&Tree, &[u64], &Timing) -> Vec<ScheduledHop>,
-    /// Computes the lock-step schedule without simulation, if that is possible.
-    pub plan: Option<Planner>,
+    pub plan: LockStep,
     /// Lower bound on the steps of any algorithm for the collective. Lengths are in flits.
     pub bound: fn(&Tree, &[u64]) -> u64,
 }
+
+/// The methods of an algorithm of this name, one for each pacing.
+macro_rules! paced {
+    ($name:literal) => {{
+        use flitcast_proto::schedule::pace::Pacing;
+        &[
+            ($name, Some(Pacing::Scheduled)),
+            (concat!($name, "-turns"), Some(Pacing::Turns)),
+            (concat!($name, "-eager"), Some(Pacing::Eager)),
+        ]
+    }};
+}
+pub(super) use paced;
 
 /// A gather in which each source has one message and each PE one port, without a name.
 pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Gather,
     name: "",
     sync: None,
-    ways: &[],
+    offer: Offer::INTERNAL,
     fits: TreeRequirement::Trees,
     gives_orders: false,
     all_ports: AllPorts::Never,
@@ -99,7 +172,7 @@ pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
     parts: |_| 1,
     order: by_id,
     hops: no_hops,
-    plan: None,
+    plan: LockStep::None,
     bound: gather_steps,
 };
 

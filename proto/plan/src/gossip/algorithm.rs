@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use flitcast_proto::names::whole_number;
 
-use super::complete::CompleteGossip;
+use super::complete::{COMPLETE_FORMS, CompleteGossip};
 use super::gossip_network::MAX_PES;
 use super::line::LineParameters;
 use super::stage::Diagonal;
@@ -35,7 +35,7 @@ pub enum GossipAlgorithm {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// Another word.
-    #[error("`{0}` is not a gossip algorithm; use one of {ALL}")]
+    #[error("`{0}` is not a gossip algorithm; use one of {ALL}, {COMPLETE_FORMS}")]
     Unknown(String),
     /// A name without its numbers, or with invalid ones.
     #[error("`{given}` does not have the form {form}, with whole numbers up to {MAX_NUMBER}")]
@@ -48,7 +48,7 @@ pub enum NameError {
 }
 
 const ALL: &str = "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
-                   phases:A,a,b/A,a,b/.., halves, dissemination[:K], circulate, neighbour, direct";
+                   phases:A,a,b/A,a,b/.., halves";
 
 /// The greatest number in a name: all useful parameters are smaller.
 const MAX_NUMBER: usize = 4 * MAX_PES;
@@ -99,19 +99,8 @@ impl FromStr for GossipAlgorithm {
             ("approach2", None) => ("", Some(GossipAlgorithm::Approach2(1))),
             ("cubgos", None) => ("", Some(GossipAlgorithm::Cubgos)),
             ("halves", None) => ("", Some(GossipAlgorithm::Halves)),
-            ("circulate", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Circulate))),
-            ("neighbour", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Neighbour))),
-            ("direct", None) => ("", Some(GossipAlgorithm::Among(CompleteGossip::Direct))),
-            ("dissemination", None) => {
-                let one = CompleteGossip::Dissemination { ports: 1 };
-                ("", Some(GossipAlgorithm::Among(one)))
-            }
             ("approach2", Some(rest)) => {
                 ("approach2:A", number(rest).map(GossipAlgorithm::Approach2))
-            }
-            ("dissemination", Some(rest)) => {
-                let among = number(rest).map(|ports| CompleteGossip::Dissemination { ports });
-                ("dissemination:K", among.map(GossipAlgorithm::Among))
             }
             ("circgos", rest) => {
                 let read = line_parameters(rest.unwrap_or_default());
@@ -129,7 +118,10 @@ impl FromStr for GossipAlgorithm {
                 let phases: Option<Vec<LineParameters>> = phases.collect();
                 ("phases:A,a,b/A,a,b/..", phases.map(GossipAlgorithm::Phases))
             }
-            _ => return Err(NameError::Unknown(text.to_owned())),
+            _ => match CompleteGossip::read(word, rest.map(number)) {
+                Some((form, read)) => (form, read.map(GossipAlgorithm::Among)),
+                None => return Err(NameError::Unknown(text.to_owned())),
+            },
         };
         read.ok_or_else(|| NameError::Form {
             given: text.to_owned(),
@@ -146,8 +138,7 @@ impl fmt::Display for GossipAlgorithm {
             all.join(",")
         };
         match self {
-            GossipAlgorithm::Approach1
-            | GossipAlgorithm::Among(CompleteGossip::CirculateBothWays) => f.write_str("approach1"),
+            GossipAlgorithm::Approach1 => f.write_str("approach1"),
             GossipAlgorithm::Approach2(heads) => write!(f, "approach2:{heads}"),
             GossipAlgorithm::Circgos(parameters) => write!(f, "circgos:{}", line(parameters)),
             GossipAlgorithm::Torgos(Diagonal { points, rounds }) => {
@@ -161,12 +152,7 @@ impl fmt::Display for GossipAlgorithm {
                 write!(f, "phases:{}", phases.join("/"))
             }
             GossipAlgorithm::Halves => f.write_str("halves"),
-            GossipAlgorithm::Among(CompleteGossip::Dissemination { ports }) => {
-                write!(f, "dissemination:{ports}")
-            }
-            GossipAlgorithm::Among(CompleteGossip::Circulate) => f.write_str("circulate"),
-            GossipAlgorithm::Among(CompleteGossip::Neighbour) => f.write_str("neighbour"),
-            GossipAlgorithm::Among(CompleteGossip::Direct) => f.write_str("direct"),
+            GossipAlgorithm::Among(among) => among.fmt(f),
         }
     }
 }

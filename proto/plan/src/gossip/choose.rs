@@ -45,15 +45,15 @@ pub fn choose(arena: &GossipNetwork, lengths: &[u64], prices: &Prices) -> Gossip
 }
 
 fn choose_among(arena: &GossipNetwork, lengths: &[u64], prices: &Prices) -> GossipAlgorithm {
-    let one = CompleteGossip::Dissemination { ports: 1 };
-    let all =
-        [one, CompleteGossip::Circulate, CompleteGossip::Neighbour].map(GossipAlgorithm::Among);
-    let fitting = all.into_iter().filter_map(|algorithm| {
+    let all = CompleteGossip::ALL.map(|(_, one)| one);
+    let one_port = all.into_iter().filter(|one| one.ports(arena.pes()) == 1);
+    let fitting = one_port.filter_map(|one| {
+        let algorithm = GossipAlgorithm::Among(one);
         let gossip = Gossip::new(arena.clone(), lengths, &algorithm).ok()?;
         Some((prices.time(gossip.cost()), algorithm))
     });
     let best = fitting.min_by_key(|(time, _)| *time);
-    best.map_or(GossipAlgorithm::Among(one), |(_, algorithm)| algorithm)
+    best.map_or(GossipAlgorithm::Among(all[0]), |(_, algorithm)| algorithm)
 }
 
 /// Returns the shortest name of a gossip in phases.

@@ -4,10 +4,21 @@
 //! Dissemination is Bruck's (Bruck, Ho, Kipnis, Upfal, Weathersby, 1997); circulating, and neighbours
 //! that swap, are the algorithms of MPI libraries for rings and for even numbers of PEs.
 
+use std::fmt;
+
 use flitcast_proto::PeId;
 
 use super::flits::Blocks;
 use super::steps::{Packet, Step};
+
+/// The names of all algorithms for complete networks.
+pub const COMPLETE_FORMS: &str = "dissemination[:K], circulate, neighbour, direct";
+
+/// Help of the algorithms that are not in the registry of [`crate::algorithms`] as well.
+pub const COMPLETE_HELP: &str = "neighbour (pairs swap what the pair before sent them)";
+
+/// The names of algorithms for any number of PEs.
+pub(super) const FORMS_OF_ODD: &str = "circulate or dissemination";
 
 /// A gossip algorithm for complete networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +39,46 @@ pub enum CompleteGossip {
 }
 
 impl CompleteGossip {
+    /// All algorithms, each with its name in comparisons; those with parameters have the least ones.
+    pub const ALL: [(&str, CompleteGossip); 5] = [
+        ("dissemination", CompleteGossip::Dissemination { ports: 1 }),
+        ("circulate", CompleteGossip::Circulate),
+        ("neighbours swap", CompleteGossip::Neighbour),
+        ("approach 1", CompleteGossip::CirculateBothWays),
+        ("direct", CompleteGossip::Direct),
+    ];
+
+    /// Returns the form of the name that begins with this word, and the algorithm if the number behind
+    /// the word is valid.
+    pub(super) fn read(
+        word: &str,
+        rest: Option<Option<usize>>,
+    ) -> Option<(&'static str, Option<CompleteGossip>)> {
+        let mut named = CompleteGossip::ALL.into_iter().map(|(_, one)| one);
+        Some(match (word, rest) {
+            ("dissemination", None) => ("", Some(CompleteGossip::Dissemination { ports: 1 })),
+            ("dissemination", Some(ports)) => {
+                let read = ports.map(|ports| CompleteGossip::Dissemination { ports });
+                ("dissemination:K", read)
+            }
+            (_, Some(_)) => return None,
+            (_, None) => ("", Some(named.find(|one| one.to_string() == word)?)),
+        })
+    }
+
+    /// Returns the number of packets in a step, if it is a parameter.
+    pub(super) fn given_ports(self) -> Option<usize> {
+        match self {
+            CompleteGossip::Dissemination { ports } => Some(ports),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the number of PEs must be even.
+    pub(super) fn is_of_pairs(self) -> bool {
+        self == CompleteGossip::Neighbour
+    }
+
     /// Returns the maximum number of packets that a PE sends in a step.
     pub fn ports(self, pes: usize) -> usize {
         match self {
@@ -38,99 +89,132 @@ impl CompleteGossip {
         }
     }
 
-    /// Returns the steps; steps without packets are omitted.
-    pub fn steps<'a>(self, blocks: &'a Blocks) -> Box<dyn Iterator<Item = Step> + 'a> {
-        let n = blocks.lengths().len();
-        let packets: Box<dyn Iterator<Item = Vec<Packet>> + 'a> = match self {
+    /// Returns the blocks that PEs send in each step. Where two halves of a block meet, each counts as
+    /// the whole.
+    pub(crate) fn sendings(self, n: usize) -> Box<dyn Iterator<Item = Vec<Sending>>> {
+        let one = move |from: usize, to: usize, first: usize| Sending {
+            from: from % n,
+            to: to % n,
+            first: first % n,
+            count: 1,
+        };
+        match self {
             CompleteGossip::Dissemination { ports } => {
                 let widths = std::iter::successors(Some(1), move |w| Some(w * (ports + 1)));
                 let widths = widths.take_while(move |width| *width < n);
-                Box::new(widths.map(move |width| disseminate(blocks, width, ports)))
+                // PE p has blocks p to p + width - 1, and receives those that begin at `p + i * width`.
+                Box::new(widths.map(move |width| {
+                    let sources = (1..=ports).map(move |i| i * width);
+                    let sources = sources.take_while(move |away| *away < n);
+                    let to = |away: usize| {
+                        let count = width.min(n - away);
+                        (0..n).map(move |pe| Sending {
+                            count,
+                            ..one(pe + away, pe, pe + away)
+                        })
+                    };
+                    sources.flat_map(to).collect()
+                }))
             }
             CompleteGossip::Circulate => Box::new((1..n).map(move |step| {
-                let from = |pe| packet(blocks, pe, pe + 1, pe + 1 + n - step, 1);
+                let from = |pe| one(pe, pe + 1, pe + 1 + n - step);
                 (0..n).map(from).collect()
             })),
-            CompleteGossip::CirculateBothWays => {
-                Box::new((1..=n / 2).map(move |step| circulate_both_ways(blocks, step)))
+            CompleteGossip::CirculateBothWays => Box::new((1..=n / 2).map(move |step| {
+                let right = (0..n).map(|pe| one(pe, pe + 1, pe + 1 + n - step));
+                let left = (0..n).map(|pe| one(pe, pe + n - 1, pe + step - 1));
+                right.chain(left).collect()
+            })),
+            CompleteGossip::Neighbour => {
+                Box::new((0..n / 2).map(move |step| (0..n).map(|pe| swap(n, step, pe)).collect()))
             }
-            CompleteGossip::Neighbour => Box::new((0..n / 2).map(move |step| swap(blocks, step))),
+            CompleteGossip::Direct => Box::new((1..n).map(move |shift| {
+                let from = |pe| one(pe, pe + shift, pe);
+                (0..n).map(from).collect()
+            })),
+        }
+    }
+
+    /// Returns the steps; steps without packets are omitted.
+    pub fn steps<'a>(self, blocks: &'a Blocks) -> Box<dyn Iterator<Item = Step> + 'a> {
+        let n = blocks.lengths().len();
+        let sendings = match self {
+            // All at the same time.
             CompleteGossip::Direct => {
-                let all = (0..n).flat_map(move |pe| (1..n).map(move |to| (pe, pe + to)));
-                let all = all.map(move |(pe, to)| packet(blocks, pe, to, pe, 1));
-                Box::new(std::iter::once(all.collect()))
+                let mut all: Vec<Sending> = self.sendings(n).flatten().collect();
+                all.sort_by_key(|sending| sending.from);
+                Box::new(std::iter::once(all))
             }
+            _ => self.sendings(n),
         };
-        let nonnull = packets.map(|mut packets| {
-            packets.retain(|packet| !packet.flits.is_empty());
-            packets
+        let packets = sendings.enumerate().map(move |(step, sendings)| {
+            let meets = self == CompleteGossip::CirculateBothWays && 2 * (step + 1) == n;
+            let packets = sendings.iter().enumerate().map(|(place, sending)| {
+                let mut packet = sending.packet(blocks);
+                if meets {
+                    packet.flits = packet.flits.cut(place / n, 2);
+                }
+                packet
+            });
+            packets.filter(|packet| !packet.flits.is_empty()).collect()
         });
-        let steps = nonnull.filter(|packets| !packets.is_empty());
+        let steps = packets.filter(|packets: &Vec<Packet>| !packets.is_empty());
         Box::new(steps.map(|packets| Step { packets }))
     }
 }
 
-/// Returns a packet with the blocks `first` to `first + count - 1`, all numbers modulo N.
-fn packet(blocks: &Blocks, from: usize, to: usize, first: usize, count: usize) -> Packet {
-    let n = blocks.lengths().len();
-    let (from, to, first) = (from % n, to % n, first % n);
-    let end = first + count;
-    let flits = blocks.of_range(0, first, end.min(n));
-    let around = blocks.of_range(0, 0, end.saturating_sub(n));
-    Packet {
-        from: PeId(from as u32),
-        to: PeId(to as u32),
-        axis: 0,
-        hops: 1,
-        class: 0,
-        flits: flits.union(&around),
+impl fmt::Display for CompleteGossip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CompleteGossip::Dissemination { ports } => write!(f, "dissemination:{ports}"),
+            CompleteGossip::Circulate => f.write_str("circulate"),
+            CompleteGossip::CirculateBothWays => f.write_str("approach1"),
+            CompleteGossip::Neighbour => f.write_str("neighbour"),
+            CompleteGossip::Direct => f.write_str("direct"),
+        }
     }
 }
 
-/// Returns the packets of a step in which PE p has blocks p to p + width - 1, and receives those that
-/// begin at `p + i * width`.
-fn disseminate(blocks: &Blocks, width: usize, ports: usize) -> Vec<Packet> {
-    let n = blocks.lengths().len();
-    let sources = (1..=ports).map_while(|i| Some(i * width).filter(|away| *away < n));
-    let to = |away: usize| {
-        let count = width.min(n - away);
-        (0..n).map(move |pe| packet(blocks, pe + away, pe, pe + away, count))
-    };
-    sources.flat_map(to).collect()
+/// Blocks `first` to `first + count - 1`, modulo the number of PEs, from one PE to another.
+pub(crate) struct Sending {
+    pub from: usize,
+    pub to: usize,
+    pub first: usize,
+    pub count: usize,
 }
 
-fn circulate_both_ways(blocks: &Blocks, step: usize) -> Vec<Packet> {
-    let n = blocks.lengths().len();
-    let meets = 2 * step == n;
-    let half = |mut packet: Packet, part| {
-        if meets {
-            packet.flits = packet.flits.cut(part, 2);
+impl Sending {
+    fn packet(&self, blocks: &Blocks) -> Packet {
+        let n = blocks.lengths().len();
+        let end = self.first + self.count;
+        let flits = blocks.of_range(0, self.first, end.min(n));
+        let around = blocks.of_range(0, 0, end.saturating_sub(n));
+        Packet {
+            from: PeId(self.from as u32),
+            to: PeId(self.to as u32),
+            axis: 0,
+            hops: 1,
+            class: 0,
+            flits: flits.union(&around),
         }
-        packet
-    };
-    let right = (0..n).map(|pe| half(packet(blocks, pe, pe + 1, pe + 1 + n - step, 1), 0));
-    let left = (0..n).map(|pe| half(packet(blocks, pe, pe + n - 1, pe + step - 1, 1), 1));
-    right.chain(left).collect()
+    }
 }
 
-/// Returns the swaps of step s between p and p + 1 where p + s is even: first their own blocks, then
-/// those of both, then the two that arrived in the step before.
-fn swap(blocks: &Blocks, step: usize) -> Vec<Packet> {
-    let n = blocks.lengths().len();
-    let sent = |pe: usize| {
-        let is_first = (pe + step).is_multiple_of(2);
-        let other = if is_first { pe + 1 } else { pe + n - 1 };
-        if step == 0 {
-            return packet(blocks, pe, other, pe, 1);
-        }
-        // Data from one side is forwarded to the other: in step 1 the own pair of the PE at distance
-        // `step - 1` on the side where it came from.
-        let first = if is_first {
-            pe + n - step
-        } else {
-            pe + step - 1
-        };
-        packet(blocks, pe, other, first, 2)
+/// Returns what a PE sends in step s, in which p and p + 1 swap where p + s is even: first their own
+/// blocks, then those of both, then the two that arrived in the step before.
+fn swap(n: usize, step: usize, pe: usize) -> Sending {
+    let is_first = (pe + step).is_multiple_of(2);
+    // Data from one side is forwarded to the other: in step 1 the own pair of the PE at distance
+    // `step - 1` on the side where it came from.
+    let first = match is_first {
+        _ if step == 0 => pe,
+        true => pe + n - step,
+        false => pe + step - 1,
     };
-    (0..n).map(sent).collect()
+    Sending {
+        from: pe,
+        to: (pe + if is_first { 1 } else { n - 1 }) % n,
+        first: first % n,
+        count: if step == 0 { 1 } else { 2 },
+    }
 }

@@ -1,7 +1,7 @@
 //! The requirements of algorithms on networks, and their stages there.
 
 use super::algorithm::GossipAlgorithm;
-use super::complete::CompleteGossip;
+use super::complete::{COMPLETE_FORMS, CompleteGossip, FORMS_OF_ODD};
 use super::gossip_network::{GossipNetwork, Grid};
 use super::line::LineParameters;
 use super::stage::{Diagonal, Stage};
@@ -26,7 +26,7 @@ pub enum Unfit {
         /// The network.
         arena: String,
         /// The algorithms for this network.
-        fit: &'static str,
+        fit: String,
     },
     /// A.
     #[error("A is {given}; it must be from 1 to {most}, the number of PEs of a line")]
@@ -79,7 +79,7 @@ pub enum Unfit {
     #[error("the side, {0}, is not a power of 3; use torgos:..")]
     NoPowerOf3(usize),
     /// Neighbours without a partner.
-    #[error("{0} PEs are an odd number; use circulate or dissemination")]
+    #[error("{0} PEs are an odd number; use {FORMS_OF_ODD}")]
     Odd(usize),
     /// A number of packets at a time that is never sent.
     #[error("K is {given}; it must be from 1 to {most}, the number of other PEs")]
@@ -162,11 +162,9 @@ fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
 }
 
 /// Returns the algorithms of a network, as errors list them.
-fn fitting(arena: &GossipNetwork) -> &'static str {
-    match arena {
-        GossipNetwork::Complete(_) => {
-            "auto, dissemination[:K], circulate, neighbour, direct, approach1"
-        }
+fn fitting(arena: &GossipNetwork) -> String {
+    let of_grid = match arena {
+        GossipNetwork::Complete(_) => return format!("auto, {COMPLETE_FORMS}, approach1"),
         GossipNetwork::Grid(Grid { sides, closed }) => match (sides.len(), closed) {
             (1, true) => {
                 "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
@@ -181,17 +179,16 @@ fn fitting(arena: &GossipNetwork) -> &'static str {
                  phases:A,a,b/A,a,b/.."
             }
         },
-    }
+    };
+    of_grid.to_owned()
 }
 
 fn check_among(among: CompleteGossip, pes: usize) -> Result<Way, Vec<Unfit>> {
-    match among {
-        CompleteGossip::Neighbour if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
-        CompleteGossip::Dissemination { ports } if ports == 0 || ports >= pes => {
-            Err(vec![Unfit::Ports {
-                given: ports,
-                most: pes - 1,
-            }])
+    match among.given_ports() {
+        _ if among.is_of_pairs() && pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
+        Some(given) if given == 0 || given >= pes => {
+            let most = pes - 1;
+            Err(vec![Unfit::Ports { given, most }])
         }
         _ => Ok(Way::Among(among)),
     }

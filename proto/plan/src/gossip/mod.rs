@@ -34,7 +34,7 @@ pub mod whole_steps;
 
 pub use algorithm::{GossipAlgorithm, NameError};
 pub use choose::choose;
-pub use complete::CompleteGossip;
+pub use complete::{COMPLETE_FORMS, COMPLETE_HELP, CompleteGossip};
 pub use fit::{Unfit, Way};
 pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};

@@ -30,7 +30,7 @@ fn one_flit_each_takes_what_the_table_says() {
         let flits = vec![1; pes];
         let [single, bound] = by_one_port(&tree, &flits);
         let multi = all_ports(&tree, &flits).time_steps;
-        let ring = ring_emulation::gossip(&tree).time_steps;
+        let ring = ring_emulation::gossip_of_flits(&tree).time_steps;
         assert_eq!([multi, single, ring], expected, "{pes} PEs");
         assert_eq!(bound, single, "{pes} PEs");
         assert_eq!(least_steps_of_all_ports(&tree, &flits), multi, "{pes} PEs");
@@ -63,7 +63,7 @@ fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
         let one_each = vec![1; pes as usize];
         assert_eq!(all_ports(&tree, &one_each).time_steps, pes - 1, "{tree:?}");
         assert_eq!(
-            ring_emulation::gossip(&tree).time_steps,
+            ring_emulation::gossip_of_flits(&tree).time_steps,
             2 * pes - 3,
             "{tree:?}"
         );
@@ -101,7 +101,7 @@ fn a_lone_pe_and_null_messages_take_no_step() {
         assert_eq!(by_one_port(&tree, &flits), [0; 2]);
     }
     assert_eq!(
-        ring_emulation::gossip(&tree("path:1")),
+        ring_emulation::gossip_of_flits(&tree("path:1")),
         Timetable::default()
     );
 }

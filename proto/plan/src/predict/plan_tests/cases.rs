@@ -7,11 +7,11 @@ use flitcast_proto::Tree;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::tree::TreeSpec;
 
-use crate::algorithms::gossip_plan::{self, Order};
 use crate::algorithms::plan::{Plan, plan};
 use crate::algorithms::timetable::Timetable;
-use crate::algorithms::{Algorithm, OnNetwork, broadcast_plan, exchange_hosts, exchange_plan};
+use crate::algorithms::{Algorithm, ListTask, OnNetwork, TreeRequirement};
 use crate::baseline::{Baseline, Transfer, adaptive_tree, after_token, binomial_tree};
+use crate::cost::Ports;
 use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
 use crate::network::NetworkSpec;
 use crate::on_links::{Sent, of_gossip, of_hops, of_transfers};
@@ -134,33 +134,38 @@ fn all(cases: impl IntoIterator<Item = Vec<Case>>) -> Vec<Case> {
     cases.into_iter().flatten().collect()
 }
 
-fn broadcast(
-    one: Algorithm,
-    specs: &[&str],
-    planned: fn(&Tree, u64) -> broadcast_plan::Broadcast,
-) -> Vec<Case> {
-    let of_tree = |spec: &&str| {
+/// Returns the plan of an algorithm in lock step.
+fn listed(one: Algorithm, tree: &Tree, flits: &[u64], ports: Ports) -> Timetable {
+    let task = ListTask {
+        tree,
+        source: tree.root(),
+        flits,
+        ports,
+    };
+    one.list(&task).expect("a plan")
+}
+
+fn broadcast(one: Algorithm, trees: &[&str]) -> Vec<Case> {
+    let specs = match one.fits() {
+        TreeRequirement::Cubes => vec!["path:8", "path:16"],
+        _ => [trees, &["path:8", "kary:2:8"]].concat(),
+    };
+    let of_tree = |spec: &str| {
         let tree = tree(spec);
         [1, 4, 7].map(|flits| {
-            let mut hops = planned(&tree, flits).hops;
+            let mut hops = listed(one, &tree, &[flits], Ports::Single).hops;
             hops.sort_by_key(|hop| hop.first_step);
             let lengths = vec![flits; tree.len() - 1];
             let name = format!("{one:?} {spec} {flits}");
             Case::new(name, &tree, one, &lengths, of_hops(&hops, false))
         })
     };
-    specs.iter().flat_map(of_tree).collect()
+    specs.into_iter().flat_map(of_tree).collect()
 }
 
 /// Returns gossips over the edges of trees.
 fn flood() -> Vec<Case> {
     let operation = Algorithm::GOSSIP_FLOOD;
-    let one_port = |tree: &Tree, flits: &[u64]| {
-        let orders = [Order::Hungry, Order::Needy];
-        let plans = orders.map(|order| gossip_plan::one_port(tree, flits, order));
-        let better = plans.into_iter().min_by_key(|plan| plan.time_steps);
-        better.expect("there are two")
-    };
     let of_tree = |spec: &'static str| {
         let tree = tree(spec);
         lengths(tree.len()).into_iter().flat_map(move |lengths| {
@@ -175,8 +180,8 @@ fn flood() -> Vec<Case> {
                 )
             };
             [
-                case(one_port(&tree, &lengths)),
-                case(gossip_plan::all_ports(&tree, &lengths)).multi(),
+                case(listed(operation, &tree, &lengths, Ports::Single)),
+                case(listed(operation, &tree, &lengths, Ports::PerEdge)).multi(),
             ]
         })
     };
@@ -276,17 +281,17 @@ fn exchange(operation: Algorithm) -> Vec<Case> {
         let pes = tree.len();
         lengths(pes * pes).into_iter().flat_map(move |mut lengths| {
             (0..pes).for_each(|pe| lengths[pe * pes + pe] = 0);
-            let rows: Vec<Vec<u64>> = lengths.chunks(pes).map(<[u64]>::to_vec).collect();
-            let plans = match operation.algorithm() {
-                "rounds" => vec![exchange_hosts::rounds(&rows)],
-                // For `at-once` no order is planned.
-                "shifts" | "at-once" => vec![exchange_hosts::shifts(&rows)],
-                "tree" => vec![
-                    exchange_plan::one_port(&tree, &rows),
-                    exchange_plan::all_ports(&tree, &rows),
-                ],
-                other => panic!("an exchange without a plan: {other}"),
+            // For `at-once` no order is planned.
+            let planned = match operation == Algorithm::EXCHANGE_AT_ONCE {
+                true => Algorithm::EXCHANGE_SHIFTS,
+                false => operation,
             };
+            let ports = match operation.fits() {
+                TreeRequirement::Trees => vec![Ports::Single, Ports::PerEdge],
+                _ => vec![Ports::Single],
+            };
+            let plans = ports.into_iter();
+            let plans = plans.map(|ports| listed(planned, &tree, &lengths, ports));
             let uneven = if lengths.iter().any(|flits| *flits > 1) {
                 " uneven"
             } else {
@@ -303,7 +308,7 @@ fn exchange(operation: Algorithm) -> Vec<Case> {
                 );
                 if place == 0 { case } else { case.multi() }
             };
-            let cases: Vec<Case> = plans.into_iter().enumerate().map(case).collect();
+            let cases: Vec<Case> = plans.enumerate().map(case).collect();
             cases
         })
     };
@@ -340,19 +345,7 @@ pub fn cases(operation: Algorithm) -> Vec<Case> {
             after_token(tree, baseline.gather(tree, flits))
         }),
         (Collective::Scatter, "combining") => combining(operation, Baseline::scatter),
-        (Collective::Broadcast, "rounds") => {
-            let specs = [&trees[..], &["path:8", "kary:2:8"]].concat();
-            broadcast(operation, &specs, broadcast_plan::rounds)
-        }
-        (Collective::Broadcast, "urgent") => broadcast(operation, &trees, broadcast_plan::urgent),
-        (Collective::Broadcast, "child-by-child") => {
-            broadcast(operation, &trees, broadcast_plan::child_by_child)
-        }
-        (Collective::Broadcast, "hypercube") => {
-            broadcast(operation, &["path:8", "path:16"], |tree, flits| {
-                broadcast_plan::hypercube(tree.len().ilog2(), flits)
-            })
-        }
+        (Collective::Broadcast, _) => broadcast(operation, &trees),
         (Collective::Gossip, "flood") => flood(),
         (Collective::Gossip, "on-network") => {
             let seen = ON_NETWORKS.map(|(_, name)| kind(&name.parse().expect("a name")));

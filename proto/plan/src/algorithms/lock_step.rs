@@ -1,0 +1,79 @@
+//! The plan of an algorithm in lock step: its kinds, the input of a static schedule, and the reasons
+//! against a plan.
+
+use std::sync::Arc;
+
+use flitcast_proto::{PeId, Tree};
+
+use super::algorithm::Algorithm;
+use super::plan_limits::PlanTooLarge;
+use super::steps::Plan;
+use super::timetable::Timetable;
+use crate::cost::Ports;
+
+/// Computes the steps of messages and control items; message lengths are in flits.
+type Planner = fn(&Arc<Tree>, Algorithm, &[u64]) -> Plan;
+
+/// Computes a static schedule.
+type ListPlanner = fn(&ListTask<'_>) -> Result<Timetable, NotPlanned>;
+
+/// The plan of an algorithm in lock step, without simulation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LockStep {
+    /// None.
+    None,
+    /// The steps of messages that do not wait on their way, and of control items.
+    Messages(Planner),
+    /// A static schedule.
+    List(ListPlanner),
+    /// The static schedule of a broadcast; it takes time for each flit and PE.
+    FlitByFlit(ListPlanner),
+}
+
+/// The messages of a static schedule, and the PEs that exchange them.
+#[derive(Clone, Copy, Debug)]
+pub struct ListTask<'a> {
+    /// The tree; in a complete network any tree of all PEs.
+    pub tree: &'a Tree,
+    /// The source of all messages of a scatter or a broadcast.
+    pub source: PeId,
+    /// Lengths in flits: one of a broadcast, by PE of a scatter and a gossip, row by row of an exchange.
+    pub flits: &'a [u64],
+    /// Number of ports of a PE.
+    pub ports: Ports,
+}
+
+impl ListTask<'_> {
+    /// Returns the tree, rooted at the source.
+    pub(super) fn rooted(&self) -> Tree {
+        self.tree.rerooted(self.source)
+    }
+
+    /// Returns the lengths of an exchange, a row for each source.
+    pub fn rows(&self) -> Vec<Vec<u64>> {
+        let rows = self.flits.chunks(self.tree.len());
+        rows.map(<[u64]>::to_vec).collect()
+    }
+}
+
+/// The reason why an algorithm has no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotPlanned {
+    /// The algorithm does not support the PEs, the ports or the lengths.
+    Unfit(String),
+    /// The plan exceeds a limit.
+    TooMuch(PlanTooLarge),
+}
+
+impl From<PlanTooLarge> for NotPlanned {
+    fn from(fault: PlanTooLarge) -> NotPlanned {
+        NotPlanned::TooMuch(fault)
+    }
+}
+
+impl NotPlanned {
+    /// Creates the error for PEs, ports or lengths that an algorithm does not support.
+    pub(super) fn unfit(why: &str) -> NotPlanned {
+        NotPlanned::Unfit(why.to_owned())
+    }
+}

@@ -44,10 +44,6 @@ pub struct StageArgs {
 
 impl LeashArgs {
     /// Runs the command, and ends it when standard input ends.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the operating system refuses a basic request.
     pub fn hold(self) -> anyhow::Result<ExitCode> {
         let pe = PeId(self.pe);
         let mut builder = tokio::runtime::Builder::new_current_thread();

@@ -132,7 +132,6 @@ fn counted(pes: usize) -> String {
 pub struct TreeFigures {
     /// Number of edges between P0 and the farthest PE.
     pub depth: u32,
-    /// Number of PEs with 0, 1, 2, ... children, by number of children.
     pub pes_by_children: Vec<usize>,
     /// B: the number of steps in which a token reaches all PEs if a PE sends it to one neighbour
     /// per step.

@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
-use thiserror::Error;
 
 use crate::job::request::{Request, RequestError, Site, output_fault};
 use crate::options::args::{GatherArgs, RoundArgs, ScatterAlgorithm, ScatterArgs, TransferArgs};
@@ -18,7 +18,7 @@ use crate::options::guard::GuardArgs;
 use crate::options::order::MessageOrder;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::guard::{Guard, GuardOptionsError, random_id};
+use crate::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use crate::site::topology::Topology;
 use crate::text::units::parse_time;
 
@@ -101,25 +101,6 @@ struct FaultArgs {
     time_limit: Option<Duration>,
 }
 
-/// An error in the command line.
-#[derive(Debug, Error)]
-pub enum MapError {
-    /// An error that a scatter or a gather could have as well.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// PEs on other hosts without a working folder.
-    #[error(
-        "the PEs are on hosts of their own: give --work DIR, a folder on each of them where shards and results may lie meanwhile"
-    )]
-    NoWork,
-    /// A path that is not the same everywhere.
-    #[error("--work {}: give the path from the root", .0.display())]
-    RelativeWork(PathBuf),
-    /// A folder's name or the current directory cannot be determined.
-    #[error("cannot name a working folder: {0}")]
-    Unnamed(#[from] io::Error),
-}
-
 /// A valid command line.
 #[derive(Debug)]
 pub struct Map {
@@ -132,8 +113,8 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn understand(args: MapArgs) -> Result<Map, Vec<MapError>> {
-        let mut faults = Vec::new();
+    pub fn understand(args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+        let mut faults: Vec<anyhow::Error> = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
@@ -143,9 +124,13 @@ impl Map {
             .is_some_and(|places| places.is_elsewhere());
         match &args.work {
             Some(work) if work.is_relative() => {
-                faults.push(MapError::RelativeWork(work.clone()));
+                let work = work.display();
+                faults.push(anyhow!("--work {work}: give the path from the root"));
             }
-            None if is_spread => faults.push(MapError::NoWork),
+            None if is_spread => faults.push(anyhow!(
+                "the PEs are on hosts of their own: give --work DIR, a folder on each of them \
+                 where shards and results may lie meanwhile"
+            )),
             _ => {}
         }
         match elsewhere {
@@ -156,10 +141,11 @@ impl Map {
             true => {}
             false => {
                 let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
-                faults.extend(fault.map(MapError::from));
+                faults.extend(fault.map(anyhow::Error::from));
             }
         }
-        let work = working_folder(&args).map_err(|error| faults.push(error.into()));
+        let work = working_folder(&args)
+            .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
         let scatter = work.as_ref().ok().and_then(|work| {
             let spread = args.spread;
             let round = args.round(args.input.clone(), work.join("in"), false);
@@ -173,9 +159,8 @@ impl Map {
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
-            let scatter = Request::scatter(scatter);
-            let understood =
-                scatter.map_err(|found| faults.extend(found.into_iter().map(MapError::from)));
+            let understood = Request::scatter(scatter)
+                .map_err(|found| faults.extend(found.into_iter().map(anyhow::Error::from)));
             understood.ok()
         });
         if let Some(Site {
@@ -184,7 +169,7 @@ impl Map {
             && *guard == Guard::Insecure
             && !placement.is_on_loopback()
         {
-            faults.push(RequestError::from(GuardOptionsError::PlainCommands).into());
+            faults.push(anyhow!(PLAIN_COMMANDS));
         }
         match (scatter, work) {
             (Some(mut scatter), Ok(work)) if faults.is_empty() => {

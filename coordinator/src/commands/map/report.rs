@@ -1,6 +1,6 @@
 //! The result of `flitcast map` as a human-readable table, or as JSON.
 
-use flitcast_proto::wire::control::{End, Ran};
+use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
 use super::args::Map;
@@ -9,21 +9,16 @@ use super::run::{CommandFate, ShardTask};
 use crate::rounds::outcome::Outcome;
 use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
-use crate::text::words::shell_word;
+use crate::text::words::{counted, last_words, shell_word};
 
 /// Returns the errors of all PEs that failed, a line for each.
 pub fn complaints(mapped: &Mapped) -> Vec<String> {
     let mut out = Vec::new();
     for task in &mapped.tasks {
         if let Some(why) = task.failure() {
-            let mut line = format!("{}: {why}", task.pe);
-            if let Some(Ran { last_lines, .. }) = task.ran()
-                && !last_lines.is_empty()
-            {
-                line.push_str(&format!("; its last words: {}", last_lines.join(" / ")));
-            }
-            out.push(line);
+            let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
+            let said = last_words("; its last words: ", lines);
+            out.push(format!("{}: {why}{said}", task.pe));
         }
         let not_taken = task.not_taken().iter();
         out.extend(not_taken.map(|why| format!("{}: not in its result: {why}", task.pe)));

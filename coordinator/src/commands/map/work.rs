@@ -25,10 +25,6 @@ const CLEARING: Duration = Duration::from_secs(60);
 
 /// Protects an empty folder on this host from other users and other runs, and removes neighbouring
 /// folders whose runs were killed.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be used.
 pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
     if !map.work.exists() {
         return Ok(None);
@@ -48,10 +44,6 @@ pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
 
 /// Removes the working folder on all hosts. If other hosts have to be called again for that, a
 /// second Ctrl-C leaves the folder there.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be removed.
 pub async fn clear(
     map: &Map,
     gone: &[PeId],

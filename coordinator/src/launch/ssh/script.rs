@@ -6,6 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
+use crate::launch::log_args::LogArgs;
+use crate::site::placement::Place;
 use crate::site::ssh::Ssh;
 
 /// The command to run on a host.
@@ -18,6 +20,25 @@ pub struct RemoteCommand {
     pub input: Vec<u8>,
     /// Whether its standard input stays open after the data while the caller wants it to run.
     pub leashed: bool,
+}
+
+impl RemoteCommand {
+    /// Creates the command that runs the program at a place.
+    pub fn new(
+        place: &Place,
+        logs: &LogArgs,
+        arguments: Vec<OsString>,
+        input: Vec<u8>,
+        leashed: bool,
+    ) -> RemoteCommand {
+        let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        RemoteCommand {
+            prefix: words(&place.run),
+            arguments: [words(&logs.args), arguments].concat(),
+            input,
+            leashed,
+        }
+    }
 }
 
 /// Line on stderr after which all output on stderr is the program's; a login shell may have printed

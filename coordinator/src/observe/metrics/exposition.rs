@@ -51,7 +51,6 @@ pub struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Writes one sample.
     pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
         self.part("", labels, value);
     }

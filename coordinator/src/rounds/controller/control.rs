@@ -91,16 +91,13 @@ impl RoundController {
             return;
         }
         if let Err(WireError::TooLong { length, limit }) = word.check_length() {
-            let what = word.kind();
-            return self.fail(
-                now,
-                FailureCause::TooLong {
-                    pe,
-                    what,
-                    length,
-                    limit,
-                },
+            let text = format!(
+                "the {} message for {pe} would have {length} bytes, the limit is {limit}: the schedule \
+                 has too many crossings there. Use fewer PEs, a tree in which {pe} has fewer neighbours, \
+                 or another --algorithm",
+                word.kind()
             );
+            return self.fail(now, FailureCause::Other("schedule", None, text));
         }
         self.say(pe, word);
         self.awaited.ask(now, pe, answer);

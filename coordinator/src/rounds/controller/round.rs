@@ -149,12 +149,11 @@ impl RoundController {
 
     /// Handles the expiry of the deadline for reports.
     pub(super) fn miss_reports(&mut self, now: Time) {
-        let silent = FailureCause::Silent {
-            silent: self.unreported().collect(),
-            limit: ANSWER,
-            doing: "reporting the round",
-        };
-        self.fail(now, silent);
+        let silent = self.unreported().collect();
+        self.fail(
+            now,
+            FailureCause::silent(silent, ANSWER, "reporting the round"),
+        );
     }
 
     /// Checks a round: reports it if it is slow, and gives it up if it has stalled.

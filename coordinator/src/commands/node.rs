@@ -18,16 +18,15 @@ use flitcast_node::permissions::{FileAccess, Permissions};
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::system::children;
 use flitcast_node::system::lent::LentFolder;
-use flitcast_node::system::process::survive_file_size_limit;
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_ADMISSION, frame_length};
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::launch::runtime::playing;
 use crate::observe::metrics::Metrics;
 use crate::render::exit::refused;
 use crate::site::slurm::{self, Slurm};
@@ -82,16 +81,6 @@ pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Creates a runtime with one thread, so that a PE that answers pings cannot be stuck elsewhere.
-fn playing() -> anyhow::Result<Runtime> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let survives = runtime.block_on(async { survive_file_size_limit() });
-    survives.context("cannot listen to signals")?;
-    Ok(runtime)
 }
 
 /// Returns a token that these signals cancel. The signal of a parent's death cancels it only after a

@@ -149,12 +149,14 @@ fn look(kept: &RunningCluster, logs: &LogArgs) -> anyhow::Result<(Topology, Occu
     Ok((topology, seen))
 }
 
-async fn asked(
+/// Waits until all PEs of a running cluster have joined, or for some time until any have.
+pub async fn joined(
     kept: &RunningCluster,
     topology: &Topology,
     placement: &Placement,
     logs: &LogArgs,
-) -> anyhow::Result<Occupancy> {
+    require_all: bool,
+) -> anyhow::Result<Cluster> {
     let program = std::env::current_exe()?;
     let pes: Vec<PeId> = topology.tree.pes().collect();
     let plan = LaunchPlan {
@@ -163,14 +165,24 @@ async fn asked(
         tree: &topology.tree,
         placement,
         guard: &kept.said.guard,
-        again: false,
-        require_all: false,
+        // Without all of them, it does not matter which of them stay.
+        again: require_all,
+        require_all,
         commands: false,
         logs,
         timeouts: &topology.settings.timeouts,
     };
     let (console, given_up) = (Console::new(), CancellationToken::new());
-    let mut cluster = Cluster::launch(plan, &console, &given_up).await?;
+    Ok(Cluster::launch(plan, &console, &given_up).await?)
+}
+
+async fn asked(
+    kept: &RunningCluster,
+    topology: &Topology,
+    placement: &Placement,
+    logs: &LogArgs,
+) -> anyhow::Result<Occupancy> {
+    let mut cluster = joined(kept, topology, placement, logs, false).await?;
     let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
     let there: Vec<PeId> = cluster
         .pes()

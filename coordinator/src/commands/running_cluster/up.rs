@@ -13,14 +13,12 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use flitcast_proto::PeId;
-use tokio_util::sync::CancellationToken;
 
 use super::down::STOP;
 use super::status;
 use crate::job::request::{guard_fault, local_topology};
-use crate::launch::cluster::{Cluster, Exit, LaunchPlan};
+use crate::launch::cluster::Exit;
 use crate::launch::log_args::LogArgs;
-use crate::observe::console::Console;
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::render::exit::{FAILED, error_chain, refused};
@@ -286,23 +284,8 @@ async fn muster(
     let _used = kept.take("flitcast up")?;
     let mut placement = topology.places();
     kept.adopt(&mut placement, BEGINNING);
-    let program = std::env::current_exe()?;
-    let pes: Vec<PeId> = topology.tree.pes().collect();
-    let plan = LaunchPlan {
-        program: &program,
-        pes: &pes,
-        tree: &topology.tree,
-        placement: &placement,
-        guard: &kept.said.guard,
-        again: true,
-        require_all: true,
-        commands: false,
-        logs,
-        timeouts: &topology.settings.timeouts,
-    };
-    let (console, given_up) = (Console::new(), CancellationToken::new());
     tokio::select! {
-        cluster = Cluster::launch(plan, &console, &given_up) => {
+        cluster = status::joined(kept, &topology, &placement, logs, true) => {
             cluster?.stop(false, pending()).await;
             Ok(None)
         }

@@ -206,7 +206,7 @@ impl RoundController {
                 }
             }
             State::Round(_) => self.look_after_round(now),
-            State::Reporting(reporting) if reporting.deadline <= now => self.miss_reports(now),
+            State::Reporting(deadline) if *deadline <= now => self.miss_reports(now),
             State::Seeking(_, deadline) if *deadline <= now => self.cease_seeking(now),
             State::GivingUp(_, deadline) if *deadline <= now => self.end(),
             _ => {}
@@ -219,8 +219,9 @@ impl RoundController {
         match &self.state {
             State::Asking => self.awaited.deadline(),
             State::Round(under_way) => Some(under_way.next_look),
-            State::Reporting(reporting) => Some(reporting.deadline),
-            State::Seeking(_, deadline) | State::GivingUp(_, deadline) => Some(*deadline),
+            State::Reporting(deadline)
+            | State::Seeking(_, deadline)
+            | State::GivingUp(_, deadline) => Some(*deadline),
             State::Over => None,
         }
     }

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -45,7 +45,7 @@ pub struct MapArgs {
     /// Folder for the results: the standard output of P3's command becomes p3/stdout, and each file
     /// that it writes in its current directory becomes p3/FILE.
     #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    pub output: PathBuf,
     /// Accept an output that holds files, and replace those that arrive again.
     #[arg(long)]
     force: bool,
@@ -55,7 +55,7 @@ pub struct MapArgs {
     work: Option<PathBuf>,
     /// Keep that hidden folder.
     #[arg(long)]
-    keep_work: bool,
+    pub keep_work: bool,
     /// Payload of a flit, the unit that a relay holds [default: 64KiB, or another size that is
     /// predicted to be at least a fifth quicker].
     #[arg(long, value_name = "SIZE")]
@@ -77,12 +77,12 @@ pub struct MapArgs {
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
-    format: Format,
+    pub format: Format,
     /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
     /// empty folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
     /// the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 /// Options for faults of commands and PEs.
@@ -104,7 +104,8 @@ struct FaultArgs {
 /// A valid command line.
 #[derive(Debug)]
 pub struct Map {
-    args: MapArgs,
+    /// The command line.
+    pub args: MapArgs,
     /// The scatter of the shards.
     pub scatter: Request,
     /// The working folder of shards and results.
@@ -206,35 +207,10 @@ impl Map {
         })
     }
 
-    /// Returns the command to run.
-    pub fn command(&self) -> &[OsString] {
-        &self.args.command
-    }
-
-    /// Returns the folder for the results.
-    pub fn output(&self) -> &Path {
-        &self.args.output
-    }
-
     /// Returns the time limit of each command in nanoseconds; 0 for no limit.
     pub fn time_limit_ns(&self) -> u64 {
         let limit = self.args.faults.time_limit;
         limit.map_or(0, |limit| limit.as_nanos() as u64)
-    }
-
-    /// Returns whether the working folder is kept.
-    pub fn keeps_work(&self) -> bool {
-        self.args.keep_work
-    }
-
-    /// Returns the format of the result.
-    pub fn format(&self) -> Format {
-        self.args.format
-    }
-
-    /// Returns whether the working folder is on this host only.
-    pub fn is_local(&self) -> bool {
-        !self.scatter.site.placement.is_spread()
     }
 }
 

@@ -77,7 +77,11 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
 /// Returns the command on one line, cut to a moderate length.
 fn command(map: &Map) -> String {
     const LONGEST: usize = 60;
-    let words = map.command().iter().map(|word| word.display().to_string());
+    let words = map
+        .args
+        .command
+        .iter()
+        .map(|word| word.display().to_string());
     let shown = words.map(shell_word).collect::<Vec<_>>().join(" ");
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     match shown.char_indices().nth(LONGEST) {
@@ -127,7 +131,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
         there.len(),
         mapped.tasks.len(),
         Bytes(there.iter().map(|task| task.wrote_bytes()).sum()),
-        map.output().display(),
+        map.args.output.display(),
     ));
     out
 }
@@ -145,7 +149,11 @@ fn moved(outcome: Option<&Outcome>) -> String {
 
 /// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
-    let words = map.command().iter().map(|word| word.display().to_string());
+    let words = map
+        .args
+        .command
+        .iter()
+        .map(|word| word.display().to_string());
     let words: Vec<String> = words.collect();
     let pes = map.scatter.site.tree.below_root().map(|pe| {
         let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
@@ -184,8 +192,8 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
         "scatter": moved_json(Some(&mapped.scatter)),
         "run": { "seconds": mapped.running.as_secs_f64() },
         "gather": moved_json(mapped.gather.as_deref()),
-        "output": map.output().display().to_string(),
-        "work": map.keeps_work().then(|| map.work.display().to_string()),
+        "output": map.args.output.display().to_string(),
+        "work": map.args.keep_work.then(|| map.work.display().to_string()),
     });
     format!("{result:#}\n")
 }

@@ -53,7 +53,7 @@ pub async fn execute(
         .map(|&(pe, bytes)| ShardTask::new(pe, bytes))
         .collect();
     let order = Run {
-        words: map.command().to_vec(),
+        words: map.args.command.clone(),
         work: map.work.clone(),
         pes: map.scatter.site.tree.len() as u32,
         time_limit_ns: map.time_limit_ns(),

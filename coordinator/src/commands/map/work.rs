@@ -50,14 +50,12 @@ pub async fn clear(
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
-    match map.is_local() {
-        true => {
-            let work = map.work.clone();
-            let cleared = tokio::task::spawn_blocking(move || clear_away(&work)).await?;
-            cleared.context("cannot remove the working folder")
-        }
-        false => clear_everywhere(map, gone, logs, interrupts).await,
+    if map.scatter.site.placement.is_spread() {
+        return clear_everywhere(map, gone, logs, interrupts).await;
     }
+    let work = map.work.clone();
+    let cleared = tokio::task::spawn_blocking(move || clear_away(&work)).await?;
+    cleared.context("cannot remove the working folder")
 }
 
 /// Lets every PE remove its part.

@@ -103,13 +103,13 @@ impl Call {
     }
 
     /// Writes both parts and waits until ssh has succeeded.
-    pub async fn copy(
+    pub async fn copy_within(
         mut self,
         limit: Duration,
         script: &[u8],
         content: &[u8],
     ) -> anyhow::Result<()> {
-        match timeout(limit, self.copied(script, content)).await {
+        match timeout(limit, self.write_and_wait(script, content)).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(self.failed().await),
             Err(_) => Err(self.late(limit)),
@@ -117,7 +117,7 @@ impl Call {
     }
 
     /// Writes both parts, waits for the end, and returns whether ssh succeeded.
-    async fn copied(&mut self, script: &[u8], content: &[u8]) -> bool {
+    async fn write_and_wait(&mut self, script: &[u8], content: &[u8]) -> bool {
         let Some(mut stdin) = self.stdin.take() else {
             return false;
         };

@@ -241,7 +241,7 @@ impl Hosts {
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
         let script = script::copy(&self.ssh, &self.binary);
         let call = Call::new(&self.ssh, destination, SshStep::Copying, script.len())?;
-        call.copy(COPY, &script, &self.binary.content).await
+        call.copy_within(COPY, &script, &self.binary.content).await
     }
 
     /// Makes a host copy the program from another, as soon as that has it.
@@ -260,7 +260,7 @@ impl Hosts {
         tracing::info!(destination, from = source.host, at = %at, "taking flitcast");
         let script = script::take(&self.ssh, &self.binary, at);
         let call = Call::new(&self.ssh, destination, SshStep::Taking, script.len())?;
-        call.copy(TAKE, &script, &[]).await
+        call.copy_within(TAKE, &script, &[]).await
     }
 
     /// Makes a host serve the program; all hosts that copy it at the time share one call.

@@ -25,7 +25,7 @@
 //! };
 //! let mut controller = RoundController::new(Time(0), setting);
 //! let plan = Plan {
-//!     briefs: Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &Timing::LOCK_STEP),
+//!     schedules: Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &Timing::LOCK_STEP),
 //!     lanes: Vec::new(),
 //!     bytes: bytes.clone(),
 //!     prefixes: Vec::new(),

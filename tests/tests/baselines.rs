@@ -20,8 +20,8 @@ use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
 fn assert_arrives(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) {
-    let briefs = operation.schedules(tree, flits, &Timing::LOCK_STEP);
-    let run = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
+    let schedules = operation.schedules(tree, flits, &Timing::LOCK_STEP);
+    let run = predict(tree, &schedules, &Model::unit(tree.len())).unwrap();
     for (arrival, flits) in run.arrivals_ns.iter().zip(flits) {
         assert_eq!(arrival.is_some(), *flits > 0, "{operation:?}");
     }

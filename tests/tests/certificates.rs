@@ -39,9 +39,9 @@ fn model(pes: usize, seed: u64) -> Model {
 }
 
 /// Runs a gather in virtual time, and checks the certificates and orders that PEs receive.
-fn are_received_as_planned(tree: &Arc<Tree>, briefs: &[PeSchedule], model: &Model) {
-    let planned = streams(tree, briefs).expect("a gather by certification");
-    let received = predict(tree, briefs, model).expect("a schedule").streams;
+fn are_received_as_planned(tree: &Arc<Tree>, schedules: &[PeSchedule], model: &Model) {
+    let planned = streams(tree, schedules).expect("a gather by certification");
+    let received = predict(tree, schedules, model).expect("a schedule").streams;
     for pe in tree.below_root() {
         let plan = planned[pe.index()];
         let parent = tree.parent(pe).expect("it is below the root");
@@ -68,10 +68,10 @@ proptest! {
                 let timing = Timing::of(&model, 1000, pacing);
                 are_received_as_planned(&tree, &operation.schedules(&tree, &bytes, &timing), &model);
             }
-            let briefs = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
-            are_received_as_planned(&tree, &briefs, &Model::unit(tree.len()));
+            let schedules = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
+            are_received_as_planned(&tree, &schedules, &Model::unit(tree.len()));
             // The plan in steps has the same certificates.
-            let planned = streams(&tree, &briefs).expect("a gather by certification");
+            let planned = streams(&tree, &schedules).expect("a gather by certification");
             for item in plan(&tree, operation, &flits).control {
                 match item.item {
                     Control::Certificate(certificate) => {
@@ -93,8 +93,8 @@ fn the_papers_figure_has_these_certificates() {
     let path = (0..6u32).map(|pe| pe.checked_sub(1).map(PeId)).collect();
     let tree = Arc::new(Tree::from_parents(path).expect("it is a path"));
     let operation = Algorithm::CERTIFICATION_SERIAL;
-    let briefs = operation.schedules(&tree, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
-    let planned = streams(&tree, &briefs).expect("a gather by certification");
+    let schedules = operation.schedules(&tree, &[0, 2, 3, 0, 2, 1], &Timing::LOCK_STEP);
+    let planned = streams(&tree, &schedules).expect("a gather by certification");
     let each = planned[1..].iter();
     let figures = each.map(|it| (it.certificate.lag, it.certificate.stream, it.after));
     let figures: Vec<_> = figures.collect();

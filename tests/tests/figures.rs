@@ -27,11 +27,11 @@ fn assert_prints(run: &Simulated, figure: &str) {
 /// Returns a scatter of `flits` in the given order of destinations.
 fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
     let tree = path_of_6();
-    let mut briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, flits, &Timing::LOCK_STEP);
-    briefs[0]
+    let mut schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, flits, &Timing::LOCK_STEP);
+    schedules[0]
         .sends
         .sort_by_key(|m| order.iter().position(|&pe| PeId(pe) == m.pe()));
-    sim::run_briefs(&tree, briefs).unwrap()
+    sim::run_schedules(&tree, schedules).unwrap()
 }
 
 fn gather(operation: Algorithm, flits: &[u64]) -> Simulated {

@@ -40,9 +40,9 @@ fn assert_agree(plan: &Plan, run: &Simulated) {
 
 /// Checks that every message arrives, in the simulator and in the prediction.
 fn assert_all_arrive(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) {
-    let briefs = operation.schedules(tree, flits, &Timing::LOCK_STEP);
-    let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
-    let run = sim::run_briefs(tree, briefs).unwrap();
+    let schedules = operation.schedules(tree, flits, &Timing::LOCK_STEP);
+    let predicted = predict(tree, &schedules, &Model::unit(tree.len())).unwrap();
+    let run = sim::run_schedules(tree, schedules).unwrap();
     for (pe, &flits) in tree.ids().zip(flits) {
         let arrives = run.arrival_steps[pe.index()] > 0;
         assert_eq!(arrives, flits > 0, "{pe}, simulated");
@@ -65,16 +65,16 @@ fn assert_given_order_is_kept(
     order: &[PeId],
 ) {
     let plan = plan_gather(tree, operation, flits, order).unwrap();
-    let mut briefs = operation.schedules(tree, flits, &Timing::LOCK_STEP);
-    set_order(tree, &mut briefs, order).unwrap();
+    let mut schedules = operation.schedules(tree, flits, &Timing::LOCK_STEP);
+    set_order(tree, &mut schedules, order).unwrap();
     if operation != Algorithm::CERTIFICATION_PARALLEL {
-        let predicted = predict(tree, &briefs, &Model::unit(tree.len())).unwrap();
+        let predicted = predict(tree, &schedules, &Model::unit(tree.len())).unwrap();
         for message in &plan.messages {
             let arrival_ns = predicted.arrivals_ns[message.pe.index()];
             assert_eq!(arrival_ns, Some(message.arrival_step));
         }
     }
-    let run = sim::run_briefs(tree, briefs).unwrap();
+    let run = sim::run_schedules(tree, schedules).unwrap();
     assert_agree(&plan, &run);
     let arrivals: Vec<u64> = order
         .iter()
@@ -140,9 +140,9 @@ proptest! {
     fn so_is_one_in_any_order((tree, flits) in tree_and_flits(15), seed in any::<u64>()) {
         let mut order = scatter::farthest_first(&tree, &flits);
         order.sort_by_key(|pe| (u64::from(pe.0) + 1).wrapping_mul(seed | 1));
-        let mut briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &flits, &Timing::LOCK_STEP);
-        briefs[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.pe()));
-        let run = sim::run_briefs(&tree, briefs).unwrap();
+        let mut schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &flits, &Timing::LOCK_STEP);
+        schedules[0].sends.sort_by_key(|m| order.iter().position(|&pe: &PeId| pe == m.pe()));
+        let run = sim::run_schedules(&tree, schedules).unwrap();
         assert_agree(&plan_scatter(&tree, &flits, &order), &run);
     }
 

@@ -12,8 +12,8 @@ use flitcast_proto::{PeId, Time, Tree};
 fn on_a_path(operation: Algorithm, pe: PeId) -> PeMachine {
     let parents = [None, Some(PeId(0)), Some(PeId(1)), Some(PeId(2))];
     let tree = Arc::new(Tree::from_parents(parents.into()).unwrap());
-    let briefs = operation.schedules(&tree, &[0, 5, 5, 5], &Timing::LOCK_STEP);
-    PeMachine::new(tree, pe, briefs[pe.index()].clone())
+    let schedules = operation.schedules(&tree, &[0, 5, 5, 5], &Timing::LOCK_STEP);
+    PeMachine::new(tree, pe, schedules[pe.index()].clone())
 }
 
 fn scattered(destination: u32) -> Message {

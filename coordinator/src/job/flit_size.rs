@@ -75,7 +75,7 @@ pub fn plan_with_best_flit_size_within(
     let usual_ns = usual.ns();
     let first = match asked {
         None if are_slow(tree, operation, model) => {
-            best_alone(tree, operation, &usual.briefs, model)
+            best_alone(tree, operation, &usual.schedules, model)
         }
         _ => None,
     };
@@ -88,7 +88,7 @@ pub fn plan_with_best_flit_size_within(
         if flit_bytes == usual_bytes {
             return Ok(None);
         }
-        let takes = looking_ns(tree, &usual.briefs, flit_bytes);
+        let takes = looking_ns(tree, &usual.schedules, flit_bytes);
         let Some(left) = left_ns.checked_sub(takes) else {
             return Ok(None);
         };
@@ -155,20 +155,23 @@ fn hops(tree: &Tree, operation: Algorithm) -> u64 {
 }
 
 /// Returns an upper bound of the time of a prediction with flits of this size.
-pub(super) fn looking_ns(tree: &Tree, briefs: &[PeSchedule], flit_bytes: u32) -> u64 {
+pub(super) fn looking_ns(tree: &Tree, schedules: &[PeSchedule], flit_bytes: u32) -> u64 {
     // The prediction moves the longest messages in pieces.
     let crossings = |most: u64| -> u64 {
         let pieces = |bytes: u64| bytes.div_ceil(flit_bytes.into()).min(most);
-        let takes = briefs.iter().flat_map(|brief| &brief.receives);
+        let takes = schedules.iter().flat_map(|schedule| &schedule.receives);
         let crossings = takes.map(|it| pieces(it.bytes).saturating_mul(predict::hops(tree, it)));
         crossings.fold(0, u64::saturating_add)
     };
     // The blocks of longer lists are planned again for each size. Two PEs have each.
     let listed = match crossings(u64::MAX) > MOST_CROSSINGS {
-        true => briefs.iter().map(|brief| brief.hops.len() as u64 / 2).sum(),
+        true => schedules
+            .iter()
+            .map(|schedule| schedule.hops.len() as u64 / 2)
+            .sum(),
         false => 0,
     };
-    let predicted = CROSSING_NS.saturating_mul(crossings(most_pieces(tree, briefs)));
+    let predicted = CROSSING_NS.saturating_mul(crossings(most_pieces(tree, schedules)));
     predicted.saturating_add(LISTED_CROSSING_NS * listed)
 }
 
@@ -212,15 +215,19 @@ pub fn are_slow(tree: &Tree, operation: Algorithm, model: &Model) -> bool {
 pub(super) fn best_alone(
     tree: &Arc<Tree>,
     operation: Algorithm,
-    briefs: &[PeSchedule],
+    schedules: &[PeSchedule],
     model: &Model,
 ) -> Option<u32> {
-    let stream = |brief: &PeSchedule| {
-        let [sends, takes] = [&brief.sends, &brief.receives];
+    let stream = |schedule: &PeSchedule| {
+        let [sends, takes] = [&schedule.sends, &schedule.receives];
         let bytes = [sends, takes].map(|all| all.iter().map(|message| message.bytes).sum::<u64>());
         bytes[0].max(bytes[1])
     };
-    let stream = briefs.iter().map(stream).max().filter(|&bytes| bytes > 0)?;
+    let stream = schedules
+        .iter()
+        .map(stream)
+        .max()
+        .filter(|&bytes| bytes > 0)?;
     let [a_flit, a_byte] = packet_costs(tree, operation, model);
     // A femtosecond is fine enough for the quickest byte; a stream has at most 2^64 of them, and a
     // cost is cut off where the products would not fit.

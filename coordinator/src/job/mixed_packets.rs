@@ -58,9 +58,9 @@ fn in_flits_of(planner: &Planner<'_>, flit_bytes: u32) -> Result<PlannedRound, P
     let Ok(plan) = plan_mixed(tree, &flits, cost, 0) else {
         return Ok(planned);
     };
-    let mut briefs = planned.briefs.clone();
-    set_packets(tree, &mut briefs, &plan.sequence);
-    planned = planner.foresee_with(briefs, &planned)?;
+    let mut schedules = planned.schedules.clone();
+    set_packets(tree, &mut schedules, &plan.sequence);
+    planned = planner.foresee_with(schedules, &planned)?;
     let (_, usual) = plan_and_predict(
         tree,
         Algorithm::FARTHEST_FIRST,

@@ -52,7 +52,7 @@ pub fn ordered(
 /// Returns the indices of messages by decreasing depth of their destinations, whatever links and
 /// flits cost.
 fn farthest_first(tree: &Tree, foreseen: &PlannedRound) -> Vec<usize> {
-    let sends = &foreseen.briefs[tree.root().index()].sends;
+    let sends = &foreseen.schedules[tree.root().index()].sends;
     let mut order: Vec<usize> = (0..sends.len()).collect();
     order.sort_by_key(|&place| {
         let pe = sends[place].id.pe();
@@ -70,9 +70,9 @@ fn reordered(
     if order.is_sorted() {
         return Ok(None);
     }
-    let mut briefs = foreseen.briefs.clone();
-    reorder(&mut briefs[planner.tree.root().index()], order);
-    planner.foresee_with(briefs, foreseen).map(Some)
+    let mut schedules = foreseen.schedules.clone();
+    reorder(&mut schedules[planner.tree.root().index()], order);
+    planner.foresee_with(schedules, foreseen).map(Some)
 }
 
 /// Predicts a scatter in a given order. A message that is not in it comes last.
@@ -85,7 +85,7 @@ fn given_scatter(
     let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
     let fdf = of_order(farthest_first(tree, &tail_first))?;
     let places: BTreeMap<PeId, usize> = order.pes().iter().copied().zip(0..).collect();
-    let sends = &tail_first.briefs[tree.root().index()].sends;
+    let sends = &tail_first.schedules[tree.root().index()].sends;
     let mut as_given: Vec<usize> = (0..sends.len()).collect();
     as_given.sort_by_key(|&place| {
         let place = places.get(&sends[place].id.pe());
@@ -115,11 +115,11 @@ fn given_gather(
     order: &GivenOrder,
     earliest_first: PlannedRound,
 ) -> Result<PlannedRound, ProtocolError> {
-    let mut briefs = earliest_first.briefs.clone();
-    if set_order(planner.tree, &mut briefs, order.pes()).is_err() {
+    let mut schedules = earliest_first.schedules.clone();
+    if set_order(planner.tree, &mut schedules, order.pes()).is_err() {
         return Ok(earliest_first);
     }
-    let mut given = planner.foresee_with(briefs, &earliest_first)?;
+    let mut given = planner.foresee_with(schedules, &earliest_first)?;
     given.decisions.order = Some(OrderChoice::Gather {
         asked: "given",
         predicted_ns: given.ns(),
@@ -131,7 +131,7 @@ fn given_gather(
 /// Predicts a scatter in the best order found, which may be the order it has.
 fn search(planner: &Planner<'_>, tail_first: PlannedRound) -> Result<PlannedRound, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
-    let root = &tail_first.briefs[tree.root().index()];
+    let root = &tail_first.schedules[tree.root().index()];
     let bound_ns = bound_of(tree, &tail_first, model);
     let of_order = |order: Vec<usize>| reordered(planner, &tail_first, &order);
     let fdf = of_order(farthest_first(tree, &tail_first))?;
@@ -157,18 +157,18 @@ fn search(planner: &Planner<'_>, tail_first: PlannedRound) -> Result<PlannedRoun
 }
 
 /// Puts the messages of a source into this order of their indices.
-fn reorder(brief: &mut PeSchedule, order: &[usize]) {
-    brief.sends = order.iter().map(|&place| brief.sends[place]).collect();
-    if !brief.packet_bytes.is_empty() {
-        let packets = order.iter().map(|&place| brief.packet_bytes[place]);
-        brief.packet_bytes = packets.collect();
+fn reorder(schedule: &mut PeSchedule, order: &[usize]) {
+    schedule.sends = order.iter().map(|&place| schedule.sends[place]).collect();
+    if !schedule.packet_bytes.is_empty() {
+        let packets = order.iter().map(|&place| schedule.packet_bytes[place]);
+        schedule.packet_bytes = packets.collect();
     }
 }
 
 /// Returns the indices of messages in the order that the search finds, on links as relays use them.
-fn better(tree: &Tree, model: &Model, brief: &PeSchedule) -> Vec<usize> {
-    let given = 0..brief.sends.len();
-    let full = brief.flit_bytes;
+fn better(tree: &Tree, model: &Model, schedule: &PeSchedule) -> Vec<usize> {
+    let given = 0..schedule.sends.len();
+    let full = schedule.flit_bytes;
     let timing = Timing::of(model, full, Pacing::default());
     let hops = tree.ids().map(|pe| {
         let passage = timing.down(pe);
@@ -178,14 +178,14 @@ fn better(tree: &Tree, model: &Model, brief: &PeSchedule) -> Vec<usize> {
         }
     });
     let mut flits = vec![0; tree.len()];
-    for message in &brief.sends {
+    for message in &schedule.sends {
         flits[message.id.pe().index()] = message.bytes.div_ceil(full.into());
     }
     let hops: Vec<Hop> = hops.collect();
     let Some(found) = order_search::search(tree, &flits, &hops, ORDER_NODES) else {
         return given.collect();
     };
-    let places: BTreeMap<PeId, usize> = brief
+    let places: BTreeMap<PeId, usize> = schedule
         .sends
         .iter()
         .map(|sent| sent.id.pe())

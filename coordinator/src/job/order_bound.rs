@@ -14,9 +14,9 @@ use crate::job::planned_round::PlannedRound;
 
 /// Returns a lower bound of the duration of a scatter of the same packets in any order.
 pub fn bound_of(tree: &Tree, foreseen: &PlannedRound, model: &Model) -> f64 {
-    let brief = &foreseen.briefs[tree.root().index()];
+    let schedule = &foreseen.schedules[tree.root().index()];
     let streams = streams(tree, foreseen, model, |message| {
-        let full = u64::from(brief.flit_bytes_of(message.id));
+        let full = u64::from(schedule.flit_bytes_of(message.id));
         let flits = message.bytes.div_ceil(full);
         Cut {
             flits,
@@ -98,7 +98,7 @@ fn streams(
     model: &Model,
     cut: impl Fn(&Message) -> Cut,
 ) -> Vec<Stream> {
-    let sends = foreseen.briefs[tree.root().index()].sends.iter();
+    let sends = foreseen.schedules[tree.root().index()].sends.iter();
     sends
         .map(|message| Stream::new(tree, model, message, cut(message)))
         .collect()

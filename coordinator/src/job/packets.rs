@@ -71,8 +71,8 @@ pub fn foresee_in_packets(
             }
         }
     };
-    let sent = best.briefs.iter().flat_map(|brief| {
-        let sent = brief.cut_sends();
+    let sent = best.schedules.iter().flat_map(|schedule| {
+        let sent = schedule.cut_sends();
         sent.map(|(message, flit_bytes)| (message.bytes, u64::from(flit_bytes)))
     });
     let largest = sent.clone().map(|(bytes, packet)| packet.min(bytes)).max();
@@ -108,12 +108,12 @@ fn best_of_one_size(
     of: impl Fn(u32) -> Result<PlannedRound, ProtocolError>,
 ) -> Result<Option<PlannedRound>, ProtocolError> {
     let Planner { tree, model, .. } = *planner;
-    let Some(first) = best_alone(tree, planner.operation(), &usual.briefs, model) else {
+    let Some(first) = best_alone(tree, planner.operation(), &usual.schedules, model) else {
         return Ok(None);
     };
     let mut left_ns = PACKETS_NS;
     best_around(first, |flit_bytes| {
-        let takes = looking_ns(tree, &usual.briefs, flit_bytes);
+        let takes = looking_ns(tree, &usual.schedules, flit_bytes);
         let Some(left) = left_ns.checked_sub(takes) else {
             return Ok(None);
         };
@@ -167,7 +167,7 @@ fn few_packets(
             break;
         };
         let largest = sizes.iter().copied().max().unwrap_or(MIN_FLIT_BYTES);
-        let takes = looking_ns(tree, &usual.briefs, largest);
+        let takes = looking_ns(tree, &usual.schedules, largest);
         let Some(left) = left_ns.checked_sub(takes.max(1)) else {
             break;
         };
@@ -256,12 +256,12 @@ fn in_order_of(
     round: PlannedRound,
     plan: Option<CertifiedCut>,
 ) -> Result<PlannedRound, ProtocolError> {
-    let mut briefs = round.briefs.clone();
-    let order = plan.filter(|plan| set_order(planner.tree, &mut briefs, &plan.order).is_ok());
+    let mut schedules = round.schedules.clone();
+    let order = plan.filter(|plan| set_order(planner.tree, &mut schedules, &plan.order).is_ok());
     if order.is_none() {
         return Ok(round);
     }
-    let ordered = planner.foresee_with(briefs, &round)?;
+    let ordered = planner.foresee_with(schedules, &round)?;
     Ok(match ordered.ns() < round.ns() {
         true => ordered,
         false => round,
@@ -386,7 +386,7 @@ mod tests {
                     assert!(bound_ns <= Some(one.ns() + 10), "{case} {asked}");
                     assert!(each[0].ns() <= one.ns(), "{case} {asked}");
                 }
-                let fdf = &each[2].briefs[0].sends;
+                let fdf = &each[2].schedules[0].sends;
                 let depths = fdf.iter().map(|message| tree.depth(message.id.pe()));
                 assert!(depths.rev().is_sorted(), "{case} {asked}");
                 better += u32::from(each[0].ns() < each[1].ns().min(each[2].ns()));

@@ -93,7 +93,7 @@ impl ParallelTrees {
             },
             lanes: split.lanes,
             prediction,
-            briefs: one.briefs,
+            schedules: one.schedules,
         })
     }
 
@@ -149,7 +149,7 @@ impl ParallelTrees {
                     ..*planner
                 };
                 let foreseen = on_lane.plan_and_predict(flit_bytes)?;
-                lanes.push(foreseen.briefs);
+                lanes.push(foreseen.schedules);
                 together = Some(match together {
                     Some(others) => others.beside(foreseen.prediction),
                     None => foreseen.prediction,

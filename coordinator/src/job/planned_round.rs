@@ -22,7 +22,7 @@ pub struct PlannedRound {
     /// The decisions.
     pub decisions: Decisions,
     /// The schedule of each PE, by PE index.
-    pub briefs: Vec<PeSchedule>,
+    pub schedules: Vec<PeSchedule>,
     /// The schedules of each PE on each tree, if messages are sent on several trees.
     pub lanes: Vec<Vec<PeSchedule>>,
     /// The predicted duration.
@@ -78,8 +78,10 @@ impl Planner<'_> {
         let timing = Timing::of(self.model, largest, self.decisions.pacing);
         let timing = timing.in_packets(packet_bytes);
         let usual = self.decisions.flit_bytes;
-        self.foresee_in(&timing, |briefs| {
-            briefs.first().map_or(usual, |brief| brief.flit_bytes)
+        self.foresee_in(&timing, |schedules| {
+            schedules
+                .first()
+                .map_or(usual, |schedule| schedule.flit_bytes)
         })
     }
 
@@ -88,14 +90,14 @@ impl Planner<'_> {
         timing: &Timing,
         flit_bytes: impl Fn(&[PeSchedule]) -> u32,
     ) -> Result<PlannedRound, ProtocolError> {
-        let briefs = self.operation().schedules(self.tree, self.bytes, timing);
-        let prediction = predict_unless(self.given_up, self.tree, &briefs, self.model)?;
+        let schedules = self.operation().schedules(self.tree, self.bytes, timing);
+        let prediction = predict_unless(self.given_up, self.tree, &schedules, self.model)?;
         Ok(PlannedRound {
             decisions: Decisions {
-                flit_bytes: flit_bytes(&briefs),
+                flit_bytes: flit_bytes(&schedules),
                 ..self.decisions.clone()
             },
-            briefs,
+            schedules,
             lanes: Vec::new(),
             prediction,
         })
@@ -108,13 +110,13 @@ impl Planner<'_> {
     /// Returns the same errors as [`Planner::plan_and_predict`].
     pub fn foresee_with(
         &self,
-        briefs: Vec<PeSchedule>,
+        schedules: Vec<PeSchedule>,
         foreseen: &PlannedRound,
     ) -> Result<PlannedRound, ProtocolError> {
-        let prediction = predict_unless(self.given_up, self.tree, &briefs, self.model)?;
+        let prediction = predict_unless(self.given_up, self.tree, &schedules, self.model)?;
         Ok(PlannedRound {
             decisions: foreseen.decisions.clone(),
-            briefs,
+            schedules,
             lanes: Vec::new(),
             prediction,
         })
@@ -136,7 +138,7 @@ pub fn plan_and_predict(
     given_up: &AtomicBool,
 ) -> Result<(Vec<PeSchedule>, Prediction), ProtocolError> {
     let timing = Timing::of(model, flit_bytes, pacing);
-    let briefs = operation.schedules(tree, bytes, &timing);
-    let prediction = predict_unless(given_up, tree, &briefs, model)?;
-    Ok((briefs, prediction))
+    let schedules = operation.schedules(tree, bytes, &timing);
+    let prediction = predict_unless(given_up, tree, &schedules, model)?;
+    Ok((schedules, prediction))
 }

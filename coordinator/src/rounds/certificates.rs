@@ -91,7 +91,7 @@ pub struct Certificates {
 impl Certificates {
     /// Returns the certificates of rounds; none unless these are gathers by certification.
     pub fn of(tree: &Tree, rounds: &RoundsResult) -> Certificates {
-        let Some(plans) = streams(tree, &rounds.briefs) else {
+        let Some(plans) = streams(tree, &rounds.schedules) else {
             let pes = vec![None; tree.len()];
             return Certificates { round: None, pes };
         };

@@ -86,14 +86,14 @@ impl Driver<'_> {
         let known = self.know_costs(&found, others).await?;
         let PlannedRound {
             decisions,
-            briefs,
+            schedules,
             lanes,
             prediction,
         } = self.plan_and_predict(known.model).await?;
         let mut measured = known.measured;
         self.run_rounds(Plan {
             bytes: self.sent.clone(),
-            briefs: briefs.clone(),
+            schedules: schedules.clone(),
             lanes,
             prefixes,
             rounds: self.request.rounds,
@@ -114,7 +114,7 @@ impl Driver<'_> {
             costs: known.hosts,
             files: known.files,
             decisions,
-            briefs,
+            schedules,
             prediction,
             busy_threads: known.busy_threads,
             probing: known.probing,

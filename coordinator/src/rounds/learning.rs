@@ -59,7 +59,7 @@ pub fn would_take(request: &Request, outcome: &Outcome, hosts: &Hosts) -> Option
     let edges = &outcome.rounds.measured.edges;
     let hosts = hosts.beside(outcome.rounds.busy_threads);
     let model = measured_model(edges, hosts, &request.site);
-    let prediction = predict(&request.site.tree, &outcome.rounds.briefs, &model);
+    let prediction = predict(&request.site.tree, &outcome.rounds.schedules, &model);
     let (operation, tree) = (request.way.operation, &request.site.tree);
     host_costs::foreseen(&by_row(operation, tree, &prediction.ok()?.arrivals_ns))
 }
@@ -180,7 +180,7 @@ fn learn_files(request: &Request, outcome: &Outcome) {
             files: Some(files),
             ..wires_alone.clone()
         };
-        let prediction = predict(&request.site.tree, &rounds.briefs, &model).ok()?;
+        let prediction = predict(&request.site.tree, &rounds.schedules, &model).ok()?;
         let transfer_ns = prediction.round_ns();
         let whole_ns = transfer_ns + prediction.commit_ns();
         Some(times([transfer_ns, whole_ns]))

@@ -35,7 +35,7 @@ pub struct RoundsResult {
     /// The decisions for the rounds.
     pub decisions: Decisions,
     /// The schedule of each PE, by PE index.
-    pub briefs: Vec<PeSchedule>,
+    pub schedules: Vec<PeSchedule>,
     /// The prediction of a round.
     pub prediction: Prediction,
     /// The threads of other programs that were busy on this machine before the rounds, as in the

@@ -197,15 +197,20 @@ pub fn run(
     operation: Algorithm,
     flits: &[u64],
 ) -> Result<Simulated, SimulationError> {
-    run_briefs(tree, operation.schedules(tree, flits, &Timing::LOCK_STEP))
+    run_schedules(tree, operation.schedules(tree, flits, &Timing::LOCK_STEP))
 }
 
-/// Runs one round of the given briefs, flits of one byte and steps of one tick.
-pub fn run_briefs(tree: &Arc<Tree>, briefs: Vec<PeSchedule>) -> Result<Simulated, SimulationError> {
-    let played = briefs.first().map(|brief| (brief.collective, brief.role));
+/// Runs one round of the given schedules, flits of one byte and steps of one tick.
+pub fn run_schedules(
+    tree: &Arc<Tree>,
+    schedules: Vec<PeSchedule>,
+) -> Result<Simulated, SimulationError> {
+    let played = schedules
+        .first()
+        .map(|schedule| (schedule.collective, schedule.role));
     let (collective, role) = played.unwrap_or((Collective::Scatter, PeRole::Scatter));
-    let pes = tree.ids().zip(briefs).map(|(id, brief)| SimulatedPe {
-        pe: PeMachine::new(tree.clone(), id, brief),
+    let pes = tree.ids().zip(schedules).map(|(id, schedule)| SimulatedPe {
+        pe: PeMachine::new(tree.clone(), id, schedule),
         outgoing: None,
         held: VecDeque::new(),
         incoming: None,

@@ -26,8 +26,8 @@ fn what_has_gone_on_is_held_no_more() {
             .map(|pe| flits * u64::from(pe != PeId::ROOT && tree.contains(pe)))
             .collect();
         let timing = Timing::of(&Model::unit(tree.len()), 1, Pacing::Eager);
-        let mut briefs = Algorithm::BROADCAST_URGENT.schedules(&tree, &bytes, &timing);
-        let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), briefs.swap_remove(1));
+        let mut schedules = Algorithm::BROADCAST_URGENT.schedules(&tree, &bytes, &timing);
+        let mut round = Round::new(RoundId(1), tree.clone(), PeId(1), schedules.swap_remove(1));
         let message = Message {
             id: MessageId(0),
             source: PeId::ROOT,

@@ -163,7 +163,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         ..Default::default()
     };
     let prepare = pb::Prepare {
-        brief: Some(pb::Brief {
+        schedule: Some(pb::PeSchedule {
             collective: pb::Collective::Scatter.into(),
             role: pb::Role::StaticSchedule.into(),
             parts: 1,
@@ -176,15 +176,15 @@ pub(super) fn control() -> Vec<Vec<u8>> {
                     flit_bytes: 65_536,
                     ..Default::default()
                 }),
-                below: vec![pb::Below::default()],
+                below: vec![pb::ChildPace::default()],
                 ..Default::default()
             }),
             sends: vec![message(3, 70_000), message(1, 1)],
-            takes: vec![message(2, 1 << 40)],
+            receives: vec![message(2, 1 << 40)],
             subtree_messages: 2,
             child_messages: vec![1, 0],
             child_ranks: vec![1, 0],
-            legs: vec![pb::Leg {
+            hops: vec![pb::ScheduledHop {
                 message: 3,
                 flits: 2,
                 to: 1,
@@ -196,7 +196,7 @@ pub(super) fn control() -> Vec<Vec<u8>> {
         prefixes: vec![3],
         prefix_bytes: vec![1 << 30],
         rounds: 3,
-        lanes: vec![pb::Brief {
+        lanes: vec![pb::PeSchedule {
             collective: pb::Collective::Scatter.into(),
             role: pb::Role::StaticSchedule.into(),
             parts: 1,

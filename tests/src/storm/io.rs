@@ -54,10 +54,10 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
     };
     let (operation, tree) = (process.scenario.operation, &process.scenario.tree);
     let is_root = pe == tree.root();
-    let briefs = std::iter::once(prepare.brief).chain(prepare.lanes);
-    let briefs: Vec<PeSchedule> = briefs.collect();
-    let wholes = Rc::new(Wholes::new(operation, tree, &briefs));
-    let lane = |(lane, brief): (usize, PeSchedule)| StormIo {
+    let schedules = std::iter::once(prepare.schedule).chain(prepare.lanes);
+    let schedules: Vec<PeSchedule> = schedules.collect();
+    let wholes = Rc::new(Wholes::new(operation, tree, &schedules));
+    let lane = |(lane, schedule): (usize, PeSchedule)| StormIo {
         neighbours: {
             let tree = &process.scenario.lanes[lane].tree;
             operation.neighbours(tree, pe)
@@ -66,7 +66,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
             lane,
             ..process.clone()
         },
-        brief,
+        schedule,
         wholes: wholes.clone(),
         round: RoundId(0),
         frame: BTreeMap::new(),
@@ -81,7 +81,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
         started: Time(0),
         idle_turns: 0,
     };
-    let mut lanes: Vec<StormIo> = briefs.into_iter().enumerate().map(lane).collect();
+    let mut lanes: Vec<StormIo> = schedules.into_iter().enumerate().map(lane).collect();
     let rounds = prepare.rounds;
     play_rounds(is_root, rounds, &mut lanes, &mut channel, &mut RoundId(0)).await
 }
@@ -89,7 +89,7 @@ pub(super) async fn live(process: Process) -> Result<(), Cause> {
 /// The environment of one PE's rounds on one tree.
 struct StormIo {
     process: Process,
-    brief: PeSchedule,
+    schedule: PeSchedule,
     /// The parent first, then the children and others in index order.
     neighbours: Vec<PeId>,
     /// The messages of all lanes of the PE.
@@ -203,7 +203,7 @@ impl StormIo {
     /// Returns the bytes of a message on this lane.
     fn payload(&self, message: &Message) -> Cow<'static, [u8]> {
         let parts = (self.process.lane, &self.wholes.parts);
-        payload(self.round, message, parts, self.brief.flit_bytes)
+        payload(self.round, message, parts, self.schedule.flit_bytes)
     }
 
     /// Passes bytes of a part of a message to its sink.
@@ -286,7 +286,7 @@ impl RoundIo for StormIo {
         later_from: u64,
         _packing: Packing,
     ) -> Result<SendProgress, Cause> {
-        let flit_bytes = u64::from(self.brief.flit_bytes);
+        let flit_bytes = u64::from(self.schedule.flit_bytes);
         let held = self
             .held
             .frame(piece.message.id, piece.offset / flit_bytes)
@@ -297,7 +297,7 @@ impl RoundIo for StormIo {
         };
         self.held
             .forget_to(piece.message.id, later_from / flit_bytes);
-        if self.brief.is_duplex() {
+        if self.schedule.is_duplex() {
             return self.begin(to, &frame);
         }
         self.send(to, &frame).await?;

@@ -250,8 +250,8 @@ fn pace(world: &World, findings: &mut Vec<Finding>) {
     let messages = scenario.bytes.iter().filter(|&&bytes| bytes > 0).count();
     let waits_for_disk = scenario.commit_ns > 0 && messages > COMMITS_UNDER_WAY;
     // Frames arrive completely here, so receivers call the next sender only after a whole frame.
-    let mut briefs = scenario.lanes.iter().flat_map(|lane| &lane.briefs);
-    let calls_later = briefs.any(|brief| brief.in_turns);
+    let mut schedules = scenario.lanes.iter().flat_map(|lane| &lane.schedules);
+    let calls_later = schedules.any(|schedule| schedule.in_turns);
     let knows_all = !waits_for_disk && !calls_later;
     let rounds = &world.rounds_ns[1..=world.rounds_finished() as usize];
     for (round, (began, over)) in (1..).zip(rounds) {

@@ -52,7 +52,7 @@ impl Office {
             Time(0),
             Plan {
                 bytes: scenario.bytes.clone(),
-                briefs: scenario.whole.clone(),
+                schedules: scenario.whole.clone(),
                 lanes: scenario.briefs_by_lane(),
                 prefixes: Vec::new(),
                 rounds: scenario.rounds,

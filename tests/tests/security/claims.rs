@@ -33,8 +33,8 @@ fn body(kind: Kind) -> Vec<u8> {
 #[test]
 fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
     let assignment = |it| body(Kind::Assignment(it));
-    let brief = pb::Brief {
-        legs: empty(),
+    let schedule = pb::PeSchedule {
+        hops: empty(),
         ..Default::default()
     };
     let bodies = [
@@ -51,7 +51,7 @@ fn a_pe_that_joined_takes_no_more_memory_than_its_coordinator_sends() {
             ..Default::default()
         }),
         body(Kind::Prepare(pb::Prepare {
-            brief: Some(brief),
+            schedule: Some(schedule),
             ..Default::default()
         })),
     ];

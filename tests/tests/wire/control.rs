@@ -341,7 +341,7 @@ pub const PLACE: &str = r#"version: 1 parents: 0 parents: 0 parents: 1 parent_li
     flit_bytes: 65536 record_spans: true left_out: 2 left_out: 3
     peers { pe: 2 listen: "127.0.0.1:2" }
     peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
-    undertaking: 77 later_output: "/out" recorded: true own_links: true dry_run: true
+    job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true
     versions { message: 3 bytes: 9 state: 1 digest: "0123456789abcdef" }
     versions { message: 1 bytes: 8 state: 18446744073709551615 }
     lanes { parents: 0 parents: 1 parents: 2 parent_listen: "127.0.0.1:3" links { child: 1
@@ -369,7 +369,7 @@ fn to_pe() -> Vec<(ToPe, String)> {
         all.push((assignment(collective, files()), text));
     }
     let message = |destination, bytes| Message::between(PeId::ROOT, PeId(destination), bytes);
-    let brief = PeSchedule {
+    let schedule = PeSchedule {
         collective: Collective::Gather,
         role: PeRole::Linear { window: 2 },
         parts: 3,
@@ -404,10 +404,10 @@ fn to_pe() -> Vec<(ToPe, String)> {
         all_ports: false,
         in_turns: false,
         in_any_order: false,
-        ..brief.clone()
+        ..schedule.clone()
     }];
     let prepare = Prepare {
-        brief,
+        schedule,
         rounds: 100,
         lanes,
         prefixes: vec![Prefix {
@@ -427,13 +427,13 @@ fn to_pe() -> Vec<(ToPe, String)> {
         ),
         (
             ToPe::Prepare(prepare),
-            "prepare { rounds: 100 brief { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3
+            "prepare { rounds: 100 schedule { collective: COLLECTIVE_GATHER role: ROLE_LINEAR window: 2 parts: 3
              flit_bytes: 4096 subtree_messages: 5 child_messages: 3 child_messages: 1
              child_ranks: 1 child_ranks: 0
              sends { id: 3 destination: 3 bytes: 9 } sends { id: 1 destination: 1 bytes: 300 }
              packet_bytes: 64 packet_bytes: 150
-             takes { id: 2 destination: 2 bytes: 8 }
-             all_ports: true in_turns: true in_any_order: true legs { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
+             receives { id: 2 destination: 2 bytes: 8 }
+             all_ports: true in_turns: true in_any_order: true hops { message: 3 offset: 1 flits: 4 to: 1 first_step: 6 every: 2 packing: PACKING_JOINS }
              pace { pacing: PACING_TURNS control_ns: 5
                up { latency_ns: 6 ns_per_byte: 0.5 message_ns: 7 flit_bytes: 65536 }
                below { reach_ns: 8 back_ns: 9 } below { reach_ns: 10 back_ns: 11 }
@@ -645,7 +645,7 @@ fn a_tree_may_lack_pes() {
         peers { pe: 2 listen: "127.0.0.1:2" }
         peers { pe: 3 to { latency_ns: 1 ns_per_byte: 2 } from { latency_ns: 3 ns_per_byte: 4 } }
         synthetic { lengths: 1 lengths: 2 lengths: 3 } record_spans: true left_out: 3
-        undertaking: 77 later_output: "/out" recorded: true own_links: true dry_run: true }"#;
+        job_id: 77 later_output: "/out" recorded: true own_links: true dry_run: true }"#;
     let reference = Reference::new();
     reference.assert_reads("Control", body(&ours), text);
     assert_eq!(ToPe::parse(&reference.encode("Control", text)), Ok(word));

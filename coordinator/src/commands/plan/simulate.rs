@@ -166,20 +166,20 @@ pub fn against_plan(planned: &Planned) -> Result<String, PlanError> {
     let plan = &planned.plan;
     check_items(plan.crossing_count())?;
     let (operation, flits) = (plan.operation, &planned.flits);
-    let mut briefs = operation.schedules(&plan.tree, flits, &Timing::LOCK_STEP);
+    let mut schedules = operation.schedules(&plan.tree, flits, &Timing::LOCK_STEP);
     match operation.collective().direction() {
         Direction::Up if !planned.order.is_empty() => {
-            let set = set_order(&plan.tree, &mut briefs, &planned.order);
+            let set = set_order(&plan.tree, &mut schedules, &planned.order);
             set.map_err(|fault| PlanError::Order(fault.to_string()))?;
         }
         _ => {
             let order = planned.order.iter().copied();
             let place: BTreeMap<PeId, usize> = order.zip(0..).collect();
-            let sends = &mut briefs[0].sends;
+            let sends = &mut schedules[0].sends;
             sends.sort_by_key(|message| place.get(&message.pe()));
         }
     }
-    let run = sim::run_briefs(&plan.tree, briefs)?;
+    let run = sim::run_schedules(&plan.tree, schedules)?;
     let mut crossings = run.crossings;
     crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
     match crossings == plan.crossings() {

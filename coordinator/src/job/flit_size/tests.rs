@@ -84,9 +84,9 @@ fn what_is_chosen_is_what_was_predicted() {
     assert_eq!(found.decisions.flit_bytes, why.bytes);
     assert!(
         found
-            .briefs
+            .schedules
             .iter()
-            .all(|brief| brief.flit_bytes == why.bytes)
+            .all(|schedule| schedule.flit_bytes == why.bytes)
     );
     let usual = {
         let tree = tree("path:8");
@@ -160,7 +160,7 @@ fn all_operations_gain_by_what_is_chosen() {
         (Algorithm::EXCHANGE_TREE, 49),
     ] {
         let found = best("path:7", operation, GBIT, &vec![64 << 10; pes]);
-        let sizes = found.briefs.iter().map(|brief| brief.flit_bytes);
+        let sizes = found.schedules.iter().map(|schedule| schedule.flit_bytes);
         assert!(sizes.eq([found.decisions.flit_bytes; 7]), "{operation:?}");
         let is_usual = found.decisions.flit_bytes == USUAL_FLIT_BYTES;
         assert_eq!(
@@ -188,7 +188,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
     let tree = tree("path:8");
     let bytes = [0, 0, 0, 0, 0, 0, 0, 1 << 20];
     let model = model(&tree, GBIT);
-    let (briefs, _) = plan_and_predict(
+    let (schedules, _) = plan_and_predict(
         &tree,
         Algorithm::FARTHEST_FIRST,
         Pacing::default(),
@@ -198,7 +198,7 @@ fn the_formula_gives_the_size_of_a_stream_on_its_own() {
         &AtomicBool::new(false),
     )
     .expect("a schedule");
-    let size = best_alone(&tree, Algorithm::FARTHEST_FIRST, &briefs, &model).expect("a size");
+    let size = best_alone(&tree, Algorithm::FARTHEST_FIRST, &schedules, &model).expect("a size");
     // The root of M a / (g (l - 1)): a = 12 us of software and 29 bytes, g = 8.24 ns, l = 7.
     let continuous = ((1u64 << 20) as f64 * (12_000.0 + 29.0 * 8.0) / (8.24 * 6.0)).sqrt();
     assert!(

@@ -65,7 +65,7 @@ fn searched(tree: &Arc<Tree>, bytes: &[u64], model: &Model) -> [PlannedRound; 2]
 }
 
 /// Returns the duration of a round in the quickest of all orders.
-fn brute_force(tree: &Arc<Tree>, briefs: &[PeSchedule], model: &Model) -> u64 {
+fn brute_force(tree: &Arc<Tree>, schedules: &[PeSchedule], model: &Model) -> u64 {
     fn each(order: &mut Vec<usize>, left: &mut Vec<usize>, look: &mut dyn FnMut(&[usize])) {
         if left.is_empty() {
             return look(order);
@@ -77,11 +77,12 @@ fn brute_force(tree: &Arc<Tree>, briefs: &[PeSchedule], model: &Model) -> u64 {
         }
     }
     let mut least = u64::MAX;
-    let mut all = (0..briefs[0].sends.len()).collect();
+    let mut all = (0..schedules[0].sends.len()).collect();
     each(&mut Vec::new(), &mut all, &mut |order| {
-        let mut briefs = briefs.to_vec();
-        reorder(&mut briefs[0], order);
-        let prediction = flitcast_plan::predict::predict(tree, &briefs, model).expect("a schedule");
+        let mut schedules = schedules.to_vec();
+        reorder(&mut schedules[0], order);
+        let prediction =
+            flitcast_plan::predict::predict(tree, &schedules, model).expect("a schedule");
         least = least.min(prediction.round_ns());
     });
     least
@@ -102,7 +103,7 @@ fn no_order_beats_the_bound_nor_one_that_is_called_optimal() {
             .collect();
         let model = random_model(&mut random, pes);
         let [before, found] = searched(&tree, &bytes, &model);
-        let least = brute_force(&tree, &before.briefs, &model);
+        let least = brute_force(&tree, &before.schedules, &model);
         let choice = found
             .decisions
             .order
@@ -144,7 +145,7 @@ fn slow_relays_get_theirs_by_turns() {
     }
     let bytes = [0, 0, 0, 100_000, 100_000, 100_000, 100_000];
     let [_, found] = searched(&tree, &bytes, &model);
-    let order: Vec<u32> = found.briefs[0]
+    let order: Vec<u32> = found.schedules[0]
         .sends
         .iter()
         .map(|m| m.id.0 as u32)
@@ -228,7 +229,7 @@ fn a_scatter_in_a_given_order_is_predicted_as_it_is_planned() {
         let bytes: Vec<u64> = flits.iter().map(|it| it * u64::from(FLIT_BYTES)).collect();
         let scatter = (&tree, Algorithm::FARTHEST_FIRST);
         let [_, found] = in_order(scatter, &bytes, &model, &typed(&order));
-        let sent: Vec<PeId> = found.briefs[0].sends.iter().map(|m| m.id.pe()).collect();
+        let sent: Vec<PeId> = found.schedules[0].sends.iter().map(|m| m.id.pe()).collect();
         assert_eq!(sent, order);
         let choice = found.decisions.order.expect("it was given").of_scatter();
         let steps = |order: &[PeId]| plan_scatter(&tree, &flits, order).time_steps;

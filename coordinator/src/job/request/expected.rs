@@ -49,6 +49,6 @@ pub fn steps(request: &Request, bytes: &[u64], flit_bytes: u32) -> Result<u64, P
         timing = Timing::of(&model, 1, Pacing::Eager);
     }
     let flits: Vec<u64> = flits.collect();
-    let briefs = request.way.operation.schedules(&site.tree, &flits, &timing);
-    Ok(predict(&site.tree, &briefs, &model)?.round_ns())
+    let schedules = request.way.operation.schedules(&site.tree, &flits, &timing);
+    Ok(predict(&site.tree, &schedules, &model)?.round_ns())
 }

@@ -17,7 +17,7 @@ pub struct Plan {
     /// Lengths by delivery.
     pub bytes: Vec<u64>,
     /// The schedule of each PE, by PE index, as used in the prediction.
-    pub briefs: Vec<PeSchedule>,
+    pub schedules: Vec<PeSchedule>,
     /// For each tree, the schedules of the PEs if messages are split over several trees; else
     /// empty.
     pub lanes: Vec<Vec<PeSchedule>>,
@@ -39,8 +39,9 @@ impl Plan {
         tree: &Tree,
         operation: Algorithm,
     ) -> BTreeMap<DeliveryId, (PeId, Message)> {
-        let briefs = (0..).map(PeId).zip(&self.briefs);
-        let takes = briefs.flat_map(|(pe, brief)| brief.receives.iter().map(move |it| (pe, *it)));
+        let schedules = (0..).map(PeId).zip(&self.schedules);
+        let takes =
+            schedules.flat_map(|(pe, schedule)| schedule.receives.iter().map(move |it| (pe, *it)));
         takes
             .map(|(pe, it)| {
                 let delivery = operation.collective().delivery(tree, it.id, pe);
@@ -64,7 +65,7 @@ impl Plan {
         let prepare = |(pe, whole): (PeId, &PeSchedule)| {
             let mut told = self.lanes.iter().map(|lane| lane[pe.index()].clone());
             let prepare = Prepare {
-                brief: told.next().unwrap_or_else(|| whole.clone()),
+                schedule: told.next().unwrap_or_else(|| whole.clone()),
                 rounds: self.rounds,
                 lanes: told.collect(),
                 prefixes: self.prefixes_for(pe, setting),
@@ -72,8 +73,8 @@ impl Plan {
             (pe, prepare)
         };
         let tree = &setting.tree;
-        let briefs = tree.ids().zip(&self.briefs);
-        briefs
+        let schedules = tree.ids().zip(&self.schedules);
+        schedules
             .filter(|(pe, _)| tree.contains(*pe))
             .map(prepare)
             .collect()

@@ -153,19 +153,19 @@ pub struct StreamPlan {
 
 /// Returns the certificates and orders of a round with these schedules, by PE index; `None` if it is not a
 /// gather by certification.
-pub fn streams(tree: &Tree, briefs: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
-    let root = &briefs[tree.root().index()];
+pub fn streams(tree: &Tree, schedules: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
+    let root = &schedules[tree.root().index()];
     let PeRole::Certification(sync) = root.role else {
         return None;
     };
     let basis = Basis {
         tree,
         sync,
-        ranks: briefs.iter().map(|it| it.child_ranks.clone()).collect(),
-        paces: briefs.iter().map(|it| it.pace.clone()).collect(),
+        ranks: schedules.iter().map(|it| it.child_ranks.clone()).collect(),
+        paces: schedules.iter().map(|it| it.pace.clone()).collect(),
         flit_bytes: root.flit_bytes,
     };
-    let own = |pe: PeId| briefs[pe.index()].sends.first().map_or(0, |it| it.bytes);
+    let own = |pe: PeId| schedules[pe.index()].sends.first().map_or(0, |it| it.bytes);
     let certificates = basis.certificates(own);
     let mut afters = vec![None; tree.len()];
     afters[tree.root().index()] = Some(0);
@@ -174,7 +174,7 @@ pub fn streams(tree: &Tree, briefs: &[PeSchedule]) -> Option<Vec<StreamPlan>> {
             continue;
         };
         for slot in basis.slots(&certificates, pe, after, own(pe)) {
-            afters[slot.pe.index()] = Some(match briefs[pe.index()].pace.pacing {
+            afters[slot.pe.index()] = Some(match schedules[pe.index()].pace.pacing {
                 // A child that is called in its turn starts as soon as it can.
                 Pacing::Turns => slot.lag,
                 Pacing::Scheduled | Pacing::Eager => slot.after,

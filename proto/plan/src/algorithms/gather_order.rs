@@ -124,12 +124,12 @@ fn check(
 /// Returns an error if no gather can take the messages in this order.
 pub fn set_order(
     tree: &Tree,
-    briefs: &mut [PeSchedule],
+    schedules: &mut [PeSchedule],
     order: &[PeId],
 ) -> Result<(), GatherOrderError> {
-    for (brief, ranks) in briefs.iter_mut().zip(child_ranks(tree, order)?) {
+    for (schedule, ranks) in schedules.iter_mut().zip(child_ranks(tree, order)?) {
         // A single stream has no rank.
-        brief.child_ranks = if ranks.len() > 1 { ranks } else { Vec::new() };
+        schedule.child_ranks = if ranks.len() > 1 { ranks } else { Vec::new() };
     }
     Ok(())
 }

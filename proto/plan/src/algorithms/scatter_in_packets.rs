@@ -59,15 +59,17 @@ pub fn hops(tree: &Tree, sequence: &[Run]) -> Vec<ScheduledHop> {
 }
 
 /// Replaces the static schedules of a scatter by one in these packets.
-pub fn set_packets(tree: &Tree, briefs: &mut [PeSchedule], sequence: &[Run]) {
-    briefs.iter_mut().for_each(|brief| brief.hops.clear());
+pub fn set_packets(tree: &Tree, schedules: &mut [PeSchedule], sequence: &[Run]) {
+    schedules
+        .iter_mut()
+        .for_each(|schedule| schedule.hops.clear());
     let mut firsts: BTreeMap<MessageId, u64> = BTreeMap::new();
     for hop in hops(tree, sequence) {
         firsts.entry(hop.message).or_insert(hop.first_step);
-        briefs[hop.from.index()].hops.push(hop);
-        briefs[hop.to.index()].hops.push(hop);
+        schedules[hop.from.index()].hops.push(hop);
+        schedules[hop.to.index()].hops.push(hop);
     }
-    let root = &mut briefs[tree.root().index()];
+    let root = &mut schedules[tree.root().index()];
     root.sends
         .sort_by_key(|message| firsts.get(&message.id).copied());
 }

@@ -35,7 +35,7 @@ impl Algorithm {
             }
             sends.sort_by_key(|message| firsts.get(&message.id).copied());
         }
-        let brief = |pe: PeId| {
+        let schedule = |pe: PeId| {
             let children = tree.children(pe).iter();
             let sends = std::mem::take(&mut sends[pe.index()]);
             PeSchedule {
@@ -58,14 +58,14 @@ impl Algorithm {
                 in_any_order: false,
             }
         };
-        let mut briefs: Vec<PeSchedule> = tree.ids().map(brief).collect();
-        for brief in briefs.iter_mut().filter(|_| self.is_static()) {
-            let one_port = !timing.is_lock_step() && !brief.all_ports;
-            brief.in_turns = self.gives_orders() && timing.pacing == Pacing::Turns && one_port;
-            let has_order = brief.all_ports || brief.in_turns;
-            brief.in_any_order = timing.shares_no_port && !has_order;
+        let mut schedules: Vec<PeSchedule> = tree.ids().map(schedule).collect();
+        for schedule in schedules.iter_mut().filter(|_| self.is_static()) {
+            let one_port = !timing.is_lock_step() && !schedule.all_ports;
+            schedule.in_turns = self.gives_orders() && timing.pacing == Pacing::Turns && one_port;
+            let has_order = schedule.all_ports || schedule.in_turns;
+            schedule.in_any_order = timing.shares_no_port && !has_order;
         }
-        briefs
+        schedules
     }
 }
 

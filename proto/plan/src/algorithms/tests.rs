@@ -63,8 +63,8 @@ fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
         let [fdf, listed] =
             [Algorithm::FARTHEST_FIRST, Algorithm::LISTED_SCATTER].map(|operation| {
-                let briefs = operation.schedules(&tree, &flits, &timing);
-                predict(&tree, &briefs, &model).unwrap()
+                let schedules = operation.schedules(&tree, &flits, &timing);
+                predict(&tree, &schedules, &model).unwrap()
             });
         assert_eq!(listed.arrivals_ns, fdf.arrivals_ns, "seed {seed}");
         assert_eq!(listed.visible_ns, fdf.visible_ns, "seed {seed}");
@@ -81,12 +81,12 @@ fn a_list_is_played_in_its_order() {
         let planned = plan_scatter(&tree, &flits, &order);
         let hops = hops_in_order(&tree, &flits, &order);
         let operation = Algorithm::LISTED_SCATTER;
-        let mut briefs = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
-        for (pe, brief) in tree.ids().zip(&mut briefs) {
+        let mut schedules = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
+        for (pe, schedule) in tree.ids().zip(&mut schedules) {
             let own = hops.iter().filter(|hop| hop.from == pe || hop.to == pe);
-            brief.hops = own.copied().collect();
+            schedule.hops = own.copied().collect();
         }
-        let mut crossings = sim::run_briefs(&tree, briefs).unwrap().crossings;
+        let mut crossings = sim::run_schedules(&tree, schedules).unwrap().crossings;
         crossings.sort_by_key(|crossing| (crossing.step, crossing.from, crossing.to));
         assert_eq!(planned.crossings(), crossings, "seed {seed}");
     }
@@ -95,12 +95,12 @@ fn a_list_is_played_in_its_order() {
 /// Returns P1 of a path of three PEs with this static schedule.
 fn listed(hops: Vec<ScheduledHop>) -> PeMachine {
     let tree = tree("path:3");
-    let briefs = Algorithm::LISTED_SCATTER.schedules(&tree, &[0, 1, 1], &Timing::LOCK_STEP);
-    let brief = PeSchedule {
+    let schedules = Algorithm::LISTED_SCATTER.schedules(&tree, &[0, 1, 1], &Timing::LOCK_STEP);
+    let schedule = PeSchedule {
         hops,
-        ..briefs[1].clone()
+        ..schedules[1].clone()
     };
-    PeMachine::new(tree, PeId(1), brief)
+    PeMachine::new(tree, PeId(1), schedule)
 }
 
 fn hop(message: u64, from: u32, to: u32, first_step: u64) -> ScheduledHop {
@@ -157,9 +157,9 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
     let timing = Timing::of(&model, 1 << 20, Pacing::Scheduled);
     for (bytes, waits) in [(1000, true), (100_000, false)] {
         let lengths = vec![bytes; operation.collective().deliveries(&tree)];
-        let brief = operation.schedules(&tree, &lengths, &timing)[2].clone();
-        let (own, others) = (brief.sends[0], brief.receives[2]);
-        let mut pe = PeMachine::new(tree.clone(), PeId(2), brief);
+        let schedule = operation.schedules(&tree, &lengths, &timing)[2].clone();
+        let (own, others) = (schedule.sends[0], schedule.receives[2]);
+        let mut pe = PeMachine::new(tree.clone(), PeId(2), schedule);
         let sends = |pe: &mut PeMachine| match pe.poll_transmit(Time(0)) {
             Some(Transmit::Part { to, message, .. }) => {
                 pe.handle_sent();
@@ -338,8 +338,8 @@ fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let briefs = operation.schedules(&tree, &flits, &timing);
-        let free = predict(&tree, &briefs, &model).unwrap();
+        let schedules = operation.schedules(&tree, &flits, &timing);
+        let free = predict(&tree, &schedules, &model).unwrap();
         for (delivery, step) in lock_step.arrival_steps.iter().enumerate() {
             let arrival = free.arrivals_ns[delivery].unwrap_or(0);
             assert!(
@@ -365,9 +365,13 @@ fn all_ports_are_used_at_once() {
         let ends = [true, false].map(|own_links| {
             let model = model(own_links);
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
-            let briefs = operation.schedules(&tree, &flits, &timing);
-            assert!(briefs.iter().all(|brief| brief.all_ports == own_links));
-            let run = predict(&tree, &briefs, &model).unwrap();
+            let schedules = operation.schedules(&tree, &flits, &timing);
+            assert!(
+                schedules
+                    .iter()
+                    .all(|schedule| schedule.all_ports == own_links)
+            );
+            let run = predict(&tree, &schedules, &model).unwrap();
             let arrived = run.arrivals_ns.iter().map(Option::is_some);
             let owed = flits.iter().map(|flits| *flits > 0);
             assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
@@ -514,11 +518,11 @@ fn in_turns_a_list_is_played_by_calls() {
     let operation = Algorithm::EXCHANGE_SHIFTS;
     let model = Model::unit(tree.len());
     let timing = Timing::of(&model, 10, Pacing::Turns);
-    let mut brief = operation
+    let mut schedule = operation
         .schedules(&tree, &[100; 16], &timing)
         .swap_remove(0);
-    brief.pace.ahead_bytes = 10;
-    let mut pe = PeMachine::new(tree.clone(), PeId(0), brief);
+    schedule.pace.ahead_bytes = 10;
+    let mut pe = PeMachine::new(tree.clone(), PeId(0), schedule);
     let now = Time(0);
     let call = Control::Wakeup { after: 1 };
     pe.handle_trigger(Time(5));

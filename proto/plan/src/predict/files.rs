@@ -126,16 +126,16 @@ impl<'a> FileThreads<'a> {
     pub fn new(
         files: &'a Files,
         tree: &Tree,
-        briefs: &[PeSchedule],
+        schedules: &[PeSchedule],
         piece: u64,
     ) -> FileThreads<'a> {
-        let desk = |brief: &PeSchedule| PeFileQueues {
-            unopened: brief.sends.iter().copied().collect(),
+        let desk = |schedule: &PeSchedule| PeFileQueues {
+            unopened: schedule.sends.iter().copied().collect(),
             ..PeFileQueues::default()
         };
-        let made_of = |message: &Message, brief: &PeSchedule| {
-            let (whole, _) = brief.collective.whole(tree, message.id);
-            let parts = u64::from(brief.parts);
+        let made_of = |message: &Message, schedule: &PeSchedule| {
+            let (whole, _) = schedule.collective.whole(tree, message.id);
+            let parts = u64::from(schedule.parts);
             let MadeOf {
                 entries,
                 cold_bytes,
@@ -147,15 +147,15 @@ impl<'a> FileThreads<'a> {
             };
             Some((message.id, of_part))
         };
-        let sent = briefs.iter().flat_map(|brief| {
-            let sent = brief.sends.iter();
-            sent.filter_map(move |message| made_of(message, brief))
+        let sent = schedules.iter().flat_map(|schedule| {
+            let sent = schedule.sends.iter();
+            sent.filter_map(move |message| made_of(message, schedule))
         });
         let mut desks = FileThreads {
             files,
             made_of: sent.collect(),
             block: files.block_bytes.max(piece),
-            desks: briefs.iter().map(desk).collect(),
+            desks: schedules.iter().map(desk).collect(),
             free: vec![0.0; files.disks.len()],
             dirty: vec![0.0; files.disks.len()],
             begun: Vec::new(),

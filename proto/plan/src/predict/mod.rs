@@ -39,8 +39,8 @@ const CROSSINGS: u64 = 500_000;
 
 /// Returns the maximum number of pieces of a message. Predicted times are late by at most a piece
 /// for each edge on a message's way.
-pub fn most_pieces(tree: &Tree, briefs: &[PeSchedule]) -> u64 {
-    let takes = briefs.iter().flat_map(|brief| &brief.receives);
+pub fn most_pieces(tree: &Tree, schedules: &[PeSchedule]) -> u64 {
+    let takes = schedules.iter().flat_map(|schedule| &schedule.receives);
     let crossings: u64 = takes.map(|message| hops(tree, message)).sum();
     let most = (CROSSINGS / crossings.max(1)).max(1);
     let deepest = tree.pes().map(|pe| tree.depth(pe)).max().unwrap_or(0);
@@ -63,10 +63,10 @@ pub fn hops(tree: &Tree, message: &Message) -> u64 {
 /// Returns an error if a round refuses its schedule, which is a bug in the schedule.
 pub fn predict(
     tree: &Arc<Tree>,
-    briefs: &[PeSchedule],
+    schedules: &[PeSchedule],
     model: &Model,
 ) -> Result<Prediction, ProtocolError> {
-    predict_unless(&AtomicBool::new(false), tree, briefs, model)
+    predict_unless(&AtomicBool::new(false), tree, schedules, model)
 }
 
 /// Predicts a round as [`predict`] does, unless another thread sets `given_up` before the end.
@@ -77,26 +77,26 @@ pub fn predict(
 pub fn predict_unless(
     given_up: &AtomicBool,
     tree: &Arc<Tree>,
-    briefs: &[PeSchedule],
+    schedules: &[PeSchedule],
     model: &Model,
 ) -> Result<Prediction, ProtocolError> {
-    let sent = briefs.iter().flat_map(PeSchedule::cut_sends);
+    let sent = schedules.iter().flat_map(PeSchedule::cut_sends);
     let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit.into()));
     let flits = flits.max().unwrap_or(0);
-    let flits_a_piece = flits.div_ceil(most_pieces(tree, briefs)).max(1);
-    predict_in_pieces(given_up, tree, briefs, model, flits_a_piece)
+    let flits_a_piece = flits.div_ceil(most_pieces(tree, schedules)).max(1);
+    predict_in_pieces(given_up, tree, schedules, model, flits_a_piece)
 }
 
 /// Predicts a round in which this number of flits crosses an edge at a time.
 fn predict_in_pieces(
     given_up: &AtomicBool,
     tree: &Arc<Tree>,
-    briefs: &[PeSchedule],
+    schedules: &[PeSchedule],
     model: &Model,
     flits_a_piece: u64,
 ) -> Result<Prediction, ProtocolError> {
-    let mut world = PredictionState::new(tree, briefs, model, flits_a_piece);
-    world.run_to_end(briefs, given_up)?;
+    let mut world = PredictionState::new(tree, schedules, model, flits_a_piece);
+    world.run_to_end(schedules, given_up)?;
     Ok(world.prediction())
 }
 

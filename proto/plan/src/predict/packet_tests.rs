@@ -51,9 +51,9 @@ fn run(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, sizes: &[u32]) -> (Vec<u
     let largest = sizes.iter().copied().max().unwrap_or(1);
     let timing = Timing::of(&model, largest, Pacing::Scheduled);
     let timing = timing.in_packets(sizes.to_vec());
-    let briefs = Algorithm::FARTHEST_FIRST.schedules(tree, bytes, &timing);
-    let order = briefs[0].sends.iter().map(|message| message.pe());
-    let predicted = predict(tree, &briefs, &model).expect("a schedule");
+    let schedules = Algorithm::FARTHEST_FIRST.schedules(tree, bytes, &timing);
+    let order = schedules[0].sends.iter().map(|message| message.pe());
+    let predicted = predict(tree, &schedules, &model).expect("a schedule");
     let arrivals = predicted.arrivals_ns.iter();
     let arrivals = arrivals.map(|arrival| arrival.unwrap_or(0));
     (arrivals.collect(), order.collect())
@@ -144,8 +144,8 @@ fn a_set_up_on_the_wire_hides_that_of_a_process() {
             ..model(2, cost)
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
-        predict(&tree, &briefs, &model)
+        let schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
+        predict(&tree, &schedules, &model)
             .expect("a schedule")
             .round_ns()
     };
@@ -176,11 +176,11 @@ fn gathered(
     let largest = sizes.iter().copied().max().unwrap_or(1);
     let timing = Timing::of(&model, largest, pacing).in_packets(sizes);
     let operation = Algorithm::CERTIFICATION_PIPELINED;
-    let mut briefs = operation.schedules(tree, bytes, &timing);
+    let mut schedules = operation.schedules(tree, bytes, &timing);
     if let Some(order) = order {
-        set_order(tree, &mut briefs, order).expect("a walk of the tree");
+        set_order(tree, &mut schedules, order).expect("a walk of the tree");
     }
-    predict(tree, &briefs, &model)
+    predict(tree, &schedules, &model)
         .expect("a schedule")
         .round_ns()
 }
@@ -320,11 +320,11 @@ fn mixed_packets_are_sent_and_arrive_as_planned() {
         let plan = plan_mixed(&tree, &bytes, cost, 0).expect("it is small");
         let model = model(tree.len(), cost);
         let timing = Timing::of(&model, 1, Pacing::Eager);
-        let mut briefs = Algorithm::LISTED_SCATTER.schedules(&tree, &bytes, &timing);
-        set_packets(&tree, &mut briefs, &plan.sequence);
-        let mut world = PredictionState::new(&tree, &briefs, &model, 1);
+        let mut schedules = Algorithm::LISTED_SCATTER.schedules(&tree, &bytes, &timing);
+        set_packets(&tree, &mut schedules, &plan.sequence);
+        let mut world = PredictionState::new(&tree, &schedules, &model, 1);
         let given_up = AtomicBool::new(false);
-        world.run_to_end(&briefs, &given_up).expect("a schedule");
+        world.run_to_end(&schedules, &given_up).expect("a schedule");
         let mut sent: Vec<Vec<SentPacket>> = vec![Vec::new(); tree.len()];
         for (from, out, packets) in &world.sent {
             let sent = &mut sent[from.index()];

@@ -127,12 +127,12 @@ fn differences_of(mut sent: OfPorts<Flit>, planned: OfPorts<Vec<Flit>>) -> Vec<S
 }
 
 /// Returns the static schedule of a round.
-fn hops_of(briefs: &[PeSchedule]) -> Vec<ScheduledHop> {
-    let of_sender = |(pe, brief): (u32, &PeSchedule)| {
-        let hops = brief.hops.clone().into_iter();
+fn hops_of(schedules: &[PeSchedule]) -> Vec<ScheduledHop> {
+    let of_sender = |(pe, schedule): (u32, &PeSchedule)| {
+        let hops = schedule.hops.clone().into_iter();
         hops.filter(move |hop| hop.from == PeId(pe))
     };
-    let mut hops: Vec<ScheduledHop> = (0..).zip(briefs).flat_map(of_sender).collect();
+    let mut hops: Vec<ScheduledHop> = (0..).zip(schedules).flat_map(of_sender).collect();
     hops.sort_by_key(|hop| hop.first_step);
     hops
 }
@@ -164,10 +164,10 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
         .iter()
         .map(|flits| flits * u64::from(FLIT_BYTES))
         .collect();
-    let briefs = case.operation.schedules(&case.tree, &bytes, &timing);
+    let schedules = case.operation.schedules(&case.tree, &bytes, &timing);
     let given_up = AtomicBool::new(false);
-    let mut world = PredictionState::new(&case.tree, &briefs, &model, 1);
-    world.run_to_end(&briefs, &given_up).expect("a schedule");
+    let mut world = PredictionState::new(&case.tree, &schedules, &model, 1);
+    world.run_to_end(&schedules, &given_up).expect("a schedule");
     let of_links;
     let planned = match &case.planned {
         Planned::Crossings(planned) => planned,
@@ -191,7 +191,7 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     }
     let mut differences = differences_of(sent, of_ports);
     let in_turn = match is_out_of_order(planned) {
-        true => of_hops(&hops_of(&briefs), true),
+        true => of_hops(&hops_of(&schedules), true),
         false => Vec::new(),
     };
     let timed = if in_turn.is_empty() {

@@ -42,13 +42,13 @@ pub struct PredictedPe {
 
 impl PredictedPe {
     /// Creates a PE that has done nothing; it may sleep until something happens.
-    pub fn new(round: Round, brief: &PeSchedule, sleeps: bool) -> PredictedPe {
+    pub fn new(round: Round, schedule: &PeSchedule, sleeps: bool) -> PredictedPe {
         PredictedPe {
             round,
             work: None,
             waits_since: sleeps.then_some(0),
-            spins_before_sleep: brief.spins_before_sleep(),
-            gathers: brief.in_any_order,
+            spins_before_sleep: schedule.spins_before_sleep(),
+            gathers: schedule.in_any_order,
             gathered: CoalescedFrames::default(),
             set_up: BTreeSet::new(),
             fresh: true,

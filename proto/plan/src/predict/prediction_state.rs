@@ -60,23 +60,23 @@ impl<'a> PredictionState<'a> {
     /// Creates the state before a round in which this number of flits crosses an edge at a time.
     pub(super) fn new(
         tree: &'a Arc<Tree>,
-        briefs: &'a [PeSchedule],
+        schedules: &'a [PeSchedule],
         model: &'a Model,
         flits_a_piece: u64,
     ) -> PredictionState<'a> {
-        let sent = briefs.iter().flat_map(PeSchedule::cut_sends);
+        let sent = schedules.iter().flat_map(PeSchedule::cut_sends);
         let packets = sent.map(|(message, flit)| (message.id, flit.into()));
         let packets: BTreeMap<MessageId, u64> = packets.collect();
-        let flit = briefs.first().map_or(1, |brief| brief.flit_bytes);
+        let flit = schedules.first().map_or(1, |schedule| schedule.flit_bytes);
         let piece = flits_a_piece.saturating_mul(flit.into());
-        let collective = briefs.first().map(|brief| brief.collective);
+        let collective = schedules.first().map(|schedule| schedule.collective);
         let collective = collective.unwrap_or(Collective::Scatter);
         // P0 runs already if it alone is triggered.
         let sleeps = |id| id != tree.root() || collective.begins_by_clock();
-        let stations = tree.ids().zip(briefs).map(|(id, brief)| {
-            let round = Round::new(RoundId(1), tree.clone(), id, brief.clone());
+        let stations = tree.ids().zip(schedules).map(|(id, schedule)| {
+            let round = Round::new(RoundId(1), tree.clone(), id, schedule.clone());
             let round = round.in_pieces(flits_a_piece).record_spans(usize::MAX);
-            PredictedPe::new(round, brief, sleeps(id))
+            PredictedPe::new(round, schedule, sleeps(id))
         });
         let files = model.files.as_ref();
         let machines = model.hosts.machines().iter();
@@ -94,12 +94,12 @@ impl<'a> PredictionState<'a> {
             others: BTreeMap::new(),
             neighbours: tree
                 .ids()
-                .zip(briefs)
-                .map(|(pe, brief)| brief.neighbours(tree, pe))
+                .zip(schedules)
+                .map(|(pe, schedule)| schedule.neighbours(tree, pe))
                 .collect(),
             cores: machines.map(Cores::new).collect(),
             residents,
-            desks: files.map(|files| FileThreads::new(files, tree, briefs, piece)),
+            desks: files.map(|files| FileThreads::new(files, tree, schedules, piece)),
             chores: Vec::new(),
             events: BTreeMap::new(),
             caused: 0,
@@ -115,10 +115,10 @@ impl<'a> PredictionState<'a> {
     /// Returns an error if a round refuses its schedule, or if the prediction was given up.
     pub(super) fn run_to_end(
         &mut self,
-        briefs: &[PeSchedule],
+        schedules: &[PeSchedule],
         given_up: &AtomicBool,
     ) -> Result<(), ProtocolError> {
-        self.begin_all(briefs)?;
+        self.begin_all(schedules)?;
         while let Some(((now, _), event)) = self.events.pop_first() {
             if given_up.load(Relaxed) {
                 return Err(ProtocolError::GivenUp);
@@ -133,7 +133,7 @@ impl<'a> PredictionState<'a> {
         Ok(())
     }
 
-    fn begin_all(&mut self, briefs: &[PeSchedule]) -> Result<(), ProtocolError> {
+    fn begin_all(&mut self, schedules: &[PeSchedule]) -> Result<(), ProtocolError> {
         let tree = self.tree;
         let root = tree.root();
         let others = tree.pes().filter(|pe| *pe != root);
@@ -149,7 +149,7 @@ impl<'a> PredictionState<'a> {
                 self.stations[pe.index()].round.handle_trigger(Time(0));
             }
             // In turns, a PE calls its first senders before the trigger.
-            if is_triggered || briefs[pe.index()].in_turns {
+            if is_triggered || schedules[pe.index()].in_turns {
                 self.look(0, pe)?;
             }
         }

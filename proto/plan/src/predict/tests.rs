@@ -34,8 +34,8 @@ fn unit_links_give_the_steps_of_the_simulator() {
             operations.push(Algorithm::SHOULDER_TAP);
         }
         for operation in operations {
-            let briefs = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
-            let predicted = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
+            let schedules = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
+            let predicted = predict(&tree, &schedules, &Model::unit(tree.len())).unwrap();
             let simulated = sim::run(&tree, operation, &flits).unwrap();
             let steps: Vec<u64> = predicted
                 .arrivals_ns
@@ -56,10 +56,10 @@ fn steps_by_all_ports(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> 
         own_links: true,
         ..Model::unit(tree.len())
     };
-    let briefs = operation.schedules(tree, flits, &timing);
-    let only_root = tree.pes().filter(|pe| briefs[pe.index()].all_ports);
+    let schedules = operation.schedules(tree, flits, &timing);
+    let only_root = tree.pes().filter(|pe| schedules[pe.index()].all_ports);
     assert_eq!(only_root.collect::<Vec<_>>(), [tree.root()]);
-    let predicted = predict(tree, &briefs, &model).unwrap();
+    let predicted = predict(tree, &schedules, &model).unwrap();
     let arrived = predicted.arrivals_ns.iter().map(Option::is_some);
     assert!(
         arrived.eq(flits.iter().map(|flits| *flits > 0)),
@@ -182,9 +182,9 @@ fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 64, Pacing::Scheduled);
-        let briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
-        let predicted = predict(&tree, &briefs, &model).unwrap();
-        let order: Vec<PeId> = briefs[0].sends.iter().map(|m| m.pe()).collect();
+        let schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
+        let predicted = predict(&tree, &schedules, &model).unwrap();
+        let order: Vec<PeId> = schedules[0].sends.iter().map(|m| m.pe()).collect();
         let simulated = scatter_flit_by_flit(&tree, &order, &bytes, &model.edges);
         for (pe, predicted) in tree.pes().zip(&predicted.arrivals_ns) {
             let simulated = simulated[pe.index()];
@@ -231,8 +231,8 @@ fn a_longer_tick_is_all_that_changes() {
         }
         for operation in operations {
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
-            let briefs = operation.schedules(&tree, &flits, &timing);
-            let predicted = predict(&tree, &briefs, &model).unwrap();
+            let schedules = operation.schedules(&tree, &flits, &timing);
+            let predicted = predict(&tree, &schedules, &model).unwrap();
             let steps = sim::run(&tree, operation, &flits).unwrap().arrival_steps;
             let ticks: Vec<u64> = steps.iter().map(|step| step * tick).collect();
             let predicted: Vec<u64> = predicted
@@ -281,8 +281,8 @@ fn every_pacing_of_every_gather_brings_every_message() {
         for operation in operations {
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
                 let timing = Timing::of(&model, 64, pacing);
-                let briefs = operation.schedules(&tree, &bytes, &timing);
-                let run = predict(&tree, &briefs, &model).unwrap();
+                let schedules = operation.schedules(&tree, &bytes, &timing);
+                let run = predict(&tree, &schedules, &model).unwrap();
                 for (arrival, bytes) in run.arrivals_ns.iter().zip(&bytes) {
                     assert_eq!(arrival.is_some(), *bytes > 0, "{operation:?} {pacing:?}");
                 }
@@ -315,8 +315,8 @@ fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
     };
     let timing = Timing::of(&model, 1_000, Pacing::Eager);
     let operation = Algorithm::CERTIFICATION_PIPELINED;
-    let briefs = operation.schedules(&tree, &bytes, &timing);
-    predict(&tree, &briefs, &model).unwrap().round_ns()
+    let schedules = operation.schedules(&tree, &bytes, &timing);
+    predict(&tree, &schedules, &model).unwrap().round_ns()
 }
 
 #[test]
@@ -386,8 +386,8 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
         };
         let timing = Timing::of(&model, 100, Pacing::Eager);
         let operation = Algorithm::BROADCAST_ROUNDS;
-        let briefs = operation.schedules(&tree, &[0, 10_000, 10_000], &timing);
-        predict(&tree, &briefs, &model).unwrap().round_ns()
+        let schedules = operation.schedules(&tree, &[0, 10_000, 10_000], &timing);
+        predict(&tree, &schedules, &model).unwrap().round_ns()
     };
     for ports in [Ports::Single, Ports::PerEdge] {
         assert_eq!(took(ports, 0.0), 10_100);
@@ -426,12 +426,12 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
         };
         let operation = Algorithm::GOSSIP_FLOOD;
         let timing = Timing::of(&model, 1 << 20, Pacing::Eager);
-        let briefs = operation.schedules(
+        let schedules = operation.schedules(
             &tree,
             &vec![bytes; operation.collective().deliveries(&tree)],
             &timing,
         );
-        predict(&tree, &briefs, &model).unwrap().round_ns()
+        predict(&tree, &schedules, &model).unwrap().round_ns()
     };
     let (short, long) = (1 << 10, 1 << 20);
     assert_eq!(took(20_000.0, 25_000.0, short), 45_000 + 1_200);
@@ -472,10 +472,10 @@ fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
                 64 * flits[from as usize] * u64::from(from != to)
             });
             let bytes: Vec<u64> = bytes.collect();
-            let briefs = operation.schedules(&tree, &bytes, &timing);
+            let schedules = operation.schedules(&tree, &bytes, &timing);
             let in_pieces = |flits| {
                 let given_up = AtomicBool::new(false);
-                let predicted = predict_in_pieces(&given_up, &tree, &briefs, &model, flits);
+                let predicted = predict_in_pieces(&given_up, &tree, &schedules, &model, flits);
                 predicted.unwrap().round_ns() as f64
             };
             let exact = in_pieces(1);

@@ -21,7 +21,7 @@ impl RoundsIo for StormIo {
 
     fn is_triggered(&self) -> bool {
         let tree = &self.process.scenario.tree;
-        let collective = self.brief.collective;
+        let collective = self.schedule.collective;
         collective.is_triggered(tree, self.process.pe)
     }
 
@@ -41,9 +41,9 @@ impl RoundsIo for StormIo {
         self.held.forget_all();
         self.wholes.forget();
         let late = Late(world.clone());
-        let brief = self.brief.clone();
+        let schedule = self.schedule.clone();
         let tree = scenario.lanes[*lane].tree.clone();
-        let mut round = Round::observed(id, tree, *pe, brief, late);
+        let mut round = Round::observed(id, tree, *pe, schedule, late);
         if *pe == scenario.tree.root() {
             self.started = at;
             self.process.world.borrow_mut().begin(id, at);

@@ -36,16 +36,16 @@ impl Wholes {
     pub(super) fn new(
         operation: Algorithm,
         tree: &std::sync::Arc<Tree>,
-        briefs: &[PeSchedule],
+        schedules: &[PeSchedule],
     ) -> Self {
         let mut expected = BTreeMap::new();
-        for message in briefs.iter().flat_map(|brief| &brief.receives) {
+        for message in schedules.iter().flat_map(|schedule| &schedule.receives) {
             let (whole, _) = operation.collective().whole(tree, message.id);
             *expected.entry(whole).or_default() += 1;
         }
-        let parts = Parts::of(tree, briefs).expect("they are parts of messages");
+        let parts = Parts::of(tree, schedules).expect("they are parts of messages");
         Wholes {
-            in_parts: briefs.len() > 1 || parts.are_any(),
+            in_parts: schedules.len() > 1 || parts.are_any(),
             parts,
             expected,
             came: RefCell::default(),

@@ -23,7 +23,7 @@ pub struct Lane {
     /// The links; the processes take no time.
     pub model: Model,
     /// The schedule of each PE on this tree, by PE index.
-    pub briefs: Vec<PeSchedule>,
+    pub schedules: Vec<PeSchedule>,
 }
 
 /// Returns the lanes of a round, and the duration of the round without faults.
@@ -38,16 +38,16 @@ pub(super) fn planned(
 ) -> (Vec<Lane>, u64) {
     let lane = |((tree, model), bytes): ((Arc<Tree>, Model), &Vec<u64>)| {
         let timing = Timing::of(&model, flit_bytes, pacing);
-        let briefs = operation.schedules(&tree, bytes, &timing);
+        let schedules = operation.schedules(&tree, bytes, &timing);
         Lane {
             tree,
             model,
-            briefs,
+            schedules,
         }
     };
     let lanes: Vec<Lane> = trees.into_iter().zip(parts).map(lane).collect();
     let predictions = lanes.iter().map(|lane| {
-        let predicted = predict(&lane.tree, &lane.briefs, &lane.model);
+        let predicted = predict(&lane.tree, &lane.schedules, &lane.model);
         predicted.unwrap_or_else(|violation| panic!("the schedule: {violation}"))
     });
     let together = predictions.reduce(|one, other| one.beside(other));
@@ -70,7 +70,7 @@ impl Scenario {
     pub(in super::super) fn briefs_by_lane(&self) -> Vec<Vec<PeSchedule>> {
         match &self.lanes[..] {
             [_] => Vec::new(),
-            lanes => lanes.iter().map(|lane| lane.briefs.clone()).collect(),
+            lanes => lanes.iter().map(|lane| lane.schedules.clone()).collect(),
         }
     }
 }

@@ -203,7 +203,7 @@ fn a_word_out_of_turn_ends_it() {
 /// No PE is at fault, so none is excluded from a retry.
 #[test]
 fn a_schedule_that_no_frame_can_carry_is_not_sent() {
-    let mut scatter = Scatter::with(1, &[], |briefs| {
+    let mut scatter = Scatter::with(1, &[], |schedules| {
         let crossing = ScheduledHop {
             message: MessageId(u64::MAX),
             offset: u64::MAX,
@@ -214,7 +214,7 @@ fn a_schedule_that_no_frame_can_carry_is_not_sent() {
             every: u64::MAX,
             packing: Packing::Flits,
         };
-        briefs[1].hops = vec![crossing; 600_000];
+        schedules[1].hops = vec![crossing; 600_000];
     });
     scatter.waits(60.0);
     let gave_up = scatter.gave_up();

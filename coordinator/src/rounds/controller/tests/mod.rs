@@ -110,10 +110,10 @@ impl Scatter {
         let bytes = vec![0, BYTES, BYTES, BYTES];
         let scatter = Algorithm::FARTHEST_FIRST;
         let mut controller = RoundController::new(at(0.0), setting);
-        let mut briefs = scatter.schedules(&tree, &bytes, &Timing::LOCK_STEP);
-        change(&mut briefs);
+        let mut schedules = scatter.schedules(&tree, &bytes, &Timing::LOCK_STEP);
+        change(&mut schedules);
         let plan = Plan {
-            briefs,
+            schedules,
             lanes: Vec::new(),
             bytes,
             prefixes: Vec::new(),

@@ -44,8 +44,8 @@ fn planned_and_run(arena: &GossipNetwork, algorithm: &str, flits: u64) -> [[f64;
             ..Model::unit(pes)
         };
         let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
-        let briefs = operation.schedules(&tree, &bytes, &timing);
-        predict(&tree, &briefs, &model).unwrap().round_ns() as f64 / UNIT_NS
+        let schedules = operation.schedules(&tree, &bytes, &timing);
+        predict(&tree, &schedules, &model).unwrap().round_ns() as f64 / UNIT_NS
     };
     let none = Link::default();
     let cost = gossip.cost();

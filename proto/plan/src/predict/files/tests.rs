@@ -50,8 +50,8 @@ fn predicted(tree: &Arc<flitcast_proto::Tree>, lengths: &[u64], files: Files) ->
         ..Model::unit(tree.len())
     };
     let timing = Timing::of(&model, FLIT as u32, Pacing::Scheduled);
-    let briefs = Algorithm::FARTHEST_FIRST.schedules(tree, lengths, &timing);
-    predict(tree, &briefs, &model).unwrap()
+    let schedules = Algorithm::FARTHEST_FIRST.schedules(tree, lengths, &timing);
+    predict(tree, &schedules, &model).unwrap()
 }
 
 fn entries(entries: u64) -> MadeOf {
@@ -67,8 +67,8 @@ fn files_that_cost_nothing_change_nothing() {
     let tree = Arc::new(spec.build().unwrap());
     let lengths: Vec<u64> = tree.ids().map(|pe| u64::from(pe.0) * 250).collect();
     let timing = Timing::of(&Model::unit(tree.len()), FLIT as u32, Pacing::Scheduled);
-    let briefs = Algorithm::FARTHEST_FIRST.schedules(&tree, &lengths, &timing);
-    let without = predict(&tree, &briefs, &Model::unit(tree.len())).unwrap();
+    let schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &lengths, &timing);
+    let without = predict(&tree, &schedules, &Model::unit(tree.len())).unwrap();
     let files = Files {
         disks: vec![FREE],
         disk_of: vec![0; tree.len()],

@@ -15,21 +15,21 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{fmt, registry};
 
-use crate::commands::bench::{Bench, BenchArgs};
+use crate::commands::bench::Bench;
 use crate::commands::check::CheckArgs;
-use crate::commands::map::{Map, MapArgs};
+use crate::commands::map::Map;
 use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
 };
-use crate::job::request::Request;
+use crate::job::request::{Request, RequestError};
 use crate::launch::log_args::LogArgs;
 use crate::launch::runtime::conducting;
 use crate::observe::emit::emit;
 use crate::observe::event::Event;
 use crate::observe::live::publish::publish;
 use crate::observe::metrics::Metrics;
-use crate::render::exit::{FAILED, REFUSED, error_chain, print_with, refuse};
+use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
 use crate::retry::ResumableJob;
 use crate::text::stderr::{self, LogLines};
 use crate::text::stdout::unless_closed;
@@ -41,7 +41,7 @@ const MOST_BEFORE: usize = 5;
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let code = match Cli::try_parse_from(words()) {
-        Ok(cli) => run(cli),
+        Ok(cli) => run(cli).unwrap_or_else(report_error),
         Err(error) => not_parsed(&error),
     };
     stderr::finish();
@@ -114,23 +114,28 @@ fn names_json(args: impl Iterator<Item = OsString>) -> bool {
     args.windows(2).any(is_pair) || args.iter().any(|arg| arg == "--log-format=json")
 }
 
-fn run(cli: Cli) -> ExitCode {
-    if let Err(fault) = start_logging(cli.log_format, cli.verbose) {
-        return refuse(&[fault]);
-    }
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    start_logging(cli.log_format, cli.verbose).map_err(|fault| refused([fault]))?;
     let logs = log_args(&cli);
     let seen = cli.command.observed();
-    let result = match cli.command {
+    let transferred = |request: Result<Request, Vec<RequestError>>| {
+        let job = ResumableJob::new(request.map_err(refused)?);
+        observed(seen, transfer::run_and_report(job, &logs))
+    };
+    match cli.command {
         Command::Node(args) => node::play(args),
         Command::SelfHash => node::self_hash(),
         Command::SelfServe { listen } => node::self_serve(listen),
         Command::Health(args) => node::health(&args),
-        Command::Bench(args) => time(args, &logs, seen),
+        Command::Bench(args) => {
+            let bench = Bench::new(args).map_err(refused)?;
+            observed(seen, bench::time_and_report(bench, &logs))
+        }
         Command::Calibrate(args) if args.host => calibrate::measure_host_and_report(&args, &logs),
-        Command::Calibrate(args) => match args.understand() {
-            Ok(calibration) => observed(seen, calibrate::calibrate_and_report(&calibration, &logs)),
-            Err(faults) => Ok(refuse(&faults)),
-        },
+        Command::Calibrate(args) => {
+            let calibration = args.understand().map_err(refused)?;
+            observed(seen, calibrate::calibrate_and_report(&calibration, &logs))
+        }
         Command::Plan(args) => print_with(|out| plan::run(args, out)),
         Command::Compare(args) => print_with(|out| compare::run(args, out)),
         Command::TimedPlan(args) => print_with(|out| timed::plan(args, out)),
@@ -147,30 +152,22 @@ fn run(cli: Cli) -> ExitCode {
         Command::Man(args) => print_with(|out| args.run(Cli::command(), out)),
         Command::Watch(args) => print_with(|out| watch::run(&args, out)),
         Command::Tree(args) => print_with(|out| tree::run(args, out)),
-        Command::Scatter(args) => {
-            understood(Request::scatter(args).map(ResumableJob::new), logs, seen)
+        Command::Scatter(args) => transferred(Request::scatter(args)),
+        Command::Gather(args) => transferred(Request::gather(args)),
+        Command::Broadcast(args) => transferred(Request::broadcast(args)),
+        Command::Gossip(args) => transferred(Request::gossip(args)),
+        Command::Exchange(args) => transferred(Request::exchange(args)),
+        Command::Map(args) => {
+            let map = Map::understand(args).map_err(refused)?;
+            observed(seen, map::run(&map, &logs))
         }
-        Command::Gather(args) => {
-            understood(Request::gather(args).map(ResumableJob::new), logs, seen)
-        }
-        Command::Broadcast(args) => {
-            understood(Request::broadcast(args).map(ResumableJob::new), logs, seen)
-        }
-        Command::Gossip(args) => {
-            understood(Request::gossip(args).map(ResumableJob::new), logs, seen)
-        }
-        Command::Exchange(args) => {
-            understood(Request::exchange(args).map(ResumableJob::new), logs, seen)
-        }
-        Command::Map(args) => mapped(args, &logs, seen),
         Command::Leash(args) => args.hold(),
         Command::Stage(args) => args.enter(),
-        Command::Resume(args) => understood(ResumableJob::resume(args), logs, seen),
-    };
-    result.unwrap_or_else(|error| {
-        stderr::error(error_chain(&error));
-        ExitCode::from(FAILED)
-    })
+        Command::Resume(args) => {
+            let job = ResumableJob::resume(args).map_err(refused)?;
+            observed(seen, transfer::run_and_report(job, &logs))
+        }
+    }
 }
 
 /// Starts to write log lines and messages.
@@ -228,35 +225,13 @@ fn looked_at(args: CheckArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn understood<E: std::fmt::Display>(
-    job: Result<ResumableJob, Vec<E>>,
-    logs: LogArgs,
-    seen: Observed,
-) -> anyhow::Result<ExitCode> {
-    match job {
-        Ok(job) => observed(seen, transfer::run_and_report(job, &logs)),
-        Err(faults) => Ok(refuse(&faults)),
-    }
-}
-
-/// Runs `flitcast map`.
-fn mapped(args: MapArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitCode> {
-    match Map::understand(args) {
-        Ok(map) => observed(seen, map::run(&map, logs)),
-        Err(faults) => Ok(refuse(&faults)),
-    }
-}
-
 /// Runs a command that `flitcast watch` and metrics clients can observe meanwhile, and whose traces
 /// are exported at the end.
 fn observed(
     seen: Observed,
     what: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {
-    let metrics = match Metrics::listen(seen.metrics) {
-        Ok(metrics) => metrics,
-        Err(fault) => return Ok(refuse(&[fault])),
-    };
+    let metrics = Metrics::listen(seen.metrics).map_err(|fault| refused([fault]))?;
     let runtime = conducting()?;
     emit(Event::Begins { command: seen.name });
     let published = publish();
@@ -270,12 +245,4 @@ fn observed(
     let went_well = matches!(result, Ok(ExitCode::SUCCESS));
     emit(Event::Ends { went_well });
     result
-}
-
-/// Runs `flitcast bench`.
-fn time(args: BenchArgs, logs: &LogArgs, seen: Observed) -> anyhow::Result<ExitCode> {
-    match Bench::new(args) {
-        Ok(bench) => observed(seen, bench::time_and_report(bench, logs)),
-        Err(faults) => Ok(refuse(&faults)),
-    }
 }

@@ -6,13 +6,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use flitcast_node::security::Name;
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 
-use crate::site::ca::{CaError, MOST_DAYS, authority_in, found, issue_all, locked, name};
+use crate::site::ca::{authority_in, found, issue_all, locked, name};
 use revoke::{RevokeArgs, revoke};
+
+/// Maximum validity in days, ten years: a longer period would be forgotten.
+const MOST_DAYS: u32 = 3660;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,11 +77,7 @@ struct IssueArgs {
 }
 
 /// Runs the command and prints what was done.
-///
-/// # Errors
-///
-/// Returns all faults of the command line, or the failure.
-pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaError>> {
+pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
     match args.what {
         CaCommand::Init(args) => init(&args, out),
         CaCommand::Issue(args) => issue(&args, out),
@@ -85,7 +85,7 @@ pub fn run(args: CaArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaEr
     }
 }
 
-fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaError>> {
+fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
     let mut faults = Vec::new();
     check_days("--authority-days", args.authority_days, &mut faults);
     check_days("--days", args.days, &mut faults);
@@ -93,30 +93,28 @@ fn init(args: &InitArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaEr
     let is_taken =
         std::fs::read_dir(&args.folder).is_ok_and(|mut entries| entries.next().is_some());
     if is_taken {
-        faults.push(CaError::Taken(args.folder.clone()));
+        faults.push(anyhow!(
+            "{}: there is something here already; an authority is founded in an empty folder",
+            args.folder.display()
+        ));
     }
     if !faults.is_empty() {
         return Err(faults);
     }
-    let founded = found(&args.folder, args.authority_days);
-    let authority = founded.map_err(|fault| vec![fault])?;
-    let issued = issue_all(&args.folder, &authority, &names, args.days);
-    let until = issued.map_err(|fault| vec![fault])?;
-    Ok(say(out, &args.folder, &names, until, authority.ends()))
+    let issued = found(&args.folder, args.authority_days).and_then(|authority| {
+        let until = issue_all(&args.folder, &authority, &names, args.days)?;
+        Ok((until, authority.ends()))
+    });
+    let (until, ends) = issued.map_err(|fault| vec![fault])?;
+    Ok(say(out, &args.folder, &names, until, ends))
 }
 
-fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<CaError>> {
+fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
     let mut faults = Vec::new();
     check_days("--days", args.days, &mut faults);
     let names = match args.pes {
         Some(pes) => all(pes, &mut faults),
-        None => {
-            let names = args.names.iter().map(|text| name(text));
-            let names: Vec<_> = names
-                .filter_map(|n| n.map_err(|f| faults.push(f)).ok())
-                .collect();
-            names
-        }
+        None => named(&args.names, &mut faults),
     };
     if !faults.is_empty() {
         return Err(faults);
@@ -130,16 +128,24 @@ fn issue(args: &IssueArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<Ca
     Ok(say(out, &args.folder, &names, until, ends))
 }
 
-fn check_days(option: &'static str, days: u32, faults: &mut Vec<CaError>) {
+fn check_days(option: &str, days: u32, faults: &mut Vec<anyhow::Error>) {
     if !(1..=MOST_DAYS).contains(&days) {
-        faults.push(CaError::Days { option, days });
+        faults.push(anyhow!("{option} {days}: from 1 to {MOST_DAYS}"));
     }
 }
 
+/// Parses the names of certificates.
+fn named(texts: &[String], faults: &mut Vec<anyhow::Error>) -> Vec<Name> {
+    let names = texts.iter().map(|text| name(text));
+    names
+        .filter_map(|name| name.map_err(|fault| faults.push(fault)).ok())
+        .collect()
+}
+
 /// Returns the names of the coordinator and of `pes` PEs.
-fn all(pes: u32, faults: &mut Vec<CaError>) -> Vec<Name> {
+fn all(pes: u32, faults: &mut Vec<anyhow::Error>) -> Vec<Name> {
     if pes == 0 || pes as usize > MAX_PES {
-        faults.push(CaError::Pes(pes));
+        faults.push(anyhow!("--pes {pes}: from 1 to {MAX_PES}"));
         return Vec::new();
     }
     let pes = (0..pes).map(|pe| Name::Pe(PeId(pe)));
@@ -154,10 +160,7 @@ fn say(
     ends: SystemTime,
 ) -> io::Result<()> {
     let folder = folder.display();
-    let (until, ends) = (
-        humantime::format_rfc3339_seconds(until),
-        humantime::format_rfc3339_seconds(ends),
-    );
+    let [until, ends] = [until, ends].map(humantime::format_rfc3339_seconds);
     match names {
         [] => writeln!(
             out,

@@ -2,15 +2,16 @@
 //! definition of the command line.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
-use thiserror::Error;
 
 use crate::render::exit::EXIT_STATUS;
+use crate::text::whole_file::write_whole;
+use crate::text::words::at;
 
 const SHELLS: &str = "\
 Examples:
@@ -40,25 +41,13 @@ pub struct ManArgs {
     folder: PathBuf,
 }
 
-/// A page cannot be written.
-#[derive(Debug, Error)]
-#[error("{}: {source}", path.display())]
-pub struct ManError {
-    path: PathBuf,
-    source: io::Error,
-}
-
 impl CompletionsArgs {
     /// Prints the completion script for `command`.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the output cannot be written.
     pub fn run(
         self,
         mut command: Command,
         out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<ManError>> {
+    ) -> Result<io::Result<()>, Vec<anyhow::Error>> {
         // `generate` would panic if writing failed, so it writes to memory.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command, "flitcast", &mut script);
@@ -68,40 +57,28 @@ impl CompletionsArgs {
 
 impl ManArgs {
     /// Writes a page for each subcommand of `command`, and prints their number.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error for the first page that cannot be written.
     pub fn run(
         self,
         command: Command,
         out: &mut dyn Write,
-    ) -> Result<io::Result<()>, Vec<ManError>> {
-        write_pages(&self.folder, command, out)
+    ) -> Result<io::Result<()>, Vec<anyhow::Error>> {
+        let folder = self.folder.display();
+        let pages = self.write_pages(command).map_err(|error| vec![error])?;
+        Ok(writeln!(out, "{pages} pages in {folder}"))
     }
-}
 
-fn write_pages(
-    folder: &Path,
-    command: Command,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<ManError>> {
-    let failed = |path: &Path, source| {
-        let path = path.to_owned();
-        vec![ManError { path, source }]
-    };
-    std::fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    let mut command = command.disable_help_subcommand(true);
-    command.build();
-    let mut pages = Vec::new();
-    collect(command, &mut pages);
-    for (name, page) in &pages {
-        let path = folder.join(name);
-        let written = crate::text::whole_file::write_whole(&path, |out| out.write_all(page));
-        written.map_err(|error| failed(&path, error))?;
+    fn write_pages(&self, command: Command) -> anyhow::Result<usize> {
+        std::fs::create_dir_all(&self.folder).map_err(at(&self.folder))?;
+        let mut command = command.disable_help_subcommand(true);
+        command.build();
+        let mut pages = Vec::new();
+        collect(command, &mut pages);
+        for (name, page) in &pages {
+            let path = self.folder.join(name);
+            write_whole(&path, |out| out.write_all(page)).map_err(at(&path))?;
+        }
+        Ok(pages.len())
     }
-    let pages = pages.len();
-    Ok(writeln!(out, "{pages} pages in {}", folder.display()))
 }
 
 fn collect(command: Command, pages: &mut Vec<(String, Vec<u8>)>) {

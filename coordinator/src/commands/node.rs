@@ -5,12 +5,11 @@ mod args;
 
 use std::io::{self, IsTerminal as _, Read as _};
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 use flitcast_node::handshake_limiter::listen;
 use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
@@ -19,23 +18,22 @@ use flitcast_node::permissions::{FileAccess, Permissions};
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::system::children;
 use flitcast_node::system::lent::LentFolder;
-use flitcast_node::system::process::survive_file_size_limit;
 use flitcast_node::{NodeConfig, Tally};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::{LENGTH_BYTES, MAX_ADMISSION, frame_length};
-use thiserror::Error;
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::launch::runtime::playing;
 use crate::observe::metrics::Metrics;
-use crate::site::slurm::{self, Slurm, SlurmError};
+use crate::render::exit::refused;
+use crate::site::slurm::{self, Slurm};
 use crate::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
 use crate::text::printable::printable;
 use crate::text::stdout::print;
-use crate::text::units::{UnitError, parse_time};
+use crate::text::units::parse_time;
 
 pub use args::{HealthArgs, NodeArgs};
 
@@ -44,56 +42,14 @@ const LAST_WRITES: Duration = Duration::from_secs(2);
 /// Default of `--wait`: enough for a user to type the other command.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// An error in the command line of a PE that joins.
-#[derive(Debug, Error)]
-enum NodeArgsError {
-    #[error("--pe: missing; give the number of the PE, --pe I")]
-    NoPe,
-    #[error(
-        "--pe {0}: not allowed with --join slurm, which reads the number from SLURM_PROCID; remove it"
-    )]
-    TwoPes(u32),
-    #[error("--join slurm: {0}")]
-    Slurm(#[from] SlurmError),
-    #[error(
-        "--join {0}: write HOST:PORT, as in the cluster file's coordinator, or slurm inside a job of Slurm"
-    )]
-    Address(String),
-    #[error("--wait: {0}")]
-    Wait(#[from] UnitError),
-    #[error(
-        "who joins must show who it is: --credentials DIR (`flitcast ca init` makes one), or else --insecure"
-    )]
-    Unguarded,
-    #[error(
-        "--commands: with --insecure, anybody who listens at {0} could run commands here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
-    )]
-    CommandsForAnybody(String),
-    #[error(
-        "--files: with --insecure, anybody who listens at {0} could read and write files here: give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
-    )]
-    FilesForAnybody(String),
-    #[error("--files {}: {why}; name a folder that exists", path.display())]
-    Files { path: PathBuf, why: io::Error },
-    #[error("--credentials: {0}")]
-    Credentials(#[from] SecurityError),
-    #[error("{0:#}")]
-    Unkept(anyhow::Error),
-}
+const UNGUARDED: &str = "who joins must show who it is: --credentials DIR (`flitcast ca init` makes \
+    one), or else --insecure";
 
 /// Runs `flitcast node`.
 pub fn play(args: NodeArgs) -> anyhow::Result<ExitCode> {
-    let config = match args.join.clone() {
-        Some(at) => match understood(&args, at) {
-            Ok(config) => Some(config),
-            Err(faults) => return Ok(crate::render::exit::refuse(&faults)),
-        },
-        None => None,
-    };
-    let metrics = match Metrics::listen(args.metrics) {
-        Ok(metrics) => metrics,
-        Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
-    };
+    let config = args.join.clone().map(|at| understood(&args, at));
+    let config = config.transpose().map_err(refused)?;
+    let metrics = Metrics::listen(args.metrics).map_err(|fault| refused([fault]))?;
     match config {
         Some(config) => joined(config, args, metrics),
         None => started(args, metrics),
@@ -125,16 +81,6 @@ pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Creates a runtime with one thread, so that a PE that answers pings cannot be stuck elsewhere.
-fn playing() -> anyhow::Result<Runtime> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().build();
-    let runtime = runtime.context("cannot start the runtime")?;
-    let survives = runtime.block_on(async { survive_file_size_limit() });
-    survives.context("cannot listen to signals")?;
-    Ok(runtime)
 }
 
 /// Returns a token that these signals cancel. The signal of a parent's death cancels it only after a
@@ -266,34 +212,40 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
 }
 
 /// Checks the command line completely before any connection is made.
-fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<NodeArgsError>> {
+fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<anyhow::Error>> {
     let mut faults = Vec::new();
+    let for_anybody = |option: &str, do_what: &str| {
+        anyhow!(
+            "{option}: with --insecure, anybody who listens at {at} could {do_what} here: \
+             give --credentials DIR (`flitcast ca init` makes one) instead of --insecure"
+        )
+    };
     if args.commands && args.insecure {
-        faults.push(NodeArgsError::CommandsForAnybody(at.clone()));
+        faults.push(for_anybody("--commands", "run commands"));
     }
     if !args.files.is_empty() && args.insecure {
-        faults.push(NodeArgsError::FilesForAnybody(at.clone()));
+        faults.push(for_anybody("--files", "read and write files"));
     }
     let mut folders = Vec::new();
     for path in &args.files {
         match LentFolder::open(path) {
             Ok(folder) => folders.push(folder),
-            Err(why) => faults.push(NodeArgsError::Files {
-                path: path.clone(),
-                why,
-            }),
+            Err(why) => faults.push(anyhow!(
+                "--files {}: {why}; name a folder that exists",
+                path.display()
+            )),
         }
     }
     let place = place(args.pe, &args.pes, at)
         .map_err(|all| faults.extend(all))
         .ok();
     let wait = args.wait.as_deref().map(parse_time).transpose();
-    let wait = wait.map_err(|fault| faults.push(fault.into()));
+    let wait = wait.map_err(|fault| faults.push(anyhow!("--wait: {fault}")));
     let shown = match &place {
         Some((pe, _)) => shown(args, *pe).map_err(|fault| faults.push(fault)).ok(),
         None => {
             let is_guarded = args.credentials.is_some() || args.insecure || args.kept;
-            faults.extend((!is_guarded).then_some(NodeArgsError::Unguarded));
+            faults.extend((!is_guarded).then(|| anyhow!(UNGUARDED)));
             None
         }
     };
@@ -321,37 +273,43 @@ fn understood(args: &NodeArgs, at: String) -> Result<JoinConfig, Vec<NodeArgsErr
 }
 
 /// Returns the credentials that the joining PE shows.
-fn shown(args: &NodeArgs, pe: PeId) -> Result<Credentials, NodeArgsError> {
+fn shown(args: &NodeArgs, pe: PeId) -> anyhow::Result<Credentials> {
+    let invalid = |fault: SecurityError| anyhow!("--credentials: {fault}");
     let admission = match args.kept {
-        true => Some(admitted_and_kept().map_err(NodeArgsError::Unkept)?),
+        true => Some(admitted_and_kept().map_err(|error| anyhow!("{error:#}"))?),
         false => None,
     };
     let issued = admission.as_ref().and_then(|it| it.credentials.as_ref());
     let credentials = match (&args.credentials, issued) {
         (Some(folder), _) => Credentials::Folder(folder.clone()),
-        (None, Some(issued)) => Credentials::Issued(Identity::issued(issued, Name::Pe(pe))?),
+        (None, Some(issued)) => {
+            Credentials::Issued(Identity::issued(issued, Name::Pe(pe)).map_err(invalid)?)
+        }
         // The daemon permits it.
         (None, None) if args.insecure || args.kept => Credentials::None,
-        (None, None) => return Err(NodeArgsError::Unguarded),
+        (None, None) => bail!(UNGUARDED),
     };
     // Invalid credentials are reported before any connection is made.
-    credentials.security(pe)?;
+    credentials.security(pe).map_err(invalid)?;
     Ok(credentials)
 }
 
 /// Returns the PE to run, and the address to join.
-fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<NodeArgsError>> {
+fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec<anyhow::Error>> {
+    let mut faults = Vec::new();
     if let Some(slurm) = Slurm::asked(&at) {
-        let task = slurm.task(slurm::environment, pes);
-        let task = task.map_err(|all| all.into_iter().map(NodeArgsError::from).collect::<Vec<_>>());
-        return match (pe, task) {
-            (None, task) => task.map(|(pe, address)| (pe, address.to_string())),
-            (Some(pe), task) => {
-                let more = task.err().unwrap_or_default();
-                Err([NodeArgsError::TwoPes(pe)]
-                    .into_iter()
-                    .chain(more)
-                    .collect())
+        faults.extend(pe.map(|pe| {
+            anyhow!(
+                "--pe {pe}: not allowed with --join slurm, which reads the number from SLURM_PROCID; \
+                 remove it"
+            )
+        }));
+        return match slurm.task(slurm::environment, pes) {
+            Ok((pe, address)) if faults.is_empty() => Ok((pe, address.to_string())),
+            task => {
+                let more = task.err().into_iter().flatten();
+                faults.extend(more.map(|fault| anyhow!("--join slurm: {fault}")));
+                Err(faults)
             }
         };
     }
@@ -360,12 +318,17 @@ fn place(pe: Option<u32>, pes: &[u32], at: String) -> Result<(PeId, String), Vec
     match (pe, is_place) {
         (Some(pe), true) => Ok((PeId(pe), at)),
         (pe, _) => {
-            let no_pe = pe.is_none().then_some(NodeArgsError::NoPe);
-            let no_place = || NodeArgsError::Address(at.chars().take(80).collect());
-            Err(no_pe
-                .into_iter()
-                .chain((!is_place).then(no_place))
-                .collect())
+            if pe.is_none() {
+                faults.push(anyhow!("--pe: missing; give the number of the PE, --pe I"));
+            }
+            if !is_place {
+                let at: String = at.chars().take(80).collect();
+                faults.push(anyhow!(
+                    "--join {at}: write HOST:PORT, as in the cluster file's coordinator, \
+                     or slurm inside a job of Slurm"
+                ));
+            }
+            Err(faults)
         }
     }
 }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Args;
-use flitcast_node::system::process::survive_file_size_limit;
 use flitcast_node::task::supervisor::{CommandSupervisor, Stage, hold};
 use flitcast_proto::PeId;
+
+use crate::launch::runtime::playing;
 
 /// The exit status by which a shell reports a command that it cannot start.
 const NOT_STARTED: u8 = 127;
@@ -44,17 +44,9 @@ pub struct StageArgs {
 
 impl LeashArgs {
     /// Runs the command, and ends it when standard input ends.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the operating system refuses a basic request.
     pub fn hold(self) -> anyhow::Result<ExitCode> {
         let pe = PeId(self.pe);
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_all().build();
-        let runtime = runtime.context("cannot start the runtime")?;
-        runtime.block_on(async {
-            survive_file_size_limit()?;
+        playing()?.block_on(async {
             match self.lower {
                 true => CommandSupervisor::told(pe)?.hold().await,
                 false => hold(pe).await,

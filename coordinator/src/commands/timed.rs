@@ -119,10 +119,6 @@ pub fn is_timed(words: &[String]) -> bool {
 }
 
 /// Prints the plan, or returns all errors in the command line.
-///
-/// # Errors
-///
-/// Returns an error if the plan cannot be printed.
 pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<RequestError>> {
     let request = understood(args, false)?;
     let lanes = lanes_of(&request);
@@ -149,10 +145,6 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
 }
 
 /// Prints the comparison of all algorithms on all trees, or returns all errors in the command line.
-///
-/// # Errors
-///
-/// Returns an error if the comparison cannot be printed.
 pub fn compare(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<RequestError>> {
     let request = understood(args, true)?;
     let all = request

@@ -25,11 +25,6 @@ const FILE: FileKind = FileKind {
     max_bytes: 16 * MAX_EDGES as u64,
 };
 
-/// Reads the network in the file at `path`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load(path: &Path) -> Result<Network, FileError> {
     user_file::load(FILE, path, |text| {
         let edges = parse(text)?;

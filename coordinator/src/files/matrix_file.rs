@@ -31,10 +31,6 @@ pub struct Cells {
 }
 
 /// Reads the matrix in the file at `path`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load(path: &Path, cells: Cells) -> Result<Vec<Vec<u64>>, FileError> {
     user_file::load(FILE, path, |text| parse(text, cells))
 }

@@ -24,10 +24,6 @@ const FILE: FileKind = FileKind {
 
 impl Profile {
     /// Reads the profile in the file at `path`. With a tree, it must be the tree that was measured.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read, or all errors in it.
     pub fn load(path: &Path, tree: Option<&Tree>) -> Result<Profile, FileError> {
         user_file::load(FILE, path, |text| Profile::parse(text, tree))
     }

@@ -1,41 +1,15 @@
 //! The directory through which running commands of one user find each other. Only that user can
 //! read it.
 
-use std::fs::{self, DirBuilder, Metadata};
+use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
+use anyhow::{bail, ensure};
 
 use crate::system::process;
-
-/// A reason why there is no such directory.
-#[derive(Debug, Error)]
-pub enum RuntimeDirError {
-    /// The directory cannot be created or examined.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// A symbolic link, or not a directory: another user may have created it.
-    #[error("{} is not a directory; remove it", .0.display())]
-    NoDirectory(PathBuf),
-    /// The directory belongs to another user.
-    #[error("{} belongs to user {owner}: set XDG_RUNTIME_DIR to a directory of your own", path.display())]
-    Foreign {
-        /// The path.
-        path: PathBuf,
-        /// The owner.
-        owner: u32,
-    },
-    /// Other users can read the directory.
-    #[error("{} can be read by others: chmod 700 {}", .0.display(), .0.display())]
-    Open(PathBuf),
-}
+use crate::text::words::at;
 
 /// Returns `$XDG_RUNTIME_DIR/flitcast`, or `/tmp/flitcast-UID` if that variable is not set. The
 /// directory is created if it does not exist.
@@ -44,7 +18,7 @@ pub enum RuntimeDirError {
 ///
 /// Returns an error if the directory cannot be created, or if others than this user have access to
 /// it.
-pub fn runtime_dir() -> Result<PathBuf, RuntimeDirError> {
+pub fn runtime_dir() -> anyhow::Result<PathBuf> {
     let user = process::user();
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let path = match given.filter(|given| given.is_absolute()) {
@@ -56,29 +30,25 @@ pub fn runtime_dir() -> Result<PathBuf, RuntimeDirError> {
 }
 
 /// Creates a directory that only `user` can read, or checks that an existing one is.
-fn make_own(path: &Path, user: u32) -> Result<(), RuntimeDirError> {
-    let io = |source| RuntimeDirError::Io {
-        path: path.to_owned(),
-        source,
-    };
+fn make_own(path: &Path, user: u32) -> anyhow::Result<()> {
+    let shown = path.display();
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(io(error)),
+        Err(error) => return Err(at(path)(error)),
     }
-    // Metadata of the link itself, if it is one.
-    let found: Metadata = fs::symlink_metadata(path).map_err(io)?;
-    if !found.is_dir() {
-        return Err(RuntimeDirError::NoDirectory(path.to_owned()));
+    // Metadata of the link itself, if it is one: another user may have created it.
+    let found = fs::symlink_metadata(path).map_err(at(path))?;
+    ensure!(found.is_dir(), "{shown} is not a directory; remove it");
+    let owner = found.uid();
+    ensure!(
+        owner == user,
+        "{shown} belongs to user {owner}: set XDG_RUNTIME_DIR to a directory of your own"
+    );
+    if found.mode() & 0o077 != 0 {
+        bail!("{shown} can be read by others: chmod 700 {shown}");
     }
-    if found.uid() != user {
-        let (path, owner) = (path.to_owned(), found.uid());
-        return Err(RuntimeDirError::Foreign { path, owner });
-    }
-    match found.mode() & 0o077 {
-        0 => Ok(()),
-        _ => Err(RuntimeDirError::Open(path.to_owned())),
-    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -110,9 +80,9 @@ mod tests {
         symlink(place.path(), &link).unwrap();
         fs::write(&file, "").unwrap();
         for path in [link, file] {
-            let refused = make_own(&path, user).unwrap_err();
+            let refused = make_own(&path, user).unwrap_err().to_string();
             assert!(
-                matches!(refused, RuntimeDirError::NoDirectory(_)),
+                refused.ends_with("is not a directory; remove it"),
                 "{refused}"
             );
         }

@@ -36,17 +36,11 @@ const FILE: FileKind = FileKind {
 /// The content of a tree file.
 #[derive(Clone, Debug)]
 pub struct TreeFile {
-    /// The tree.
     pub tree: Tree,
     /// The links that it describes.
     pub links: Links,
 }
 
-/// Reads the tree in the file at `path`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all errors in it.
 pub fn load(path: &Path) -> Result<TreeFile, FileError> {
     user_file::load(FILE, path, parse)
 }

@@ -15,8 +15,7 @@ mod serve;
 
 pub use binary::own_hash;
 pub use call::lines;
-pub use copy_plan::CopyPlan;
-pub use error::{SSH_FAILED, SshError};
+pub use error::SSH_FAILED;
 pub use hosts::{Begun, Hosts};
 pub use script::RemoteCommand;
 pub use serve::serve;

@@ -10,13 +10,11 @@ mod compose;
 mod external_command;
 mod slurm_step;
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use flitcast_proto::PeId;
-use thiserror::Error;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -48,21 +46,6 @@ pub struct StarterConfig {
     pub console: Console,
 }
 
-/// A starter failed, or ended too early.
-#[derive(Debug, Error)]
-#[error("{what} {why}{}", match last_words.is_empty() {
-    true => String::new(),
-    false => format!(": {}", last_words.iter().cloned().collect::<Vec<_>>().join(" / ")),
-})]
-pub struct StarterError {
-    /// Command that was run.
-    what: String,
-    /// Failure of the command.
-    why: String,
-    /// Last lines of output.
-    last_words: VecDeque<String>,
-}
-
 /// A running starter.
 #[derive(Debug)]
 pub struct Started {
@@ -76,7 +59,7 @@ pub struct Hearing {
     /// Sent when the starter has done its part, so that PEs may join.
     pub begun: oneshot::Receiver<()>,
     /// Sent if the starter fails or ends too early.
-    pub failed: oneshot::Receiver<StarterError>,
+    pub failed: oneshot::Receiver<anyhow::Error>,
 }
 
 impl Starter {

@@ -40,7 +40,6 @@ pub enum Event<'a> {
     },
     /// A round is triggered.
     RoundBegins {
-        /// Id of the round.
         round: RoundId,
         /// Bytes of M_i, by PE index.
         bytes: &'a [u64],

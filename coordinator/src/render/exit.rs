@@ -81,7 +81,8 @@ pub fn report_end<T>(
 pub fn interrupted_note(interrupted: &Interrupted) -> String {
     let failure = interrupted.failure.as_deref();
     let aftermath = failure.map_or_else(String::new, |it| AftermathOf(it).to_string());
-    format!("{interrupted}; what had not fully arrived was removed{aftermath}")
+    let processes = interrupted.processes;
+    format!("interrupted: {processes}; what had not fully arrived was removed{aftermath}")
 }
 
 /// Returns the exit status of a failed run: `REFUSED` if the request was refused, even after the
@@ -98,12 +99,29 @@ pub fn print_with<E: std::fmt::Display>(
     command: impl FnOnce(&mut dyn std::io::Write) -> Result<std::io::Result<()>, Vec<E>>,
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    match command(&mut out) {
-        Ok(printed) => {
-            unless_closed(printed.and_then(|()| out.flush())).context("cannot print the result")?;
-            Ok(ExitCode::SUCCESS)
+    let printed = command(&mut out).map_err(refused)?;
+    unless_closed(printed.and_then(|()| out.flush())).context("cannot print the result")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The faults of a command line or its input.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+struct Refused(Vec<String>);
+
+/// Turns the faults of a command line into an error, for the exit status `REFUSED`.
+pub fn refused(faults: impl IntoIterator<Item: std::fmt::Display>) -> anyhow::Error {
+    Refused(faults.into_iter().map(|it| it.to_string()).collect()).into()
+}
+
+/// Prints the error of a command, or all faults of its command line, and returns the exit status.
+pub fn report_error(error: anyhow::Error) -> ExitCode {
+    match error.downcast() {
+        Ok(Refused(faults)) => refuse(&faults),
+        Err(error) => {
+            stderr::error(error_chain(&error));
+            ExitCode::from(FAILED)
         }
-        Err(faults) => Ok(refuse(&faults)),
     }
 }
 
@@ -127,7 +145,6 @@ pub fn error_chain(error: &anyhow::Error) -> String {
     told
 }
 
-/// Prints a result.
 pub fn write_out(printed: &[u8]) -> anyhow::Result<()> {
     stdout::print(printed).context("cannot print the result")
 }

@@ -6,6 +6,7 @@ use flitcast_proto::{PeId, Tree};
 
 use crate::site::topology::Topology;
 use crate::text::printable::printable;
+use crate::text::words::counted;
 
 /// Maximum number of PEs of a tree that is drawn, so that it fits into a few screens.
 const MAX_DRAWN: usize = 200;
@@ -94,10 +95,7 @@ pub fn branches<'a>(children: impl Fn(PeId) -> &'a [PeId]) -> Vec<(PeId, String)
 fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let figures = TreeFigures::of(&topology.tree);
     let pes = topology.tree.len();
-    let leaves = match figures.leaves() {
-        1 => "1 leaf".to_owned(),
-        n => format!("{n} leaves"),
-    };
+    let leaves = counted(figures.leaves() as u64, "leaf", "leaves");
     writeln!(out, "  PEs         {pes}, {leaves}")?;
     writeln!(out, "  depth       {}", figures.depth)?;
     write!(out, "  children    at most {}", figures.max_degree())?;
@@ -106,7 +104,7 @@ fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     for (i, (children, pes)) in some.by_ref().take(MAX_NAMED).enumerate() {
         match i {
             // Every tree has leaves.
-            0 => write!(out, " (none: {}", counted(*pes))?,
+            0 => write!(out, " (none: {}", counted(*pes as u64, "PE", "PEs"))?,
             _ => write!(out, ", {children}: {pes}")?,
         }
     }
@@ -124,15 +122,10 @@ fn summary(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn counted(pes: usize) -> String {
-    format!("{pes} {}", if pes == 1 { "PE" } else { "PEs" })
-}
-
 /// Figures of the shape of a tree.
 pub struct TreeFigures {
     /// Number of edges between P0 and the farthest PE.
     pub depth: u32,
-    /// Number of PEs with 0, 1, 2, ... children, by number of children.
     pub pes_by_children: Vec<usize>,
     /// B: the number of steps in which a token reaches all PEs if a PE sends it to one neighbour
     /// per step.

@@ -111,11 +111,6 @@ impl ResumableJob {
         })
     }
 
-    /// Writes the record.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why there is no record.
     pub(super) fn write_record(&mut self) -> Result<PathBuf, String> {
         let path = match (self.record.get(), self.record_folder()) {
             (Some(path), _) => path.clone(),
@@ -148,10 +143,6 @@ impl ResumableJob {
     }
 
     /// Removes the record, if there is one, and the folders created for it, if they are empty.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why the record cannot be removed.
     pub(super) fn remove_record(&self) -> Result<(), String> {
         let Some(record) = self.record.get() else {
             return Ok(());

@@ -1,76 +1,25 @@
 //! The job of a record, for `flitcast resume`.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use anyhow::anyhow;
 use flitcast_node::payload::DestinationState;
+use flitcast_proto::DeliveryId;
 use flitcast_proto::wire::control::Payload;
-use flitcast_proto::{DeliveryId, DeliveryName, PeId};
-use thiserror::Error;
 
 use super::record::{self, Record};
 use super::resumable_job::ResumableJob;
 use super::resumed;
-use crate::files::user_file::FileError;
-use crate::job::request::RequestError;
 use crate::options::args::ResumeArgs;
 use crate::text::deliveries;
 
-/// The reason why `flitcast resume` is refused.
-#[derive(Debug, Error)]
-pub enum ResumeError {
-    /// An invalid record.
-    #[error(transparent)]
-    Record(#[from] FileError),
-    /// A request that cannot be carried out.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// An entry at the place of a message that the record lists as missing.
-    #[error(
-        "--output: {} is there, and by the record {} is missing: take it away, or replace it with --force", path.display(), deliveries::message(*.delivery)
-    )]
-    Stands {
-        /// The message and its destination.
-        delivery: DeliveryName,
-        /// The path of the entry.
-        path: PathBuf,
-    },
-    /// A missing message without a source.
-    #[error("--input: {}, of {bytes} bytes by the record, is not in {} any more", deliveries::message(*.delivery), input.display())]
-    Gone {
-        /// The message and its destination.
-        delivery: DeliveryName,
-        /// The length of the message by the record, in bytes.
-        bytes: u64,
-        /// The input that lacks the message.
-        input: PathBuf,
-    },
-    /// Files that are dealt differently than before, so that some would arrive twice or never.
-    #[error(
-        "--input: {} has changed, so that its files would be distributed differently: {pe}'s message was {was} bytes long and is {is} bytes now", input.display()
-    )]
-    DealtOtherwise {
-        /// The first PE whose message differs.
-        pe: PeId,
-        /// The length of the message by the record, in bytes.
-        was: u64,
-        /// The present length of the message, in bytes.
-        is: u64,
-        /// The folder whose files are dealt.
-        input: PathBuf,
-    },
-    /// Missing messages that all belong to excluded PEs.
-    #[error("nothing can be sent: what is missing is of {}; --revive tries them again", deliveries::names(.0))]
-    NothingToSend(Vec<DeliveryName>),
-}
-
 impl ResumableJob {
     /// Checks the command line of `flitcast resume`, and reads the record.
-    pub fn resume(args: ResumeArgs) -> Result<ResumableJob, Vec<ResumeError>> {
+    pub fn resume(args: ResumeArgs) -> Result<ResumableJob, Vec<anyhow::Error>> {
         let record = record::load(&args.record).map_err(|error| vec![error.into()])?;
         let delivered: Vec<DeliveryId> = record.delivered.iter().copied().collect();
         let whole = resumed::request(&record, &delivered, &args).map_err(|faults| {
-            let faults = faults.into_iter().map(ResumeError::from);
+            let faults = faults.into_iter().map(anyhow::Error::from);
             faults.collect::<Vec<_>>()
         })?;
         let local = !whole.site.placement.is_spread();
@@ -95,7 +44,10 @@ impl ResumableJob {
         }
         let missing = job.progress.missing();
         if faults.is_empty() && !missing.is_empty() && job.next().sendable.is_empty() {
-            faults.push(ResumeError::NothingToSend(job.names(&missing)));
+            let missing = deliveries::names(&job.names(&missing));
+            faults.push(anyhow!(
+                "nothing can be sent: what is missing is of {missing}; --revive tries them again"
+            ));
         }
         match faults.is_empty() {
             true => Ok(job),
@@ -105,35 +57,41 @@ impl ResumableJob {
 
     /// Returns the errors in the input and the output, as far as they are on this host: sources that
     /// have changed or are gone, and other entries at the places of missing messages.
-    fn changed_files(&self, record: &Record, local: bool, force: bool) -> Vec<ResumeError> {
+    fn changed_files(&self, record: &Record, local: bool, force: bool) -> Vec<anyhow::Error> {
         let mut faults = Vec::new();
         let whole = &self.whole;
         let replaces = matches!(whole.messages.payload, Payload::Files { replace: true, .. });
         let (operation, tree) = (whole.way.operation, &whole.site.tree);
+        let input = record.input.display();
         for it in operation.collective().all_deliveries(tree) {
             let (was, is) = (record.bytes[it.index()], whole.messages.bytes[it.index()]);
-            let input = record.input.clone();
             let delivery = operation.collective().delivery_name(tree, it);
+            // Some files would arrive twice or never.
             if record.spread && was != is && !force {
                 let pe = delivery.row;
-                faults.push(ResumeError::DealtOtherwise { pe, was, is, input });
+                faults.push(anyhow!(
+                    "--input: {input} has changed, so that its files would be distributed differently: \
+                     {pe}'s message was {was} bytes long and is {is} bytes now"
+                ));
                 break;
             }
+            let message = deliveries::message(delivery);
             // Files on other hosts cannot be examined here.
             if !local || was == 0 || self.progress.delivered().contains(&it) {
                 continue;
             }
             if is == 0 {
-                let bytes = was;
-                faults.push(ResumeError::Gone {
-                    delivery,
-                    bytes,
-                    input,
-                });
+                faults.push(anyhow!(
+                    "--input: {message}, of {was} bytes by the record, is not in {input} any more"
+                ));
             }
             if !replaces && self.standing(it) == Some(DestinationState::Another) {
                 let path = self.destination_of(it).unwrap_or_default();
-                faults.push(ResumeError::Stands { delivery, path });
+                faults.push(anyhow!(
+                    "--output: {} is there, and by the record {message} is missing: \
+                     take it away, or replace it with --force",
+                    path.display()
+                ));
             }
         }
         faults

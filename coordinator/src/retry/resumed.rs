@@ -24,7 +24,7 @@ use crate::site::placement::Placement;
 use crate::site::reachability::Spanned;
 use crate::site::settings::Settings;
 use crate::site::slurm::{self, Slurm};
-use crate::site::topology::{Topology, TopologyError, build_network};
+use crate::site::topology::{Topology, build_network, of_option};
 
 /// Returns the request of a record on the whole tree, without the messages in `delivered`, which
 /// must be in increasing order.
@@ -213,10 +213,10 @@ fn placement(record: &Record) -> Result<Option<FoundPlacement>, RequestError> {
     let was = &record.tree;
     if let Some(slurm) = Slurm::named(path) {
         let placement = slurm.placement(was.len(), slurm::environment);
-        let placement = placement.map_err(TopologyError::from)?;
+        let placement = placement.map_err(of_option("--cluster slurm"))?;
         return Ok(Some((placement, None)));
     }
-    let file = cluster_file::load(path).map_err(TopologyError::of_file("--cluster"))?;
+    let file = cluster_file::load(path).map_err(of_option("--cluster"))?;
     let count = |is: usize| {
         let differs = was.len() != is;
         differs.then(|| format!("it had {} PEs, and has {is}", was.len()))

@@ -26,7 +26,6 @@ pub struct RetryReport {
     pub skipped: Vec<DeliveryName>,
     /// The messages that the last run continued.
     pub continued: Vec<Continued>,
-    /// The path of the record, if there is one.
     pub record: Option<PathBuf>,
     /// The options that `flitcast resume` needs with this record.
     pub resume_options: Vec<&'static str>,
@@ -77,7 +76,6 @@ pub struct Undelivered {
     pub delivery: DeliveryName,
     /// The length in bytes.
     pub bytes: u64,
-    /// The reason.
     pub fate: UndeliveredReason,
     /// The path of the message, if it consists of files.
     pub kept: Option<PathBuf>,
@@ -189,7 +187,6 @@ impl fmt::Display for Undelivered {
 }
 
 impl RetryReport {
-    /// Adds a reason to the note.
     pub fn add_note(&mut self, why: String) {
         self.note = Some(match self.note.take() {
             Some(note) => format!("{note}; {why}"),

@@ -177,7 +177,10 @@ impl Driver<'_> {
         };
         match given.missing(&self.request.site.tree, &self.sent) {
             None => Ok(()),
-            Some(fault) => Err(FailureCause::Order(fault)),
+            Some(fault) => {
+                let text = format!("--order: {fault}");
+                Err(FailureCause::Other("input", None, text))
+            }
         }
     }
 }

@@ -124,7 +124,6 @@ pub fn bytes_by_row(operation: Algorithm, tree: &Tree, bytes: &[u64]) -> Vec<u64
 /// The results of one PE: the deliveries in its row.
 #[derive(Clone, Debug)]
 pub struct PeOutcome {
-    /// The PE.
     pub pe: PeId,
     /// Bytes of all deliveries.
     pub bytes: u64,

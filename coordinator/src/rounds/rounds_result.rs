@@ -52,9 +52,7 @@ pub struct RoundsResult {
 /// The spans of a round.
 #[derive(Debug)]
 pub struct MeasuredRound {
-    /// The round.
     pub round: RoundId,
-    /// The duration of the round.
     pub round_ns: u64,
     /// When P0 was triggered, on the clock of the spans.
     pub started_ns: u64,

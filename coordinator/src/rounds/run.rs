@@ -1,7 +1,6 @@
 //! One request from beginning to end: launches a cluster, runs the rounds, stops every process, and
 //! removes incomplete output.
 
-use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context as _;
@@ -40,23 +39,11 @@ pub enum RunResult<T> {
 /// A run that a signal ended.
 #[derive(Debug)]
 pub struct Interrupted {
-    /// The signal.
     pub signal: Interruption,
-    /// The processes of the PEs after the run.
-    processes: Processes,
+    /// The end of the processes of the PEs.
+    pub processes: &'static str,
     /// The state of the messages; `None` if it is unknown.
     pub failure: Option<Box<Failure>>,
-}
-
-/// The processes of the PEs after a run.
-#[derive(Clone, Copy, Debug)]
-enum Processes {
-    /// Processes of this run, which have ended.
-    Stopped,
-    /// Processes that were started elsewhere and were asked to leave.
-    ToldToLeave,
-    /// Processes of a persistent cluster.
-    StayUp,
 }
 
 impl Interrupted {
@@ -68,26 +55,15 @@ impl Interrupted {
     ) -> Interrupted {
         let placement = &request.site.placement;
         let processes = match () {
-            () if placement.kept.is_some() => Processes::StayUp,
-            () if placement.is_joined() => Processes::ToldToLeave,
-            () => Processes::Stopped,
+            () if placement.kept.is_some() => "the cluster stays up",
+            () if placement.is_joined() => "every PE was told to leave",
+            () => "every process was stopped",
         };
         Interrupted {
             signal,
             processes,
             failure,
         }
-    }
-}
-
-/// Describes the state of the processes, without the messages.
-impl fmt::Display for Interrupted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.processes {
-            Processes::Stopped => "interrupted: every process was stopped",
-            Processes::ToldToLeave => "interrupted: every PE was told to leave",
-            Processes::StayUp => "interrupted: the cluster stays up",
-        })
     }
 }
 
@@ -125,10 +101,6 @@ pub async fn run(
 }
 
 /// Runs a request without learning from its durations.
-///
-/// # Errors
-///
-/// Returns an error as [`run`] does.
 pub async fn rounds(
     request: &Request,
     logs: &LogArgs,
@@ -174,10 +146,6 @@ fn noted(request: &Request, ended: &RunResult<Box<Outcome>>) -> running_cluster:
 }
 
 /// Measures the edges and clocks of a new cluster; `budget` is for each edge.
-///
-/// # Errors
-///
-/// Returns an error if the cluster cannot be launched.
 pub async fn measure(
     request: &Request,
     logs: &LogArgs,
@@ -287,7 +255,7 @@ async fn launch<T>(
     launched.map_err(|error| {
         emit(Event::Failed {
             kind: "launch",
-            pe: error.pe(),
+            pe: error.pes().first().copied(),
             cause: &error.to_string(),
         });
         RunResult::Failed(Box::new(Failure::of_launch(request, &error)))

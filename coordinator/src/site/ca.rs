@@ -11,7 +11,6 @@
 //! A PE needs `ca.pem`, its own two files, and `revoked.pem` if it exists. A certificate that is
 //! issued again replaces the old one; existing connections continue.
 
-mod error;
 mod ledger;
 
 use std::fs::{File, Permissions};
@@ -20,9 +19,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use flitcast_node::security::{
-    AUTHORITY_FILE, Identity, Name, SecurityError, authority_ends, private_key,
-};
+use anyhow::{anyhow, bail};
+use flitcast_node::security::{AUTHORITY_FILE, Identity, Name, authority_ends, private_key};
 use flitcast_node::system::lock::{Lock, try_lock};
 use flitcast_node::system::regular;
 use flitcast_proto::PeId;
@@ -30,18 +28,15 @@ use rcgen::KeyPair;
 
 use crate::site::authority::{Authority, Issued, Validity};
 use crate::text::pem::pem;
-pub use error::{CaError, MOST_DAYS, name};
-pub use ledger::{Entry, read};
+use crate::text::words::at;
+pub use ledger::{Entry, name, read};
 
 const AUTHORITY_KEY_FILE: &str = "ca.key";
 const DAY: Duration = Duration::from_secs(24 * 3600);
+
 /// Creates an authority in a new folder, and certificates for the coordinator and `pes` PEs, all
 /// valid for `days` days.
-///
-/// # Errors
-///
-/// Returns an error if a file cannot be written or a certificate cannot be created.
-pub fn make(folder: &Path, pes: u32, days: u32) -> Result<(), CaError> {
+pub fn make(folder: &Path, pes: u32, days: u32) -> anyhow::Result<()> {
     let authority = found(folder, days)?;
     let pes = (0..pes).map(|pe| Name::Pe(PeId(pe)));
     let names: Vec<Name> = std::iter::once(Name::Coordinator).chain(pes).collect();
@@ -49,44 +44,34 @@ pub fn make(folder: &Path, pes: u32, days: u32) -> Result<(), CaError> {
 }
 
 /// Creates an authority in a new folder, valid for `days` days.
-pub fn found(folder: &Path, days: u32) -> Result<Authority, CaError> {
-    let (authority, own) =
-        Authority::found(Validity::of(days * DAY)).map_err(|source| CaError::Issue {
-            name: "the authority".to_owned(),
-            source,
-        })?;
-    std::fs::create_dir_all(folder).map_err(|source| CaError::Write {
-        path: folder.to_owned(),
-        source,
-    })?;
+pub fn found(folder: &Path, days: u32) -> anyhow::Result<Authority> {
+    let (authority, own) = Authority::found(Validity::of(days * DAY))
+        .map_err(|error| anyhow!("cannot make the certificate of the authority: {error}"))?;
+    std::fs::create_dir_all(folder).map_err(at(folder))?;
     write(folder, &own, AUTHORITY_FILE, AUTHORITY_KEY_FILE)?;
     Ok(authority)
 }
 
 /// Loads the authority of a folder.
-pub fn authority_in(folder: &Path) -> Result<Authority, CaError> {
+pub fn authority_in(folder: &Path) -> anyhow::Result<Authority> {
     let path = folder.join(AUTHORITY_KEY_FILE);
-    let key = private_key(&path)?;
-    let key = KeyPair::try_from(&key).map_err(|_| SecurityError::Malformed {
-        path,
-        why: "it is no key of an authority that `flitcast ca init` has founded".to_owned(),
-    })?;
+    let foreign = "it is no key of an authority that `flitcast ca init` has founded";
+    let key = KeyPair::try_from(&private_key(&path)?).map_err(|_| at(&path)(foreign))?;
     Ok(Authority::of_key(key, authority_ends(folder)?))
 }
 
 /// Locks the folder against other commands that issue or revoke certificates.
-pub fn locked(folder: &Path) -> Result<File, CaError> {
-    let failed = |source| CaError::Read {
-        path: folder.join(AUTHORITY_KEY_FILE),
-        source,
-    };
-    let lock = regular::open_file(&folder.join(AUTHORITY_KEY_FILE)).map_err(failed)?;
+pub fn locked(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join(AUTHORITY_KEY_FILE);
+    let lock = regular::open_file(&path).map_err(at(&path))?;
     match try_lock(&lock, Lock::Exclusive) {
         Ok(()) => Ok(lock),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Err(CaError::Busy(folder.to_owned()))
-        }
-        Err(error) => Err(failed(error)),
+        // Both commands would overwrite each other's changes.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => bail!(
+            "{}: another `flitcast ca` is changing this folder; try again when it has ended",
+            folder.display()
+        ),
+        Err(error) => Err(at(&path)(error)),
     }
 }
 
@@ -96,24 +81,20 @@ pub fn issue_all(
     authority: &Authority,
     names: &[Name],
     days: u32,
-) -> Result<SystemTime, CaError> {
+) -> anyhow::Result<SystemTime> {
     let mut until = authority.ends();
     for &name in names {
         let issued = authority.issue(name, Validity::of(days * DAY));
-        let issued = issued.map_err(|source| CaError::Issue {
-            name: name.to_string(),
-            source,
-        })?;
+        let issued =
+            issued.map_err(|error| anyhow!("cannot make the certificate of {name}: {error}"))?;
         until = issued.until;
         let serial = issued.serial.clone();
-        ledger::note(
-            folder,
-            &Entry {
-                name,
-                serial,
-                until,
-            },
-        )?;
+        let entry = Entry {
+            name,
+            serial,
+            until,
+        };
+        ledger::note(folder, &entry)?;
         write(folder, &issued, &name.certificate_file(), &name.key_file())?;
         // Loads the result, so that an unusable certificate is reported now.
         Identity::load(folder, name)?;
@@ -122,19 +103,15 @@ pub fn issue_all(
 }
 
 /// Writes both files, the key first. Only the owner can read the key; the certificate is public.
-fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> Result<(), CaError> {
+fn write(folder: &Path, issued: &Issued, certificate: &str, key: &str) -> anyhow::Result<()> {
     let key_pem = pem("PRIVATE KEY", &issued.key.serialize_der());
     put(folder, key, &key_pem, 0o600)?;
-    put(
-        folder,
-        certificate,
-        &pem("CERTIFICATE", &issued.certificate),
-        0o644,
-    )
+    let certificate_pem = pem("CERTIFICATE", &issued.certificate);
+    put(folder, certificate, &certificate_pem, 0o644)
 }
 
 /// Writes a file as a whole or not at all.
-pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> Result<(), CaError> {
+pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> anyhow::Result<()> {
     let path = folder.join(name);
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
@@ -144,7 +121,5 @@ pub fn put(folder: &Path, name: &str, text: &str, mode: u32) -> Result<(), CaErr
         file.as_file().sync_all()?;
         Ok(file.persist(&path)?)
     });
-    written
-        .map(drop)
-        .map_err(|source| CaError::Write { path, source })
+    written.map(drop).map_err(at(&path))
 }

@@ -70,11 +70,6 @@ pub const FILE: FileKind = FileKind {
     max_bytes: 4 << 20,
 };
 
-/// Reads the cluster file at `path`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all faults in it.
 pub fn load(path: &Path) -> Result<ClusterFile, FileError> {
     let mut cluster = user_file::load(FILE, path, parse)?;
     let beside = path.parent().unwrap_or(Path::new(""));

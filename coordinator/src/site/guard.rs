@@ -5,6 +5,7 @@ pub mod kind;
 
 use std::io;
 
+use anyhow::anyhow;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
@@ -58,7 +59,7 @@ impl Guard {
             .as_ref()
             .is_some_and(|kept| !kept.guard.is(self))
         {
-            return Err(GuardOptionsError::KeptOtherwise);
+            return Err(GuardOptionsError::Refused(KEPT_OTHERWISE));
         }
         match self {
             Guard::Credentials(folder) => {
@@ -68,7 +69,7 @@ impl Guard {
             // A process that joins has neither the secret nor a certificate of this launch, on
             // loopback as well.
             Guard::Secret | Guard::MadeForTheRun if placement.is_joined() => {
-                Err(GuardOptionsError::Unguarded)
+                Err(GuardOptionsError::Refused(UNGUARDED))
             }
             _ => Ok(()),
         }
@@ -80,13 +81,12 @@ impl Guard {
     ///
     /// Returns an error if the PEs cannot authenticate the coordinator.
     pub fn check_files(&self, placement: &Placement) -> Result<(), GuardOptionsError> {
-        match (self, &placement.kept) {
-            (Guard::Insecure, Some(_)) => Err(GuardOptionsError::KeptForAnybody),
-            (Guard::Insecure, None) if placement.is_joined() => {
-                Err(GuardOptionsError::JoinedAnybody)
-            }
-            _ => Ok(()),
-        }
+        let refused = match (self, &placement.kept) {
+            (Guard::Insecure, Some(_)) => KEPT_FOR_ANYBODY,
+            (Guard::Insecure, None) if placement.is_joined() => JOINED_ANYBODY,
+            _ => return Ok(()),
+        };
+        Err(GuardOptionsError::Refused(refused))
     }
 }
 
@@ -96,46 +96,24 @@ pub enum GuardOptionsError {
     /// The coordinator's certificate is invalid.
     #[error("--credentials: {0}")]
     Credentials(#[from] SecurityError),
-    /// Processes that join are not authenticated.
-    #[error(
-        "processes that join must show who they are: --credentials DIR (`flitcast ca init` makes one), or else --insecure, for anybody to be let in"
-    )]
-    Unguarded,
-    /// PEs that joined do not authenticate the coordinator.
-    #[error(
-        "PEs that join with --insecure play synthetic messages only, since they do not know at whose word they would read and write files, or run commands: give both ends --credentials DIR (`flitcast ca init` makes one)"
-    )]
-    JoinedAnybody,
-    /// PEs of a running cluster do not authenticate the coordinator.
-    #[error(
-        "PEs that are kept with --insecure play synthetic messages only, since they do not know at whose word they would read and write files, or run commands: leave out --insecure, and take the cluster down and up again"
-    )]
-    KeptForAnybody,
-    /// Commands would be sent unencrypted.
-    #[error(
-        "with --insecure, anybody on the way could run commands on the hosts of the PEs: leave it out, and certificates are made for the run"
-    )]
-    PlainCommands,
-    /// The options contradict those of `flitcast up`.
-    #[error(
-        "this cluster is up with the security that `flitcast up` fixed; omit --credentials and --insecure, or take it down"
-    )]
-    KeptOtherwise,
+    /// The security does not fit the cluster or the command; the text is the reason.
+    #[error("{0}")]
+    Refused(&'static str),
 }
 
-/// Security of a launch cannot be set up.
-#[derive(Debug, Error)]
-pub enum GuardError {
-    /// The system provides no random numbers.
-    #[error("cannot draw a secret: {0}")]
-    Random(#[from] io::Error),
-    /// A certificate cannot be created.
-    #[error("cannot make a certificate: {0}")]
-    Issue(#[from] rcgen::Error),
-    /// The coordinator's certificate is invalid.
-    #[error(transparent)]
-    Credentials(#[from] SecurityError),
-}
+const UNGUARDED: &str = "processes that join must show who they are: --credentials DIR \
+    (`flitcast ca init` makes one), or else --insecure, for anybody to be let in";
+const JOINED_ANYBODY: &str = "PEs that join with --insecure play synthetic messages only, since they \
+    do not know at whose word they would read and write files, or run commands: give both ends \
+    --credentials DIR (`flitcast ca init` makes one)";
+const KEPT_FOR_ANYBODY: &str = "PEs that are kept with --insecure play synthetic messages only, since \
+    they do not know at whose word they would read and write files, or run commands: leave out \
+    --insecure, and take the cluster down and up again";
+/// Reason why commands are not sent unencrypted.
+pub const PLAIN_COMMANDS: &str = "with --insecure, anybody on the way could run commands on the hosts \
+    of the PEs: leave it out, and certificates are made for the run";
+const KEPT_OTHERWISE: &str = "this cluster is up with the security that `flitcast up` fixed; omit \
+    --credentials and --insecure, or take it down";
 
 /// The security of one launch.
 pub struct Guarded {
@@ -154,47 +132,46 @@ impl Guarded {
     /// # Errors
     ///
     /// Returns an error if the system provides no random numbers or a certificate is invalid.
-    pub fn new(guard: &Guard) -> Result<Guarded, GuardError> {
+    pub fn new(guard: &Guard) -> anyhow::Result<Guarded> {
         let mut ephemeral = None;
         let security = match guard {
             Guard::Secret | Guard::Insecure => Security::Plain,
             Guard::Credentials(folder) => Security::Tls(Identity::load(folder, Name::Coordinator)?),
             Guard::MadeForTheRun => {
-                let made = ephemeral.insert(Ephemeral::new()?);
-                let own = made.credentials(Name::Coordinator)?;
+                let made = ephemeral.insert(Ephemeral::new().map_err(unissued)?);
+                let own = made.credentials(Name::Coordinator).map_err(unissued)?;
                 Security::Tls(Identity::issued(&own, Name::Coordinator)?)
             }
         };
         Ok(Guarded {
-            cluster: random_id()?,
-            secret: Secret::new(drawn()?),
+            cluster: random_id().map_err(undrawn)?,
+            secret: Secret::new(drawn().map_err(undrawn)?),
             security,
             ephemeral,
         })
     }
 
     /// Returns the admission of a PE's process.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the PE's certificate cannot be created.
-    pub fn admission(&self, pe: PeId) -> Result<Admission, GuardError> {
+    pub fn admission(&self, pe: PeId) -> anyhow::Result<Admission> {
         let made = self.ephemeral.as_ref();
+        let credentials = made.map(|made| made.credentials(Name::Pe(pe)).map_err(unissued));
         Ok(Admission {
             cluster: self.cluster,
             secret: self.secret,
-            credentials: made
-                .map(|made| made.credentials(Name::Pe(pe)))
-                .transpose()?,
+            credentials: credentials.transpose()?,
         })
     }
 }
 
+fn unissued(error: rcgen::Error) -> anyhow::Error {
+    anyhow!("cannot make a certificate: {error}")
+}
+
+fn undrawn(error: io::Error) -> anyhow::Error {
+    anyhow!("cannot draw a secret: {error}")
+}
+
 /// Draws a random cluster id.
-///
-/// # Errors
-///
-/// Returns an error if the system provides no random numbers.
 pub fn random_id() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(drawn()?))
 }

@@ -75,6 +75,19 @@ pub struct Place {
 }
 
 impl Place {
+    /// Returns a place without a name that is reached at one address.
+    fn at(address: IpAddr) -> Place {
+        Place {
+            name: None,
+            run: Vec::new(),
+            ssh: None,
+            address,
+            rails: Vec::new(),
+            reached_by: BTreeMap::new(),
+            listen: address,
+        }
+    }
+
     /// Returns the destination of ssh.
     pub fn destination(&self) -> String {
         let said = self.ssh.as_ref().or(self.name.as_ref());
@@ -86,20 +99,11 @@ impl Placement {
     /// Returns places on this machine, reachable from this machine only.
     pub fn local(pes: usize) -> Placement {
         let loopback = IpAddr::from(Ipv4Addr::LOCALHOST);
-        let place = Place {
-            name: None,
-            run: Vec::new(),
-            ssh: None,
-            address: loopback,
-            rails: Vec::new(),
-            reached_by: BTreeMap::new(),
-            listen: loopback,
-        };
         Placement {
             coordinator: loopback,
             launch: Launch::Local,
             kept: None,
-            places: vec![place; pes],
+            places: vec![Place::at(loopback); pes],
         }
     }
 
@@ -108,20 +112,11 @@ impl Placement {
         // Each PE listens on all addresses of its host, because the coordinator learns the right
         // one only from the connection.
         let anywhere = IpAddr::from(Ipv4Addr::UNSPECIFIED);
-        let place = Place {
-            name: None,
-            run: Vec::new(),
-            ssh: None,
-            address: anywhere,
-            rails: Vec::new(),
-            reached_by: BTreeMap::new(),
-            listen: anywhere,
-        };
         Placement {
             coordinator,
             launch,
             kept: None,
-            places: vec![place; pes],
+            places: vec![Place::at(anywhere); pes],
         }
     }
 

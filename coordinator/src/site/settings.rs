@@ -10,11 +10,9 @@ use crate::options::link_spec::LinkSpec;
 /// The settings of a cluster file for the cluster as a whole.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// `--credentials`.
     pub credentials: Option<Credentials>,
     /// `--timeouts`, with defaults for those that the file does not contain.
     pub timeouts: Timeouts,
-    /// `--link`.
     pub link: Option<LinkSpec>,
     /// Files that the start of the processes needs.
     pub files: Vec<NamedFile>,

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use flitcast_proto::PeId;
-use thiserror::Error;
 
 use crate::site::placement::{Launch, Placement};
 
@@ -27,29 +27,6 @@ const WAIT: Duration = Duration::from_secs(60);
 pub struct Slurm {
     /// The port, if it does not follow from the job's number.
     port: Option<u16>,
-}
-
-/// A fault of Slurm's environment.
-#[derive(Debug, Error, PartialEq, Eq)]
-pub enum SlurmError {
-    /// A variable is missing.
-    #[error("{variable} is not set: {why}")]
-    Missing {
-        /// Name of the variable.
-        variable: &'static str,
-        /// Program that sets it.
-        why: &'static str,
-    },
-    /// A variable has an invalid value.
-    #[error("{variable}={value}: {expected} is expected")]
-    Malformed {
-        /// Name of the variable.
-        variable: &'static str,
-        /// Value, truncated.
-        value: String,
-        /// Expected value.
-        expected: &'static str,
-    },
 }
 
 /// A function that reads a variable of the environment.
@@ -87,15 +64,11 @@ impl Slurm {
     /// Returns the PE of a task of srun (the element of `pes` at the task's number, or else that
     /// number) and the address where it joins: the host that runs srun, which runs the script's
     /// other commands as well.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults of the environment.
     pub fn task(
         self,
         environment: impl Environment,
         pes: &[u32],
-    ) -> Result<(PeId, SocketAddr), Vec<SlurmError>> {
+    ) -> Result<(PeId, SocketAddr), Vec<anyhow::Error>> {
         let number = "a number from 0";
         let task: Result<u32, _> = read(&environment, "SLURM_PROCID", UNDER_SRUN, number);
         let pe = task.map(|task| pes.get(task as usize).copied().unwrap_or(task));
@@ -116,7 +89,7 @@ impl Slurm {
     /// # Errors
     ///
     /// Returns an error if this is not a Slurm job.
-    pub fn pes(self, environment: impl Environment) -> Result<usize, SlurmError> {
+    pub fn pes(self, environment: impl Environment) -> anyhow::Result<usize> {
         let number = "a number from 1";
         let tasks = "SLURM_NTASKS";
         let variable = match environment(tasks) {
@@ -132,11 +105,7 @@ impl Slurm {
     /// # Errors
     ///
     /// Returns an error if this is not a Slurm job.
-    pub fn placement(
-        self,
-        pes: usize,
-        environment: impl Environment,
-    ) -> Result<Placement, SlurmError> {
+    pub fn placement(self, pes: usize, environment: impl Environment) -> anyhow::Result<Placement> {
         let port = self.port(&environment, IN_A_JOB)?;
         // The host does not know which of its addresses the other nodes use.
         let everywhere = Ipv4Addr::UNSPECIFIED.into();
@@ -148,7 +117,7 @@ impl Slurm {
         Ok(Placement::joining(everywhere, launch, pes))
     }
 
-    fn port(self, environment: &impl Environment, why: &'static str) -> Result<u16, SlurmError> {
+    fn port(self, environment: &impl Environment, why: &str) -> anyhow::Result<u16> {
         match self.port {
             Some(port) => Ok(port),
             None => {
@@ -160,18 +129,17 @@ impl Slurm {
     }
 }
 
-/// Reads and parses a variable.
+/// Reads and parses a variable, which the program that `why` names sets.
 fn read<T: std::str::FromStr>(
     environment: &impl Environment,
-    variable: &'static str,
-    why: &'static str,
-    expected: &'static str,
-) -> Result<T, SlurmError> {
-    let value = environment(variable).ok_or(SlurmError::Missing { variable, why })?;
-    value.parse().map_err(|_| SlurmError::Malformed {
-        variable,
-        value: value.chars().take(80).collect(),
-        expected,
+    variable: &str,
+    why: &str,
+    expected: &str,
+) -> anyhow::Result<T> {
+    let value = environment(variable).ok_or_else(|| anyhow!("{variable} is not set: {why}"))?;
+    value.parse().map_err(|_| {
+        let value: String = value.chars().take(80).collect();
+        anyhow!("{variable}={value}: {expected} is expected")
     })
 }
 
@@ -210,11 +178,11 @@ mod tests {
             ("SLURM_LAUNCH_NODE_IPADDR", "10.1.2.3"),
             ("SLURM_JOB_ID", "123456"),
         ]);
-        let at = |address: &str| Ok((PeId(3), address.parse().unwrap()));
+        let at = |address: &str| (PeId(3), address.parse().unwrap());
         let slurm = Slurm { port: None };
-        assert_eq!(slurm.task(&environment, &[]), at("10.1.2.3:23456"));
+        assert_eq!(slurm.task(&environment, &[]).unwrap(), at("10.1.2.3:23456"));
         let chosen = Slurm { port: Some(81) };
-        assert_eq!(chosen.task(&environment, &[]), at("10.1.2.3:81"));
+        assert_eq!(chosen.task(&environment, &[]).unwrap(), at("10.1.2.3:81"));
         // P1 and P2 are excluded.
         let fourth = chosen.task(&environment, &[0, 3, 4, 5]).unwrap();
         assert_eq!(fourth.0, PeId(5));
@@ -236,8 +204,11 @@ mod tests {
     #[test]
     fn a_job_has_a_pe_for_each_task_or_else_each_node() {
         let slurm = Slurm { port: None };
-        assert_eq!(slurm.pes(with(&[("SLURM_JOB_NUM_NODES", "4")])), Ok(4));
-        let both: &[_] = &[("SLURM_JOB_NUM_NODES", "4"), ("SLURM_NTASKS", "5")];
-        assert_eq!(slurm.pes(with(both)), Ok(5));
+        let pes = |variables| slurm.pes(with(variables)).unwrap();
+        assert_eq!(pes(&[("SLURM_JOB_NUM_NODES", "4")]), 4);
+        assert_eq!(
+            pes(&[("SLURM_JOB_NUM_NODES", "4"), ("SLURM_NTASKS", "5")]),
+            5
+        );
     }
 }

@@ -10,7 +10,6 @@ pub const DIRECTORY: &str = "~/.cache/flitcast";
 pub struct Ssh {
     /// User, unless the PE's destination or ssh's configuration defines it.
     pub user: Option<String>,
-    /// Port.
     pub port: Option<u16>,
     /// Configuration file for ssh instead of the user's.
     pub config: Option<PathBuf>,

@@ -12,7 +12,6 @@ pub enum Starter {
 }
 
 impl Starter {
-    /// Returns the name.
     pub fn name(&self) -> &'static str {
         match self {
             Starter::Slurm(_) => "slurm",

@@ -4,11 +4,11 @@
 //! spanning trees.
 
 mod cluster_file;
-mod error;
 mod found;
 mod job;
 mod typed;
 
+use anyhow::anyhow;
 use flitcast_proto::tree::TreeSpec;
 
 use crate::options::tree::{SpanningArg, TreeArgs};
@@ -16,32 +16,29 @@ use crate::site::slurm::Slurm;
 use job::of_job;
 use typed::{span, tree_of, value};
 
-pub use error::TopologyError;
 pub use found::{Topology, tree_of_shape};
-pub use typed::build_network;
+pub use typed::{build_network, of_option};
+
+/// An invalid choice of a tree, as a sentence.
+pub type TopologyError = anyhow::Error;
 
 impl TreeArgs {
     /// Returns the tree; `default` is the spanning tree of a network if `--spanning` is missing.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
     pub fn topology(&self, default: SpanningArg) -> Result<Topology, Vec<TopologyError>> {
         let mut one = self.topologies(&[default])?;
         Ok(one.remove(0))
     }
 
     /// Returns the trees that `--tree auto` chooses from; for any other `--tree`, that one.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
     pub fn offered(&self, default: SpanningArg) -> Result<Vec<Topology>, Vec<TopologyError>> {
         if !self.is_auto() {
             return Ok(vec![self.topology(default)?]);
         }
         if self.network.is_none() && self.cluster.is_none() {
-            return Err(vec![TopologyError::NothingToChooseFrom]);
+            return Err(vec![anyhow!(
+                "--tree auto chooses among the trees over a network; \
+                 add --network NETWORK (like complete:8) or --cluster FILE"
+            )]);
         }
         let given = TreeArgs {
             tree: None,
@@ -72,10 +69,6 @@ impl TreeArgs {
 
     /// Returns the tree of `--tree`, or of a cluster file without a network. For a network, returns one
     /// tree if `--spanning` is given, else one of each kind in `kinds`.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
     pub fn topologies(&self, kinds: &[SpanningArg]) -> Result<Vec<Topology>, Vec<TopologyError>> {
         let mut faults = Vec::new();
         if self.network.is_none() && self.cluster.is_none() {
@@ -86,7 +79,10 @@ impl TreeArgs {
             (tree, None, Some(_), Some(slurm)) => {
                 of_job(slurm, tree.as_deref()).map_err(|fault| vec![fault])
             }
-            (None, None, None, _) => Err(vec![TopologyError::NoTree]),
+            (None, None, None, _) => Err(vec![anyhow!(
+                "no tree is given; use --tree TREE (like kary:2:8), \
+                 --network NETWORK (like mesh:4x4) or --cluster FILE"
+            )]),
             (Some(tree), None, None, _) => tree_of(tree).map_err(|fault| vec![fault]),
             (None, None, Some(file), _) => self.cluster(file, kinds),
             (None, Some(network), None, _) => {
@@ -107,8 +103,8 @@ impl TreeArgs {
                     network.as_ref().map(|_| "--network"),
                     cluster.as_ref().map(|_| "--cluster"),
                 ];
-                let given = given.into_iter().flatten().collect();
-                Err(vec![TopologyError::Several(given)])
+                let given: Vec<&str> = given.into_iter().flatten().collect();
+                Err(vec![anyhow!("{}: use one of them", given.join(" and "))])
             }
         };
         match made {
@@ -127,8 +123,10 @@ impl TreeArgs {
             ("--spanning", self.spanning.is_some()),
         ];
         let given = given.iter().filter(|(_, given)| *given);
+        let has_all =
+            "a --tree has its root and its edges already, and so has a --cluster without [network]";
         given
-            .map(|(option, _)| TopologyError::WithoutNetwork(option))
+            .map(|(option, _)| anyhow!("{option} belongs to --network: {has_all}"))
             .collect()
     }
 }

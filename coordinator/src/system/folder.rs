@@ -6,10 +6,6 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 /// Checks that files can be created in a folder.
-///
-/// # Errors
-///
-/// Returns the reason if that is not permitted.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     Ok(access(folder, Access::WRITE_OK | Access::EXEC_OK)?)
 }

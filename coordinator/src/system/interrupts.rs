@@ -40,10 +40,6 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// Starts to receive the signals.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the system refuses to deliver a signal here.
     pub fn new() -> anyhow::Result<Interrupts> {
         let (sender, waiting) = mpsc::channel(1);
         let both = [SignalKind::interrupt(), SignalKind::terminate()];

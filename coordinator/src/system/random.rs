@@ -5,10 +5,6 @@ use std::io;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Returns random bytes.
-///
-/// # Errors
-///
-/// Returns an error if the system has none.
 pub fn drawn<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     getrandom(&mut bytes, GetRandomFlags::empty())?;

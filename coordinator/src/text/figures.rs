@@ -29,19 +29,11 @@ pub fn lines(mut table: Table, names: usize) -> String {
 }
 
 /// Serializes nanoseconds as microseconds, like [`micros`].
-///
-/// # Errors
-///
-/// Returns an error if the serializer does.
 pub fn as_micros<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     micros(*ns).serialize(serializer)
 }
 
 /// Serializes a time that may be a fraction: as an integer, or as a string like `27/2`.
-///
-/// # Errors
-///
-/// Returns an error if the serializer does.
 pub fn as_exact<S: Serializer>(time: &Fraction, serializer: S) -> Result<S::Ok, S::Error> {
     exact(*time).serialize(serializer)
 }

@@ -75,7 +75,6 @@ pub fn error(text: impl Display) {
     }
 }
 
-/// Prints a warning.
 pub fn warning(text: impl Display) {
     match is_json() {
         true => tracing::warn!(target: MESSAGES, "{text}"),

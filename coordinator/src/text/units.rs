@@ -12,7 +12,7 @@ pub const MAX_TOTAL_BYTES: u64 = i64::MAX as u64;
 
 /// The kind of a value with a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+enum Quantity {
     /// A number of bytes.
     Size,
     /// Bits per second, with the units of `tc`.
@@ -74,54 +74,10 @@ impl Quantity {
     }
 }
 
-/// An invalid size, rate or time.
+/// An invalid size, rate or time, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnitError {
-    /// The text does not begin with a number.
-    #[error(
-        "`{text}` is not {}: write a number and a unit, like {}",
-        quantity.name(),
-        quantity.example()
-    )]
-    NoNumber {
-        text: String,
-        /// The expected kind of value.
-        quantity: Quantity,
-    },
-    /// A number without a unit, where a unit is required.
-    #[error("`{text}` has no unit; the units are {}", quantity.units())]
-    NoUnit {
-        text: String,
-        /// The expected kind of value.
-        quantity: Quantity,
-    },
-    /// An unknown unit.
-    #[error("`{text}`: unknown unit `{unit}`; the units are {}", quantity.units())]
-    UnknownUnit {
-        text: String,
-        /// The text after the number.
-        unit: String,
-        /// The expected kind of value.
-        quantity: Quantity,
-    },
-    /// A fraction that is not a whole number of base units, such as 1.3KiB.
-    #[error("`{text}` is not a whole number of {}", quantity.counted())]
-    NotWhole {
-        text: String,
-        /// The expected kind of value.
-        quantity: Quantity,
-    },
-    /// More decimals than are supported.
-    #[error("`{text}` has more than {MAX_DECIMALS} decimals")]
-    TooManyDecimals { text: String },
-    /// The value exceeds 64 bits.
-    #[error("`{text}` is more than 2^64-1 {}", quantity.counted())]
-    TooLarge {
-        text: String,
-        /// The expected kind of value.
-        quantity: Quantity,
-    },
-}
+#[error("{0}")]
+pub struct UnitError(String);
 
 /// Maximum number of decimals: multiplied by any unit, the value still fits in 128 bits.
 const MAX_DECIMALS: usize = 18;
@@ -151,49 +107,46 @@ pub fn parse_time(text: &str) -> Result<u64, UnitError> {
 }
 
 fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
-    let owned = || text.to_owned();
+    let wrong = |what: String| Err(UnitError(format!("`{text}`{what}")));
     let trimmed = text.trim();
     let number_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = trimmed.split_at(number_end.unwrap_or(trimmed.len()));
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
     if whole.is_empty() || decimals.is_empty() || decimals.contains('.') {
-        let text = owned();
-        return Err(UnitError::NoNumber { text, quantity });
+        let (kind, example) = (quantity.name(), quantity.example());
+        return wrong(format!(
+            " is not {kind}: write a number and a unit, like {example}"
+        ));
     }
 
     let unit = unit.trim_start();
-    let factor = quantity.factor(unit).ok_or_else(|| match unit {
-        "" => UnitError::NoUnit {
-            text: owned(),
-            quantity,
-        },
-        _ => UnitError::UnknownUnit {
-            text: owned(),
-            unit: unit.to_owned(),
-            quantity,
-        },
-    })?;
+    let Some(factor) = quantity.factor(unit) else {
+        let units = quantity.units();
+        return wrong(match unit {
+            "" => format!(" has no unit; the units are {units}"),
+            _ => format!(": unknown unit `{unit}`; the units are {units}"),
+        });
+    };
 
     let decimals = decimals.trim_end_matches('0');
     if decimals.len() > MAX_DECIMALS {
-        return Err(UnitError::TooManyDecimals { text: owned() });
+        return wrong(format!(" has more than {MAX_DECIMALS} decimals"));
     }
     let denominator = 10u128.pow(decimals.len() as u32);
     // Both parts are digits, so a part that does not parse is too large (`whole`) or empty
     // (`decimals` after trimming, which means 0).
     let part = decimals.parse::<u128>().unwrap_or(0) * factor;
     if part % denominator != 0 {
-        let text = owned();
-        return Err(UnitError::NotWhole { text, quantity });
+        return wrong(format!(" is not a whole number of {}", quantity.counted()));
     }
     let all = whole.parse::<u64>().ok().and_then(|whole| {
         let all = u128::from(whole) * factor + part / denominator;
         u64::try_from(all).ok()
     });
-    all.ok_or_else(|| UnitError::TooLarge {
-        text: owned(),
-        quantity,
-    })
+    match all {
+        Some(all) => Ok(all),
+        None => wrong(format!(" is more than 2^64-1 {}", quantity.counted())),
+    }
 }
 
 /// A rate in bits per second, displayed exactly in the form that is parsed: `200mbit`, `1.5gbit`.
@@ -258,7 +211,6 @@ impl fmt::Display for Nanos {
 /// rates; `-` if the time is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Number of bytes.
     pub bytes: u64,
     /// Time in nanoseconds.
     pub nanos: u64,

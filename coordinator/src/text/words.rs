@@ -1,5 +1,31 @@
 //! Words in messages and results: numbers with nouns, lists of names, quoting for shells.
 
+use std::fmt::Display;
+use std::path::Path;
+
+/// Returns a function that puts a path before an error.
+pub fn at<E: Display>(path: &Path) -> impl Fn(E) -> anyhow::Error {
+    move |error| anyhow::anyhow!("{}: {error}", path.display())
+}
+
+/// Keeps a line as one of the last three of a process.
+pub fn keep_last(lines: &mut Vec<String>, line: String) {
+    const KEPT: usize = 3;
+    lines.push(line);
+    if lines.len() > KEPT {
+        lines.remove(0);
+    }
+}
+
+/// Formats the last lines of a process behind `before`; empty if there are none.
+pub fn last_words<'a>(before: &str, lines: impl IntoIterator<Item = &'a String>) -> String {
+    let lines: Vec<&str> = lines.into_iter().map(String::as_str).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("{before}{}", lines.join(" / ")),
+    }
+}
+
 /// Formats a number with its noun: `1 flit`, `2 flits`.
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })

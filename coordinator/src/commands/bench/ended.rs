@@ -42,7 +42,8 @@ pub async fn time_and_report(mut bench: Bench, logs: &LogArgs) -> anyhow::Result
             let kept = bench.raw.as_ref().map(|raw| raw.path().display());
             let kept = kept.map(|path| format!("; the samples until then are in {path}"));
             let kept = kept.unwrap_or_default();
-            stderr::note(format_args!("{interrupted}{kept}"));
+            let processes = interrupted.processes;
+            stderr::note(format_args!("interrupted: {processes}{kept}"));
             Ok(interrupted.signal.exit_code())
         }
     }

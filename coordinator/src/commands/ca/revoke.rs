@@ -4,10 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use anyhow::{anyhow, ensure};
 use clap::Args;
 use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
 
-use crate::site::ca::{CaError, authority_in, locked, name, put, read};
+use crate::site::ca::{authority_in, locked, put, read};
+use crate::text::words;
 
 const EXAMPLES: &str = "\
 Example: the key of P3 has got into other hands.
@@ -29,18 +31,17 @@ pub struct RevokeArgs {
 }
 
 /// Revokes all certificates of the names, and prints that.
-pub fn revoke(args: &RevokeArgs, out: &mut dyn io::Write) -> Result<io::Result<()>, Vec<CaError>> {
+pub fn revoke(
+    args: &RevokeArgs,
+    out: &mut dyn io::Write,
+) -> Result<io::Result<()>, Vec<anyhow::Error>> {
     let mut faults = Vec::new();
-    let names = args.names.iter().map(|text| name(text));
-    let names: Vec<Name> = names
-        .filter_map(|name| name.map_err(|fault| faults.push(fault)).ok())
-        .collect();
+    let names = super::named(&args.names, &mut faults);
     if !faults.is_empty() {
         return Err(faults);
     }
     let listed = revoke_all(&args.folder, &names).map_err(|fault| vec![fault])?;
-    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-    let (names, folder) = (names.join(", "), args.folder.display());
+    let (names, folder) = (words::names(&names), args.folder.display());
     Ok(writeln!(
         out,
         "in {folder}: all certificates of {names} are revoked; {REVOKED_FILE} lists {listed}, and belongs beside ca.pem on every host"
@@ -48,7 +49,7 @@ pub fn revoke(args: &RevokeArgs, out: &mut dyn io::Write) -> Result<io::Result<(
 }
 
 /// Revokes the certificates and returns the number of entries of the revocation list.
-fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
+fn revoke_all(folder: &Path, names: &[Name]) -> anyhow::Result<usize> {
     let _lock = locked(folder)?;
     let authority = authority_in(folder)?;
     let now = SystemTime::now();
@@ -62,9 +63,10 @@ fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
             // Needed for an authority that is older than its ledger.
             .chain(serial(folder, name)?)
             .collect();
-        if serials.is_empty() {
-            return Err(CaError::NotIssued(name.to_string()));
-        }
+        ensure!(
+            !serials.is_empty(),
+            "{name} has no certificate that was issued here and is still good"
+        );
         for serial in serials {
             if !list.iter().any(|known| known.serial == serial) {
                 list.push(Revoked { serial, since: now });
@@ -72,7 +74,8 @@ fn revoke_all(folder: &Path, names: &[Name]) -> Result<usize, CaError> {
         }
     }
     let made = authority.revoke(&list, now);
-    let pem = made.map_err(|source| CaError::List { source })?;
+    let pem =
+        made.map_err(|error| anyhow!("cannot make the list of revoked certificates: {error}"))?;
     put(folder, REVOKED_FILE, &pem, 0o644)?;
     Ok(list.len())
 }

@@ -68,10 +68,6 @@ pub struct CalibrateArgs {
 
 impl CalibrateArgs {
     /// Checks the command line.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
     pub fn understand(self) -> Result<Calibration, Vec<RequestError>> {
         let mut faults = Vec::new();
         let topology = local_topology(&self.tree, SpanningArg::Broadcast)

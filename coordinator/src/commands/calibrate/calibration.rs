@@ -46,13 +46,11 @@ pub struct Calibration {
 /// The result of a calibration.
 #[derive(Debug)]
 pub struct Calibrated {
-    /// The profile.
     pub profile: Profile,
     /// Workloads that were run.
     pub workloads: Vec<Ran>,
     /// Names of the workloads that were not run because time was short.
     pub left_out: Vec<String>,
-    /// Announced duration.
     pub announced: Duration,
     /// Actual duration.
     pub took: Duration,
@@ -67,7 +65,6 @@ pub struct Calibrated {
 pub struct Ran {
     /// Name, such as `gather equal:1031`.
     pub name: String,
-    /// Number of rounds.
     pub rounds: u64,
     /// Median of the measured durations.
     pub measured_ns: u64,
@@ -78,7 +75,6 @@ pub struct Ran {
 }
 
 impl Calibration {
-    /// Returns the gather of this tree.
     pub fn gather(&self, tree: &Tree) -> Algorithm {
         gather_operation(tree, &self.topology.name, None, None)
             .expect("every tree has a gather of its own")

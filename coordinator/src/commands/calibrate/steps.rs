@@ -66,10 +66,6 @@ impl Calibration {
     }
 
     /// Runs the calibration.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a cluster did not start or the profile cannot be written.
     pub async fn run(
         &self,
         logs: &LogArgs,

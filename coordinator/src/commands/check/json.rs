@@ -79,7 +79,6 @@ pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<
     writeln!(out, "{object}")
 }
 
-/// Prints the faults.
 pub fn faults(path: &Path, faults: &[Wrong], out: &mut dyn Write) -> io::Result<()> {
     let faults = faults.iter().map(|Wrong { spot, told }| {
         json!({

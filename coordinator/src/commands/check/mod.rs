@@ -68,10 +68,6 @@ struct CheckedClusterFile {
 }
 
 /// Checks the file, prints its content or all faults, and returns whether it is valid.
-///
-/// # Errors
-///
-/// Returns an error if the output cannot be written.
 pub fn run(args: CheckArgs, out: &mut dyn Write) -> io::Result<bool> {
     let format = args.format;
     let path = args.cluster.file.clone();

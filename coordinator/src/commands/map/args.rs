@@ -4,13 +4,13 @@
 use std::ffi::OsString;
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
 use flitcast_plan::Algorithm;
-use thiserror::Error;
 
 use crate::job::request::{Request, RequestError, Site, output_fault};
 use crate::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
@@ -19,7 +19,7 @@ use crate::options::guard::GuardArgs;
 use crate::options::order::MessageOrder;
 use crate::options::pictures::PictureArgs;
 use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::guard::{Guard, GuardOptionsError, random_id};
+use crate::site::guard::{Guard, PLAIN_COMMANDS, random_id};
 use crate::site::topology::Topology;
 use crate::text::units::parse_time;
 
@@ -46,7 +46,7 @@ pub struct MapArgs {
     /// Folder for the results: the standard output of P3's command becomes p3/stdout, and each file
     /// that it writes in its current directory becomes p3/FILE.
     #[arg(long, value_name = "DIR")]
-    output: PathBuf,
+    pub output: PathBuf,
     /// Accept an output that holds files, and replace those that arrive again.
     #[arg(long)]
     force: bool,
@@ -56,7 +56,7 @@ pub struct MapArgs {
     work: Option<PathBuf>,
     /// Keep that hidden folder.
     #[arg(long)]
-    keep_work: bool,
+    pub keep_work: bool,
     /// Payload of a flit, the unit that a relay holds [default: 64KiB, or another size that is
     /// predicted to be at least a fifth quicker].
     #[arg(long, value_name = "SIZE")]
@@ -78,12 +78,12 @@ pub struct MapArgs {
     pub metrics: Option<SocketAddr>,
     /// How the result is printed on stdout.
     #[arg(long, value_parser = TABLE_OR_JSON, default_value = "table")]
-    format: Format,
+    pub format: Format,
     /// The command that each PE with a shard runs: in its shard, if that is a folder, or in an
     /// empty folder, with its shard as standard input. FLITCAST_PE is the PE's number, FLITCAST_PES
     /// the number of PEs.
     #[arg(required = true, last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 /// Options for faults of commands and PEs.
@@ -102,29 +102,11 @@ struct FaultArgs {
     time_limit: Option<Duration>,
 }
 
-/// An error in the command line.
-#[derive(Debug, Error)]
-pub enum MapError {
-    /// An error that a scatter or a gather could have as well.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// PEs on other hosts without a working folder.
-    #[error(
-        "the PEs are on hosts of their own: give --work DIR, a folder on each of them where shards and results may lie meanwhile"
-    )]
-    NoWork,
-    /// A path that is not the same everywhere.
-    #[error("--work {}: give the path from the root", .0.display())]
-    RelativeWork(PathBuf),
-    /// A folder's name or the current directory cannot be determined.
-    #[error("cannot name a working folder: {0}")]
-    Unnamed(#[from] io::Error),
-}
-
 /// A valid command line.
 #[derive(Debug)]
 pub struct Map {
-    args: MapArgs,
+    /// The command line.
+    pub args: MapArgs,
     /// The scatter of the shards.
     pub scatter: Request,
     /// The working folder of shards and results.
@@ -133,8 +115,8 @@ pub struct Map {
 
 impl Map {
     /// Checks the command line of `flitcast map`.
-    pub fn understand(args: MapArgs) -> Result<Map, Vec<MapError>> {
-        let mut faults = Vec::new();
+    pub fn understand(args: MapArgs) -> Result<Map, Vec<anyhow::Error>> {
+        let mut faults: Vec<anyhow::Error> = Vec::new();
         // Errors in the tree itself are reported by the scatter.
         let offered = args.tree.offered(SpanningArg::Bfs).unwrap_or_default();
         let placement = offered.first().map(Topology::places);
@@ -144,9 +126,13 @@ impl Map {
             .is_some_and(|places| places.is_elsewhere());
         match &args.work {
             Some(work) if work.is_relative() => {
-                faults.push(MapError::RelativeWork(work.clone()));
+                let work = work.display();
+                faults.push(anyhow!("--work {work}: give the path from the root"));
             }
-            None if is_spread => faults.push(MapError::NoWork),
+            None if is_spread => faults.push(anyhow!(
+                "the PEs are on hosts of their own: give --work DIR, a folder on each of them \
+                 where shards and results may lie meanwhile"
+            )),
             _ => {}
         }
         match elsewhere {
@@ -157,10 +143,11 @@ impl Map {
             true => {}
             false => {
                 let fault = output_fault(&args.output, (false, 0), Some(&args.input), args.force);
-                faults.extend(fault.map(MapError::from));
+                faults.extend(fault.map(anyhow::Error::from));
             }
         }
-        let work = working_folder(&args).map_err(|error| faults.push(error.into()));
+        let work = working_folder(&args)
+            .map_err(|error| faults.push(anyhow!("cannot name a working folder: {error}")));
         let scatter = work.as_ref().ok().and_then(|work| {
             let spread = args.spread;
             let round = args.round(args.input.clone(), work.join("in"), false);
@@ -174,9 +161,8 @@ impl Map {
             };
             // Creates the folder if there is no error.
             let scatter = faults.is_empty().then_some(scatter)?;
-            let scatter = Request::scatter(scatter);
-            let understood =
-                scatter.map_err(|found| faults.extend(found.into_iter().map(MapError::from)));
+            let understood = Request::scatter(scatter)
+                .map_err(|found| faults.extend(found.into_iter().map(anyhow::Error::from)));
             understood.ok()
         });
         if let Some(Site {
@@ -185,7 +171,7 @@ impl Map {
             && *guard == Guard::Insecure
             && !placement.is_on_loopback()
         {
-            faults.push(RequestError::from(GuardOptionsError::PlainCommands).into());
+            faults.push(anyhow!(PLAIN_COMMANDS));
         }
         match (scatter, work) {
             (Some(mut scatter), Ok(work)) if faults.is_empty() => {
@@ -222,35 +208,10 @@ impl Map {
         })
     }
 
-    /// Returns the command to run.
-    pub fn command(&self) -> &[OsString] {
-        &self.args.command
-    }
-
-    /// Returns the folder for the results.
-    pub fn output(&self) -> &Path {
-        &self.args.output
-    }
-
     /// Returns the time limit of each command in nanoseconds; 0 for no limit.
     pub fn time_limit_ns(&self) -> u64 {
         let limit = self.args.faults.time_limit;
         limit.map_or(0, |limit| limit.as_nanos() as u64)
-    }
-
-    /// Returns whether the working folder is kept.
-    pub fn keeps_work(&self) -> bool {
-        self.args.keep_work
-    }
-
-    /// Returns the format of the result.
-    pub fn format(&self) -> Format {
-        self.args.format
-    }
-
-    /// Returns whether the working folder is on this host only.
-    pub fn is_local(&self) -> bool {
-        !self.scatter.site.placement.is_spread()
     }
 }
 

@@ -26,7 +26,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
         Ok(_lock) => execute(map, logs, &mut interrupts, &mut gone).await,
         Err(error) => Err(anyhow::anyhow!("{error:#}")),
     };
-    let cleared = match map.keeps_work() {
+    let cleared = match map.args.keep_work {
         true => {
             let work = map.work.display();
             stderr::note(format_args!("the working folder is kept: {work}"));
@@ -37,7 +37,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let (printed, code) = match mapped? {
         Ok(mapped) => {
             complain(&mapped);
-            let printed = match map.format() {
+            let printed = match map.args.format {
                 Format::Json => report::json(map, &mapped),
                 _ => report::table(map, &mapped),
             };
@@ -58,7 +58,7 @@ pub async fn run(map: &Map, logs: &LogArgs) -> anyhow::Result<ExitCode> {
             for line in story.final_message() {
                 stderr::note(line);
             }
-            let printed = match map.format() {
+            let printed = match map.args.format {
                 Format::Json => failure_json(&failure, None, &story),
                 _ => String::new(),
             };

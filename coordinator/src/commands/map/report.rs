@@ -1,6 +1,6 @@
 //! The result of `flitcast map` as a human-readable table, or as JSON.
 
-use flitcast_proto::wire::control::{End, Ran};
+use flitcast_proto::wire::control::End;
 use serde_json::{Value, json};
 
 use super::args::Map;
@@ -9,21 +9,16 @@ use super::run::{CommandFate, ShardTask};
 use crate::rounds::outcome::Outcome;
 use crate::text::figures::{self, lines, micros};
 use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
-use crate::text::words::shell_word;
+use crate::text::words::{counted, last_words, shell_word};
 
 /// Returns the errors of all PEs that failed, a line for each.
 pub fn complaints(mapped: &Mapped) -> Vec<String> {
     let mut out = Vec::new();
     for task in &mapped.tasks {
         if let Some(why) = task.failure() {
-            let mut line = format!("{}: {why}", task.pe);
-            if let Some(Ran { last_lines, .. }) = task.ran()
-                && !last_lines.is_empty()
-            {
-                line.push_str(&format!("; its last words: {}", last_lines.join(" / ")));
-            }
-            out.push(line);
+            let lines = task.ran().map_or(&[][..], |ran| &ran.last_lines);
+            let said = last_words("; its last words: ", lines);
+            out.push(format!("{}: {why}{said}", task.pe));
         }
         let not_taken = task.not_taken().iter();
         out.extend(not_taken.map(|why| format!("{}: not in its result: {why}", task.pe)));
@@ -82,7 +77,11 @@ fn cells(task: Option<&ShardTask>) -> [String; 4] {
 /// Returns the command on one line, cut to a moderate length.
 fn command(map: &Map) -> String {
     const LONGEST: usize = 60;
-    let words = map.command().iter().map(|word| word.display().to_string());
+    let words = map
+        .args
+        .command
+        .iter()
+        .map(|word| word.display().to_string());
     let shown = words.map(shell_word).collect::<Vec<_>>().join(" ");
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     match shown.char_indices().nth(LONGEST) {
@@ -132,7 +131,7 @@ fn summary(map: &Map, mapped: &Mapped) -> String {
         there.len(),
         mapped.tasks.len(),
         Bytes(there.iter().map(|task| task.wrote_bytes()).sum()),
-        map.output().display(),
+        map.args.output.display(),
     ));
     out
 }
@@ -150,7 +149,11 @@ fn moved(outcome: Option<&Outcome>) -> String {
 
 /// Returns one JSON object, as it is printed.
 pub fn json(map: &Map, mapped: &Mapped) -> String {
-    let words = map.command().iter().map(|word| word.display().to_string());
+    let words = map
+        .args
+        .command
+        .iter()
+        .map(|word| word.display().to_string());
     let words: Vec<String> = words.collect();
     let pes = map.scatter.site.tree.below_root().map(|pe| {
         let Some(task) = mapped.tasks.iter().find(|task| task.pe == pe) else {
@@ -189,8 +192,8 @@ pub fn json(map: &Map, mapped: &Mapped) -> String {
         "scatter": moved_json(Some(&mapped.scatter)),
         "run": { "seconds": mapped.running.as_secs_f64() },
         "gather": moved_json(mapped.gather.as_deref()),
-        "output": map.output().display().to_string(),
-        "work": map.keeps_work().then(|| map.work.display().to_string()),
+        "output": map.args.output.display().to_string(),
+        "work": map.args.keep_work.then(|| map.work.display().to_string()),
     });
     format!("{result:#}\n")
 }

@@ -18,7 +18,7 @@ use crate::observe::console::Console;
 use crate::rounds::controller::LEFT;
 use crate::rounds::run::{RunResult, on_a_cluster};
 use crate::system::interrupts::Interrupts;
-use crate::text::words::signal_named;
+use crate::text::words::{last_words, signal_named};
 
 /// Time between two checks that all PEs with running commands are alive. Each death is reported as an
 /// event; this covers events that do not arrive.
@@ -27,7 +27,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A PE's shard, and the end of the command on it.
 #[derive(Debug)]
 pub struct ShardTask {
-    /// The PE.
     pub pe: PeId,
     /// The length of the shard as a message.
     pub shard_bytes: u64,
@@ -209,10 +208,10 @@ async fn work_off(
             Heard::Word(other) => {
                 CommandFate::Lost(format!("sent an unexpected message: {}", other.kind()))
             }
-            Heard::Exited(exit, last_words) => CommandFate::Lost(match last_words.is_empty() {
-                true => exit.to_string(),
-                false => format!("{exit}; its last words: {}", last_words.join(" / ")),
-            }),
+            Heard::Exited(exit, lines) => CommandFate::Lost(format!(
+                "{exit}{}",
+                last_words("; its last words: ", &lines)
+            )),
             Heard::ChannelEnded(end) => match why_ended(cluster, pe, end) {
                 Some(why) => CommandFate::Lost(why),
                 // The end of its process is reported next.

@@ -10,9 +10,8 @@ use super::args::Map;
 use super::mapped::Mapped;
 use super::report::complaints;
 use super::run::{self, CommandFate, ShardTask};
-use crate::job::request::Request;
 use crate::launch::log_args::LogArgs;
-use crate::retry::{self, Concluded, ResumableJob, RetryReport};
+use crate::retry::{self, ResumableJob, RetryReport};
 use crate::rounds::outcome::{Failure, Outcome};
 use crate::rounds::run::{Interrupted, RunResult};
 use crate::system::interrupts::Interrupts;
@@ -34,7 +33,8 @@ pub async fn execute(
     gone: &mut Vec<PeId>,
 ) -> anyhow::Result<Result<Mapped, MapAborted>> {
     let scatter = ResumableJob::new(map.scatter.clone()).unrecorded();
-    let (scatter, scattered) = match over(retry::run(scatter, logs, interrupts).await?) {
+    let scattered = retry::run(scatter, logs, interrupts).await?;
+    let (scatter, story) = match over(scattered.ended, scattered.story) {
         Ok(over) => over,
         Err(MapAborted::Failed(mut failure, story)) => {
             // In the working folder, which is removed.
@@ -44,7 +44,7 @@ pub async fn execute(
         Err(cut) => return Ok(Err(cut)),
     };
     if map.scatter.site.placement.is_joined() {
-        let retries = scattered.story.retries.iter();
+        let retries = story.retries.iter();
         let dead = retries.flat_map(|retry| &retry.left_out);
         gone.extend(dead.map(|(pe, _)| *pe));
     }
@@ -53,7 +53,7 @@ pub async fn execute(
         .map(|&(pe, bytes)| ShardTask::new(pe, bytes))
         .collect();
     let order = Run {
-        words: map.command().to_vec(),
+        words: map.args.command.clone(),
         work: map.work.clone(),
         pes: map.scatter.site.tree.len() as u32,
         time_limit_ns: map.time_limit_ns(),
@@ -65,7 +65,7 @@ pub async fn execute(
         RunResult::Done(dead) => gone.extend(dead),
     }
     let running = began.elapsed();
-    for lost in &scattered.story.undelivered {
+    for lost in &story.undelivered {
         let mut task = ShardTask::new(lost.delivery.row, lost.bytes);
         task.fate = CommandFate::Lost("died before it had its shard".to_owned());
         tasks.push(task);
@@ -77,7 +77,7 @@ pub async fn execute(
         running,
         gather: None,
         left_behind: BTreeMap::new(),
-        stories: [scattered.story, RetryReport::default()],
+        stories: [story, RetryReport::default()],
     };
     match mapped.tasks.iter().any(ShardTask::is_done) {
         true => gather(map, mapped, gone, logs, interrupts).await,
@@ -100,7 +100,8 @@ async fn gather(
     let why = |pe: &PeId| (*pe, "it died before".to_owned());
     let dead = gone.iter().map(why).collect();
     let gather = ResumableJob::new(request).unrecorded().without(dead);
-    let (outcome, gathered) = match over(retry::run(gather, logs, interrupts).await?) {
+    let gathered = retry::run(gather, logs, interrupts).await?;
+    let (outcome, story) = match over(gathered.ended, gathered.story) {
         Ok(over) => over,
         Err(cut) => {
             complain(&mapped);
@@ -112,7 +113,7 @@ async fn gather(
     let left = done.filter(|task| !arrived(task.pe));
     let why = "its result was not gathered".to_owned();
     mapped.left_behind = left.map(|task| (task.pe, why.clone())).collect();
-    mapped.stories[1] = gathered.story;
+    mapped.stories[1] = story;
     mapped.gather = Some(outcome);
     Ok(Ok(mapped))
 }
@@ -131,31 +132,14 @@ pub fn complain(mapped: &Mapped) {
     }
 }
 
-/// Returns the outcome of a scatter or a gather that succeeded.
-fn over(concluded: Concluded) -> Result<(Box<Outcome>, Over), MapAborted> {
-    let Concluded {
-        ended,
-        request,
-        story,
-        delivered,
-    } = concluded;
+/// Returns the outcome of a scatter or a gather that succeeded, and its report.
+fn over(
+    ended: RunResult<Box<Outcome>>,
+    story: RetryReport,
+) -> Result<(Box<Outcome>, RetryReport), MapAborted> {
     match ended {
         RunResult::Interrupted(signal) => Err(MapAborted::Interrupted(signal)),
         RunResult::Failed(failure) => Err(MapAborted::Failed(failure, Box::new(story))),
-        RunResult::Done(outcome) => Ok((
-            outcome,
-            Over {
-                request,
-                story,
-                delivered,
-            },
-        )),
+        RunResult::Done(outcome) => Ok((outcome, story)),
     }
-}
-
-/// The parts of a successful run that the next one needs.
-struct Over {
-    request: Request,
-    story: RetryReport,
-    delivered: Vec<(PeId, u64)>,
 }

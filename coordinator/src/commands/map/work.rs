@@ -25,10 +25,6 @@ const CLEARING: Duration = Duration::from_secs(60);
 
 /// Protects an empty folder on this host from other users and other runs, and removes neighbouring
 /// folders whose runs were killed.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be used.
 pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
     if !map.work.exists() {
         return Ok(None);
@@ -48,24 +44,18 @@ pub async fn restrict(map: &Map) -> anyhow::Result<Option<WorkLock>> {
 
 /// Removes the working folder on all hosts. If other hosts have to be called again for that, a
 /// second Ctrl-C leaves the folder there.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be removed.
 pub async fn clear(
     map: &Map,
     gone: &[PeId],
     logs: &LogArgs,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
-    match map.is_local() {
-        true => {
-            let work = map.work.clone();
-            let cleared = tokio::task::spawn_blocking(move || clear_away(&work)).await?;
-            cleared.context("cannot remove the working folder")
-        }
-        false => clear_everywhere(map, gone, logs, interrupts).await,
+    if map.scatter.site.placement.is_spread() {
+        return clear_everywhere(map, gone, logs, interrupts).await;
     }
+    let work = map.work.clone();
+    let cleared = tokio::task::spawn_blocking(move || clear_away(&work)).await?;
+    cleared.context("cannot remove the working folder")
 }
 
 /// Lets every PE remove its part.

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -19,18 +19,17 @@ use flitcast_proto::PeId;
 use flitcast_proto::wire::Secret;
 use flitcast_proto::wire::admission::Admission;
 use tokio::io::{AsyncWrite as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::launch::cluster::{Exit, command};
 use crate::launch::log_args::LogArgs;
-use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand, lines};
+use crate::launch::ssh::{Begun, Hosts, RemoteCommand, lines};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::site::guard::Guard;
-use crate::site::placement::{Launch, Place};
+use crate::site::placement::Place;
 use crate::site::running_cluster::cluster_record::ClusterRecord;
 use crate::site::running_cluster::pes::{self, Pes};
 use crate::site::running_cluster::{CALL, claim, lock};
@@ -118,17 +117,8 @@ async fn keep_all(
         signal(SignalKind::from_raw(CALL.as_raw())).context("cannot listen to signals")?;
     let placement = topology.places();
     let program = std::env::current_exe().context("cannot find the flitcast binary")?;
-    let hosts = match &placement.launch {
-        Launch::Ssh(ssh) => {
-            let pes: Vec<PeId> = topology.tree.pes().collect();
-            let copy_plan = CopyPlan::new(&topology.tree, &pes, &placement);
-            let hosts = Hosts::new(ssh, &program, copy_plan);
-            let hosts =
-                hosts.map_err(|(path, error)| anyhow::anyhow!("{}: {error}", path.display()));
-            Some(Arc::new(hosts?))
-        }
-        _ => None,
-    };
+    let pes: Vec<PeId> = topology.tree.pes().collect();
+    let hosts = Hosts::of(&placement, &topology.tree, &pes, &program)?;
     let (stop, called) = (CancellationToken::new(), Rc::new(Notify::new()));
     let table = PeTable::new(folder, topology.tree.pes());
     table.tell();
@@ -234,7 +224,7 @@ impl PeSupervisor {
                     });
                     self.live(alive, &stop).await
                 }
-                Err(error) => error,
+                Err(error) => format!("cannot be started: {error}"),
             };
             if began.elapsed() >= STEADY {
                 pause = FIRST_PAUSE;
@@ -256,53 +246,38 @@ impl PeSupervisor {
     }
 
     /// Starts a process for the PE.
-    async fn begin(&self) -> Result<Alive, String> {
-        let failed = |error: &dyn std::fmt::Display| format!("cannot be started: {error}");
-        let (admission, folder) = self.admission().map_err(|error| failed(&error))?;
-        let mut arguments: Vec<OsString> = ["node", "--pe"].map(OsString::from).into();
-        arguments.push(self.pe.0.to_string().into());
-        arguments.extend(["--stay", "--kept", "--join"].map(OsString::from));
-        arguments.push(self.said.coordinator.to_string().into());
+    async fn begin(&self) -> anyhow::Result<Begun> {
+        let (admission, folder) = self.admission()?;
+        let (pe, coordinator) = (self.pe.0.to_string(), self.said.coordinator.to_string());
+        let told = [
+            "node",
+            "--pe",
+            &pe,
+            "--stay",
+            "--kept",
+            "--join",
+            &coordinator,
+        ];
+        let mut arguments: Vec<OsString> = told.map(OsString::from).into();
         if let Some(folder) = folder {
             arguments.extend(["--credentials".into(), folder.into_os_string()]);
         }
-        let Some(hosts) = &self.hosts else {
-            let mut command = command(&self.program, &self.place, &self.logs);
-            let spawned = command
-                .args(arguments)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .process_group(0)
-                .kill_on_drop(true)
-                .spawn();
-            let mut child = spawned.map_err(|error| failed(&error))?;
-            let mut stdin = child.stdin.take();
-            if let Some(stdin) = &mut stdin {
-                // If the process has ended already, that is noticed soon.
-                let _ = stdin.write_all(&admission).await;
-            }
-            let stderr = child.stderr.take().map(lines);
-            return Ok(Alive {
-                stdin,
-                stderr,
-                child,
-            });
-        };
-        let mut told: Vec<OsString> = self.logs.args.iter().map(OsString::from).collect();
-        told.extend(arguments);
-        let task = RemoteCommand {
-            prefix: self.place.run.iter().map(OsString::from).collect(),
-            arguments: told,
-            input: admission,
-            leashed: true,
-        };
-        let begun = hosts.begin(&self.place.destination(), &task).await;
-        let begun = begun.map_err(|error| failed(&error))?;
-        Ok(Alive {
-            child: begun.child,
-            stdin: begun.stdin,
-            stderr: Some(begun.stderr),
+        if let Some(hosts) = &self.hosts {
+            let task = RemoteCommand::new(&self.place, &self.logs, arguments, admission, true);
+            return hosts.begin(&self.place.destination(), &task).await;
+        }
+        let mut command = command(&self.program, &self.place, &self.logs);
+        let mut child = command.args(arguments).spawn()?;
+        let mut stdin = child.stdin.take();
+        if let Some(stdin) = &mut stdin {
+            // If the process has ended already, that is noticed soon.
+            let _ = stdin.write_all(&admission).await;
+        }
+        let stderr = lines(child.stderr.take());
+        Ok(Begun {
+            child,
+            stdin,
+            stderr,
         })
     }
 
@@ -326,14 +301,13 @@ impl PeSupervisor {
     }
 
     /// Reads the stderr of a process, waits for its end, and describes the end.
-    async fn live(&self, alive: Alive, stop: &CancellationToken) -> String {
-        let Alive {
+    async fn live(&self, alive: Begun, stop: &CancellationToken) -> String {
+        let Begun {
             mut child,
             mut stdin,
-            stderr,
+            mut stderr,
         } = alive;
         let mut last = String::new();
-        let mut stderr = stderr.unwrap_or_else(|| mpsc::channel(1).1);
         let ended = loop {
             tokio::select! {
                 Some(line) = stderr.recv() => self.pass_on(line, &mut last),
@@ -378,12 +352,4 @@ impl PeSupervisor {
         stderr::line_of(self.pe, &line);
         *last = line.chars().take(LAST_LINE).collect();
     }
-}
-
-/// The process of a PE, or the ssh that runs it.
-struct Alive {
-    child: Child,
-    /// Standard input: the PE ends when it is closed, and joins a command when a line arrives.
-    stdin: Option<ChildStdin>,
-    stderr: Option<mpsc::Receiver<String>>,
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::render::exit::refused;
 use crate::site::running_cluster::pes::Pes;
 use crate::site::running_cluster::{RunningCluster, claim, find, is_kept};
 use crate::system::process::{Process, Signal};
@@ -35,14 +36,8 @@ pub struct DownArgs {
 /// Stops a cluster and waits until nothing of it is left.
 pub fn down(args: &DownArgs) -> anyhow::Result<ExitCode> {
     let shown = args.file.display();
-    let found = match find(&args.file) {
-        Ok(found) => found,
-        Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
-    };
-    let Some(kept) = found else {
-        let fault = format!("{shown}: this cluster is not up");
-        return Ok(crate::render::exit::refuse(&[fault]));
-    };
+    let found = find(&args.file).map_err(|fault| refused([fault]))?;
+    let kept = found.ok_or_else(|| refused([format!("{shown}: this cluster is not up")]))?;
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     end(&kept, pes.keeper)?;
     print(format!("{} is down\n", printable(&kept.said.name)).as_bytes())?;

@@ -22,10 +22,11 @@ use crate::launch::log_args::LogArgs;
 use crate::observe::console::Console;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::render::exit::{FAILED, refused};
 use crate::render::tree::in_tree_order;
 use crate::site::placement::Placement;
 use crate::site::running_cluster::pes::{self, Pes};
-use crate::site::running_cluster::{RunningCluster, RunningClusterError, all, find, rounds};
+use crate::site::running_cluster::{InUse, RunningCluster, all, find, rounds};
 use crate::site::topology::Topology;
 use crate::text::figures::{self, lines};
 use crate::text::printable::printable;
@@ -61,29 +62,17 @@ pub struct StatusArgs {
     format: Format,
 }
 
-/// Prints the status.
 pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     let out = &mut io::stdout().lock();
     let Some(file) = &args.file else {
-        let clusters = match all() {
-            Ok(clusters) => clusters,
-            Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
-        };
+        let clusters = all().map_err(|fault| refused([fault]))?;
         print_all(&clusters, args.format, out)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let kept = match find(file) {
-        Ok(Some(kept)) => kept,
-        Ok(None) => {
-            let fault = format!("{}: this cluster is not up", file.display());
-            return Ok(crate::render::exit::refuse(&[fault]));
-        }
-        Err(fault) => return Ok(crate::render::exit::refuse(&[fault])),
-    };
-    let (topology, seen) = match look(&kept, logs)? {
-        Ok(seen) => seen,
-        Err(faults) => return Ok(crate::render::exit::refuse(&faults)),
-    };
+    let found = find(file).map_err(|fault| refused([fault]))?;
+    let is_down = || refused([format!("{}: this cluster is not up", file.display())]);
+    let kept = found.ok_or_else(is_down)?;
+    let (topology, seen) = look(&kept, logs)?;
     let pes = Pes::read(&kept.folder)?.context("its keeper has not begun yet")?;
     let is_whole = match &seen {
         Occupancy::InUse(_) => pes.pes.iter().all(|kept| kept.process.is_some()),
@@ -95,7 +84,7 @@ pub fn status(args: &StatusArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     }
     Ok(match is_whole {
         true => ExitCode::SUCCESS,
-        false => ExitCode::from(crate::render::exit::FAILED),
+        false => ExitCode::from(FAILED),
     })
 }
 
@@ -139,39 +128,35 @@ impl Here {
 }
 
 /// Lets the PEs join and pings them.
-fn look(
-    kept: &RunningCluster,
-    logs: &LogArgs,
-) -> anyhow::Result<Result<(Topology, Occupancy), Vec<String>>> {
+fn look(kept: &RunningCluster, logs: &LogArgs) -> anyhow::Result<(Topology, Occupancy)> {
     let tree = TreeArgs::from(ClusterArgs {
         file: kept.said.file.clone(),
         root: None,
         spanning: None,
     });
-    let topology = match tree.topology(SpanningArg::Bfs) {
-        Ok(topology) => topology,
-        Err(faults) => return Ok(Err(faults.iter().map(ToString::to_string).collect())),
-    };
+    let topology = tree.topology(SpanningArg::Bfs).map_err(refused)?;
     let mut placement = topology.places();
     kept.adopt(&mut placement, WAIT);
     let _used = match kept.take("flitcast status") {
         Ok(used) => used,
-        Err(RunningClusterError::InUse { holder, .. }) => {
-            return Ok(Ok((topology, Occupancy::InUse(holder))));
+        Err(error) => {
+            let InUse { holder, .. } = error.downcast()?;
+            return Ok((topology, Occupancy::InUse(holder)));
         }
-        Err(error) => return Err(error.into()),
     };
     let seen =
         crate::launch::runtime::conducting()?.block_on(asked(kept, &topology, &placement, logs))?;
-    Ok(Ok((topology, seen)))
+    Ok((topology, seen))
 }
 
-async fn asked(
+/// Waits until all PEs of a running cluster have joined, or for some time until any have.
+pub async fn joined(
     kept: &RunningCluster,
     topology: &Topology,
     placement: &Placement,
     logs: &LogArgs,
-) -> anyhow::Result<Occupancy> {
+    require_all: bool,
+) -> anyhow::Result<Cluster> {
     let program = std::env::current_exe()?;
     let pes: Vec<PeId> = topology.tree.pes().collect();
     let plan = LaunchPlan {
@@ -180,14 +165,24 @@ async fn asked(
         tree: &topology.tree,
         placement,
         guard: &kept.said.guard,
-        again: false,
-        require_all: false,
+        // Without all of them, it does not matter which of them stay.
+        again: require_all,
+        require_all,
         commands: false,
         logs,
         timeouts: &topology.settings.timeouts,
     };
     let (console, given_up) = (Console::new(), CancellationToken::new());
-    let mut cluster = Cluster::launch(plan, &console, &given_up).await?;
+    Ok(Cluster::launch(plan, &console, &given_up).await?)
+}
+
+async fn asked(
+    kept: &RunningCluster,
+    topology: &Topology,
+    placement: &Placement,
+    logs: &LogArgs,
+) -> anyhow::Result<Occupancy> {
+    let mut cluster = joined(kept, topology, placement, logs, false).await?;
     let mut here: BTreeMap<PeId, Here> = BTreeMap::new();
     let there: Vec<PeId> = cluster
         .pes()
@@ -250,7 +245,6 @@ fn print_all(clusters: &[RunningCluster], format: Format, out: &mut dyn Write) -
     writeln!(out, "{}", lines(table, 1))
 }
 
-/// Prints that the cluster is up.
 pub fn print_up(kept: &RunningCluster, out: &mut dyn Write) -> io::Result<()> {
     let pes = counted(kept.said.pes as u64, "PE", "PEs");
     writeln!(out, "{} is up, {pes}", printable(&kept.said.name))?;

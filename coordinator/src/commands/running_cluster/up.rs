@@ -10,26 +10,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use flitcast_proto::PeId;
-use thiserror::Error;
-use tokio_util::sync::CancellationToken;
 
 use super::down::STOP;
 use super::status;
-use crate::job::request::{RequestError, guard_fault, local_topology};
-use crate::launch::cluster::{Cluster, Exit, LaunchPlan};
+use crate::job::request::{guard_fault, local_topology};
+use crate::launch::cluster::Exit;
 use crate::launch::log_args::LogArgs;
-use crate::observe::console::Console;
 use crate::options::guard::GuardArgs;
 use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use crate::render::exit::{FAILED, error_chain, refused};
 use crate::site::ca;
 use crate::site::guard::Guard;
 use crate::site::running_cluster::claim::{Claim, Claimed, claim};
 use crate::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
 use crate::site::running_cluster::pes::{self, Pes};
-use crate::site::running_cluster::{RunningCluster, RunningClusterError, at, folder_of, is_kept};
+use crate::site::running_cluster::{RunningCluster, folder_of, is_kept};
+use crate::site::starter::Starter;
 use crate::site::topology::Topology;
 use crate::system::interrupts::Interrupts;
 use crate::system::process::{Process, Signal};
@@ -37,6 +36,7 @@ use crate::system::random::drawn;
 use crate::text::printable::printable;
 use crate::text::stderr;
 use crate::text::stdout::print;
+use crate::text::words::at;
 
 /// Ports below the ephemeral ports: a PE that repeatedly connects to such a port on the same host
 /// would eventually be connected to itself.
@@ -75,49 +75,6 @@ pub struct UpArgs {
     guard: GuardArgs,
 }
 
-/// A fault of a cluster that is to be started.
-#[derive(Debug, Error)]
-pub enum UpError {
-    /// The file or the options are invalid.
-    #[error(transparent)]
-    Request(#[from] RequestError),
-    /// Others start the PEs.
-    #[error(
-        "{}: others start the PEs of this cluster ([launch] kind = \"join\"): start them with `flitcast node --join .. --stay`, and they are up",
-        .0.display()
-    )]
-    Joined(PathBuf),
-    /// A starter starts the PEs for each command.
-    #[error(
-        "{}: [launch] kind = \"{kind}\" has the PEs of this cluster started for each command{}",
-        file.display(),
-        match *kind {
-            "compose" => "; with `docker compose up` they stay up, and commands find and leave them so",
-            _ => "",
-        }
-    )]
-    Started {
-        /// Path of the file.
-        file: PathBuf,
-        /// Kind of the launch.
-        kind: &'static str,
-    },
-    /// The state of a running cluster cannot be read.
-    #[error(transparent)]
-    Kept(#[from] RunningClusterError),
-}
-
-/// Another command is already starting the cluster.
-#[derive(Debug, Error)]
-#[error(
-    "{}: this cluster is being brought up by another `flitcast up`, process {process}; wait until that has ended",
-    file.display()
-)]
-pub struct Underway {
-    file: PathBuf,
-    process: String,
-}
-
 /// A valid request to start a cluster.
 struct Wanted {
     args: UpArgs,
@@ -130,47 +87,54 @@ pub fn up(args: UpArgs, logs: &LogArgs) -> anyhow::Result<ExitCode> {
     // If the file is missing, reading it reports that.
     let file = std::path::absolute(&args.cluster.file)?;
     let file = file.canonicalize().unwrap_or(file);
-    let folder = folder_of(&file).map_err(RunningClusterError::from);
-    let claim = match folder.and_then(claim) {
-        Ok(Claimed::Here(claim)) => claim,
-        Ok(Claimed::Up(kept)) => {
+    let claimed = folder_of(&file).and_then(claim);
+    let claim = match claimed.map_err(|fault| refused([fault]))? {
+        Claimed::Here(claim) => claim,
+        Claimed::Up(kept) => {
             print(format!("{} is up already\n", printable(&kept.said.name)).as_bytes())?;
             status::print_processes(&kept, &mut io::stdout().lock())?;
             return Ok(ExitCode::SUCCESS);
         }
-        Ok(Claimed::Elsewhere { process }) => {
-            let file = args.cluster.file;
-            return Err(Underway { file, process }.into());
+        Claimed::Elsewhere { process } => {
+            let file = args.cluster.file.display();
+            bail!(
+                "{file}: this cluster is being brought up by another `flitcast up`, process {process}; \
+                 wait until that has ended"
+            );
         }
-        Err(fault) => return Ok(crate::render::exit::refuse(&[UpError::from(fault)])),
     };
-    match understood(args) {
-        Ok(wanted) => bring_up(wanted, file, claim, logs),
-        Err(faults) => Ok(crate::render::exit::refuse(&faults)),
-    }
+    bring_up(understood(args)?, file, claim, logs)
 }
 
-fn understood(args: UpArgs) -> Result<Wanted, Vec<UpError>> {
+/// Checks the command line, and that others do not start the PEs.
+fn understood(args: UpArgs) -> anyhow::Result<Wanted> {
     let tree = TreeArgs::from(args.cluster.clone());
-    let all = |faults: Vec<RequestError>| -> Vec<UpError> {
-        faults.into_iter().map(UpError::from).collect()
-    };
-    let topology = local_topology(&tree, SpanningArg::Bfs).map_err(all)?;
+    let topology = local_topology(&tree, SpanningArg::Bfs).map_err(refused)?;
     let placement = topology.places();
-    if placement.is_joined() {
-        let file = args.cluster.file;
-        return Err(vec![match placement.starter() {
-            None => UpError::Joined(file),
-            Some(starter) => UpError::Started {
-                file,
-                kind: starter.name(),
-            },
-        }]);
+    let file = args.cluster.file.display();
+    let fault = match placement.starter() {
+        _ if !placement.is_joined() => None,
+        None => Some(format!(
+            "{file}: others start the PEs of this cluster ([launch] kind = \"join\"): \
+             start them with `flitcast node --join .. --stay`, and they are up"
+        )),
+        Some(starter) => Some(format!(
+            "{file}: [launch] kind = \"{}\" has the PEs of this cluster started for each command{}",
+            starter.name(),
+            match starter {
+                Starter::Compose(_) =>
+                    "; with `docker compose up` they stay up, and commands find and leave them so",
+                Starter::Slurm(_) => "",
+            }
+        )),
+    };
+    if let Some(fault) = fault {
+        return Err(refused([fault]));
     }
     let guard = Guard::choose(&args.guard.or(&topology.settings), &placement);
     if let Err(fault) = guard.check(&placement) {
         let fault = guard_fault(&args.guard, &tree, &topology.settings, fault);
-        return Err(vec![fault.into()]);
+        return Err(refused([fault]));
     }
     Ok(Wanted {
         args,
@@ -206,9 +170,9 @@ fn bring_up(
         }
         Ok(Some(code)) => code,
         Err(error) => {
-            let told = crate::render::exit::error_chain(&error);
+            let told = error_chain(&error);
             stderr::error(format_args!("{}: {told}", kept.said.name));
-            ExitCode::from(crate::render::exit::FAILED)
+            ExitCode::from(FAILED)
         }
     };
     for line in ends(&folder) {
@@ -320,23 +284,8 @@ async fn muster(
     let _used = kept.take("flitcast up")?;
     let mut placement = topology.places();
     kept.adopt(&mut placement, BEGINNING);
-    let program = std::env::current_exe()?;
-    let pes: Vec<PeId> = topology.tree.pes().collect();
-    let plan = LaunchPlan {
-        program: &program,
-        pes: &pes,
-        tree: &topology.tree,
-        placement: &placement,
-        guard: &kept.said.guard,
-        again: true,
-        require_all: true,
-        commands: false,
-        logs,
-        timeouts: &topology.settings.timeouts,
-    };
-    let (console, given_up) = (Console::new(), CancellationToken::new());
     tokio::select! {
-        cluster = Cluster::launch(plan, &console, &given_up) => {
+        cluster = status::joined(kept, &topology, &placement, logs, true) => {
             cluster?.stop(false, pending()).await;
             Ok(None)
         }

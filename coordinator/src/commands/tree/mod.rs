@@ -6,13 +6,12 @@ mod svg;
 
 use std::io::{self, Write};
 
+use anyhow::anyhow;
 use clap::Args;
-use thiserror::Error;
 
 use crate::options::format::{Format, Formats};
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::render::tree;
-use crate::site::topology::TopologyError;
 
 /// Maximum number of PEs of a drawing, so that viewers can open it and a PE can be found in it.
 const MAX_DRAWN: usize = 5_000;
@@ -40,39 +39,18 @@ const FORMATS: Formats = Formats(&[
     (Format::Json, "For programs"),
 ]);
 
-/// A fault of the command line of `flitcast tree`.
-#[derive(Debug, Error)]
-pub enum PrintTreeError {
-    /// The tree is invalid.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// The tree is too large to draw.
-    #[error(
-        "--format svg: {pes} PEs are too many to draw; the limit is {MAX_DRAWN}; use another format"
-    )]
-    TooManyToDraw {
-        /// Number of PEs.
-        pes: usize,
-    },
-}
-
 /// Prints the tree, or returns all faults of the command line.
-pub fn run(
-    args: PrintTreeArgs,
-    out: &mut dyn Write,
-) -> Result<io::Result<()>, Vec<PrintTreeError>> {
-    let topology = args.tree.topology(SpanningArg::Bfs);
-    let topology = topology.map_err(|faults| {
-        let faults = faults.into_iter().map(PrintTreeError::from);
-        faults.collect::<Vec<_>>()
-    })?;
+pub fn run(args: PrintTreeArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
+    let topology = args.tree.topology(SpanningArg::Bfs)?;
     let pes = topology.tree.len();
     Ok(match args.format {
         Format::Toml => export::toml(&topology, out),
         Format::Dot => export::dot(&topology, out),
         Format::Json => export::json(&topology, out),
         Format::Svg if pes > MAX_DRAWN => {
-            return Err(vec![PrintTreeError::TooManyToDraw { pes }]);
+            return Err(vec![anyhow!(
+                "--format svg: {pes} PEs are too many to draw; the limit is {MAX_DRAWN}; use another format"
+            )]);
         }
         Format::Svg => svg::write(&topology, out),
         _ => tree::write(&topology, out),

@@ -8,6 +8,7 @@ use flitcast_proto::PeId;
 
 use crate::render::tree::TreeFigures;
 use crate::site::topology::Topology;
+use crate::text::words::counted;
 
 /// Distance in pixels between two leaves.
 const COLUMN: f64 = 44.0;
@@ -37,8 +38,6 @@ const STYLE: &str = "\
 pub fn write(topology: &Topology, out: &mut dyn Write) -> io::Result<()> {
     let tree = &topology.tree;
     let figures = TreeFigures::of(tree);
-    let counted =
-        |n: u64, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     let mut described = format!(
         "{}, {}, depth {}, at most {}, broadcast in {}",
         counted(tree.len() as u64, "PE", "PEs"),

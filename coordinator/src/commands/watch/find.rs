@@ -4,31 +4,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use flitcast_node::system::regular;
-use thiserror::Error;
 
 use super::draw::name;
-use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
+use crate::files::runtime_dir::runtime_dir;
 use crate::observe::live::snapshot::Snapshot;
 use crate::system::process;
+use crate::text::words::at;
 
 /// Maximum bytes of a file: 100,000 PEs with 400 bytes each.
 const LONGEST: u64 = 64 * 1024 * 1024;
-
-/// The reason why there is no command to show.
-#[derive(Debug, Error)]
-pub enum NotFound {
-    #[error("no command is running: start one, or let --wait 1m wait for it")]
-    Nobody,
-    #[error("process {0} is not a running flitcast command of this user")]
-    NotThat(u32),
-    #[error("several commands are running; choose one with --pid:\n{}", .0.join("\n"))]
-    Several(Vec<String>),
-    #[error("{}: {why}", path.display())]
-    Unreadable { path: PathBuf, why: String },
-    #[error(transparent)]
-    Directory(#[from] RuntimeDirError),
-}
 
 /// A running command.
 #[derive(Debug)]
@@ -46,27 +32,21 @@ impl FoundCommand {
     }
 }
 
-/// Returns the command with this process id, or the only one.
+/// Returns the command with this process id, or the only one, if it runs.
 ///
 /// # Errors
 ///
-/// Returns an error if there is no such command, or if there are several.
-pub fn find(pid: Option<u32>) -> Result<FoundCommand, NotFound> {
+/// Returns an error if there are several.
+pub fn find(pid: Option<u32>) -> anyhow::Result<Option<FoundCommand>> {
     let directory = runtime_dir()?;
     if let Some(pid) = pid {
         let path = directory.join(format!("{pid}.json"));
-        return match one(&path)? {
-            Some(picture) => Ok(FoundCommand { path, picture }),
-            None => Err(NotFound::NotThat(pid)),
-        };
+        let picture = one(&path)?;
+        return Ok(picture.map(|picture| FoundCommand { path, picture }));
     }
-    let unreadable = |error: io::Error| NotFound::Unreadable {
-        path: directory.clone(),
-        why: error.to_string(),
-    };
     let mut running = Vec::new();
-    for entry in fs::read_dir(&directory).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
+    for entry in fs::read_dir(&directory).map_err(at(&directory))? {
+        let path = entry.map_err(at(&directory))?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let is_pid = stem.is_some_and(|stem| stem.parse::<u32>().is_ok());
         if !is_pid || path.extension().is_none_or(|extension| extension != "json") {
@@ -77,18 +57,17 @@ pub fn find(pid: Option<u32>) -> Result<FoundCommand, NotFound> {
         }
     }
     running.sort_by_key(|found| found.picture.pid);
-    match running.len() {
-        0 => Err(NotFound::Nobody),
-        1 => Ok(running.remove(0)),
-        _ => Err(NotFound::Several(
-            running.iter().map(|found| line(&found.picture)).collect(),
-        )),
+    if running.len() > 1 {
+        let lines: Vec<String> = running.iter().map(|found| line(&found.picture)).collect();
+        let lines = lines.join("\n");
+        bail!("several commands are running; choose one with --pid:\n{lines}");
     }
+    Ok(running.pop())
 }
 
 /// Reads a snapshot; returns `None` if the file is missing or its command has ended, and then
 /// removes the file.
-fn one(path: &Path) -> Result<Option<Snapshot>, NotFound> {
+fn one(path: &Path) -> anyhow::Result<Option<Snapshot>> {
     match read(path) {
         Ok(picture) if is_alive(&picture) => Ok(Some(picture)),
         Ok(_) => {
@@ -97,10 +76,7 @@ fn one(path: &Path) -> Result<Option<Snapshot>, NotFound> {
             Ok(None)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(NotFound::Unreadable {
-            path: path.to_owned(),
-            why: error.to_string(),
-        }),
+        Err(error) => Err(at(path)(error)),
     }
 }
 

@@ -8,13 +8,14 @@ use std::io::{self, IsTerminal as _, Write};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use anyhow::{anyhow, bail};
 use clap::Args;
 
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::system::terminal;
-use crate::text::units::{UnitError, parse_time};
+use crate::text::units::parse_time;
 use draw::Screen;
-use find::{FoundCommand, NotFound};
+use find::FoundCommand;
 
 /// Time between two snapshots, the interval at which the file is written.
 const EVERY: Duration = Duration::from_millis(500);
@@ -38,38 +39,31 @@ pub struct WatchArgs {
     pub format: Format,
 }
 
-/// The reason why nothing is shown.
-#[derive(Debug, thiserror::Error)]
-pub enum WatchError {
-    #[error("--wait: {0}")]
-    Wait(#[from] UnitError),
-    #[error(transparent)]
-    NotFound(#[from] NotFound),
-}
-
 /// Shows a command until it ends.
 ///
 /// # Errors
 ///
 /// Returns an error if there is no command or the output cannot be written.
-pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<WatchError>> {
-    let wait = args.wait.as_deref().map(parse_time).transpose();
-    let wait = wait.map_err(|error| vec![error.into()])?.unwrap_or(0);
-    let found = find(args.pid, Duration::from_nanos(wait)).map_err(|error| vec![error.into()])?;
+pub fn run(args: &WatchArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<anyhow::Error>> {
+    let found = find(args).map_err(|error| vec![error])?;
     Ok(match args.format {
         Format::Json => json(&found, args.once, out),
         _ => table(&found, args.once, out),
     })
 }
 
-fn find(pid: Option<u32>, wait: Duration) -> Result<FoundCommand, NotFound> {
-    let deadline = Instant::now() + wait;
+fn find(args: &WatchArgs) -> anyhow::Result<FoundCommand> {
+    let wait = args.wait.as_deref().map(parse_time).transpose();
+    let wait = wait.map_err(|error| anyhow!("--wait: {error}"))?;
+    let deadline = Instant::now() + Duration::from_nanos(wait.unwrap_or(0));
     loop {
-        match find::find(pid) {
-            Err(NotFound::Nobody | NotFound::NotThat(_)) if Instant::now() < deadline => {
-                sleep(LOOK);
+        match (find::find(args.pid)?, args.pid) {
+            (Some(found), _) => return Ok(found),
+            _ if Instant::now() < deadline => sleep(LOOK),
+            (None, None) => bail!("no command is running: start one, or let --wait 1m wait for it"),
+            (None, Some(pid)) => {
+                bail!("process {pid} is not a running flitcast command of this user")
             }
-            found => return found,
         }
     }
 }

@@ -196,118 +196,54 @@ fn edges_that_are_missing_twice_or_nobodys() {
     refused(head, &[(None, "of the edges to P1, P2, P3")]);
 }
 
+/// Lines of a profile with nonsense, and parts of the faults that they cause.
+const NONSENSE: &str = r#"
+wake_ns = -1                                    | wake_ns in host must be a number from 0 to 1000000000, not `-1`
+wake_ns = nan                                   | not `nan`
+wake_ns = inf                                   | not `inf`
+wake_ns = 1e99                                  | not `1e99`
+wake_ns = "fast"                                | not `"fast"`
+wake_ns = [30, 40]                              | not `[30, 40]`
+end_ns_per_byte = 1e6                           | from 0 to 1000
+shared_cores = 0                                | from 1 to 65536, not `0`
+shared_cores = 1.5                              | a whole number from 1
+buffer_bytes = 1                                | buffer_bytes in host
+flit_bytes = 63                                 | flit_bytes must be a whole number from 64 to 1048576
+ports = "two"                                   | "single" or "per-edge"
+pacing = "slow"                                 | "scheduled", "turns" or "eager"
+overlap = 1.5                                   | overlap in relay must be a number from 0 to 1
+worst_residual_pct = -3                         | worst_residual_pct in fit
+measured = "today"                              | measured must be a date and time
+measured = 12:00:00                             | measured must be a date and time
+latency_us = [-1, 0, 1]                         | latency_us in down of the edge to P1
+latency_us = [14, 15, 16]                       | 14 does not lie between 15 and 16
+latency_us = [14, 15]                           | three numbers, [value, low, high]
+latency_us = 14                                 | latency_us must be a list
+latency_us = [6.1e7, 0, 7e7]                    | from 0 to 60000000
+ns_per_byte = [0, 0, 1]                         | ns_per_byte in down of the edge to P1 must be
+ns_per_byte = [1, 0, inf]                       | not `inf`
+burst_bytes = [1e12, 0, 1e12]                   | burst_bytes in down
+clock = { offset_ns = 1.5, uncertainty_ns = 0 } | offset_ns in clock of the edge to P1
+clock = { offset_ns = 0, uncertainty_ns = -1 }  | uncertainty_ns in clock
+clock = { offset_ns = 0 }                       | `uncertainty_ns` is missing in clock of the edge to P1
+child = 1_000_000                               | child in this [[edge]] must be a whole number
+"#;
+
 #[test]
 fn numbers_that_make_no_sense() {
-    for (key, value, cause) in [
-        (
-            "wake_ns = ",
-            "-1",
-            "wake_ns in host must be a number from 0 to 1000000000, not `-1`",
-        ),
-        ("wake_ns = ", "nan", "not `nan`"),
-        ("wake_ns = ", "inf", "not `inf`"),
-        ("wake_ns = ", "1e99", "not `1e99`"),
-        ("wake_ns = ", "\"fast\"", "not `\"fast\"`"),
-        ("wake_ns = ", "[30, 40]", "not `[30, 40]`"),
-        ("end_ns_per_byte = ", "1e6", "from 0 to 1000"),
-        ("shared_cores = ", "0", "from 1 to 65536, not `0`"),
-        ("shared_cores = ", "1.5", "a whole number from 1"),
-        ("buffer_bytes = ", "1", "buffer_bytes in host"),
-        (
-            "flit_bytes = ",
-            "63",
-            "flit_bytes must be a whole number from 64 to 1048576",
-        ),
-        ("ports = ", "\"two\"", "\"single\" or \"per-edge\""),
-        (
-            "pacing = ",
-            "\"slow\"",
-            "\"scheduled\", \"turns\" or \"eager\"",
-        ),
-        (
-            "overlap = ",
-            "1.5",
-            "overlap in relay must be a number from 0 to 1",
-        ),
-        ("worst_residual_pct = ", "-3", "worst_residual_pct in fit"),
-        (
-            "measured = ",
-            "\"today\"",
-            "measured must be a date and time",
-        ),
-        (
-            "measured = ",
-            "12:00:00",
-            "measured must be a date and time",
-        ),
-        (
-            "latency_us = ",
-            "[-1, 0, 1]",
-            "latency_us in down of the edge to P1",
-        ),
-        (
-            "latency_us = ",
-            "[14, 15, 16]",
-            "14 does not lie between 15 and 16",
-        ),
-        (
-            "latency_us = ",
-            "[14, 15]",
-            "three numbers, [value, low, high]",
-        ),
-        ("latency_us = ", "14", "latency_us must be a list"),
-        ("latency_us = ", "[6.1e7, 0, 7e7]", "from 0 to 60000000"),
-        (
-            "ns_per_byte = [",
-            "0, 0, 1]",
-            "ns_per_byte in down of the edge to P1 must be",
-        ),
-        ("ns_per_byte = [", "1, 0, inf]", "not `inf`"),
-        ("burst_bytes = ", "[1e12, 0, 1e12]", "burst_bytes in down"),
-        (
-            "clock = ",
-            "{ offset_ns = 1.5, uncertainty_ns = 0 }",
-            "offset_ns in clock of the edge to P1",
-        ),
-        (
-            "clock = ",
-            "{ offset_ns = 0, uncertainty_ns = -1 }",
-            "uncertainty_ns in clock",
-        ),
-        (
-            "clock = ",
-            "{ offset_ns = 0 }",
-            "`uncertainty_ns` is missing in clock of the edge to P1",
-        ),
-        (
-            "child = 1",
-            "0",
-            "child in this [[edge]] must be a whole number",
-        ),
-    ] {
+    for row in NONSENSE.trim().lines() {
+        let (wrong, cause) = row.split_once(" | ").unwrap();
+        let key = &wrong[..wrong.find('=').unwrap() + 2];
         let text = profile().text();
-        let mut done = false;
-        let mut at = 0;
-        let lines = text
-            .lines()
-            .enumerate()
-            .map(|(place, line)| match line.strip_prefix(key) {
-                Some(_) if !done => {
-                    (done, at) = (true, place + 1);
-                    match key {
-                        "child = 1" => "child = 1_000_000".to_owned(),
-                        _ => format!("{key}{value}"),
-                    }
-                }
-                _ => line.to_owned(),
-            });
-        let text = lines.collect::<Vec<_>>().join("\n");
-        let faults = Profile::parse(&text, None).unwrap_err();
-        let found = faults
-            .iter()
-            .find(|fault| fault.fault.to_string().contains(cause));
-        let found = found.unwrap_or_else(|| panic!("{key}{value}: {faults:?}"));
-        assert_eq!(found.spot.map(|spot| spot.line), Some(at), "{key}{value}");
+        // The first line with this key is replaced.
+        let place = text.lines().position(|line| line.starts_with(key)).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines[place] = wrong;
+        let faults = Profile::parse(&lines.join("\n"), None).unwrap_err();
+        let told = |fault: &&PositionedError| fault.fault.to_string().contains(cause);
+        let found = faults.iter().find(told);
+        let found = found.unwrap_or_else(|| panic!("{row}: {faults:?}"));
+        assert_eq!(found.spot.map(|spot| spot.line), Some(place + 1), "{row}");
     }
 }
 

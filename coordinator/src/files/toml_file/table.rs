@@ -190,7 +190,6 @@ impl<'a, 't> Field<'a, 't> {
         self.reader.spot_of(self.value)
     }
 
-    /// Returns the value.
     pub fn value(&self) -> &'a DeValue<'t> {
         self.value.get_ref()
     }
@@ -248,7 +247,6 @@ impl<'a, 't> Field<'a, 't> {
         self.parse(|text| parse(text).map_err(|all| all.into_iter().map(named).collect::<Vec<_>>()))
     }
 
-    /// Returns a text.
     pub fn text(&self) -> Option<String> {
         self.text_where("a text", |_| true)
     }
@@ -276,7 +274,6 @@ impl<'a, 't> Field<'a, 't> {
         self.expect(expected, texts)
     }
 
-    /// Returns a boolean.
     pub fn boolean(&self) -> Option<bool> {
         self.expect("true or false", self.value().as_bool())
     }

@@ -96,7 +96,6 @@ fn bounded(count: usize, field: &Field<'_, '_>) -> Option<()> {
 /// The message for a file that names no PEs.
 pub const NO_PES: &str = "no PEs: give a [[pe]] table for each, or parents = [...]";
 
-/// Reads `[[pe]]`.
 pub fn pe_tables(reader: &Reader<'_>, field: &Field<'_, '_>) -> Option<Nodes> {
     let list = field.list_of("[[pe]] tables, in double brackets")?;
     let count = field.count_values();

@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 
-use crate::launch::ssh::{SSH_FAILED, SshError};
+use crate::launch::ssh::SSH_FAILED;
 use crate::text::words::signal_named;
 
 /// Shells report death by signal `n` as the exit status `SIGNALLED + n`.
@@ -29,11 +29,10 @@ pub enum Exit {
     CutOff {
         /// Destination of ssh.
         destination: String,
-        /// Exit status of ssh.
         ssh: ExitStatus,
     },
     /// The process was never started.
-    NotBegun(SshError),
+    NotBegun(anyhow::Error),
 }
 
 impl Exit {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_node::handshake_limiter::HandshakeLimiter;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::ToPe;
@@ -61,8 +62,7 @@ impl Cluster {
                     if !joining.require_all {
                         return Ok(());
                     }
-                    let waited = joining.wait;
-                    return Err(LaunchError::NotJoined { missing, at, waited });
+                    return Err(not_joined(missing, &joining));
                 }
             }
         }
@@ -111,10 +111,37 @@ impl Cluster {
             unfit.map(|(pe, _)| *pe).collect()
         };
         let (leaving, idle) = (who(|member| !member.stays), who(|member| !member.commands));
+        let each = |pes: &[PeId]| if pes.len() == 1 { "it" } else { "each" };
         match (leaving.is_empty(), idle.is_empty()) {
-            (false, _) if joining.again => Err(LaunchError::LeaveTooSoon { pes: leaving }),
-            (_, false) if joining.commands => Err(LaunchError::NoCommands { pes: idle }),
+            (false, _) if joining.again => Err(anyhow!(
+                "{} would leave after one cluster, and this command may need several: --retry, map, \
+                 bench and calibrate do; start {} with `flitcast node --join .. --stay`",
+                names(&leaving),
+                each(&leaving)
+            )
+            .into()),
+            (_, false) if joining.commands => Err(anyhow!(
+                "{} may not run commands: start {} with `flitcast node --join .. --commands`",
+                names(&idle),
+                each(&idle)
+            )
+            .into()),
             _ => Ok(()),
         }
     }
+}
+
+/// Returns the error for PEs that did not join in time.
+fn not_joined(missing: Vec<PeId>, joining: &Joining) -> LaunchError {
+    let (at, seconds, first) = (joining.at, joining.wait.as_secs_f64(), missing[0].0);
+    let [has, it] = match missing.len() {
+        1 => ["has", "it"],
+        _ => ["have", "each"],
+    };
+    let message = format!(
+        "after {seconds} s {} {has} yet to join at {at}: start what plays {it} with \
+         `flitcast node --join {at} --pe {first} ..` there",
+        names(&missing)
+    );
+    LaunchError::of(missing, message)
 }

@@ -5,15 +5,16 @@
 //! that the error names all failed PEs (`LaunchError::others`) and `--retry` excludes them
 //! together.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::future::pending;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_node::handshake_limiter::{HandshakeLimiter, listen};
 use flitcast_proto::PeId;
 use tokio::net::TcpListener;
-use tokio::process::Command;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -22,19 +23,19 @@ use super::error::{Death, LaunchError};
 use super::joiners::Joining;
 use super::member::{Heard, Member, Process};
 use super::plan::LaunchPlan;
-use super::process::{LogForwarder, Start, arguments, command, keep, play};
+use super::process::{LogForwarder, Start, arguments, command, keep};
 use super::remote;
 use super::running::Cluster;
-use crate::launch::ssh::{CopyPlan, Hosts, RemoteCommand};
-use crate::launch::starter::StarterError;
+use crate::launch::ssh::{Hosts, RemoteCommand};
 use crate::observe::console::Console;
 use crate::site::guard::Guarded;
 use crate::site::placement::Launch;
 use crate::site::running_cluster;
+use crate::text::words::names;
 use crate::tuning::{LAUNCH, OTHER_HOSTS, QUEUED_EVENTS};
 
 /// Waits for the failure of the starter; never returns if there is no starter or no failure.
-async fn failure(failed: Option<oneshot::Receiver<StarterError>>) -> StarterError {
+async fn failure(failed: Option<oneshot::Receiver<anyhow::Error>>) -> anyhow::Error {
     match failed {
         Some(failed) => match failed.await {
             Ok(error) => error,
@@ -55,7 +56,15 @@ impl Cluster {
         let placement = plan.placement;
         let guarded = Guarded::new(plan.guard)?;
         let (heard, events) = mpsc::channel(QUEUED_EVENTS);
-        let mut cluster = Cluster::new(guarded.cluster, events, *plan.timeouts);
+        let mut cluster = Cluster {
+            id: guarded.cluster,
+            members: BTreeMap::new(),
+            events,
+            kill: CancellationToken::new(),
+            timeouts: *plan.timeouts,
+            look: Arc::default(),
+            started: None,
+        };
         let (begun, failed) = match placement.starter() {
             Some(starter) => {
                 let (started, hearing) = starter.start(plan.orders(console));
@@ -77,8 +86,8 @@ impl Cluster {
         // The listener is closed here, so a process that connects later is refused.
         let launched = tokio::select! {
             launched = launched => launched,
-            error = failure(failed) => Err(LaunchError::Starter(error)),
-            () = given_up.cancelled() => Err(LaunchError::GivenUp),
+            error = failure(failed) => Err(error.into()),
+            () = given_up.cancelled() => Err(anyhow!("it was given up").into()),
         };
         match launched {
             Ok(()) => Ok(cluster),
@@ -103,18 +112,13 @@ impl Cluster {
         heard: &mpsc::Sender<(PeId, Heard)>,
         console: &Console,
     ) -> Result<(), LaunchError> {
-        let LaunchPlan {
-            tree, placement, ..
-        } = *plan;
+        let placement = plan.placement;
         let address = placement.coordinator;
         let (port, listening) = match placement.launch {
             Launch::Local | Launch::Ssh(_) => (0, address.to_string()),
             Launch::Join { port, .. } => (port, SocketAddr::new(address, port).to_string()),
         };
-        let io = |source| LaunchError::Io {
-            what: format!("cannot listen on {listening} for the PEs"),
-            source,
-        };
+        let io = |error: io::Error| anyhow!("cannot listen on {listening} for the PEs: {error}");
         let listener = listen((address, port).into()).map_err(io)?;
         let address = listener.local_addr().map_err(io)?;
         if let Some(kept) = &placement.kept {
@@ -126,22 +130,11 @@ impl Cluster {
                 .join_all(joining, &listener, guarded, heard, console)
                 .await;
         }
-        let hosts = match &placement.launch {
-            Launch::Ssh(ssh) => {
-                let copies = CopyPlan::new(tree, plan.pes, placement);
-                let hosts = Hosts::new(ssh, plan.program, copies);
-                let hosts = hosts.map_err(|(path, source)| {
-                    let what = format!("cannot read {}", path.display());
-                    LaunchError::Io { what, source }
-                })?;
-                Some(Arc::new(hosts))
-            }
-            _ => None,
-        };
+        let hosts = Hosts::of(placement, plan.tree, plan.pes, plan.program);
+        let hosts = hosts.map_err(|error| anyhow!("cannot read {error}"))?;
         for &pe in plan.pes {
-            let place = &placement.places[pe.index()];
             let start = Start {
-                place,
+                place: &placement.places[pe.index()],
                 coordinator: address,
                 credentials: plan.guard.folder(),
                 admission: guarded.admission(pe)?.written(),
@@ -149,16 +142,10 @@ impl Cluster {
             let telling = LogForwarder {
                 pe,
                 console: console.clone(),
+                heard: heard.clone(),
+                last_words: Vec::new(),
             };
-            match &hosts {
-                None => {
-                    let command = command(plan.program, place, plan.logs);
-                    self.start(pe, command, start, telling, heard)?;
-                }
-                Some(hosts) => {
-                    self.start_there(pe, hosts, start, &plan.logs.args, telling, heard);
-                }
-            }
+            self.start(plan, hosts.as_ref(), start, telling)?;
         }
         {
             let registering = self.register_all(&listener, guarded, heard, hosts.as_deref());
@@ -173,69 +160,42 @@ impl Cluster {
             }
         }
         let missing = self.missing();
-        Err(LaunchError::Missing { missing })
+        let (late, seconds) = (names(&missing), LAUNCH.as_secs());
+        let message = format!("{late}: did not register within {seconds} s");
+        Err(LaunchError::of(missing, message))
     }
 
-    /// Starts the process of a PE on this host.
+    /// Starts the process of a PE: on this host, or on its own as soon as that is reached.
     fn start(
         &mut self,
-        pe: PeId,
-        mut command: Command,
+        plan: &LaunchPlan<'_>,
+        hosts: Option<&Arc<Hosts>>,
         start: Start<'_>,
         telling: LogForwarder,
-        heard: &mpsc::Sender<(PeId, Heard)>,
     ) -> Result<(), LaunchError> {
-        let child = play(&mut command, pe, &start, &self.timeouts).map_err(|source| {
-            let program = command.as_std().get_program().display();
-            let what = format!("cannot start a process: {program}");
-            LaunchError::Io { what, source }
-        })?;
-        let (heard, kill) = (heard.clone(), self.kill.child_token());
-        let process = Process {
-            pid: child.id(),
-            kill: kill.clone(),
-            keeper: tokio::spawn(keep(pe, child, start.admission, telling, heard, kill)),
+        let (pe, place, kill) = (telling.pe, start.place, self.kill.child_token());
+        let arguments = arguments(pe, &start, &self.timeouts);
+        let (pid, keeper) = match hosts {
+            None => {
+                let mut command = command(plan.program, place, plan.logs);
+                let child = command.args(arguments).spawn().map_err(|error| {
+                    let program = command.as_std().get_program().display();
+                    anyhow!("cannot start a process: {program}: {error}")
+                })?;
+                let pid = child.id();
+                let keeping = keep(child, start.admission, telling, kill.clone());
+                (pid, tokio::spawn(keeping))
+            }
+            Some(hosts) => {
+                let task = RemoteCommand::new(place, plan.logs, arguments, start.admission, false);
+                let (hosts, destination) = (hosts.clone(), place.destination());
+                let keeping = remote::keep(hosts, destination, task, telling, kill.clone());
+                (None, tokio::spawn(keeping))
+            }
         };
+        let process = Process { pid, kill, keeper };
         self.members.insert(pe, Member::new(Some(process)));
         Ok(())
-    }
-
-    /// Starts the process of a PE on another host, as soon as it is reached.
-    fn start_there(
-        &mut self,
-        pe: PeId,
-        hosts: &Arc<Hosts>,
-        start: Start<'_>,
-        log_args: &[String],
-        telling: LogForwarder,
-        heard: &mpsc::Sender<(PeId, Heard)>,
-    ) {
-        let place = start.place;
-        let mut told: Vec<OsString> = log_args.iter().map(OsString::from).collect();
-        told.extend(arguments(pe, &start, &self.timeouts));
-        let task = RemoteCommand {
-            prefix: place.run.iter().map(OsString::from).collect(),
-            arguments: told,
-            input: start.admission,
-            leashed: false,
-        };
-        let destination = place.destination();
-        let (heard, kill) = (heard.clone(), self.kill.child_token());
-        let keeping = remote::keep(
-            pe,
-            hosts.clone(),
-            destination,
-            task,
-            telling,
-            heard,
-            kill.clone(),
-        );
-        let process = Process {
-            pid: None,
-            kill,
-            keeper: tokio::spawn(keeping),
-        };
-        self.members.insert(pe, Member::new(Some(process)));
     }
 
     async fn register_all(
@@ -262,10 +222,17 @@ impl Cluster {
                     // The process has the secret of this launch, so this is a mistake and not an
                     // attack.
                     if let Some(why) = newcomer.disguise {
-                        return Err(LaunchError::Disguised { pe, address, why });
+                        let message = format!(
+                            "{pe}: the process at {address} shows an invalid certificate: {why}"
+                        );
+                        return Err(LaunchError::of(vec![pe], message));
                     }
                     if let Some((_, first)) = member.register {
-                        return Err(LaunchError::Twice { pe, first, second: address });
+                        let message = format!(
+                            "{pe}: registered twice, from {first} and {address}; \
+                             stop one of the processes"
+                        );
+                        return Err(LaunchError::of(vec![pe], message));
                     }
                     self.let_in(newcomer, heard);
                     missing -= 1;
@@ -290,16 +257,12 @@ impl Cluster {
                 });
             }
         }
-        let mut deaths = deaths.into_iter();
-        let Some(first) = deaths.next() else {
+        if deaths.is_empty() {
             return Ok(());
-        };
+        }
         // The processes are killed before the listener closes, so that they do not report that.
         self.kill.cancel();
-        Err(LaunchError::Died {
-            first: Box::new(first),
-            others: deaths.collect(),
-        })
+        Err(LaunchError::died(deaths))
     }
 }
 

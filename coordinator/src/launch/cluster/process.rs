@@ -1,9 +1,7 @@
 //! The process of a PE on this host: its start, its stderr and its end. Its channel is handled
 //! elsewhere.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
-use std::io;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Stdio;
@@ -24,19 +22,24 @@ use crate::observe::console::Console;
 use crate::options::timeouts;
 use crate::site::placement::Place;
 use crate::text::stderr;
+use crate::text::words::keep_last;
 use crate::tuning::LAST_LINES;
 
 /// Returns the command that runs `program`, behind the host's prefix if there is one.
 pub fn command(program: &Path, place: &Place, logs: &LogArgs) -> Command {
-    let mut command = match &place.run[..] {
-        [] => Command::new(program),
-        [first, rest @ ..] => {
-            let mut command = Command::new(first);
-            command.args(rest).arg(program);
-            command
-        }
-    };
-    command.args(&logs.args);
+    let program = program.as_os_str();
+    let mut words = place.run.iter().map(OsStr::new).chain([program]);
+    let mut command = Command::new(words.next().unwrap_or(program));
+    command
+        .args(words)
+        .args(&logs.args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only; the
+        // coordinator stops the others.
+        .process_group(0)
+        .kill_on_drop(true);
     command
 }
 
@@ -71,45 +74,22 @@ pub fn arguments(pe: PeId, start: &Start<'_>, limits: &Timeouts) -> Vec<OsString
     arguments
 }
 
-/// Starts the process of a PE.
-pub fn play(
-    command: &mut Command,
-    pe: PeId,
-    start: &Start<'_>,
-    limits: &Timeouts,
-) -> io::Result<Child> {
-    command
-        .args(arguments(pe, start, limits))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        // A separate process group, so that Ctrl-C in a terminal reaches the coordinator only; the
-        // coordinator stops the others.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-}
-
 /// Writes the admission to a process, passes on its stderr, and waits until it ends or is killed.
 pub async fn keep(
-    pe: PeId,
     mut child: Child,
     admission: Vec<u8>,
-    telling: LogForwarder,
-    heard: mpsc::Sender<(PeId, Heard)>,
+    mut telling: LogForwarder,
     kill: CancellationToken,
 ) {
-    let mut last_words = VecDeque::new();
     if let Some(mut stdin) = child.stdin.take() {
         // The pipe holds the whole admission, even if the process does not read it; if the process
         // has already ended, `wait` below reports that.
         let _ = stdin.write_all(&admission).await;
     }
-    let nobody = || mpsc::channel(1).1;
-    let mut stderr = child.stderr.take().map_or_else(nobody, lines);
+    let mut stderr = lines(child.stderr.take());
     let status = loop {
         tokio::select! {
-            Some(line) = stderr.recv() => telling.pass_on(line, &mut last_words),
+            Some(line) = stderr.recv() => telling.pass_on(line),
             status = child.wait() => break status,
             () = kill.cancelled() => {
                 // The process may have ended by itself.
@@ -118,44 +98,44 @@ pub async fn keep(
             }
         }
     };
-    telling.pass_on_rest(stderr, &mut last_words).await;
+    telling.pass_on_rest(stderr).await;
     if let Ok(status) = status {
-        let _ = heard
-            .send((pe, Heard::Exited(Exit::Here(status), last_words.into())))
-            .await;
+        telling.tell_end(Exit::Here(status)).await;
     }
 }
 
-/// Output of the stderr of a PE's process.
+/// Output of the stderr of a PE's process, and the report of its end.
 pub struct LogForwarder {
     /// PE of the process.
     pub pe: PeId,
     /// Console for its lines.
     pub console: Console,
+    /// Receiver of the end of the process.
+    pub heard: mpsc::Sender<(PeId, Heard)>,
+    /// Last lines of the process.
+    pub last_words: Vec<String>,
 }
 
 impl LogForwarder {
     /// Passes on the remaining lines of a process that has ended.
-    pub async fn pass_on_rest(
-        &self,
-        mut stderr: mpsc::Receiver<String>,
-        last_words: &mut VecDeque<String>,
-    ) {
+    pub async fn pass_on_rest(&mut self, mut stderr: mpsc::Receiver<String>) {
         let rest = async {
             while let Some(line) = stderr.recv().await {
-                self.pass_on(line, last_words);
+                self.pass_on(line);
             }
         };
         let _ = timeout(LAST_LINES, rest).await;
     }
 
     /// Passes on a line and keeps it as one of the last lines.
-    pub fn pass_on(&self, line: String, last_words: &mut VecDeque<String>) {
-        const KEPT: usize = 3;
+    pub fn pass_on(&mut self, line: String) {
         self.console.line_of(self.pe, &line);
-        last_words.push_back(stderr::text_of(line));
-        if last_words.len() > KEPT {
-            last_words.pop_front();
-        }
+        keep_last(&mut self.last_words, stderr::text_of(line));
+    }
+
+    /// Reports the end of the process.
+    pub async fn tell_end(self, exit: Exit) {
+        let end = Heard::Exited(exit, self.last_words);
+        let _ = self.heard.send((self.pe, end)).await;
     }
 }

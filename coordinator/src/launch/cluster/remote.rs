@@ -8,16 +8,12 @@
 //! connection. Killing only the `ssh` would leave the PE running. So a cluster that is cancelled
 //! first closes its channels, and kills an `ssh` that still runs two seconds later.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use flitcast_proto::PeId;
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Exit;
-use super::member::Heard;
 use super::process::LogForwarder;
 use crate::launch::ssh::{Begun, Hosts, RemoteCommand};
 use crate::tuning::CHANNEL_ENDS;
@@ -25,12 +21,10 @@ use crate::tuning::CHANNEL_ENDS;
 /// Starts the process of a PE on a host, passes on its stderr, and waits until it ends or its local
 /// ssh is killed. From the call on, until it has started or failed, it counts as starting.
 pub fn keep(
-    pe: PeId,
     hosts: Arc<Hosts>,
     destination: String,
     task: RemoteCommand,
-    telling: LogForwarder,
-    heard: mpsc::Sender<(PeId, Heard)>,
+    mut telling: LogForwarder,
     kill: CancellationToken,
 ) -> impl Future<Output = ()> {
     let beginning = hosts.beginning();
@@ -41,20 +35,15 @@ pub fn keep(
         };
         // The task contains an admission, which has been sent.
         drop((task, hosts));
-        match begun {
-            Err(fault) => {
-                let said = Heard::Exited(Exit::NotBegun(fault), Vec::new());
-                let _ = heard.send((pe, said)).await;
-            }
+        let exit = match begun {
+            Err(fault) => Some(Exit::NotBegun(fault)),
             Ok(begun) => {
                 drop(beginning);
-                let mut last_words = VecDeque::new();
-                if let Some(exit) = ended(destination, begun, telling, &mut last_words, kill).await
-                {
-                    let said = Heard::Exited(exit, last_words.into());
-                    let _ = heard.send((pe, said)).await;
-                }
+                ended(destination, begun, &mut telling, kill).await
             }
+        };
+        if let Some(exit) = exit {
+            telling.tell_end(exit).await;
         }
     }
 }
@@ -63,8 +52,7 @@ pub fn keep(
 async fn ended(
     destination: String,
     begun: Begun,
-    telling: LogForwarder,
-    last_words: &mut VecDeque<String>,
+    telling: &mut LogForwarder,
     kill: CancellationToken,
 ) -> Option<Exit> {
     let Begun {
@@ -87,11 +75,11 @@ async fn ended(
                 let _ = child.start_kill();
                 break child.wait().await;
             }
-            Some(line) = stderr.recv() => telling.pass_on(line, last_words),
+            Some(line) = stderr.recv() => telling.pass_on(line),
             status = child.wait() => break status,
         }
     };
-    telling.pass_on_rest(stderr, last_words).await;
+    telling.pass_on_rest(stderr).await;
     let status = status.ok()?;
     Some(Exit::of_ssh(destination, status))
 }

@@ -36,29 +36,11 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Creates a cluster without members.
-    pub(super) fn new(
-        id: u64,
-        events: mpsc::Receiver<(PeId, Heard)>,
-        timeouts: Timeouts,
-    ) -> Cluster {
-        Cluster {
-            id,
-            members: BTreeMap::new(),
-            events,
-            kill: CancellationToken::new(),
-            timeouts,
-            look: Arc::default(),
-            started: None,
-        }
-    }
-
     /// Returns the cluster's id, which is also part of the names of staged files.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Returns the PEs.
     pub fn pes(&self) -> impl Iterator<Item = PeId> + use<> {
         let pes: Vec<PeId> = self.members.keys().copied().collect();
         pes.into_iter()

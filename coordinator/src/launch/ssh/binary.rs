@@ -31,10 +31,6 @@ pub struct Binary {
 
 impl Binary {
     /// Reads the program.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the file cannot be read.
     pub fn read(path: &Path) -> io::Result<Binary> {
         let content = regular::read_file(path, MAX_BYTES)?;
         let system = machine(&content).map(|machine| format!("Linux {machine}"));
@@ -68,10 +64,6 @@ impl Binary {
 }
 
 /// Returns the hash of the running program.
-///
-/// # Errors
-///
-/// Returns an error if the program cannot be read.
 pub fn own_hash() -> io::Result<String> {
     std::fs::read(PROGRAM).map(|content| hash(&content))
 }

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
 };
@@ -10,9 +11,10 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::error::{SshError, SshStep};
+use super::error::SshStep;
 use super::script::{self, BEGINS, MISSING, SERVES};
 use crate::site::ssh::Ssh;
+use crate::text::words::keep_last;
 
 /// Time in seconds for ssh to connect and authenticate. It is longer than `connect` of `limits.rs`
 /// because ssh also looks up names and checks keys.
@@ -23,8 +25,6 @@ const LONGEST_LINE: u64 = 16 * 1024;
 const LINES: usize = 64;
 /// Time for ssh to end after its last output.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Maximum number of last lines that are kept.
-const KEPT: usize = 3;
 
 /// A running ssh whose result is not known yet.
 pub struct Call {
@@ -52,26 +52,23 @@ pub enum Word {
 
 impl Call {
     /// Starts an ssh to a host that runs a script of `script_bytes` bytes.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if ssh cannot be started.
     pub fn new(
         ssh: &Ssh,
         destination: &str,
         step: SshStep,
         script_bytes: usize,
-    ) -> Result<Call, SshError> {
-        let mut child = command(ssh, destination, script_bytes)
-            .spawn()
-            .map_err(SshError::NoSsh)?;
-        let empty = || mpsc::channel(1).1;
+    ) -> anyhow::Result<Call> {
+        let spawned = command(ssh, destination, script_bytes).spawn();
+        let mut child = spawned.map_err(|error| {
+            let package = "Debian and Ubuntu have it in the package openssh-client";
+            anyhow!("cannot start ssh: {error} ({package})")
+        })?;
         Ok(Call {
             destination: destination.to_owned(),
             step,
             stdin: child.stdin.take(),
-            stdout: child.stdout.take().map(lines),
-            stderr: child.stderr.take().map_or_else(empty, lines),
+            stdout: Some(lines(child.stdout.take())),
+            stderr: lines(child.stderr.take()),
             last_words: Vec::new(),
             child,
         })
@@ -105,8 +102,22 @@ impl Call {
         }
     }
 
+    /// Writes both parts and waits until ssh has succeeded.
+    pub async fn copy_within(
+        mut self,
+        limit: Duration,
+        script: &[u8],
+        content: &[u8],
+    ) -> anyhow::Result<()> {
+        match timeout(limit, self.write_and_wait(script, content)).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.failed().await),
+            Err(_) => Err(self.late(limit)),
+        }
+    }
+
     /// Writes both parts, waits for the end, and returns whether ssh succeeded.
-    pub async fn copy(&mut self, script: &[u8], content: &[u8]) -> bool {
+    async fn write_and_wait(&mut self, script: &[u8], content: &[u8]) -> bool {
         let Some(mut stdin) = self.stdin.take() else {
             return false;
         };
@@ -134,7 +145,7 @@ impl Call {
     }
 
     /// Waits for the end and returns it as an error.
-    pub async fn failed(mut self) -> SshError {
+    pub async fn failed(mut self) -> anyhow::Error {
         let rest = async {
             let status = self.child.wait().await;
             while let Some(line) = self.stderr.recv().await {
@@ -143,24 +154,16 @@ impl Call {
             status
         };
         match timeout(LAST_WORDS, rest).await {
-            Ok(Ok(status)) => SshError::Failed {
-                destination: self.destination,
-                step: self.step,
-                status,
-                last_words: self.last_words,
-            },
+            Ok(Ok(status)) => self
+                .step
+                .failed(&self.destination, status, &self.last_words),
             _ => self.late(LAST_WORDS),
         }
     }
 
     /// Returns the error for a call that exceeds its time limit.
-    pub fn late(self, waited: Duration) -> SshError {
-        SshError::Late {
-            destination: self.destination,
-            step: self.step,
-            waited,
-            last_words: self.last_words,
-        }
+    pub fn late(self, limit: Duration) -> anyhow::Error {
+        self.step.late(&self.destination, limit, &self.last_words)
     }
 }
 
@@ -204,10 +207,11 @@ fn command(ssh: &Ssh, destination: &str, script_bytes: usize) -> Command {
     command
 }
 
-/// Returns the lines of a stream as they arrive; invalid UTF-8 is replaced.
-pub fn lines(stream: impl AsyncRead + Send + Unpin + 'static) -> mpsc::Receiver<String> {
+/// Returns the lines of a stream, if there is one, as they arrive; invalid UTF-8 is replaced.
+pub fn lines(stream: Option<impl AsyncRead + Send + Unpin + 'static>) -> mpsc::Receiver<String> {
     let (say, said) = mpsc::channel(LINES);
     tokio::spawn(async move {
+        let Some(stream) = stream else { return };
         let mut stream = BufReader::new(stream);
         let mut line = Vec::new();
         loop {
@@ -232,11 +236,7 @@ pub fn lines(stream: impl AsyncRead + Send + Unpin + 'static) -> mpsc::Receiver<
 fn keep(last_words: &mut Vec<String>, line: String) {
     // The message already names ssh.
     let line = line.strip_prefix("ssh: ").unwrap_or(&line).to_owned();
-    if line.is_empty() {
-        return;
+    if !line.is_empty() {
+        keep_last(last_words, line);
     }
-    if last_words.len() == KEPT {
-        last_words.remove(0);
-    }
-    last_words.push(line);
 }

@@ -1,10 +1,11 @@
-//! Errors of a host before the program runs there, with advice.
+//! Errors of ssh, with advice.
 
-use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use thiserror::Error;
+use anyhow::anyhow;
+
+use crate::text::words::last_words;
 
 /// Exit status of `ssh` if ssh itself failed.
 pub const SSH_FAILED: i32 = 255;
@@ -31,85 +32,24 @@ impl SshStep {
             SshStep::Serving => "handing flitcast out to others",
         }
     }
-}
 
-/// An error of a host before the program runs there.
-#[derive(Debug, Error)]
-pub enum SshError {
-    /// The local ssh cannot be started.
-    #[error("cannot start ssh: {0} (Debian and Ubuntu have it in the package openssh-client)")]
-    NoSsh(io::Error),
-    /// ssh failed, or the script on the host did.
-    #[error("ssh {destination}, {}: {}{}", step.name(), told(*status, last_words), advice(destination, *status, last_words))]
-    Failed {
-        /// Destination of ssh.
-        destination: String,
-        /// Step that failed.
-        step: SshStep,
-        /// Exit status of ssh.
-        status: ExitStatus,
-        /// Last lines on stderr.
-        last_words: Vec<String>,
-    },
-    /// A step exceeded its time limit.
-    #[error("ssh {destination}, {}: not done after {} s{}", step.name(), waited.as_secs(), behind(last_words))]
-    Late {
-        /// Destination of ssh.
-        destination: String,
-        /// Step that took too long.
-        step: SshStep,
-        /// The time limit.
-        waited: Duration,
-        /// Last lines on stderr.
-        last_words: Vec<String>,
-    },
-    /// The host has another system or processor.
-    #[error(
-        "{destination} is {there}, and this flitcast is for {ours}: build one for it, and name it in the cluster file, [launch] binary = \"PATH\""
-    )]
-    OtherSystem {
-        /// Destination of ssh.
-        destination: String,
-        /// System of the host, from `uname`.
-        there: String,
-        /// System that the program is built for.
-        ours: String,
-    },
-    /// The copy of the program disappeared.
-    #[error("ssh {destination}: flitcast was copied there, and is not there")]
-    NotThere {
-        /// Destination of ssh.
-        destination: String,
-    },
-}
-
-/// The reason why a host cannot copy the program from another.
-#[derive(Debug, Error)]
-pub enum CopyError {
-    /// The other host could not be reached or has no copy.
-    #[error("{0} has none")]
-    Lacking(String),
-    /// The other host failed to serve it before.
-    #[error("{0} does not hand it out")]
-    Unserved(String),
-    /// A call to one of the two hosts failed.
-    #[error(transparent)]
-    Fault(#[from] SshError),
-}
-
-fn behind(last_words: &[String]) -> String {
-    match last_words.is_empty() {
-        true => String::new(),
-        false => format!(": {}", last_words.join(" / ")),
+    /// Returns the error for ssh, or the script on the host, that failed with these last lines.
+    pub fn failed(self, destination: &str, status: ExitStatus, lines: &[String]) -> anyhow::Error {
+        let told = match (lines.is_empty(), status.code()) {
+            (false, _) => lines.join(" / ").trim_end_matches('.').to_owned(),
+            (true, Some(SSH_FAILED)) => "it failed without a word".to_owned(),
+            (true, Some(code)) => format!("ended with exit status {code}"),
+            (true, None) => "was killed".to_owned(),
+        };
+        let advice = advice(destination, status, lines);
+        anyhow!("ssh {destination}, {}: {told}{advice}", self.name())
     }
-}
 
-fn told(status: ExitStatus, last_words: &[String]) -> String {
-    match (last_words.is_empty(), status.code()) {
-        (false, _) => last_words.join(" / ").trim_end_matches('.').to_owned(),
-        (true, Some(SSH_FAILED)) => "it failed without a word".to_owned(),
-        (true, Some(code)) => format!("ended with exit status {code}"),
-        (true, None) => "was killed".to_owned(),
+    /// Returns the error for a step that exceeded its time limit, with the last lines on stderr.
+    pub fn late(self, destination: &str, limit: Duration, lines: &[String]) -> anyhow::Error {
+        let (step, seconds) = (self.name(), limit.as_secs());
+        let behind = last_words(": ", lines);
+        anyhow!("ssh {destination}, {step}: not done after {seconds} s{behind}")
     }
 }
 

@@ -2,12 +2,13 @@
 //! one copy, however many PEs it has.
 
 use std::collections::HashMap;
-use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use anyhow::{anyhow, bail};
+use flitcast_proto::{PeId, Tree};
 use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Mutex as Turn, Semaphore, mpsc, watch};
 use tokio::time::timeout;
@@ -15,9 +16,11 @@ use tokio::time::timeout;
 use super::binary::Binary;
 use super::call::{Call, Word};
 use super::copy_plan::{CopyPlan, CopySource};
-use super::error::{CopyError, SshError, SshStep};
+use super::error::SshStep;
 use super::script::{self, RemoteCommand, TAKING_S};
+use crate::site::placement::{Launch, Placement};
 use crate::site::ssh::Ssh;
+use crate::text::words::at;
 
 /// Maximum number of simultaneous calls: each is a local process whose cryptography takes about 10
 /// ms of a core. A call no longer counts once its PE has started.
@@ -65,30 +68,15 @@ struct Host {
     copied: Turn<bool>,
     /// Whether the host has the program; `None` until known.
     has_it: watch::Sender<Option<bool>>,
-    /// The state of serving the program to other hosts.
-    offer: Turn<BinaryServing>,
+    /// Serves the program while any other host copies it; `None` if that failed once.
+    offer: Turn<Option<Weak<Serving>>>,
     takers: Semaphore,
-}
-
-/// The state of a host that serves the program.
-enum BinaryServing {
-    /// The host serves it while any other host copies it.
-    Made(Weak<Serving>),
-    /// The host failed to serve it and is not asked again.
-    Failed,
 }
 
 /// A host that serves the program until this is dropped.
 struct Serving {
     port: u16,
     _call: Call,
-}
-
-/// The result of a call.
-enum HostAnswer {
-    Begins(Box<Begun>),
-    /// The program is missing; contains the name of the host's system.
-    Missing(String),
 }
 
 /// A guard that counts a program as starting until it is dropped.
@@ -114,29 +102,32 @@ impl Drop for Try<'_> {
     }
 }
 
+fn unserved(destination: &str) -> anyhow::Error {
+    anyhow!("{destination} does not hand it out")
+}
+
 impl Hosts {
-    /// Creates the hosts of a launch, which run `program` unless the cluster file names another
-    /// binary. Hosts that lack it copy it as `copy_plan` defines.
-    ///
-    /// # Errors
-    ///
-    /// Returns the path of the program and an error if it cannot be read.
-    pub fn new(
-        ssh: &Ssh,
+    /// Creates the hosts of these PEs if they are reached by ssh. They run `program` unless the
+    /// cluster file names another binary.
+    pub fn of(
+        placement: &Placement,
+        tree: &Tree,
+        pes: &[PeId],
         program: &Path,
-        copy_plan: CopyPlan,
-    ) -> Result<Hosts, (PathBuf, io::Error)> {
+    ) -> anyhow::Result<Option<Arc<Hosts>>> {
+        let Launch::Ssh(ssh) = &placement.launch else {
+            return Ok(None);
+        };
         let program = ssh.binary.as_deref().unwrap_or(program);
-        let binary = Binary::read(program).map_err(|error| (program.to_owned(), error))?;
-        Ok(Hosts {
+        Ok(Some(Arc::new(Hosts {
             ssh: ssh.clone(),
-            binary,
-            copy_plan,
+            binary: Binary::read(program).map_err(at(program))?,
+            copy_plan: CopyPlan::new(tree, pes, placement),
             calls: Semaphore::new(CALLS),
             copies: Semaphore::new(COPIES),
             hosts: Mutex::default(),
             beginning: watch::Sender::new(0),
-        })
+        })))
     }
 
     /// Counts a program as starting until the returned guard is dropped.
@@ -158,29 +149,20 @@ impl Hosts {
 
     /// Starts a command on a host, after copying the program if the host lacks it. Dropping the
     /// future leaves nothing on the host.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the host cannot be reached, the program cannot be copied, or the script
-    /// fails.
-    pub async fn begin(&self, destination: &str, task: &RemoteCommand) -> Result<Begun, SshError> {
+    pub async fn begin(&self, destination: &str, task: &RemoteCommand) -> anyhow::Result<Begun> {
         let host = self.host(destination);
         let _try = Try(&host);
         let system = match self.call(destination, task).await? {
-            HostAnswer::Begins(begun) => {
+            Ok(begun) => {
                 host.has_it.send_replace(Some(true));
-                return Ok(*begun);
+                return Ok(begun);
             }
-            HostAnswer::Missing(system) => system,
+            Err(system) => system,
         };
         self.provide(destination, system).await?;
         host.has_it.send_replace(Some(true));
-        match self.call(destination, task).await? {
-            HostAnswer::Begins(begun) => Ok(*begun),
-            HostAnswer::Missing(_) => Err(SshError::NotThere {
-                destination: destination.to_owned(),
-            }),
-        }
+        let begun = self.call(destination, task).await?;
+        begun.map_err(|_| anyhow!("ssh {destination}: flitcast was copied there, and is not there"))
     }
 
     fn host(&self, destination: &str) -> Arc<Host> {
@@ -190,14 +172,19 @@ impl Hosts {
                 calls: Semaphore::new(CALLS_PER_HOST),
                 copied: Turn::new(false),
                 has_it: watch::Sender::new(None),
-                offer: Turn::new(BinaryServing::Made(Weak::new())),
+                offer: Turn::new(Some(Weak::new())),
                 takers: Semaphore::new(TAKERS),
             })
         });
         host.clone()
     }
 
-    async fn call(&self, destination: &str, task: &RemoteCommand) -> Result<HostAnswer, SshError> {
+    /// Starts the command if the host has the program; returns the name of its system otherwise.
+    async fn call(
+        &self,
+        destination: &str,
+        task: &RemoteCommand,
+    ) -> anyhow::Result<Result<Begun, String>> {
         let host = self.host(destination);
         // The semaphores are never closed.
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
@@ -206,12 +193,12 @@ impl Hosts {
         let input = [&script[..], &task.input].concat();
         let answer = timeout(CALL, call.answer(&input, task.leashed)).await;
         match answer {
-            Ok(Some(Word::Begins)) => Ok(HostAnswer::Begins(Box::new(Begun {
+            Ok(Some(Word::Begins)) => Ok(Ok(Begun {
                 child: call.child,
                 stdin: call.stdin,
                 stderr: call.stderr,
-            }))),
-            Ok(Some(Word::Missing(system))) => Ok(HostAnswer::Missing(system)),
+            })),
+            Ok(Some(Word::Missing(system))) => Ok(Err(system)),
             Ok(Some(Word::Serves(_)) | None) => Err(call.failed().await),
             Err(_) => Err(call.late(CALL)),
         }
@@ -219,13 +206,12 @@ impl Hosts {
 
     /// Copies the program to a host, at most once: from another host, or from this machine if that
     /// fails.
-    async fn provide(&self, destination: &str, system: String) -> Result<(), SshError> {
+    async fn provide(&self, destination: &str, system: String) -> anyhow::Result<()> {
         if let Some(ours) = self.binary.system.as_ref().filter(|ours| **ours != system) {
-            return Err(SshError::OtherSystem {
-                destination: destination.to_owned(),
-                there: system,
-                ours: ours.clone(),
-            });
+            bail!(
+                "{destination} is {system}, and this flitcast is for {ours}: build one for it, \
+                 and name it in the cluster file, [launch] binary = \"PATH\""
+            );
         }
         let host = self.host(destination);
         let mut copied = host.copied.lock().await;
@@ -250,26 +236,21 @@ impl Hosts {
     }
 
     /// Copies the program from this machine.
-    async fn copy(&self, destination: &str) -> Result<(), SshError> {
+    async fn copy(&self, destination: &str) -> anyhow::Result<()> {
         let _one_of_few = self.copies.acquire().await;
         tracing::info!(destination, name = self.binary.name(), "copying flitcast");
         let script = script::copy(&self.ssh, &self.binary);
-        let mut call = Call::new(&self.ssh, destination, SshStep::Copying, script.len())?;
-        let done = timeout(COPY, call.copy(&script, &self.binary.content)).await;
-        match done {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(call.failed().await),
-            Err(_) => Err(call.late(COPY)),
-        }
+        let call = Call::new(&self.ssh, destination, SshStep::Copying, script.len())?;
+        call.copy_within(COPY, &script, &self.binary.content).await
     }
 
     /// Makes a host copy the program from another, as soon as that has it.
-    async fn take(&self, destination: &str, source: &CopySource) -> Result<(), CopyError> {
+    async fn take(&self, destination: &str, source: &CopySource) -> anyhow::Result<()> {
         let (host, other) = (self.host(destination), self.host(&source.host));
         let mut known = other.has_it.subscribe();
         let known = known.wait_for(Option::is_some).await.map(|it| *it);
         if !matches!(known, Ok(Some(true))) {
-            return Err(CopyError::Lacking(source.host.clone()));
+            bail!("{} has none", source.host);
         }
         let serving = self.serving(&source.host, &other).await?;
         // The semaphores are never closed.
@@ -278,42 +259,33 @@ impl Hosts {
         let at = SocketAddr::new(source.address, serving.port);
         tracing::info!(destination, from = source.host, at = %at, "taking flitcast");
         let script = script::take(&self.ssh, &self.binary, at);
-        let mut call = Call::new(&self.ssh, destination, SshStep::Taking, script.len())?;
-        match timeout(TAKE, call.copy(&script, &[])).await {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(call.failed().await.into()),
-            Err(_) => Err(call.late(TAKE).into()),
-        }
+        let call = Call::new(&self.ssh, destination, SshStep::Taking, script.len())?;
+        call.copy_within(TAKE, &script, &[]).await
     }
 
     /// Makes a host serve the program; all hosts that copy it at the time share one call.
-    async fn serving(&self, destination: &str, host: &Host) -> Result<Arc<Serving>, CopyError> {
+    async fn serving(&self, destination: &str, host: &Host) -> anyhow::Result<Arc<Serving>> {
         let mut offer = host.offer.lock().await;
-        match &*offer {
-            BinaryServing::Failed => return Err(CopyError::Unserved(destination.to_owned())),
-            BinaryServing::Made(serving) => {
-                if let Some(serving) = serving.upgrade() {
-                    return Ok(serving);
-                }
-            }
-        }
-        *offer = BinaryServing::Failed;
-        let serving = Arc::new(self.serve(destination, host).await?);
-        *offer = BinaryServing::Made(Arc::downgrade(&serving));
+        let made = offer.take().ok_or_else(|| unserved(destination))?;
+        let serving = match made.upgrade() {
+            Some(serving) => serving,
+            None => Arc::new(self.serve(destination, host).await?),
+        };
+        *offer = Some(Arc::downgrade(&serving));
         Ok(serving)
     }
 
-    async fn serve(&self, destination: &str, host: &Host) -> Result<Serving, CopyError> {
-        let unserved = || CopyError::Unserved(destination.to_owned());
-        let listen = self.copy_plan.listen(destination).ok_or_else(unserved)?;
+    async fn serve(&self, destination: &str, host: &Host) -> anyhow::Result<Serving> {
+        let listen = self.copy_plan.listen(destination);
+        let listen = listen.ok_or_else(|| unserved(destination))?;
         let (_at_host, _here) = (host.calls.acquire().await, self.calls.acquire().await);
         let script = script::serve(&self.ssh, &self.binary, listen);
         let mut call = Call::new(&self.ssh, destination, SshStep::Serving, script.len())?;
         // Its standard input stays open: the end of standard input ends the program.
         match timeout(CALL, call.answer(&script, true)).await {
             Ok(Some(Word::Serves(port))) => Ok(Serving { port, _call: call }),
-            Ok(_) => Err(call.failed().await.into()),
-            Err(_) => Err(call.late(CALL).into()),
+            Ok(_) => Err(call.failed().await),
+            Err(_) => Err(call.late(CALL)),
         }
     }
 }

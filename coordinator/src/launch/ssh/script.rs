@@ -6,6 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::binary::Binary;
+use crate::launch::log_args::LogArgs;
+use crate::site::placement::Place;
 use crate::site::ssh::Ssh;
 
 /// The command to run on a host.
@@ -18,6 +20,25 @@ pub struct RemoteCommand {
     pub input: Vec<u8>,
     /// Whether its standard input stays open after the data while the caller wants it to run.
     pub leashed: bool,
+}
+
+impl RemoteCommand {
+    /// Creates the command that runs the program at a place.
+    pub fn new(
+        place: &Place,
+        logs: &LogArgs,
+        arguments: Vec<OsString>,
+        input: Vec<u8>,
+        leashed: bool,
+    ) -> RemoteCommand {
+        let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
+        RemoteCommand {
+            prefix: words(&place.run),
+            arguments: [words(&logs.args), arguments].concat(),
+            input,
+            leashed,
+        }
+    }
 }
 
 /// Line on stderr after which all output on stderr is the program's; a login shell may have printed
@@ -46,9 +67,8 @@ pub fn command(bytes: usize) -> String {
 /// process is a child of the shell, whose exit status contains the signal that killed it.
 pub fn start(ssh: &Ssh, binary: &Binary, task: &RemoteCommand) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
-    script.line("if ! is_there; then safe || exit 1");
     script.line(&format!(
-        "echo '{MISSING}'\"$(uname -s) $(uname -m)\"; exit 0; fi"
+        "if ! is_there; then safe || exit 1\necho '{MISSING}'\"$(uname -s) $(uname -m)\"; exit 0; fi"
     ));
     for name in &ssh.environment {
         if let Some(value) = std::env::var_os(name) {
@@ -96,31 +116,60 @@ pub fn copy(ssh: &Ssh, binary: &Binary) -> Vec<u8> {
 /// nothing is run before the digest is verified.
 pub fn take(ssh: &Ssh, binary: &Binary, from: SocketAddr) -> Vec<u8> {
     let mut script = Script::new(ssh, binary);
-    script.line("for tool in timeout head sha256sum; do");
-    script.line("command -v $tool >/dev/null || { echo \"there is no $tool\" >&2; exit 1; }");
-    script.line("done");
+    script.line(TOOLS);
     script.begin_copy();
     script.line(&format!("set -- {} {}", from.ip(), from.port()));
     script.line(&format!("answer={ANSWER_S}; taking='timeout {TAKING_S}'"));
-    script.line("if command -v bash >/dev/null; then");
-    // Bash has no time limit for connecting, so a first connection tests it.
-    script.line("timeout $answer bash -c ': <\"/dev/tcp/$0/$1\"' \"$@\" || {");
-    script.line("echo \"no answer from $1\" >&2; exit 1; }");
-    script.line("take() { $taking bash -c 'cat <\"/dev/tcp/$0/$1\"' \"$@\"; }");
-    script.line("elif command -v python3 >/dev/null; then");
-    script.line("take() { $taking python3 -c 'import shutil, socket, sys");
-    script.line("(address, port, answer), out = sys.argv[1:], sys.stdout.buffer");
-    script.line("taken = socket.create_connection((address, int(port)), int(answer))");
-    script.line("shutil.copyfileobj(taken.makefile(\"rb\"), out)' \"$@\" $answer; }");
-    script.line("elif command -v nc >/dev/null; then");
-    script.line("take() { $taking nc -w $answer \"$@\" </dev/null; }");
-    script.line("else echo 'there is no bash, python3 or nc' >&2; exit 1; fi");
+    script.line(TAKE);
     // The size is limited, so that a forged copy cannot fill the disk.
     let size = binary.content.len();
     script.line(&format!("take \"$@\" | head -c {size} >\"$copy\""));
     script.end_copy(binary, Some(binary.sha256()));
     script.finish()
 }
+
+/// Functions of every script. Hosts and users may share the directory, so a file is run only if no
+/// other user could have put it there and its hash matches its name.
+const CHECKS: &str = r#"own() { [ -O "$1" ] && case $(ls -ld "$1") in
+?????w*|????????w*) return 1;; ??????????*) ;; *) return 1;; esac; }
+is_there() { [ -f "$binary" ] && [ ! -L "$binary" ] && [ -x "$binary" ] &&
+own "$directory/." && own "$binary" &&
+[ "$("$binary" self-hash 2>/dev/null </dev/null)" = "$right" ]; }
+safe() { [ ! -e "$directory" ] || own "$directory/." || {
+echo "others can write in $directory: make it yours alone (chmod go-w)," \
+'or name another one in the cluster file, [launch] directory' >&2
+return 1; }; }"#;
+
+const TOOLS: &str = r#"for tool in timeout head sha256sum; do
+command -v $tool >/dev/null || { echo "there is no $tool" >&2; exit 1; }
+done"#;
+
+/// The function that copies the program from the address and the port that are its arguments. Bash
+/// has no time limit for connecting, so a first connection tests it.
+const TAKE: &str = r#"if command -v bash >/dev/null; then
+timeout $answer bash -c ': <"/dev/tcp/$0/$1"' "$@" || {
+echo "no answer from $1" >&2; exit 1; }
+take() { $taking bash -c 'cat <"/dev/tcp/$0/$1"' "$@"; }
+elif command -v python3 >/dev/null; then
+take() { $taking python3 -c 'import shutil, socket, sys
+(address, port, answer), out = sys.argv[1:], sys.stdout.buffer
+taken = socket.create_connection((address, int(port)), int(answer))
+shutil.copyfileobj(taken.makefile("rb"), out)' "$@" $answer; }
+elif command -v nc >/dev/null; then
+take() { $taking nc -w $answer "$@" </dev/null; }
+else echo 'there is no bash, python3 or nc' >&2; exit 1; fi"#;
+
+/// The end of a copy of `$sent` bytes, with this `$digest` if it is set.
+const END_COPY: &str = r#"other() { echo 'it is not what was sent' >&2; exit 1; }
+size=$(wc -c <"$copy")
+[ "$size" -eq $sent ] || { echo "only $size of $sent bytes came" >&2; exit 1; }
+if [ "$digest" ]; then
+came=$(sha256sum <"$copy") || exit 1
+[ "${came%% *}" = $digest ] || other; fi
+chmod 700 "$copy" || exit 1
+hash=$("$copy" self-hash) || { echo 'it does not run there' >&2; exit 1; }
+[ "$hash" = $right ] || other
+mv -f "$copy" "$binary" || exit 1"#;
 
 /// A script in braces: `sh` reports a truncated one as a syntax error and runs nothing.
 struct Script(Vec<u8>);
@@ -136,53 +185,27 @@ impl Script {
         }
         script.word(OsStr::new(below_home.unwrap_or(&ssh.directory)));
         script.line(&format!("\nbinary=\"$directory/{}\"", binary.name()));
-        // Hosts and users may share the directory, so a file is run only if no other user could
-        // have put it there and its hash matches its name.
-        script.line("own() { [ -O \"$1\" ] && case $(ls -ld \"$1\") in");
-        script.line("?????w*|????????w*) return 1;; ??????????*) ;; *) return 1;; esac; }");
-        script.line(
-            "is_there() { [ -f \"$binary\" ] && [ ! -L \"$binary\" ] && [ -x \"$binary\" ] &&",
-        );
-        script.line("own \"$directory/.\" && own \"$binary\" &&");
-        let hash = &binary.hash;
-        script.line(&format!(
-            "[ \"$(\"$binary\" self-hash 2>/dev/null </dev/null)\" = {hash} ]; }}"
-        ));
-        script.line("safe() { [ ! -e \"$directory\" ] || own \"$directory/.\" || {");
-        script
-            .line("echo \"others can write in $directory: make it yours alone (chmod go-w),\" \\");
-        script.line("'or name another one in the cluster file, [launch] directory' >&2");
-        script.line("return 1; }; }");
+        script.line(&format!("right={}", binary.hash));
+        script.line(CHECKS);
         script
     }
 
     /// Starts a copy under a temporary name, `$copy`.
     fn begin_copy(&mut self) {
-        self.line("umask 077; mkdir -p \"$directory\" && safe || exit 1");
         // Hosts may share the directory, and process ids are unique on one host only.
-        self.line("copy=\"$directory/.$(uname -n).$$.new\"");
-        self.line("trap 'rm -f \"$copy\"' EXIT; trap 'exit 1' HUP INT TERM");
+        self.line(
+            r#"umask 077; mkdir -p "$directory" && safe || exit 1
+copy="$directory/.$(uname -n).$$.new"
+trap 'rm -f "$copy"' EXIT; trap 'exit 1' HUP INT TERM"#,
+        );
     }
 
     /// Ends a copy: checks its size, its digest if given, and that it runs and prints the right
     /// hash; then renames it.
     fn end_copy(&mut self, binary: &Binary, sha256: Option<&str>) {
-        let (size, hash) = (binary.content.len(), &binary.hash);
-        let otherwise = "{ echo 'it is not what was sent' >&2; exit 1; }";
-        self.line("size=$(wc -c <\"$copy\")");
-        self.line(&format!(
-            "[ \"$size\" -eq {size} ] || {{ echo \"only $size of {size} bytes came\" >&2; exit 1; }}"
-        ));
-        if let Some(sha256) = sha256 {
-            self.line("digest=$(sha256sum <\"$copy\") || exit 1");
-            self.line(&format!(
-                "[ \"${{digest%% *}}\" = {sha256} ] || {otherwise}"
-            ));
-        }
-        self.line("chmod 700 \"$copy\" || exit 1");
-        self.line("hash=$(\"$copy\" self-hash) || { echo 'it does not run there' >&2; exit 1; }");
-        self.line(&format!("[ \"$hash\" = {hash} ] || {otherwise}"));
-        self.line("mv -f \"$copy\" \"$binary\" || exit 1");
+        let (size, sha256) = (binary.content.len(), sha256.unwrap_or_default());
+        self.line(&format!("sent={size} digest={sha256}"));
+        self.line(END_COPY);
     }
 
     fn put(&mut self, bytes: &[u8]) {

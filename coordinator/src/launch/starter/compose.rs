@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::StarterConfig;
 use super::external_command::ExternalCommand;
-use super::{StarterConfig, StarterError};
 use crate::site::starter::Compose;
 
 /// Variable for the compose file with the address where PEs join, as ADDRESS:PORT.
@@ -28,7 +28,7 @@ impl Compose {
         orders: StarterConfig,
         begun: oneshot::Sender<()>,
         end: CancellationToken,
-    ) -> Result<(), StarterError> {
+    ) -> anyhow::Result<()> {
         let program = program().await?;
         let mut is_up = false;
         let look = self.command(program, &orders, &["ps", "--quiet"]);
@@ -81,7 +81,7 @@ fn tell(line: &str) {
 }
 
 /// Returns the command line of compose: the Docker plugin, or else the older standalone program.
-async fn program() -> Result<&'static [&'static str], StarterError> {
+async fn program() -> anyhow::Result<&'static [&'static str]> {
     let version = |program: &[&str]| {
         let mut command = Command::new(program[0]);
         command.args(&program[1..]).arg("version");
@@ -105,7 +105,7 @@ async fn done(
     mut command: Command,
     limit: Duration,
     hear: impl FnMut(&str),
-) -> Result<(), StarterError> {
+) -> anyhow::Result<()> {
     let mut running = ExternalCommand::run(what, &mut command)?;
     match timeout(limit, running.ended(hear)).await {
         Ok(Ok(status)) if status.success() => Ok(()),

@@ -1,19 +1,17 @@
 //! An external command that is run for a cluster, with its output and its exit.
 
-use std::collections::VecDeque;
 use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::StarterError;
 use crate::launch::ssh::lines;
+use crate::text::words::{keep_last, last_words};
 
-/// Maximum number of last lines that are kept.
-const KEPT: usize = 3;
 /// Time to read the remaining output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -22,13 +20,13 @@ pub struct ExternalCommand {
     what: String,
     child: Child,
     said: mpsc::Receiver<String>,
-    last_words: VecDeque<String>,
+    last_words: Vec<String>,
 }
 
 impl ExternalCommand {
     /// Starts a command; `what` names it in errors. The lines of stdout and stderr are read
     /// together.
-    pub fn run(what: &str, command: &mut Command) -> Result<ExternalCommand, StarterError> {
+    pub fn run(what: &str, command: &mut Command) -> anyhow::Result<ExternalCommand> {
         let spawned = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -38,13 +36,9 @@ impl ExternalCommand {
             .process_group(0)
             .kill_on_drop(true)
             .spawn();
-        let mut child = spawned.map_err(|error| not_run(what, &error))?;
+        let mut child = spawned.map_err(|error| anyhow!("{what} cannot be run: {error}"))?;
         let (say, said) = mpsc::channel(1);
-        let streams = [
-            child.stdout.take().map(lines),
-            child.stderr.take().map(lines),
-        ];
-        for mut stream in streams.into_iter().flatten() {
+        for mut stream in [lines(child.stdout.take()), lines(child.stderr.take())] {
             let say = say.clone();
             tokio::spawn(async move {
                 while let Some(line) = stream.recv().await {
@@ -58,7 +52,7 @@ impl ExternalCommand {
             what: what.to_owned(),
             child,
             said,
-            last_words: VecDeque::new(),
+            last_words: Vec::new(),
         })
     }
 
@@ -87,42 +81,25 @@ impl ExternalCommand {
 
     fn keep(&mut self, line: String, hear: &mut impl FnMut(&str)) {
         hear(&line);
-        if line.is_empty() {
-            return;
+        if !line.is_empty() {
+            keep_last(&mut self.last_words, line);
         }
-        if self.last_words.len() == KEPT {
-            self.last_words.pop_front();
-        }
-        self.last_words.push_back(line);
     }
 
     /// Returns the error for a command that ended unexpectedly.
-    pub fn failed(self, status: io::Result<ExitStatus>) -> StarterError {
-        let why = match status {
-            Ok(status) => format!("ended with {status}"),
-            Err(error) => format!("cannot be waited for: {error}"),
-        };
-        StarterError {
-            what: self.what,
-            why,
-            last_words: self.last_words,
+    pub fn failed(self, status: io::Result<ExitStatus>) -> anyhow::Error {
+        match status {
+            Ok(status) => self.error(&format!("ended with {status}")),
+            Err(error) => self.error(&format!("cannot be waited for: {error}")),
         }
     }
 
     /// Returns the error for a command that exceeded its time limit; the command is killed.
-    pub fn late(self, limit: Duration) -> StarterError {
-        StarterError {
-            what: self.what,
-            why: format!("has not ended after {} s", limit.as_secs()),
-            last_words: self.last_words,
-        }
+    pub fn late(self, limit: Duration) -> anyhow::Error {
+        self.error(&format!("has not ended after {} s", limit.as_secs()))
     }
-}
 
-fn not_run(what: &str, error: &io::Error) -> StarterError {
-    StarterError {
-        what: what.to_owned(),
-        why: format!("cannot be run: {error}"),
-        last_words: VecDeque::new(),
+    fn error(&self, why: &str) -> anyhow::Error {
+        anyhow!("{} {why}{}", self.what, last_words(": ", &self.last_words))
     }
 }

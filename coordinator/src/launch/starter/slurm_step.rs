@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
+use anyhow::anyhow;
 use flitcast_proto::PeId;
 use tempfile::NamedTempFile;
 use tokio::process::Command;
@@ -10,8 +11,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::StarterConfig;
 use super::external_command::ExternalCommand;
-use super::{StarterConfig, StarterError};
 use crate::site::starter::SlurmStep;
 use crate::system::process::{Process, Signal};
 use crate::text::units::ExactTime;
@@ -28,13 +29,10 @@ impl SlurmStep {
         orders: StarterConfig,
         begun: oneshot::Sender<()>,
         end: CancellationToken,
-    ) -> Result<(), StarterError> {
+    ) -> anyhow::Result<()> {
         // The file is kept until the step is over, because srun reads it when it begins.
-        let hosts = hosts(&orders).map_err(|error| StarterError {
-            what: SRUN.to_owned(),
-            why: format!("cannot be told the hosts: {error}"),
-            last_words: Default::default(),
-        })?;
+        let hosts =
+            hosts(&orders).map_err(|error| anyhow!("{SRUN} cannot be told the hosts: {error}"))?;
         let mut step = ExternalCommand::run(SRUN, &mut self.command(&orders, hosts.as_ref()))?;
         // The PEs connect repeatedly until they are answered.
         let _ = begun.send(());

@@ -91,7 +91,11 @@ impl Live {
     pub fn hear(&self, event: &Event<'_>) {
         match *event {
             Event::Launching(request) => self.launching(request),
-            Event::Launched { pid } => self.launched(pid),
+            Event::Launched { pid } => self.with(|now| {
+                for (pe, seen) in &mut now.pes {
+                    seen.pid = pid(*pe);
+                }
+            }),
             Event::Enters(phase) => self.with(|now| now.phase = phase),
             Event::RoundBegins {
                 round,
@@ -117,8 +121,11 @@ impl Live {
     }
 
     fn launching(&self, request: &Request) {
-        let mut state = self.lock();
-        state.fold();
+        let state = &mut *self.lock();
+        // The next cluster counts from 0.
+        if let Some(over) = state.cluster.take() {
+            state.totals.add(over.counts());
+        }
         let seen = |pe: PeId| PeStatus {
             place: request.site.placement.places[pe.index()].clone(),
             pid: None,
@@ -141,14 +148,6 @@ impl Live {
             operation: request.way.operation,
             bytes: request.messages.bytes.clone(),
             under_way: None,
-        });
-    }
-
-    fn launched(&self, pid: &dyn Fn(PeId) -> Option<u32>) {
-        self.with(|now| {
-            for (pe, seen) in &mut now.pes {
-                seen.pid = pid(*pe);
-            }
         });
     }
 
@@ -186,8 +185,9 @@ impl Live {
         let at = Instant::now();
         self.with(|now| {
             if let Some(seen) = now.pes.get_mut(&pe) {
-                seen.doing = doing;
-                seen.told(counts, at);
+                (seen.doing, seen.heard) = (doing, Some(at));
+                seen.rates.told(&counts.edges, at);
+                seen.counts.clone_from(counts);
             }
         });
     }
@@ -215,24 +215,6 @@ impl Live {
     fn lock(&self) -> MutexGuard<'_, LiveState> {
         // Counters stay usable if another thread panicked while it held the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl LiveState {
-    /// Moves the counters of the present cluster to the totals, because the next cluster counts
-    /// from 0.
-    fn fold(&mut self) {
-        if let Some(over) = self.cluster.take() {
-            self.totals.add(over.counts());
-        }
-    }
-}
-
-impl PeStatus {
-    fn told(&mut self, counts: &Counts, at: Instant) {
-        self.heard = Some(at);
-        self.rates.told(&counts.edges, at);
-        self.counts.clone_from(counts);
     }
 }
 

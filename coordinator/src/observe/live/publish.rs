@@ -62,7 +62,7 @@ impl Drop for Published {
     }
 }
 
-fn keep_writing(until: &Receiver<()>) -> Result<(), Box<dyn std::error::Error>> {
+fn keep_writing(until: &Receiver<()>) -> anyhow::Result<()> {
     let file = File::new(runtime_dir()?);
     let mut pause = SOON;
     while until.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {

@@ -42,7 +42,6 @@ pub struct Snapshot {
 /// Snapshot of one PE.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PePicture {
-    /// Number of the PE.
     pub pe: u32,
     /// Number of the PE's parent; absent for P0.
     pub parent: Option<u32>,

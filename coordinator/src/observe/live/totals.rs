@@ -54,7 +54,6 @@ pub const BOUNDS_S: [f64; 14] = [
 ];
 
 impl Histogram {
-    /// Adds a time.
     pub fn add(&mut self, time: Duration) {
         let seconds = time.as_secs_f64();
         if let Some(place) = BOUNDS_S.iter().position(|bound| seconds <= *bound) {
@@ -70,7 +69,6 @@ impl Histogram {
 pub struct Totals {
     /// Counters of each PE.
     pub pes: BTreeMap<PeId, Counts>,
-    /// Number of rounds by kind and end.
     pub rounds: BTreeMap<(RoundKind, RoundEnd), u64>,
     /// Number of failures by kind.
     pub errors: BTreeMap<&'static str, u64>,

@@ -2,19 +2,6 @@
 
 use std::fmt::{Display, Write as _};
 
-/// The type of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
-    /// A value that only increases.
-    Counter,
-    /// A value that increases and decreases.
-    Gauge,
-    /// Numbers of values up to each bound.
-    Histogram,
-    /// A sum and a count.
-    Summary,
-}
-
 /// A page of metrics.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
@@ -23,14 +10,8 @@ pub struct Exposition(String);
 pub type Labels<'a> = &'a [(&'a str, &'a dyn Display)];
 
 impl Exposition {
-    /// Starts a metric family; its samples follow.
-    pub fn family(&mut self, name: &'static str, kind: Type, help: &str) -> Family<'_> {
-        let kind = match kind {
-            Type::Counter => "counter",
-            Type::Gauge => "gauge",
-            Type::Histogram => "histogram",
-            Type::Summary => "summary",
-        };
+    /// Starts a metric family of a type of Prometheus; its samples follow.
+    pub fn family(&mut self, name: &'static str, kind: &str, help: &str) -> Family<'_> {
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
         // Writing to a string does not fail.
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -51,7 +32,6 @@ pub struct Family<'a> {
 }
 
 impl Family<'_> {
-    /// Writes one sample.
     pub fn sample(&mut self, labels: Labels<'_>, value: impl Display) {
         self.part("", labels, value);
     }
@@ -79,7 +59,7 @@ mod tests {
     #[test]
     fn a_label_may_say_anything() {
         let mut page = Exposition::default();
-        let mut family = page.family("a_total", Type::Counter, "Two\nlines, one \\.");
+        let mut family = page.family("a_total", "counter", "Two\nlines, one \\.");
         family.sample(&[], 1);
         family.sample(&[("pe", &"P1"), ("kind", &"a \"b\"\\\n")], 0.5);
         let expected = concat!(

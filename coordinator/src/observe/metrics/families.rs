@@ -2,13 +2,14 @@
 //! the same names, and those of the rounds that it conducted.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::Duration;
 
 use flitcast_node::Tally;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{Counts, EdgeCounts};
 
-use super::exposition::{Exposition, Type};
+use super::exposition::Exposition;
 use crate::observe::live::{BOUNDS_S, Histogram, RoundKind, Totals};
 
 /// Returns the metrics page of a command.
@@ -16,21 +17,11 @@ pub fn coordinator(totals: &Totals) -> String {
     let mut page = Exposition::default();
     build_info(&mut page);
     let help = "Rounds that were triggered and have ended, by how they ended.";
-    let mut family = page.family("flitcast_rounds_total", Type::Counter, help);
+    let mut family = page.family("flitcast_rounds_total", "counter", help);
     for ((kind, end), rounds) in &totals.rounds {
-        let RoundKind {
-            operation,
-            algorithm,
-        } = kind;
-        let outcome = end.name();
-        family.sample(
-            &[
-                ("operation", operation),
-                ("algorithm", algorithm),
-                ("outcome", &outcome),
-            ],
-            rounds,
-        );
+        let (operation, algorithm) = (&kind.operation, &kind.algorithm);
+        let kind: [(&str, &dyn Display); 2] = [("operation", operation), ("algorithm", algorithm)];
+        family.sample(&[kind[0], kind[1], ("outcome", &end.name())], rounds);
     }
     let help = "From the trigger of a round until P0 has told that it is done.";
     histograms(&mut page, "flitcast_round_seconds", help, &totals.measured);
@@ -53,13 +44,13 @@ pub fn node(pe: PeId, tally: &Tally) -> String {
 
 fn build_info(page: &mut Exposition) {
     let help = "1; what this is, is in the labels.";
-    let mut family = page.family("flitcast_build_info", Type::Gauge, help);
+    let mut family = page.family("flitcast_build_info", "gauge", help);
     family.sample(&[("version", &env!("CARGO_PKG_VERSION"))], 1);
 }
 
 fn errors(page: &mut Exposition, errors: &BTreeMap<&'static str, u64>) {
     let help = "What ended a launch or a round, by kind.";
-    let mut family = page.family("flitcast_errors_total", Type::Counter, help);
+    let mut family = page.family("flitcast_errors_total", "counter", help);
     for (kind, count) in errors {
         family.sample(&[("kind", kind)], count);
     }
@@ -68,7 +59,7 @@ fn errors(page: &mut Exposition, errors: &BTreeMap<&'static str, u64>) {
 /// A counter of one edge, as one of its ends sees it: its name, its help and its value.
 type OfEdge = (&'static str, &'static str, fn(&EdgeCounts) -> u64);
 /// A metric of one PE: its name, its type, its help and its value.
-type OfPe = (&'static str, Type, &'static str, fn(&Counts) -> u64);
+type OfPe = (&'static str, &'static str, &'static str, fn(&Counts) -> u64);
 
 const OF_EDGES: [OfEdge; 4] = [
     (
@@ -96,55 +87,55 @@ const OF_EDGES: [OfEdge; 4] = [
 const OF_PES: [OfPe; 9] = [
     (
         "flitcast_pe_rounds_begun_total",
-        Type::Counter,
+        "counter",
         "Rounds of which anything has come to the PE.",
         |counts| counts.rounds_begun,
     ),
     (
         "flitcast_pe_rounds_done_total",
-        Type::Counter,
+        "counter",
         "Rounds in which the PE has played its part to the end.",
         |counts| counts.rounds_done,
     ),
     (
         "flitcast_round_moved_bytes",
-        Type::Gauge,
+        "gauge",
         "Payload of the latest round that is the PE's own and was sent, or was delivered to it.",
         |counts| counts.moved_bytes,
     ),
     (
         "flitcast_collisions_total",
-        Type::Counter,
+        "counter",
         "Flits that had to wait for a busy port.",
         |counts| counts.collisions,
     ),
     (
         "flitcast_late_frames_total",
-        Type::Counter,
+        "counter",
         "Frames of earlier rounds, which were dropped.",
         |counts| counts.late_frames,
     ),
     (
         "flitcast_repeated_frames_total",
-        Type::Counter,
+        "counter",
         "Frames that had come before, which were dropped.",
         |counts| counts.repeated_frames,
     ),
     (
         "flitcast_buffered_flits",
-        Type::Gauge,
+        "gauge",
         "Flits of passing messages in the PE's memory.",
         |counts| counts.buffered_flits,
     ),
     (
         "flitcast_peak_buffered_flits",
-        Type::Gauge,
+        "gauge",
         "The most flits of passing messages that were in the PE's memory.",
         |counts| counts.peak_buffered_flits,
     ),
     (
         "flitcast_resident_memory_bytes",
-        Type::Gauge,
+        "gauge",
         "The resident set of the PE's process.",
         |counts| counts.resident_bytes,
     ),
@@ -152,7 +143,7 @@ const OF_PES: [OfPe; 9] = [
 
 fn pes(page: &mut Exposition, pes: &BTreeMap<PeId, Counts>) {
     for (name, help, value) in OF_EDGES {
-        let mut family = page.family(name, Type::Counter, help);
+        let mut family = page.family(name, "counter", help);
         for (pe, counts) in pes {
             for edge in &counts.edges {
                 family.sample(&[("pe", pe), ("peer", &edge.peer)], value(edge));
@@ -166,7 +157,7 @@ fn pes(page: &mut Exposition, pes: &BTreeMap<PeId, Counts>) {
         }
     }
     let help = "How late own messages began, where a schedule says when they are to.";
-    let mut family = page.family("flitcast_slip_seconds", Type::Summary, help);
+    let mut family = page.family("flitcast_slip_seconds", "summary", help);
     for (pe, counts) in pes {
         let slip = Duration::from_nanos(counts.slip_ns).as_secs_f64();
         family.part("_sum", &[("pe", pe)], slip);
@@ -180,27 +171,22 @@ fn histograms(
     help: &str,
     histograms: &BTreeMap<RoundKind, Histogram>,
 ) {
-    let mut family = page.family(name, Type::Histogram, help);
+    let mut family = page.family(name, "histogram", help);
     for (kind, histogram) in histograms {
-        let RoundKind {
-            operation,
-            algorithm,
-        } = kind;
+        let kind: [(&str, &dyn Display); 2] = [
+            ("operation", &kind.operation),
+            ("algorithm", &kind.algorithm),
+        ];
+        let mut bucket = |bound: &dyn Display, times: u64| {
+            family.part("_bucket", &[kind[0], kind[1], ("le", bound)], times);
+        };
         let mut below = 0;
         for (bound, within) in BOUNDS_S.iter().zip(histogram.within) {
             below += within;
-            let le = ("le", bound as &dyn std::fmt::Display);
-            let labels = [
-                ("operation", operation as _),
-                ("algorithm", algorithm as _),
-                le,
-            ];
-            family.part("_bucket", &labels, below);
+            bucket(bound, below);
         }
-        let labels = [("operation", operation as _), ("algorithm", algorithm as _)];
-        let all = [labels[0], labels[1], ("le", &"+Inf" as _)];
-        family.part("_bucket", &all, histogram.count);
-        family.part("_sum", &labels, histogram.sum.as_secs_f64());
-        family.part("_count", &labels, histogram.count);
+        bucket(&"+Inf", histogram.count);
+        family.part("_sum", &kind, histogram.sum.as_secs_f64());
+        family.part("_count", &kind, histogram.count);
     }
 }

@@ -7,12 +7,11 @@ mod exposition;
 mod families;
 mod server;
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 
+use anyhow::anyhow;
 use flitcast_node::Tally;
 use flitcast_proto::PeId;
-use thiserror::Error;
 
 use crate::observe::live;
 use crate::text::stderr;
@@ -20,14 +19,6 @@ use families::{coordinator, node};
 use server::serve;
 
 pub use server::understood;
-
-/// The metrics address cannot be opened.
-#[derive(Debug, Error)]
-#[error("--metrics {address}: {source}")]
-pub struct MetricsError {
-    address: SocketAddr,
-    source: io::Error,
-}
 
 /// A listener at which metrics will be served.
 #[derive(Debug)]
@@ -40,11 +31,11 @@ impl Metrics {
     /// # Errors
     ///
     /// Returns an error if the address is in use or does not belong to this machine.
-    pub fn listen(address: Option<SocketAddr>) -> Result<Option<Metrics>, MetricsError> {
+    pub fn listen(address: Option<SocketAddr>) -> anyhow::Result<Option<Metrics>> {
         let Some(address) = address else {
             return Ok(None);
         };
-        let failed = |source| MetricsError { address, source };
+        let failed = |error: std::io::Error| anyhow!("--metrics {address}: {error}");
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let at = listener.local_addr().map_err(failed)?;

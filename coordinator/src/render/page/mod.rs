@@ -29,7 +29,6 @@ pub struct Page<'a> {
     pub command: String,
     /// The value that `--format json` prints.
     pub run: Value,
-    /// Duration of each round.
     pub rounds_ns: &'a [u64],
     /// One round, with its spans.
     pub scene: &'a Scene<'a>,

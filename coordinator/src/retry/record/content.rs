@@ -28,7 +28,6 @@ pub struct Record {
     pub tree: Tree,
     /// The site of the round.
     pub site: RecordedSite,
-    /// The timeouts.
     pub timeouts: Timeouts,
     /// Path of the messages at their sources.
     pub input: PathBuf,
@@ -82,10 +81,6 @@ fn absolute(path: &Path) -> Result<PathBuf, String> {
 
 impl Record {
     /// Returns the record of a request that moves files.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reason why there is no record.
     pub fn of(
         request: &Request,
         dead: &BTreeMap<PeId, String>,

@@ -35,11 +35,6 @@ const FILE: FileKind = FileKind {
     max_bytes: 144 * (crate::options::pes::MAX_LOCAL_PES as u64).pow(2),
 };
 
-/// Reads the record at `path`.
-///
-/// # Errors
-///
-/// Returns an error if the file cannot be read, or all errors in its text.
 pub fn load(path: &Path) -> Result<Record, FileError> {
     user_file::load(FILE, path, parse)
 }

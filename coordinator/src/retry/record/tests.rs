@@ -165,68 +165,35 @@ fn all_that_is_wrong_is_told_with_its_line() {
     }
 }
 
+/// Parts of a record, their replacements, and parts of the faults that these cause.
+const REPLACED: &str = r#"
+version = 3 | version = 1 | 2: version `1`: this flitcast reads version 3
+"00000000000000ab" | "+0000000000000ab" | 3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits
+version = 3 | # 3 | there is no version
+"gather" | "gassip" | operation: `gassip` is
+"pipelined" | "late" | there is no gather by `certification, late`
+"turns" | "late" | pacing: `late` is none of
+nodes = [0, 1, 2, 3] | nodes = [0, 1, 2] | nodes has 3 entries, and by `parents` there are 4
+nodes = [0, 1, 2, 3] | nodes = [0, 1, 2, 1] | nodes: two PEs stand on node 1
+bytes = [10, 0,  | bytes = [10,  | bytes has 2 entries, and by `parents` there are 3
+delivered = [3] | delivered = [3, 3] | delivered: P3 is named twice
+"2 0  | "4 0  | versions: `4 0 00000000000000cd` is not
+"2 0  | "3 0  | versions: `3 18446744073709551615 0000000000000007
+00000000000000cd | cd | versions: `2 0 cd` is not
+rate=50mbit | rate=50 | down: rate:
+input = | # input = | `input` is missing
+algorithm = "certification"\nsync = "pipelined" | algorithm = "shoulder-tap" | algorithm: shoulder-tap is for paths
+algorithm = "certification"\nsync = "pipelined" | algorithm = "linear" | algorithm: linear is for PEs that can all
+"#;
+
 #[test]
 fn what_does_not_go_together_is_told() {
     let whole = record().text();
-    for (from, to, expected) in [
-        (
-            "version = 3",
-            "version = 1",
-            "2: version `1`: this flitcast reads version 3",
-        ),
-        (
-            "\"00000000000000ab\"",
-            "\"+0000000000000ab\"",
-            "3: undertaking: `+0000000000000ab` is not sixteen hexadecimal digits",
-        ),
-        ("version = 3\n", "", "there is no version"),
-        ("\"gather\"", "\"gassip\"", "operation: `gassip` is"),
-        (
-            "\"pipelined\"",
-            "\"late\"",
-            "there is no gather by `certification, late`",
-        ),
-        ("\"turns\"", "\"late\"", "pacing: `late` is none of"),
-        (
-            "nodes = [0, 1, 2, 3]",
-            "nodes = [0, 1, 2]",
-            "nodes has 3 entries, and by `parents` there are 4",
-        ),
-        (
-            "nodes = [0, 1, 2, 3]",
-            "nodes = [0, 1, 2, 1]",
-            "nodes: two PEs stand on node 1",
-        ),
-        (
-            "bytes = [10, 0, ",
-            "bytes = [10, ",
-            "bytes has 2 entries, and by `parents` there are 3",
-        ),
-        (
-            "delivered = [3]",
-            "delivered = [3, 3]",
-            "delivered: P3 is named twice",
-        ),
-        (
-            "\"2 0 ",
-            "\"4 0 ",
-            "versions: `4 0 00000000000000cd` is not",
-        ),
-        ("\"2 0 ", "\"3 0 ", "versions: `3 18446744073709551615 "),
-        ("00000000000000cd", "cd", "versions: `2 0 cd` is not"),
-        ("rate=50mbit", "rate=50", "down: rate: "),
-        ("input =", "# input =", "`input` is missing"),
-        (
-            "algorithm = \"certification\"\nsync = \"pipelined\"",
-            "algorithm = \"shoulder-tap\"",
-            "algorithm: shoulder-tap is for paths",
-        ),
-        (
-            "algorithm = \"certification\"\nsync = \"pipelined\"",
-            "algorithm = \"linear\"",
-            "algorithm: linear is for PEs that can all",
-        ),
-    ] {
+    for row in REPLACED.trim().lines() {
+        let row = row.replace("\\n", "\n");
+        let [from, to, expected] = row.split(" | ").collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
         assert!(whole.contains(from), "{from}: {whole}");
         let told = refused(&whole.replace(from, to));
         assert_eq!(told.len(), 1, "{told:#?}");

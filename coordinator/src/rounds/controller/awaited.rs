@@ -175,10 +175,7 @@ impl Awaited {
         let mut late: Vec<&Asked> = self.asked.iter().filter(is_late).collect();
         late.sort_by_key(|asked| asked.pe);
         let answer = late.first()?.answer;
-        Some(FailureCause::Silent {
-            silent: late.iter().map(|asked| asked.pe).collect(),
-            limit: answer.limit(),
-            doing: answer.doing(),
-        })
+        let late = late.iter().map(|asked| asked.pe).collect();
+        Some(FailureCause::silent(late, answer.limit(), answer.doing()))
     }
 }

@@ -13,16 +13,16 @@ impl RoundController {
     /// Handles the loss of a PE without a previous error.
     pub(super) fn lose(&mut self, now: Time, pe: PeId, lost: PeLoss) {
         match lost {
-            PeLoss::Exited { how, last_words } => self.fail(now, died(pe, how, &last_words)),
+            PeLoss::Exited { how, last_words } => self.fail(now, died(pe, &how, &last_words)),
             PeLoss::Lifeless(lifeless) => self.fail(now, FailureCause::Lifeless(pe, lifeless)),
             _ if self.setting.joined.contains(&pe) => self.fail(now, gone(pe, lost)),
             PeLoss::Broken(why) => {
                 let how = format!("cannot be understood any more: {why}");
-                self.suspect(now, Some(pe), FailureCause::Vanished(pe, how));
+                self.suspect(now, Some(pe), FailureCause::vanished(pe, &how));
             }
             PeLoss::Closed => {
-                let how = "closed its channel without a word".to_owned();
-                self.suspect(now, Some(pe), FailureCause::Vanished(pe, how));
+                let seen = FailureCause::vanished(pe, "closed its channel without a word");
+                self.suspect(now, Some(pe), seen);
             }
         }
     }
@@ -45,7 +45,7 @@ impl RoundController {
     /// the end of a joined PE's channel.
     pub(super) fn seek_in_loss(&mut self, now: Time, pe: PeId, lost: PeLoss) {
         match lost {
-            PeLoss::Exited { how, last_words } => self.fail(now, died(pe, how, &last_words)),
+            PeLoss::Exited { how, last_words } => self.fail(now, died(pe, &how, &last_words)),
             _ if self.setting.joined.contains(&pe) => self.fail(now, gone(pe, lost)),
             _ => {}
         }

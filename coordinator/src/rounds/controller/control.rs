@@ -91,16 +91,13 @@ impl RoundController {
             return;
         }
         if let Err(WireError::TooLong { length, limit }) = word.check_length() {
-            let what = word.kind();
-            return self.fail(
-                now,
-                FailureCause::TooLong {
-                    pe,
-                    what,
-                    length,
-                    limit,
-                },
+            let text = format!(
+                "the {} message for {pe} would have {length} bytes, the limit is {limit}: the schedule \
+                 has too many crossings there. Use fewer PEs, a tree in which {pe} has fewer neighbours, \
+                 or another --algorithm",
+                word.kind()
             );
+            return self.fail(now, FailureCause::Other("schedule", None, text));
         }
         self.say(pe, word);
         self.awaited.ask(now, pe, answer);
@@ -209,7 +206,7 @@ impl RoundController {
                 }
             }
             State::Round(_) => self.look_after_round(now),
-            State::Reporting(reporting) if reporting.deadline <= now => self.miss_reports(now),
+            State::Reporting(deadline) if *deadline <= now => self.miss_reports(now),
             State::Seeking(_, deadline) if *deadline <= now => self.cease_seeking(now),
             State::GivingUp(_, deadline) if *deadline <= now => self.end(),
             _ => {}
@@ -222,8 +219,9 @@ impl RoundController {
         match &self.state {
             State::Asking => self.awaited.deadline(),
             State::Round(under_way) => Some(under_way.next_look),
-            State::Reporting(reporting) => Some(reporting.deadline),
-            State::Seeking(_, deadline) | State::GivingUp(_, deadline) => Some(*deadline),
+            State::Reporting(deadline)
+            | State::Seeking(_, deadline)
+            | State::GivingUp(_, deadline) => Some(*deadline),
             State::Over => None,
         }
     }

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use flitcast_node::timeout_stream::IdleTimeout;
-use flitcast_plan::calibration::fit::FitError;
-use flitcast_proto::wire::WireError;
+use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::control::{FromPe, Version};
 use flitcast_proto::{DeliveryId, MessageId, PeId};
 use thiserror::Error;
 
-use crate::options::order::OrderError;
-use crate::text::words::names;
+use crate::text::words::{self, names};
 
 /// The first error of a run.
 #[derive(Debug, Error)]
@@ -18,9 +16,6 @@ pub enum FailureCause {
     /// A signal ended the command.
     #[error("interrupted")]
     Interrupted,
-    /// The process of a PE has ended: its exit, and its last lines on stderr.
-    #[error("{0} {1}{2}")]
-    Died(PeId, String, String),
     /// A PE has reported an error.
     #[error("{witness}: {reason}")]
     Fault {
@@ -54,65 +49,52 @@ pub enum FailureCause {
         .0.join("\n    ")
     )]
     OutputStands(Vec<String>),
-    /// A given order does not name all messages.
-    #[error("--order: {0}")]
-    Order(OrderError),
-    /// A PE does not answer any more, for an unknown reason.
-    #[error("{0} {1}")]
-    Vanished(PeId, String),
-    /// PEs did not answer in time.
-    #[error("{} did not answer within {} s, {doing}", names(.silent), limit.as_secs())]
-    Silent {
-        /// The PEs.
-        silent: Vec<PeId>,
-        /// The time limit.
-        limit: Duration,
-        /// The activity of these PEs.
-        doing: &'static str,
-    },
     /// The channel of a PE has timed out.
     #[error("{0} {1}")]
     Lifeless(PeId, IdleTimeout),
     /// The round has stalled; the PE at fault may be known.
     #[error("{1}")]
     Stalled(Option<PeId>, String),
-    /// A PE supports no common version of the protocol.
-    #[error("{0}: {1}")]
-    Incompatible(PeId, WireError),
-    /// A state machine refuses the schedule.
-    #[error("the schedule contradicts itself: {0}")]
-    Schedule(#[from] flitcast_proto::round::ProtocolError),
-    /// The schedule of a PE does not fit into a message.
-    #[error(
-        "the {what} message for {pe} would have {length} bytes, the limit is {limit}: the schedule \
-         has too many crossings there. Use fewer PEs, a tree in which {pe} has fewer neighbours, or \
-         another --algorithm"
-    )]
-    TooLong {
-        /// The PE.
-        pe: PeId,
-        /// The kind of message.
-        what: &'static str,
-        /// The length in bytes.
-        length: u64,
-        /// The limit in bytes.
-        limit: u64,
-    },
-    /// A PE has sent a message of a kind that is not expected now.
-    #[error("{0}: unexpected message: {1}")]
-    OutOfTurn(PeId, &'static str),
-    /// A PE has registered an invalid address.
-    #[error("{0} reported the listen address `{1}`, which is not HOST:PORT")]
-    NoPort(PeId, String),
-    /// The measurements of an edge fit no link.
-    #[error("the edge to {0} could not be measured: {1}")]
-    Unmeasured(PeId, FitError),
-    /// The measurements of an edge do not determine the offset of two clocks.
-    #[error("the clock of {0} could not be compared with its parent's")]
-    ClockNotComparable(PeId),
+    /// Any other error of certain PEs, without which the round could have continued. The word is
+    /// its kind for counters.
+    #[error("{2}")]
+    OfPes(&'static str, Vec<PeId>, String),
+    /// Any other error, which the exclusion of a PE would not avoid.
+    #[error("{2}")]
+    Other(&'static str, Option<PeId>, String),
+}
+
+/// A state machine refuses the schedule.
+impl From<ProtocolError> for FailureCause {
+    fn from(error: ProtocolError) -> FailureCause {
+        let text = format!("the schedule contradicts itself: {error}");
+        FailureCause::Other("schedule", None, text)
+    }
 }
 
 impl FailureCause {
+    /// Creates the error of a PE, without which the round could have continued.
+    pub fn of_pe(kind: &'static str, pe: PeId, text: String) -> FailureCause {
+        FailureCause::OfPes(kind, vec![pe], text)
+    }
+
+    /// Creates the error of a PE that breaks the protocol.
+    pub fn protocol(pe: PeId, text: String) -> FailureCause {
+        FailureCause::of_pe("protocol", pe, text)
+    }
+
+    /// Creates the error of a PE that does not answer any more, for an unknown reason.
+    pub fn vanished(pe: PeId, how: &str) -> FailureCause {
+        FailureCause::of_pe("vanished", pe, format!("{pe} {how}"))
+    }
+
+    /// Creates the error of PEs that did not answer in time.
+    pub fn silent(pes: Vec<PeId>, limit: Duration, doing: &str) -> FailureCause {
+        let (silent, seconds) = (names(&pes), limit.as_secs());
+        let text = format!("{silent} did not answer within {seconds} s, {doing}");
+        FailureCause::OfPes("silent", pes, text)
+    }
+
     /// Returns whether this is an error, not an intended end.
     pub fn is_failure(&self) -> bool {
         !matches!(self, FailureCause::Interrupted | FailureCause::Holds(_))
@@ -123,50 +105,34 @@ impl FailureCause {
         match self {
             FailureCause::Interrupted => "interrupted",
             FailureCause::Holds(_) => "compared",
-            FailureCause::Died(..) => "died",
             FailureCause::Fault {
                 bad_input: true, ..
-            } => "input",
+            }
+            | FailureCause::Versions(..) => "input",
             FailureCause::Fault {
                 output_stands: true,
                 ..
             }
             | FailureCause::OutputStands(_) => "output",
             FailureCause::Fault { .. } => "fault",
-            FailureCause::Versions(..) | FailureCause::Order(_) => "input",
-            FailureCause::Vanished(..) => "vanished",
-            FailureCause::Silent { .. } | FailureCause::Lifeless(..) => "silent",
+            FailureCause::Lifeless(..) => "silent",
             FailureCause::Stalled(..) => "stalled",
-            FailureCause::Incompatible(..)
-            | FailureCause::OutOfTurn(..)
-            | FailureCause::NoPort(..) => "protocol",
-            FailureCause::Schedule(_) | FailureCause::TooLong { .. } => "schedule",
-            FailureCause::Unmeasured(..) | FailureCause::ClockNotComparable(_) => "measurement",
+            FailureCause::OfPes(kind, ..) | FailureCause::Other(kind, ..) => kind,
         }
     }
 
     /// Returns the PE at fault, if there is one.
     pub fn pe(&self) -> Option<PeId> {
         match self {
-            FailureCause::Died(pe, ..)
-            | FailureCause::Vanished(pe, _)
-            | FailureCause::Lifeless(pe, _)
-            | FailureCause::Incompatible(pe, _)
-            | FailureCause::OutOfTurn(pe, _)
-            | FailureCause::NoPort(pe, _)
-            | FailureCause::Unmeasured(pe, _)
-            | FailureCause::ClockNotComparable(pe) => Some(*pe),
+            FailureCause::Lifeless(pe, _) => Some(*pe),
             FailureCause::Fault {
                 witness, blamed, ..
             } => Some(blamed.unwrap_or(*witness)),
-            FailureCause::Silent { silent, .. } => silent.first().copied(),
-            FailureCause::Stalled(pe, _) => *pe,
+            FailureCause::OfPes(_, pes, _) => pes.first().copied(),
+            FailureCause::Stalled(pe, _) | FailureCause::Other(_, pe, _) => *pe,
             FailureCause::Interrupted
             | FailureCause::Holds(_)
-            | FailureCause::Schedule(_)
-            | FailureCause::TooLong { .. }
             | FailureCause::OutputStands(_)
-            | FailureCause::Order(_)
             | FailureCause::Versions(..) => None,
         }
     }
@@ -179,9 +145,7 @@ impl FailureCause {
             _ => Vec::new(),
         }
     }
-}
 
-impl FailureCause {
     /// Returns whether the PE at fault still runs, because it reported an error itself, such as a
     /// full disk.
     pub fn culprit_lives(&self) -> bool {
@@ -199,24 +163,9 @@ impl FailureCause {
                 output_stands,
                 ..
             } if *bad_input || *output_stands => Vec::new(),
-            FailureCause::Silent { silent, .. } => silent.clone(),
-            FailureCause::Died(..)
-            | FailureCause::Fault { .. }
-            | FailureCause::Vanished(..)
-            | FailureCause::Lifeless(..)
-            | FailureCause::Stalled(..)
-            | FailureCause::Incompatible(..)
-            | FailureCause::OutOfTurn(..)
-            | FailureCause::NoPort(..) => self.pe().into_iter().collect(),
-            FailureCause::Interrupted
-            | FailureCause::Holds(_)
-            | FailureCause::OutputStands(_)
-            | FailureCause::Order(_)
-            | FailureCause::Versions(..)
-            | FailureCause::Schedule(_)
-            | FailureCause::TooLong { .. }
-            | FailureCause::Unmeasured(..)
-            | FailureCause::ClockNotComparable(_) => Vec::new(),
+            FailureCause::OfPes(_, pes, _) => pes.clone(),
+            FailureCause::Other(..) => Vec::new(),
+            _ => self.pe().into_iter().collect(),
         }
     }
 }
@@ -240,12 +189,9 @@ pub enum PeLoss {
 }
 
 /// Creates the error for a process that has ended, with its last lines on stderr.
-pub fn died(pe: PeId, how: String, last_words: &[String]) -> FailureCause {
-    let said = match last_words.is_empty() {
-        true => String::new(),
-        false => format!("; its last words: {}", last_words.join(" / ")),
-    };
-    FailureCause::Died(pe, how, said)
+pub fn died(pe: PeId, how: &str, last_words: &[String]) -> FailureCause {
+    let said = words::last_words("; its last words: ", last_words);
+    FailureCause::of_pe("died", pe, format!("{pe} {how}{said}"))
 }
 
 /// The reason for a closed channel of a PE that has joined.
@@ -255,16 +201,16 @@ pub const LEFT: &str =
 /// Creates the error for the end of the channel of a PE that has joined, the only sign of its
 /// death.
 pub fn gone(pe: PeId, lost: PeLoss) -> FailureCause {
-    let broke = |why: String| format!("is gone: its channel broke: {why}");
-    match lost {
-        PeLoss::Exited { how, last_words } => died(pe, how, &last_words),
-        PeLoss::Lifeless(lifeless) => FailureCause::Vanished(pe, broke(lifeless.to_string())),
-        PeLoss::Broken(why) => FailureCause::Vanished(pe, broke(why)),
-        PeLoss::Closed => FailureCause::Vanished(pe, format!("is gone: {LEFT}")),
-    }
+    let why = match lost {
+        PeLoss::Exited { how, last_words } => return died(pe, &how, &last_words),
+        PeLoss::Lifeless(lifeless) => format!("its channel broke: {lifeless}"),
+        PeLoss::Broken(why) => format!("its channel broke: {why}"),
+        PeLoss::Closed => LEFT.to_owned(),
+    };
+    FailureCause::vanished(pe, &format!("is gone: {why}"))
 }
 
 /// Creates the error for a message that is not expected now.
 pub fn out_of_turn(pe: PeId, word: &FromPe) -> FailureCause {
-    FailureCause::OutOfTurn(pe, word.kind())
+    FailureCause::protocol(pe, format!("{pe}: unexpected message: {}", word.kind()))
 }

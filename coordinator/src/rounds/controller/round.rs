@@ -9,7 +9,7 @@ use super::clock::{after, between};
 use super::failure_cause::{FailureCause, out_of_turn};
 use super::plan::Plan;
 use super::stall_detector::{Stall, StallDetector};
-use super::state::{Reporting, RoundController, State, UnderWay};
+use super::state::{RoundController, State, UnderWay};
 use super::update::ControllerEvent;
 use crate::observe::phase::Phase;
 use crate::rounds::outcome::slowdown;
@@ -110,7 +110,7 @@ impl RoundController {
             self.say(pe, ToPe::Collect { round });
         }
         let deadline = after(now, ANSWER);
-        self.state = State::Reporting(Reporting { deadline });
+        self.state = State::Reporting(deadline);
         self.end_round_if_reported(now);
     }
 
@@ -120,7 +120,7 @@ impl RoundController {
             FromPe::Report(_) => {
                 // Reports with spans are long.
                 let deadline = after(now, ANSWER);
-                self.state = State::Reporting(Reporting { deadline });
+                self.state = State::Reporting(deadline);
                 self.end_round_if_reported(now);
             }
             FromPe::Progress { .. } => {}
@@ -149,12 +149,11 @@ impl RoundController {
 
     /// Handles the expiry of the deadline for reports.
     pub(super) fn miss_reports(&mut self, now: Time) {
-        let silent = FailureCause::Silent {
-            silent: self.unreported().collect(),
-            limit: ANSWER,
-            doing: "reporting the round",
-        };
-        self.fail(now, silent);
+        let silent = self.unreported().collect();
+        self.fail(
+            now,
+            FailureCause::silent(silent, ANSWER, "reporting the round"),
+        );
     }
 
     /// Checks a round: reports it if it is slow, and gives it up if it has stalled.

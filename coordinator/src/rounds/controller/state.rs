@@ -21,8 +21,8 @@ pub enum State {
     Asking,
     /// For P0, which runs a round.
     Round(UnderWay),
-    /// For the other PEs' reports on a round.
-    Reporting(Reporting),
+    /// For the other PEs' reports on a round, until this time.
+    Reporting(Time),
     /// For an event that explains this error, until this time.
     Seeking(FailureCause, Time),
     /// For the last reports of the remaining PEs, until this time.
@@ -40,12 +40,6 @@ pub struct UnderWay {
     pub slow: f64,
     /// When to check the round if no PE answers a ping before.
     pub next_look: Time,
-}
-
-/// A round that P0 has finished.
-#[derive(Debug)]
-pub struct Reporting {
-    pub deadline: Time,
 }
 
 /// A controller of rounds on a cluster.

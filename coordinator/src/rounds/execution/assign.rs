@@ -28,7 +28,7 @@ impl Driver<'_> {
                 continue;
             };
             let version = negotiate(register.min_version, register.max_version)
-                .map_err(|error| FailureCause::Incompatible(pe, error))?;
+                .map_err(|error| FailureCause::protocol(pe, format!("{pe}: {error}")))?;
             let assignment = Assignment {
                 version,
                 tree: request.site.tree.clone(),
@@ -155,10 +155,11 @@ impl Driver<'_> {
             return Ok(None);
         };
         let listen: SocketAddr = register.listen.parse().map_err(|_| {
-            FailureCause::NoPort(
-                pe,
-                in_one_line(&register.listen).chars().take(100).collect(),
-            )
+            let listen = in_one_line(&register.listen);
+            let listen: String = listen.chars().take(100).collect();
+            let text =
+                format!("{pe} reported the listen address `{listen}`, which is not HOST:PORT");
+            FailureCause::protocol(pe, text)
         })?;
         let address = or_joined_from(self.cluster, address, pe);
         Ok(Some(SocketAddr::new(address, listen.port()).to_string()))

@@ -144,10 +144,6 @@ impl<'a> Driver<'a> {
     }
 
     /// Displays events and sends messages while no answer is expected.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the controller has given up.
     pub async fn catch_up(&mut self) -> Result<(), StopReason> {
         self.show_all();
         self.say_words().await;
@@ -157,7 +153,6 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Starts all rounds.
     pub fn run_rounds(&mut self, plan: Plan) {
         self.predicted_ns = plan.predicted_ns;
         self.controller.run_rounds(self.now(), plan);
@@ -376,7 +371,6 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Returns the reason for the end of a channel.
 fn why_ended(end: Option<ChannelError>) -> PeLoss {
     let Some(error) = end else {
         return PeLoss::Closed;

@@ -234,7 +234,10 @@ impl Driver<'_> {
         exchanges: &[Exchange],
     ) -> Result<(MeasuredEdge, Vec<EdgeFit>), FailureCause> {
         let fitted = fit_directions(exchanges, self.shares_parents_clock(pe));
-        let [down, up] = fitted.map_err(|error| FailureCause::Unmeasured(pe, error))?;
+        let [down, up] = fitted.map_err(|error| {
+            let text = format!("the edge to {pe} could not be measured: {error}");
+            FailureCause::Other("measurement", Some(pe), text)
+        })?;
         let edge = MeasuredEdge {
             down: down.1.link,
             up: up.1.link,
@@ -279,8 +282,10 @@ impl Driver<'_> {
         let names: Vec<String> = ids.map(|pe| self.clock(pe)).collect();
         let to_parent = exchanges.iter().map(|all| ClockOffset::between(all));
         let to_parent: Vec<Option<ClockOffset>> = to_parent.collect();
-        offsets_to_root(&self.request.site.tree, &names, &to_parent)
-            .map_err(FailureCause::ClockNotComparable)
+        offsets_to_root(&self.request.site.tree, &names, &to_parent).map_err(|pe| {
+            let text = format!("the clock of {pe} could not be compared with its parent's");
+            FailureCause::Other("measurement", Some(pe), text)
+        })
     }
 
     /// Measures the edge between a PE and its parent and returns the exchanges. With a budget of 0

@@ -65,7 +65,6 @@ impl DeliverySummary {
 /// The location of a PE and its position in the tree.
 #[derive(Clone, Debug)]
 pub struct PeLocation {
-    /// The PE.
     pub pe: PeId,
     /// The address at which it listens, if it is known.
     pub address: Option<String>,
@@ -97,7 +96,6 @@ pub struct Failure {
     pub guard: Guard,
     /// The round; `None` before the first.
     pub round: Option<RoundId>,
-    /// The algorithm.
     pub operation: Algorithm,
     /// The tree, from which PEs may be absent.
     pub tree: Arc<Tree>,
@@ -123,10 +121,9 @@ pub struct Failure {
 pub const WHY_CHARS: usize = 300;
 
 impl Failure {
-    /// Creates the failure of a launch.
     pub fn of_launch(request: &Request, error: &LaunchError) -> Failure {
         let others = error.others().iter();
-        let at = error.pe().map(|pe| PeLocation {
+        let at = error.pes().first().map(|&pe| PeLocation {
             pe,
             address: None,
             pid: None,
@@ -147,7 +144,7 @@ impl Failure {
             keeps_files: false,
             aftermath: DeliverySummary::default(),
             refused: false,
-            failed_pes: error.pes(),
+            failed_pes: error.pes().to_vec(),
             culprit_lives: false,
             changed: Vec::new(),
             holds: Vec::new(),

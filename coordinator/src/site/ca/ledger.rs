@@ -7,10 +7,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+use anyhow::anyhow;
 use flitcast_node::security::Name;
 use flitcast_node::system::regular;
+use flitcast_proto::PeId;
 
-use super::error::{CaError, name};
+use crate::text::words::at;
 
 /// Name of the ledger in the folder of an authority.
 const LEDGER_FILE: &str = "issued.txt";
@@ -53,11 +55,23 @@ impl Entry {
     }
 }
 
+/// Parses the name of a process in its certificate: `coordinator`, or `p3`.
+pub fn name(text: &str) -> anyhow::Result<Name> {
+    let name = match text.strip_prefix(['p', 'P']) {
+        Some(number) => number.parse().ok().map(|pe| Name::Pe(PeId(pe))),
+        None => (text == "coordinator").then_some(Name::Coordinator),
+    };
+    name.ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        anyhow!("`{text}`: unknown name; write coordinator, or p and a PE's number")
+    })
+}
+
 /// Longest ledger that is read: a million certificates, a line of some 60 bytes each.
 const MAX_LEDGER_BYTES: u64 = 64 << 20;
 
 /// Records a certificate that is about to be issued.
-pub fn note(folder: &Path, entry: &Entry) -> Result<(), CaError> {
+pub fn note(folder: &Path, entry: &Entry) -> anyhow::Result<()> {
     let path = folder.join(LEDGER_FILE);
     let mut options = OpenOptions::new();
     let opened = options.create(true).append(true).mode(0o600).open(&path);
@@ -65,31 +79,27 @@ pub fn note(folder: &Path, entry: &Entry) -> Result<(), CaError> {
         ledger.write_all(entry.written().as_bytes())?;
         ledger.sync_data()
     });
-    noted.map_err(|source| CaError::Write { path, source })
+    noted.map_err(at(&path))
 }
 
 /// Returns the issued certificates, oldest first; none if the authority has no ledger.
-pub fn read(folder: &Path) -> Result<Vec<Entry>, CaError> {
+pub fn read(folder: &Path) -> anyhow::Result<Vec<Entry>> {
     let path = folder.join(LEDGER_FILE);
     let text = match regular::read_text(&path, MAX_LEDGER_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(source) => return Err(CaError::Read { path, source }),
+        Err(error) => return Err(at(&path)(error)),
     };
     let entry = |(number, line): (usize, &str)| {
-        Entry::parse(line).ok_or_else(|| CaError::Ledger {
-            path: path.clone(),
-            line: number + 1,
-        })
+        let (path, foreign) = (path.display(), "this line was not written by `flitcast ca`");
+        Entry::parse(line).ok_or_else(|| anyhow!("{path}:{number}: {foreign}"))
     };
-    text.lines().enumerate().map(entry).collect()
+    (1..).zip(text.lines()).map(entry).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use flitcast_proto::PeId;
 
     use super::*;
 

@@ -42,7 +42,6 @@ impl PeEntry {
     }
 }
 
-/// Reads one PE.
 pub fn entry(reader: &Reader<'_>, pe: &Field<'_, '_>) -> PeEntry {
     let spot = pe.spot();
     let Some(table) = pe.table_of("a table with name and address") else {

@@ -25,7 +25,6 @@ use crate::options::link_spec::{EdgeSpec, LinkSpec, Links};
 use crate::options::timeouts;
 use crate::site::settings::Credentials;
 
-/// Reads `[security]`.
 pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
     let table = field.table_of("a table, [security]")?;
     let credentials = table.optional("credentials").and_then(|field| {
@@ -42,7 +41,6 @@ pub fn security(field: &Field<'_, '_>) -> Option<Credentials> {
     credentials
 }
 
-/// Reads `[timeouts]`.
 pub fn timeouts(field: &Field<'_, '_>) -> Timeouts {
     let mut said = Timeouts::default();
     let Some(table) = field.table_of("a table, [timeouts]") else {

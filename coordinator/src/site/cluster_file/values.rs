@@ -73,7 +73,6 @@ fn is_host_name(text: &str) -> bool {
         && text.chars().all(is_of_name)
 }
 
-/// Parses the address of one host.
 fn host_address(text: &str) -> Option<IpAddr> {
     let address = text.parse().ok();
     address.filter(|a: &IpAddr| !a.is_unspecified() && !a.is_multicast())
@@ -130,7 +129,6 @@ pub fn named_file(key: &'static str, field: &Field<'_, '_>) -> Option<NamedFile>
     })
 }
 
-/// Reads a link in the format of `--link`.
 pub fn read_link(field: &Field<'_, '_>) -> Option<LinkSpec> {
     let faults = |all: Vec<_>| all.into_iter().map(|fault| format!("link: {fault}"));
     let parse = |text: &str| LinkSpec::parse(text).map_err(faults);

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use flitcast_node::system::lock::{Lock, try_lock};
 
-use super::error::{RunningClusterError, at};
 use super::locks::{is_kept, taken};
 use super::running::RunningCluster;
 use crate::files::runtime_dir::runtime_dir;
+use crate::text::words::at;
 
 /// Lock file of a claim in the folder; it contains the id of the claiming process.
 const CLAIM: &str = "claim";
@@ -51,7 +51,7 @@ pub enum Claimed {
 ///
 /// Returns an error if the folder cannot be created, or if the state of a running cluster cannot be
 /// read.
-pub fn claim(folder: PathBuf) -> Result<Claimed, RunningClusterError> {
+pub fn claim(folder: PathBuf) -> anyhow::Result<Claimed> {
     let _alone = alone()?;
     if is_claimed(&folder)? {
         let process = fs::read_to_string(folder.join(CLAIM)).unwrap_or_default();
@@ -77,7 +77,7 @@ pub fn claim(folder: PathBuf) -> Result<Claimed, RunningClusterError> {
 }
 
 /// Creates a folder with a claim that stays locked.
-fn made(folder: &Path) -> Result<File, RunningClusterError> {
+fn made(folder: &Path) -> anyhow::Result<File> {
     let made = DirBuilder::new().mode(0o700).create(folder);
     made.map_err(at(folder))?;
     let path = folder.join(CLAIM);
@@ -89,7 +89,6 @@ fn made(folder: &Path) -> Result<File, RunningClusterError> {
 }
 
 impl Claim {
-    /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -101,7 +100,7 @@ impl Claim {
 
     /// Removes the folder if it still belongs to this claim. Its daemon may have removed it, and
     /// another command may have claimed it again.
-    fn give_up(&self) -> Result<(), RunningClusterError> {
+    fn give_up(&self) -> anyhow::Result<()> {
         let _alone = alone()?;
         let own = self.lock.metadata().map_err(at(&self.folder))?;
         match fs::metadata(self.folder.join(CLAIM)) {
@@ -122,21 +121,13 @@ impl Drop for Claim {
 }
 
 /// Removes the folder of a cluster, for its daemon.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be removed.
-pub fn remove(folder: &Path) -> Result<(), RunningClusterError> {
+pub fn remove(folder: &Path) -> anyhow::Result<()> {
     let _alone = alone()?;
     gone(folder)
 }
 
 /// Removes a folder, if it exists and is neither claimed nor used by a daemon.
-///
-/// # Errors
-///
-/// Returns an error if the folder cannot be removed.
-pub fn remove_forsaken(folder: &Path) -> Result<(), RunningClusterError> {
+pub fn remove_forsaken(folder: &Path) -> anyhow::Result<()> {
     let _alone = alone()?;
     match is_claimed(folder)? || is_kept(folder).map_err(at(folder))? {
         true => Ok(()),
@@ -144,14 +135,14 @@ pub fn remove_forsaken(folder: &Path) -> Result<(), RunningClusterError> {
     }
 }
 
-fn gone(folder: &Path) -> Result<(), RunningClusterError> {
+fn gone(folder: &Path) -> anyhow::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(at(folder)),
     }
 }
 
-fn is_claimed(folder: &Path) -> Result<bool, RunningClusterError> {
+fn is_claimed(folder: &Path) -> anyhow::Result<bool> {
     let path = folder.join(CLAIM);
     match path.exists() {
         true => {
@@ -164,7 +155,7 @@ fn is_claimed(folder: &Path) -> Result<bool, RunningClusterError> {
 
 /// Waits until no other process of this user creates or removes a folder, and prevents that until
 /// the result is dropped.
-fn alone() -> Result<File, RunningClusterError> {
+fn alone() -> anyhow::Result<File> {
     let dir = runtime_dir()?;
     let lock = File::open(&dir).map_err(at(&dir))?;
     let deadline = Instant::now() + OTHERS;

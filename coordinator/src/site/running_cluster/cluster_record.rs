@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{RunningClusterError, at};
 use super::state::{self, since};
 use crate::options::tree::SpanningArg;
 use crate::site::guard::Guard;
+use crate::text::words::at;
 
 pub const FILE: &str = "cluster.json";
 /// Folder of the certificates that were created for a cluster.
@@ -29,32 +29,30 @@ pub struct ClusterRecord {
     pub root: Option<String>,
     /// Kind of the spanning tree of a network.
     pub spanning: Option<SpanningArg>,
-    /// Number of PEs.
     pub pes: usize,
     /// Address where commands listen for the PEs.
     pub coordinator: SocketAddr,
     /// Security of connections.
     #[serde(flatten)]
     pub guard: Guard,
-    /// Time of the start.
     #[serde(rename = "since_s", with = "since")]
     pub since: SystemTime,
 }
 
 /// Returns a hash of a file's content.
-pub fn digest(file: &Path) -> Result<String, RunningClusterError> {
+pub fn digest(file: &Path) -> anyhow::Result<String> {
     let contents = fs::read(file).map_err(at(file))?;
     Ok(format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&contents)))
 }
 
 impl ClusterRecord {
     /// Writes the file.
-    pub fn write(&self, folder: &Path) -> Result<(), RunningClusterError> {
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         state::write(&folder.join(FILE), self)
     }
 
     /// Reads the file.
-    pub fn read(folder: &Path) -> Result<ClusterRecord, RunningClusterError> {
+    pub fn read(folder: &Path) -> anyhow::Result<ClusterRecord> {
         state::read(&folder.join(FILE))
     }
 }

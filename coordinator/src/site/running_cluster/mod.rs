@@ -18,7 +18,6 @@
 
 pub mod claim;
 pub mod cluster_record;
-mod error;
 mod locks;
 pub mod pes;
 pub mod rounds;
@@ -26,8 +25,7 @@ mod running;
 mod state;
 
 pub use cluster_record::ClusterRecord;
-pub use error::{RunningClusterError, at};
 pub use locks::{is_kept, lock};
 pub use pes::Pes;
 pub use rounds::{Round, note};
-pub use running::{CALL, JOIN, RunningCluster, all, call, find, folder_of, take};
+pub use running::{CALL, InUse, JOIN, RunningCluster, all, call, find, folder_of, take};

@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use flitcast_proto::PeId;
 use serde::{Deserialize, Serialize};
 
-use super::error::RunningClusterError;
 use super::state::{self, PeNumber, since};
 
 const FILE: &str = "pes.json";
@@ -22,7 +21,6 @@ pub struct KeptPe {
     /// Time of the last start or end.
     #[serde(rename = "since_s", with = "since")]
     pub since: SystemTime,
-    /// Number of starts.
     pub starts: u32,
     /// Number of ends, including failed starts.
     pub ends: u32,
@@ -41,12 +39,12 @@ pub struct Pes {
 
 impl Pes {
     /// Writes the file as a whole or not at all.
-    pub fn write(&self, folder: &Path) -> Result<(), RunningClusterError> {
+    pub fn write(&self, folder: &Path) -> anyhow::Result<()> {
         state::write(&folder.join(FILE), self)
     }
 
     /// Reads the file; returns `None` if the daemon has not written it yet.
-    pub fn read(folder: &Path) -> Result<Option<Pes>, RunningClusterError> {
+    pub fn read(folder: &Path) -> anyhow::Result<Option<Pes>> {
         let path = folder.join(FILE);
         path.exists().then(|| state::read(&path)).transpose()
     }

@@ -5,16 +5,18 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::bail;
 use flitcast_node::system::lock::Lock;
+use thiserror::Error;
 
 use super::cluster_record::{self, ClusterRecord};
-use super::error::{RunningClusterError, at};
 use super::locks::{is_kept, taken};
 use super::pes::Pes;
-use crate::files::runtime_dir::{RuntimeDirError, runtime_dir};
+use crate::files::runtime_dir::runtime_dir;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::placement::{self, Launch, Placement};
 use crate::system::process::{Process, Signal};
+use crate::text::words::at;
 
 /// Time for a running PE to join a command. The PE is notified and also tries twice a second; a PE
 /// that has just died is restarted within this time.
@@ -33,25 +35,30 @@ pub struct RunningCluster {
 #[derive(Debug)]
 pub struct ClusterLock(#[expect(dead_code, reason = "its end is what matters")] File);
 
+/// Another command uses a running cluster.
+#[derive(Debug, Error)]
+#[error("{name} is in use: {holder}")]
+pub struct InUse {
+    /// Name of the cluster.
+    name: String,
+    /// Command that uses it.
+    pub holder: String,
+}
+
 /// Reserves the running cluster of a file, if there is one, for a command; `what` describes the
 /// command.
 ///
 /// # Errors
 ///
 /// Returns an error if another command uses the cluster.
-pub fn take(file: &Path, what: &str) -> Result<Option<ClusterLock>, RunningClusterError> {
+pub fn take(file: &Path, what: &str) -> anyhow::Result<Option<ClusterLock>> {
     match find(file)? {
         Some(kept) => kept.take(what).map(Some),
         None => Ok(None),
     }
 }
 
-/// Returns the running cluster of this file, if there is one.
-///
-/// # Errors
-///
-/// Returns an error if its state cannot be read.
-pub fn find(file: &Path) -> Result<Option<RunningCluster>, RunningClusterError> {
+pub fn find(file: &Path) -> anyhow::Result<Option<RunningCluster>> {
     // A file that was removed may still have a running cluster.
     let file = file.canonicalize().or_else(|_| std::path::absolute(file));
     let Ok(file) = file else {
@@ -68,11 +75,7 @@ pub fn find(file: &Path) -> Result<Option<RunningCluster>, RunningClusterError> 
 }
 
 /// Returns all running clusters, sorted by their files.
-///
-/// # Errors
-///
-/// Returns an error if the state of one cannot be read.
-pub fn all() -> Result<Vec<RunningCluster>, RunningClusterError> {
+pub fn all() -> anyhow::Result<Vec<RunningCluster>> {
     let dir = runtime_dir()?;
     let mut all = Vec::new();
     for entry in std::fs::read_dir(&dir).map_err(at(&dir))? {
@@ -104,14 +107,14 @@ pub fn call(folder: &Path) {
 const FOLDER: &str = "up-";
 
 /// Returns the folder for a cluster file, by its canonical path.
-pub fn folder_of(file: &Path) -> Result<PathBuf, RuntimeDirError> {
+pub fn folder_of(file: &Path) -> anyhow::Result<PathBuf> {
     let path = xxhash_rust::xxh3::xxh3_128(file.as_os_str().as_encoded_bytes());
     Ok(runtime_dir()?.join(format!("{FOLDER}{path:032x}")))
 }
 
 impl RunningCluster {
     /// Reads the state of a cluster; returns `None` if no daemon runs it.
-    pub fn read(folder: PathBuf) -> Result<Option<RunningCluster>, RunningClusterError> {
+    pub fn read(folder: PathBuf) -> anyhow::Result<Option<RunningCluster>> {
         if !folder.join(cluster_record::FILE).is_file() || !is_kept(&folder).map_err(at(&folder))? {
             return Ok(None);
         }
@@ -124,19 +127,23 @@ impl RunningCluster {
     /// # Errors
     ///
     /// Returns an error if the typed arguments differ or the file has changed.
-    pub fn arguments(&self, typed: &TreeArgs) -> Result<TreeArgs, RunningClusterError> {
+    pub fn arguments(&self, typed: &TreeArgs) -> anyhow::Result<TreeArgs> {
         if cluster_record::digest(&self.said.file)? != self.said.digest {
-            return Err(RunningClusterError::Changed(self.said.file.clone()));
+            let file = self.said.file.display();
+            bail!(
+                "{file} has changed since `flitcast up`: take the cluster down (flitcast down {file}) and up again"
+            );
         }
-        let otherwise = |option, up| Err(RunningClusterError::Otherwise { option, up });
+        let advice = "its PEs are numbered by that: leave it out, or take the cluster down";
         let root = self.said.root.clone();
         let spanning = self.said.spanning;
         if typed.root.is_some() && typed.root != root {
-            return otherwise("--root", root.unwrap_or("0".to_owned()));
+            let up = root.unwrap_or("0".to_owned());
+            bail!("--root: this cluster is up with --root {up}, and {advice}");
         }
         if typed.spanning.is_some_and(|typed| Some(typed) != spanning) {
             let up = spanning.unwrap_or(SpanningArg::Bfs);
-            return otherwise("--spanning", up.to_string());
+            bail!("--spanning: this cluster is up with --spanning {up}, and {advice}");
         }
         Ok(TreeArgs {
             root,
@@ -162,11 +169,11 @@ impl RunningCluster {
     }
 
     /// Reserves the cluster for a command; `what` describes the command.
-    pub fn take(&self, what: &str) -> Result<ClusterLock, RunningClusterError> {
+    pub fn take(&self, what: &str) -> anyhow::Result<ClusterLock> {
         let path = self.folder.join("use");
         let Some(mut file) = taken(&path, Lock::Exclusive).map_err(at(&path))? else {
             let holder = std::fs::read_to_string(&path).unwrap_or_default();
-            return Err(RunningClusterError::InUse {
+            bail!(InUse {
                 name: self.said.name.clone(),
                 holder: holder.trim().to_owned(),
             });

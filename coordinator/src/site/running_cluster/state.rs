@@ -4,17 +4,18 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use anyhow::anyhow;
 use flitcast_proto::PeId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::error::{RunningClusterError, at};
+use crate::text::words::at;
 
 /// Maximum bytes of a file: some hundred bytes and two paths, and a few hundred bytes for each PE.
 const LONGEST: u64 = 64 * 1024 + 4096 * crate::options::pes::MAX_LOCAL_PES as u64;
 
 /// Writes a file as a whole or not at all.
-pub fn write(path: &Path, state: &impl Serialize) -> Result<(), RunningClusterError> {
+pub fn write(path: &Path, state: &impl Serialize) -> anyhow::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
         serde_json::to_writer_pretty(&mut file, state)?;
@@ -25,11 +26,9 @@ pub fn write(path: &Path, state: &impl Serialize) -> Result<(), RunningClusterEr
 }
 
 /// Reads a file that [`write`] has written.
-pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T, RunningClusterError> {
-    let malformed = |why: String| RunningClusterError::Malformed {
-        path: path.to_owned(),
-        why,
-    };
+pub fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
+    let shown = path.display();
+    let malformed = |why: String| anyhow!("{shown}: {why}; `flitcast down` takes it away");
     let length = fs::metadata(path).map_err(at(path))?.len();
     if length > LONGEST {
         return Err(malformed(format!("it has {length} bytes")));
@@ -55,10 +54,6 @@ pub mod since {
     const END: u64 = 253_402_300_800;
 
     /// Serializes a time as a number.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the serializer does.
     pub fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
         let since = time.duration_since(SystemTime::UNIX_EPOCH);
         serializer.serialize_u64(since.unwrap_or_default().as_secs())

@@ -4,34 +4,31 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::error::TopologyError;
+use anyhow::anyhow;
+use flitcast_proto::PeId;
+
+use super::TopologyError;
 use super::found::Topology;
-use super::typed::spanning;
+use super::typed::{of_option, spanning};
 use crate::options::link_spec::Links;
 use crate::options::tree::{SpanningArg, TreeArgs};
 use crate::site::cluster_file::{self, ClusterFile, Edges};
 use crate::site::placement::Placement;
 use crate::site::running_cluster;
-use flitcast_proto::PeId;
 
 impl TreeArgs {
     /// Returns the tree of a cluster file; for a network, one of each kind, or the kind of
     /// `--spanning`.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
     pub(super) fn cluster(
         &self,
         path: &Path,
         kinds: &[SpanningArg],
     ) -> Result<Vec<Topology>, Vec<TopologyError>> {
-        let file = cluster_file::load(path).map_err(TopologyError::of_file("--cluster"));
-        let file = file.map_err(|fault| vec![fault])?;
-        let Some(kept) = running_cluster::find(path).map_err(|fault| vec![fault.into()])? else {
+        let file = cluster_file::load(path).map_err(|fault| vec![of_option("--cluster")(fault)])?;
+        let Some(kept) = running_cluster::find(path).map_err(|fault| vec![fault])? else {
             return self.of_cluster(path, file, kinds);
         };
-        let arguments = kept.arguments(self).map_err(|fault| vec![fault.into()])?;
+        let arguments = kept.arguments(self).map_err(|fault| vec![fault])?;
         let mut trees = arguments.of_cluster(path, file, kinds)?;
         for placement in trees.iter_mut().filter_map(|tree| tree.placement.as_mut()) {
             kept.adopt(placement, running_cluster::JOIN);
@@ -40,10 +37,6 @@ impl TreeArgs {
     }
 
     /// Returns the trees of a cluster file that has been read.
-    ///
-    /// # Errors
-    ///
-    /// Returns all faults.
     pub fn of_cluster(
         &self,
         path: &Path,
@@ -81,13 +74,8 @@ impl TreeArgs {
         let kinds = only.as_deref().unwrap_or(kinds);
         let called = placement.places[root as usize].name.as_deref();
         let name = format!("{name} root {}", called.unwrap_or("P0"));
-        let trees = spanning(&name, &spanned, root, kinds);
-        let trees = trees.map_err(|fault| {
-            vec![TopologyError::Spanning {
-                spec: path.display().to_string(),
-                fault,
-            }]
-        })?;
+        let trees = spanning(&name, &spanned, root, kinds)
+            .map_err(|fault| vec![anyhow!("--network {}: {fault}", path.display())])?;
         let placed = trees.into_iter().map(|tree| {
             let nodes = tree.nodes.as_deref().unwrap_or_default();
             Topology {
@@ -102,21 +90,20 @@ impl TreeArgs {
 }
 
 /// Returns the PE with this name, or with this number in the file.
-fn root_of(text: &str, path: &Path, placement: &Placement) -> Result<u32, TopologyError> {
+fn root_of(text: &str, path: &Path, placement: &Placement) -> anyhow::Result<u32> {
     let places = &placement.places;
     let named = places
         .iter()
         .position(|place| place.name.as_deref() == Some(text));
     let numbered = || text.parse().ok().filter(|&number| number < places.len());
     let root = named.or_else(numbered).map(|root| root as u32);
-    root.ok_or_else(|| TopologyError::Value {
-        option: "--root",
-        value: text.to_owned(),
-        why: format!(
-            "no [[pe]] in {} is called so; write a name, or a number from 0 to {} in the order of the file",
+    root.ok_or_else(|| {
+        anyhow!(
+            "--root {text}: no [[pe]] in {} is called so; \
+             write a name, or a number from 0 to {} in the order of the file",
             path.display(),
             places.len() - 1
-        ),
+        )
     })
 }
 

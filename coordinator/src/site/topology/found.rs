@@ -15,7 +15,6 @@ use crate::site::settings::Settings;
 pub struct Topology {
     /// Name of the tree: `kary:2:8`, or `mesh:4x4 root 0 bfs`.
     pub name: String,
-    /// The tree.
     pub tree: Tree,
     /// The network node of each PE, if the tree spans a network.
     pub nodes: Option<Vec<u32>>,
@@ -78,10 +77,6 @@ impl Topology {
 
     /// Returns a tree of this shape over the same PEs, which form a complete network, with `root`
     /// as its root; the other PEs keep their order.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if there is no such tree.
     pub fn with_shape(&self, shape: &str, root: PeId) -> Result<Topology, String> {
         let tree = tree_of_shape(shape, root)?;
         Ok(Topology {
@@ -125,10 +120,6 @@ impl Topology {
 }
 
 /// Returns a tree of this shape with `root` as its root; the other PEs keep their order.
-///
-/// # Errors
-///
-/// Returns an error if there is no such tree.
 pub fn tree_of_shape(shape: &str, root: PeId) -> Result<Tree, String> {
     let spec = shape
         .parse::<TreeSpec>()

@@ -1,15 +1,15 @@
 //! The trees of `--tree` and `--network`.
 
-use std::fmt;
+use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use flitcast_plan::network::{
     Network, NetworkSpec, SpanningError, bfs, broadcast, broadcast_lower_bound,
 };
 use flitcast_proto::tree::TreeSpec;
 
-use super::error::TopologyError;
 use super::found::Topology;
 use crate::files::edge_file;
 use crate::files::tree_file::{self, TreeFile};
@@ -17,20 +17,17 @@ use crate::options::link_spec::Links;
 use crate::options::tree::SpanningArg;
 use crate::site::reachability::Spanned;
 
-/// Parses the value of an option.
-pub fn value<T: FromStr<Err: fmt::Display>>(
-    option: &'static str,
-    text: &str,
-) -> Result<T, TopologyError> {
-    text.parse().map_err(|error: T::Err| TopologyError::Value {
-        option,
-        value: text.to_owned(),
-        why: error.to_string(),
-    })
+/// Returns a function that puts an option before an error.
+pub fn of_option<E: Display>(option: &str) -> impl Fn(E) -> anyhow::Error {
+    move |error| anyhow!("{option}: {error}")
 }
 
-/// Returns the tree of `--tree`.
-pub fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
+pub fn value<T: FromStr<Err: Display>>(option: &str, text: &str) -> anyhow::Result<T> {
+    text.parse::<T>()
+        .map_err(|error| anyhow!("{option} {text}: {error}"))
+}
+
+pub fn tree_of(spec: &str) -> anyhow::Result<Vec<Topology>> {
     let spec: TreeSpec = value("--tree", spec)?;
     let TreeFile { tree, links } = build_tree(&spec)?;
     let alone = Topology::new(spec.to_string(), tree);
@@ -42,50 +39,33 @@ pub fn tree_of(spec: &str) -> Result<Vec<Topology>, TopologyError> {
 /// # Errors
 ///
 /// Returns an error if the file cannot be read, or all faults of the tree.
-fn build_tree(spec: &TreeSpec) -> Result<TreeFile, TopologyError> {
-    let named = match spec {
-        TreeSpec::File(path) => {
-            return tree_file::load(path).map_err(TopologyError::of_file("--tree"));
-        }
-        named => named.build(),
-    };
+fn build_tree(spec: &TreeSpec) -> anyhow::Result<TreeFile> {
+    if let TreeSpec::File(path) = spec {
+        return tree_file::load(path).map_err(of_option("--tree"));
+    }
+    let tree = spec.build();
+    let tree = tree.map_err(|faults| anyhow!("--tree {spec}: {faults}"))?;
     let links = Links::new();
-    named
-        .map(|tree| TreeFile { tree, links })
-        .map_err(|faults| TopologyError::Tree {
-            spec: spec.to_string(),
-            faults,
-        })
+    Ok(TreeFile { tree, links })
 }
 
-/// Builds the network of `--network`.
-pub fn build_network(spec: &NetworkSpec) -> Result<Network, TopologyError> {
+pub fn build_network(spec: &NetworkSpec) -> anyhow::Result<Network> {
     match spec {
-        NetworkSpec::Edges(path) => {
-            edge_file::load(path).map_err(TopologyError::of_file("--network"))
-        }
-        named => named.build().map_err(|fault| TopologyError::Network {
-            spec: spec.to_string(),
-            fault,
-        }),
+        NetworkSpec::Edges(path) => edge_file::load(path).map_err(of_option("--network")),
+        named => named
+            .build()
+            .map_err(|fault| anyhow!("--network {spec}: {fault}")),
     }
 }
 
 /// Returns the trees of these kinds that span the network of `--network`.
-pub fn span(
-    spec: &NetworkSpec,
-    root: u32,
-    kinds: &[SpanningArg],
-) -> Result<Vec<Topology>, TopologyError> {
+pub fn span(spec: &NetworkSpec, root: u32, kinds: &[SpanningArg]) -> anyhow::Result<Vec<Topology>> {
     let spanned = Arc::new(Spanned {
         spec: Some(spec.clone()),
         network: build_network(spec)?,
     });
     let name = format!("{spec} root {root}");
-    spanning(&name, &spanned, root, kinds).map_err(|fault| TopologyError::Spanning {
-        spec: spec.to_string(),
-        fault,
-    })
+    spanning(&name, &spanned, root, kinds).map_err(|fault| anyhow!("--network {spec}: {fault}"))
 }
 
 /// Returns the trees of these kinds that span a network from one of its nodes, without links and

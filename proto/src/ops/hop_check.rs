@@ -36,7 +36,8 @@ impl PeSchedule {
         let sends = self.sends.iter();
         let sends = sends.map(|message| (message.id, all_flits(message.bytes)));
         let mut here: BTreeMap<MessageId, u64> = sends.collect();
-        let (mut arriving, sent): (Vec<_>, Vec<_>) = self.hops.iter().partition(|hop| hop.to == pe);
+        let hops = self.hops.iter();
+        let (mut arriving, sent): (Vec<&ScheduledHop>, _) = hops.partition(|hop| hop.to == pe);
         arriving.sort_unstable_by_key(|hop| (hop.message, hop.offset));
         for hop in arriving {
             let end = here.entry(hop.message).or_default();

@@ -98,11 +98,9 @@ impl Hosts {
 
     /// Returns the machine on which a relay takes longest for a flit of this size.
     pub fn slowest(&self, flit_bytes: u32) -> &Host {
-        let relays = self.machines.iter();
-        let slowest = relays.max_by(|one, other| {
-            let [one, other] = [one, other].map(|host| host.relays_ns(flit_bytes));
-            one.total_cmp(&other)
-        });
+        let relays_ns = |host: &Host| host.relays_ns(flit_bytes);
+        let hosts = self.machines.iter();
+        let slowest = hosts.max_by(|one, other| relays_ns(one).total_cmp(&relays_ns(other)));
         slowest.unwrap_or(&Host::NONE)
     }
 
@@ -203,10 +201,7 @@ impl Model {
     /// the upward link of one in sequence with the downward link of the other.
     fn between(&self, tree: &Tree, from: PeId, to: PeId) -> Link {
         let edge = |pe: PeId| tree.parent(pe).map(|_| self.edges[pe.index()]);
-        let [up, down] = [
-            edge(from).map(|edge| edge.up),
-            edge(to).map(|edge| edge.down),
-        ];
+        let (up, down) = (edge(from).map(|it| it.up), edge(to).map(|it| it.down));
         Link::over(up, down).unwrap_or_default()
     }
 
@@ -217,14 +212,14 @@ impl Model {
             ns_per_byte: 1.0,
             ..Link::default()
         };
+        Model::alike(pes, link)
+    }
+
+    /// Returns the papers' model with this link as both directions of each edge.
+    pub fn alike(pes: usize, link: Link) -> Model {
+        let (down, up) = (link, link);
         Model {
-            edges: vec![
-                Edge {
-                    down: link,
-                    up: link
-                };
-                pes
-            ],
+            edges: vec![Edge { down, up }; pes],
             hosts: Hosts::one(Host::NONE),
             ports: Ports::Single,
             own_links: false,
@@ -244,34 +239,29 @@ pub const COSTS: usize = 8;
 
 impl Host {
     /// Returns the costs in the order of the fields.
-    pub fn costs(&self) -> [f64; COSTS] {
-        [
-            self.wake_ns,
-            self.control_ns,
-            self.flit_ns,
-            self.send_ns_per_byte,
-            self.receive_ns_per_byte,
-            self.end_ns_per_byte,
-            self.message_ns,
-            self.first_ns,
-        ]
+    pub fn costs(mut self) -> [f64; COSTS] {
+        self.fields().map(|cost| *cost)
     }
 
     /// Returns the same host with other costs, in the order of the fields.
-    pub fn with_costs(self, costs: [f64; COSTS]) -> Host {
-        let [wake_ns, control_ns, flit_ns, send, receive, end, rest @ ..] = costs;
-        let [message_ns, first_ns] = rest;
-        Host {
-            wake_ns,
-            control_ns,
-            flit_ns,
-            send_ns_per_byte: send,
-            receive_ns_per_byte: receive,
-            end_ns_per_byte: end,
-            message_ns,
-            first_ns,
-            ..self
+    pub fn with_costs(mut self, costs: [f64; COSTS]) -> Host {
+        for (field, cost) in self.fields().into_iter().zip(costs) {
+            *field = cost;
         }
+        self
+    }
+
+    fn fields(&mut self) -> [&mut f64; COSTS] {
+        [
+            &mut self.wake_ns,
+            &mut self.control_ns,
+            &mut self.flit_ns,
+            &mut self.send_ns_per_byte,
+            &mut self.receive_ns_per_byte,
+            &mut self.end_ns_per_byte,
+            &mut self.message_ns,
+            &mut self.first_ns,
+        ]
     }
 
     /// Returns the time between two checks of a process that waits without sleeping, if `processes`

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 /// A fraction of whole numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
     numerator: u128,
     denominator: u128,
@@ -32,21 +32,12 @@ impl Fraction {
 }
 
 /// Returns the greatest common divisor of two numbers; 0 if both are 0.
-pub fn greatest_common_divisor(a: u128, b: u128) -> u128 {
-    let (mut a, mut b) = (a, b);
+pub fn greatest_common_divisor(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {
         (a, b) = (b, a % b);
     }
     a
 }
-
-impl PartialEq for Fraction {
-    fn eq(&self, other: &Fraction) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Fraction {}
 
 impl PartialOrd for Fraction {
     fn partial_cmp(&self, other: &Fraction) -> Option<Ordering> {
@@ -55,34 +46,20 @@ impl PartialOrd for Fraction {
 }
 
 impl Ord for Fraction {
-    /// Compares whole parts and remainders in turn, so that no product overflows.
+    /// Compares whole parts and then remainders, so that no product overflows.
     fn cmp(&self, other: &Fraction) -> Ordering {
-        let (mut one, mut other) = (*self, *other);
-        let mut swapped = false;
-        loop {
-            let wholes = |fraction: Fraction| fraction.numerator / fraction.denominator;
-            let rests = [one, other].map(|fraction| fraction.numerator % fraction.denominator);
-            let order = match (wholes(one).cmp(&wholes(other)), rests) {
-                (Ordering::Equal, [0, 0]) => return Ordering::Equal,
-                (Ordering::Equal, [0, _]) => Ordering::Less,
-                (Ordering::Equal, [_, 0]) => Ordering::Greater,
-                (Ordering::Equal, [a, b]) => {
-                    // p / a against q / b is b / q against a / p, the other way round.
-                    one = Fraction {
-                        numerator: one.denominator,
-                        denominator: a,
-                    };
-                    other = Fraction {
-                        numerator: other.denominator,
-                        denominator: b,
-                    };
-                    swapped = !swapped;
-                    continue;
-                }
-                (order, _) => order,
-            };
-            return if swapped { order.reverse() } else { order };
-        }
+        let whole = |it: &Fraction| it.numerator / it.denominator;
+        let [rest, other_rest] = [self, other].map(|it| it.numerator % it.denominator);
+        let turned = |it: &Fraction, rest| Fraction {
+            numerator: it.denominator,
+            denominator: rest,
+        };
+        let wholes = whole(self).cmp(&whole(other));
+        wholes.then_with(|| match (rest, other_rest) {
+            (0, _) | (_, 0) => rest.cmp(&other_rest),
+            // p / a against q / b is b / q against a / p.
+            _ => turned(other, other_rest).cmp(&turned(self, rest)),
+        })
     }
 }
 

@@ -39,6 +39,8 @@ pub mod packets;
 pub mod predict;
 pub mod schedule;
 pub mod sim;
+#[cfg(test)]
+mod testing;
 pub mod timing;
 pub mod trace;
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use flitcast_proto::items::{Control, Hops, Message, Route, Transmit, Violation};
+use flitcast_proto::items::{Control, Hops, Message, Route, Transmit};
 use flitcast_proto::ops::{Collective, Direction, PeMachine, PeRole, PeSchedule};
 use flitcast_proto::{MessageId, PeId, Time, Tree};
 use smallvec::smallvec;
@@ -48,81 +48,14 @@ impl Simulated {
     }
 }
 
-/// A rule of the model was broken.
+/// A broken rule of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SimulationError {
-    /// A state machine refused what a neighbour sent.
-    #[error("step {step}: {pe}: {violation}")]
-    Violation {
-        /// The step.
-        step: u64,
-        /// The PE that refused.
-        pe: PeId,
-        /// The violation.
-        violation: Violation,
-    },
-    /// Two items reached a PE in one step.
-    #[error("step {step}: {first} and {second} both send to {pe}")]
-    ReceiveCollision {
-        /// The step.
-        step: u64,
-        /// The receiver.
-        pe: PeId,
-        /// One sender.
-        first: PeId,
-        /// The other.
-        second: PeId,
-    },
-    /// A flit was to be sent of a message that has not come so far.
-    #[error("step {step}: {pe} has no flit {index} of the message of {} to send", message.pe())]
-    Lacking {
-        /// The step.
-        step: u64,
-        /// The PE.
-        pe: PeId,
-        /// The message.
-        message: Message,
-        /// The index of the flit that was to be sent.
-        index: u64,
-    },
-    /// A flit could not be sent on in the step after its receipt.
-    #[error("step {step}: {pe} holds a flit, but its send port is busy")]
-    SendCollision {
-        /// The step.
-        step: u64,
-        /// The PE.
-        pe: PeId,
-    },
-    /// The flits of a message did not stay together, or not in order.
-    #[error("step {step}: {pe} received flit {index} of the message of {}, not flit {expected}", message.pe())]
-    Torn {
-        /// The step.
-        step: u64,
-        /// The receiver.
-        pe: PeId,
-        /// The message.
-        message: Message,
-        /// The index of the received flit.
-        index: u64,
-        /// The index of the expected flit.
-        expected: u64,
-    },
-    /// Data left its source before an order reached it.
-    #[error("step {step}: {pe} sent data before its order")]
-    Early {
-        /// The step.
-        step: u64,
-        /// The PE.
-        pe: PeId,
-    },
-    /// Nothing can happen any more, but the round is not over.
-    #[error("step {step}: the round makes no progress; unfinished: {unfinished:?}")]
-    Stalled {
-        /// The step.
-        step: u64,
-        /// The unfinished PEs.
-        unfinished: Vec<PeId>,
-    },
+#[error("step {step}: {fault}")]
+pub struct SimulationError {
+    /// The step.
+    pub step: u64,
+    /// The fault, as a clause.
+    pub fault: String,
 }
 
 /// One PE and what its ports hold.
@@ -148,14 +81,8 @@ struct SimulatedPe {
 }
 
 impl SimulatedPe {
-    /// Returns the route of a received flit, which must be the next one of its message.
-    fn route(
-        &mut self,
-        step: u64,
-        from: PeId,
-        message: Message,
-        index: u64,
-    ) -> Result<Route, SimulationError> {
+    /// Returns the route of a received flit, which must be the next one of its message; else the fault.
+    fn route(&mut self, from: PeId, message: Message, index: u64) -> Result<Route, String> {
         let pe = self.pe.id();
         let begun = match self.incoming.take() {
             None if index > 1 => {
@@ -171,22 +98,17 @@ impl SimulatedPe {
         match begun {
             None if index == 1 => {
                 let route = self.pe.handle_head(from, message);
-                route.map_err(|violation| SimulationError::Violation {
-                    step,
-                    pe,
-                    violation,
-                })
+                route.map_err(|violation| format!("{pe}: {violation}"))
             }
             Some((under_way, expected, route)) if under_way == message && expected == index => {
                 Ok(route)
             }
-            other => Err(SimulationError::Torn {
-                step,
-                pe,
-                message,
-                index,
-                expected: other.map_or(1, |(_, expected, _)| expected),
-            }),
+            // The flits of a message stay together and in order.
+            other => Err(format!(
+                "{pe} received flit {index} of the message of {}, not flit {}",
+                message.pe(),
+                other.map_or(1, |(_, expected, _)| expected)
+            )),
         }
     }
 }
@@ -236,9 +158,18 @@ pub fn run_schedules(
     let root = tree.root();
     simulation.pes[root.index()].pe.handle_trigger(Time(0));
     while simulation.unfinished > 0 {
-        simulation.advance()?;
+        let step = simulation.advance();
+        step.map_err(|fault| SimulationError {
+            step: simulation.step,
+            fault,
+        })?;
     }
     Ok(simulation.run)
+}
+
+/// Returns the fault of a PE that cannot send a flit on in the step after its receipt.
+fn busy(pe: PeId) -> String {
+    format!("{pe} holds a flit, but its send port is busy")
 }
 
 struct Simulation {
@@ -254,18 +185,14 @@ struct Simulation {
 }
 
 impl Simulation {
-    /// Returns whether control items of any number may be sent and received in a step.
-    fn is_multi_port(&self) -> bool {
-        self.role.has_control_ports()
-    }
-
     /// Moves to the next step in which something can happen.
-    fn advance(&mut self) -> Result<(), SimulationError> {
+    fn advance(&mut self) -> Result<(), String> {
         let Some((step, busy)) = self.agenda.pop_first() else {
             let stuck = self.pes.iter().filter(|player| !player.finished);
-            let unfinished = stuck.map(|player| player.pe.id()).collect();
-            let step = self.step;
-            return Err(SimulationError::Stalled { step, unfinished });
+            let unfinished: Vec<PeId> = stuck.map(|player| player.pe.id()).collect();
+            return Err(format!(
+                "the round makes no progress; unfinished: {unfinished:?}"
+            ));
         };
         self.step = step;
         let mut receipts = Vec::new();
@@ -312,9 +239,10 @@ impl Simulation {
         at: usize,
         crossings: &mut Vec<Crossing>,
         receipts: &mut Vec<(PeId, PeId)>,
-    ) -> Result<(), SimulationError> {
+    ) -> Result<(), String> {
         let step = self.step;
-        let multi_port = self.is_multi_port();
+        // Control items of any number may be sent and received in a step.
+        let has_control_ports = self.role.has_control_ports();
         // In lock step, static schedules contain all begins.
         let is_duplex = self.role == PeRole::StaticSchedule;
         let waits_for_word = self.collective.direction() == Direction::Up;
@@ -332,7 +260,7 @@ impl Simulation {
         };
         if let Some((to, message, index)) = player.held.pop_front() {
             if player.outgoing.is_some() {
-                return Err(SimulationError::SendCollision { step, pe: from });
+                return Err(busy(from));
             }
             if index == message.bytes && player.held.is_empty() {
                 player.pe.handle_sent();
@@ -355,14 +283,14 @@ impl Simulation {
                 Some(Transmit::Control { to, item }) => {
                     player.pe.handle_sent();
                     cross(to, Item::Control(item));
-                    if !multi_port {
+                    if !has_control_ports {
                         self.wake(at, step + 1);
                         return Ok(());
                     }
                 }
                 Some(Transmit::Message { to, message }) => {
                     if waits_for_word && player.ordered.is_none_or(|ordered| ordered >= step) {
-                        return Err(SimulationError::Early { step, pe: from });
+                        return Err(format!("{from} sent data before its order"));
                     }
                     let flits = message.bytes * to.len() as u64;
                     player.outgoing = Some((to, message, 0, flits));
@@ -376,12 +304,7 @@ impl Simulation {
             }
         }
         if let Some((to, message, index)) = self.next_flit(at, is_duplex)? {
-            crossings.push(Crossing {
-                step,
-                from,
-                to,
-                item: Item::Flit { message, index },
-            });
+            cross(to, Item::Flit { message, index });
         }
         Ok(())
     }
@@ -391,7 +314,7 @@ impl Simulation {
         &mut self,
         at: usize,
         is_duplex: bool,
-    ) -> Result<Option<(PeId, Message, u64)>, SimulationError> {
+    ) -> Result<Option<(PeId, Message, u64)>, String> {
         let step = self.step;
         let player = &mut self.pes[at];
         let Some((to, message, sent, end)) = player.outgoing.take() else {
@@ -403,12 +326,10 @@ impl Simulation {
         let (next, index) = (to[(sent % several) as usize], sent / several + 1);
         let here = player.here.get(&message.id);
         if message.source != pe && is_duplex && here.is_none_or(|here| *here < index) {
-            return Err(SimulationError::Lacking {
-                step,
-                pe,
-                message,
-                index,
-            });
+            let of = message.pe();
+            return Err(format!(
+                "{pe} has no flit {index} of the message of {of} to send"
+            ));
         }
         if sent + 1 == end {
             player.pe.handle_sent();
@@ -419,34 +340,29 @@ impl Simulation {
         Ok(Some((next, message, index)))
     }
 
-    fn receive(&mut self, crossing: &Crossing) -> Result<(), SimulationError> {
+    fn receive(&mut self, crossing: &Crossing) -> Result<(), String> {
         let Crossing {
             step,
             from,
             to,
             item,
         } = *crossing;
-        let ports_are_enough = self.is_multi_port() && matches!(item, Item::Control(_));
+        let ports_are_enough = self.role.has_control_ports() && matches!(item, Item::Control(_));
         let player = &mut self.pes[to.index()];
         let (last, first) = std::mem::replace(&mut player.heard, (step, from));
         if last == step && !ports_are_enough {
-            return Err(SimulationError::ReceiveCollision {
-                step,
-                pe: to,
-                first,
-                second: from,
-            });
+            return Err(format!("{first} and {from} both send to {to}"));
         }
         let (message, index) = match item {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
-        let route = player.route(step, from, message, index)?;
+        let route = player.route(from, message, index)?;
         let goes_on = route.relay.iter().map(|&to| (to, message, index));
         player.held.extend(goes_on);
         // Only a message to several neighbours may fall behind.
         if route.relay.len() == 1 && player.held.len() > 1 {
-            return Err(SimulationError::SendCollision { step, pe: to });
+            return Err(busy(to));
         }
         if route.hold {
             player.here.insert(message.id, index);
@@ -470,7 +386,7 @@ impl Simulation {
         Ok(())
     }
 
-    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), SimulationError> {
+    fn control(&mut self, from: PeId, to: PeId, item: Control) -> Result<(), String> {
         let step = self.step;
         let player = &mut self.pes[to.index()];
         let is_word_to_send = match item {
@@ -482,13 +398,8 @@ impl Simulation {
         if is_word_to_send {
             player.ordered = Some(step);
         }
-        let refused = |violation| SimulationError::Violation {
-            step,
-            pe: to,
-            violation,
-        };
         let handled = player.pe.handle_control(Time(step), from, item);
         self.wake(to.index(), step + 1);
-        handled.map_err(refused)
+        handled.map_err(|violation| format!("{to}: {violation}"))
     }
 }

@@ -36,6 +36,16 @@ struct EdgeTiming {
     down_flit: [f64; 2],
 }
 
+impl EdgeTiming {
+    const LOCK_STEP: EdgeTiming = EdgeTiming {
+        control: 1,
+        reach: 1,
+        down: Passage::LOCK_STEP,
+        up: Passage::LOCK_STEP,
+        down_flit: [0.0, 1.0],
+    };
+}
+
 impl Timing {
     /// Times of one step for everything: the papers' model.
     pub const LOCK_STEP: Timing = Timing {
@@ -50,22 +60,19 @@ impl Timing {
 
     /// Returns the times on the links and hosts of `model`.
     pub fn of(model: &Model, flit_bytes: u32, pacing: Pacing) -> Timing {
-        let edges = model
-            .edges
-            .iter()
-            .enumerate()
-            .map(|(edge, Edge { down, up })| {
-                let [upper, lower] = model.hosts.ends(edge);
-                let port = upper.control_ns + down.ns_per_byte * model.control_bytes as f64;
-                let reach = port + down.latency_ns + lower.wake_ns + lower.control_ns;
-                EdgeTiming {
-                    control: port.round() as u64,
-                    reach: reach.round() as u64,
-                    down: passage(down, [upper, lower], flit_bytes),
-                    up: passage(up, [lower, upper], flit_bytes),
-                    down_flit: a_flit(down, [upper, lower], flit_bytes),
-                }
-            });
+        let edges = model.edges.iter().enumerate();
+        let edges = edges.map(|(edge, Edge { down, up })| {
+            let [upper, lower] = model.hosts.ends(edge);
+            let port = upper.control_ns + down.ns_per_byte * model.control_bytes as f64;
+            let reach = port + down.latency_ns + lower.wake_ns + lower.control_ns;
+            EdgeTiming {
+                control: port.round() as u64,
+                reach: reach.round() as u64,
+                down: passage(down, [upper, lower], flit_bytes),
+                up: passage(up, [lower, upper], flit_bytes),
+                down_flit: a_flit(down, [upper, lower], flit_bytes),
+            }
+        });
         Timing {
             pacing,
             flit_bytes,
@@ -85,55 +92,43 @@ impl Timing {
 
     /// Returns the times on a PE's edges.
     pub fn pace(&self, tree: &Tree, pe: PeId) -> Pace {
-        let children = tree.children(pe);
-        let Some(edges) = &self.real else {
-            let edge = ChildPace { reach: 1, back: 1 };
-            return Pace {
-                pacing: self.pacing,
-                lock_step: true,
-                control: 1,
-                up: Passage::LOCK_STEP,
-                below: vec![edge; children.len()],
-                port_ticks_per_byte: 1.0,
-                ahead_bytes: 0,
-            };
-        };
-        let port = port(edges, tree, pe);
-        let below = children.iter().map(|child| {
-            let EdgeTiming { reach, up, .. } = edges[child.index()];
-            let back = up.first_flit(0);
-            ChildPace { reach, back }
+        let children = tree.children(pe).iter().map(|child| self.edge(*child));
+        let below = children.clone().map(|edge| ChildPace {
+            reach: edge.reach,
+            back: edge.up.first_flit(0),
         });
+        let port = self.real.as_ref().map(|edges| port(edges, tree, pe));
+        let (port_ticks_per_byte, ahead_bytes) = port.unwrap_or((1.0, 0));
         Pace {
             pacing: self.pacing,
-            lock_step: false,
-            control: children
-                .iter()
-                .map(|child| edges[child.index()].control)
-                .max()
-                .unwrap_or(0),
-            up: edges[pe.index()].up,
+            lock_step: self.is_lock_step(),
             below: below.collect(),
-            port_ticks_per_byte: port.0,
-            ahead_bytes: port.1,
+            // The last PE of a path waits for a step as well (Shoulder-Tap).
+            control: children
+                .map(|edge| edge.control)
+                .max()
+                .unwrap_or(self.is_lock_step().into()),
+            up: self.edge(pe).up,
+            port_ticks_per_byte,
+            ahead_bytes,
         }
+    }
+
+    /// Returns the edge from a PE to its parent.
+    fn edge(&self, pe: PeId) -> &EdgeTiming {
+        let real = self.real.as_ref().map(|edges| &edges[pe.index()]);
+        real.unwrap_or(&EdgeTiming::LOCK_STEP)
     }
 
     /// Returns the edge from a PE's parent down to it.
     pub fn down(&self, pe: PeId) -> Passage {
-        match &self.real {
-            Some(edges) => edges[pe.index()].down,
-            None => Passage::LOCK_STEP,
-        }
+        self.edge(pe).down
     }
 
     /// Returns the time for which a flit occupies the port of the edge down to a PE, whatever its
     /// length, and the time for each of its bytes.
     pub fn down_flit(&self, pe: PeId) -> [f64; 2] {
-        match &self.real {
-            Some(edges) => edges[pe.index()].down_flit,
-            None => [0.0, 1.0],
-        }
+        self.edge(pe).down_flit
     }
 
     /// Returns whether everything takes a step.

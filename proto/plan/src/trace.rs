@@ -69,27 +69,21 @@ pub fn table(crossings: &[Crossing], pes: usize) -> String {
             put(crossing.step - 1, crossing.from.index(), &text);
         }
     }
+    let names = (0..pes).map(|pe| format!("P{pe}")).collect();
+    let mut lines = vec![("Step".to_owned(), names)];
+    let steps = rows.into_iter().enumerate();
     // Nothing happens in step 0 of a gather.
-    let first_row = usize::from(
-        rows.first()
-            .is_some_and(|row| row.iter().all(String::is_empty)),
-    );
+    let steps = steps.filter(|(step, row)| *step > 0 || !row.iter().all(String::is_empty));
+    lines.extend(steps.map(|(step, row)| (format!("{step:>4}"), row)));
 
     let mut widths = vec![0; pes];
-    for row in &rows {
+    for (_, row) in &lines {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.len());
         }
     }
-    let mut out = String::from("Step");
-    for (pe, width) in widths.iter_mut().enumerate() {
-        let name = format!("P{pe}");
-        *width = (*width).max(name.len());
-        let _ = write!(out, "  {name:<width$}");
-    }
-    out = out.trim_end().to_owned() + "\n";
-    for (step, row) in rows.iter().enumerate().skip(first_row) {
-        let mut line = format!("{step:>4}");
+    let mut out = String::new();
+    for (mut line, row) in lines {
         for (cell, width) in row.iter().zip(&widths) {
             let _ = write!(line, "  {cell:<width$}");
         }

@@ -213,9 +213,7 @@ fn method(method: Method) -> &'static str {
 /// Returns the error with the option that it concerns.
 fn told(fault: PacketPlanError) -> PlanError {
     match fault {
-        PacketPlanError::Flits { .. } | PacketPlanError::Hops { .. } => {
-            PlanError::LengthsInPackets(fault)
-        }
-        _ => PlanError::Packets(fault.to_string()),
+        PacketPlanError::Lengths(_) => PlanError::LengthsInPackets(fault),
+        PacketPlanError::Split(fault) => PlanError::Packets(fault),
     }
 }

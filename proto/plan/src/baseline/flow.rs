@@ -8,7 +8,7 @@ use flitcast_proto::{PeId, Tree};
 use super::Transfer;
 
 /// The cost of a set of transfers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// The last step in which a data flit reached the end of its transfer.
     pub time_steps: u64,
@@ -52,18 +52,11 @@ pub fn flow(tree: &Tree, transfers: &[Transfer]) -> Flow {
         tree,
         transfers,
         queues: vec![VecDeque::new(); tree.len()],
-        waits_for: transfers
-            .iter()
-            .map(|transfer| transfer.after.len())
-            .collect(),
+        waits_for: transfers.iter().map(|it| it.after.len()).collect(),
         waiting: vec![Vec::new(); transfers.len()],
         held: vec![0; tree.len()],
         last_heard: vec![None; tree.len()],
-        flow: Flow {
-            time_steps: 0,
-            control_steps: 0,
-            largest_buffer_flits: 0,
-        },
+        flow: Flow::default(),
         step: 0,
     };
     for (index, transfer) in transfers.iter().enumerate() {
@@ -119,18 +112,13 @@ impl Carrier<'_> {
                 chosen[to] = Some(from);
             }
         }
-        let moves: Vec<(PeId, PeId)> = self
-            .tree
-            .pes()
+        let pes = self.tree.pes();
+        let moves: Vec<(PeId, PeId)> = pes
             .filter_map(|to| Some((chosen[to.index()]?, to)))
             .collect();
-        let mut arrivals = Vec::new();
-        for &(from, to) in &moves {
-            if let Some(leg) = self.send(from) {
-                arrivals.push((from, to, leg));
-            }
-        }
-        for (from, to, leg) in arrivals {
+        let send = |&(from, to): &(PeId, PeId)| Some((from, to, self.send(from)?));
+        let sent: Vec<(PeId, PeId, Hop)> = moves.iter().filter_map(send).collect();
+        for (from, to, leg) in sent {
             self.receive(from, to, leg);
         }
         let fullest = self.held.iter().copied().max().unwrap_or(0);
@@ -199,14 +187,9 @@ impl Carrier<'_> {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::tree::TreeSpec;
-
     use super::super::Baseline;
     use super::*;
-
-    fn tree(spec: &str) -> Tree {
-        spec.parse::<TreeSpec>().unwrap().build().unwrap()
-    }
+    use crate::testing::{lengths, tree};
 
     #[test]
     fn a_linear_gather_pays_two_ways_for_each_pe() {
@@ -251,11 +234,8 @@ mod tests {
         let flits = [0, 1, 1, 1, 1, 1, 1, 100];
         let star = tree("star:8");
         let heavy_hops = |baseline: Baseline| {
-            let transfers = baseline.gather(&star, &flits);
-            transfers
-                .iter()
-                .filter(|transfer| transfer.flits >= 100)
-                .count()
+            let transfers = baseline.gather(&star, &flits).into_iter();
+            transfers.filter(|transfer| transfer.flits >= 100).count()
         };
         assert_eq!(heavy_hops(Baseline::Binomial), 3);
         assert_eq!(heavy_hops(Baseline::Adaptive), 1);
@@ -264,9 +244,7 @@ mod tests {
     #[test]
     fn every_flit_arrives_in_every_baseline() {
         let tree = tree("random:23:5");
-        let flits: Vec<u64> = (0..23)
-            .map(|i| if i == 0 { 0 } else { i * 5 % 7 })
-            .collect();
+        let flits = lengths(23, |i| i * 5 % 7);
         let total: u64 = flits.iter().sum();
         for baseline in [
             Baseline::Linear,
@@ -278,12 +256,9 @@ mod tests {
                 baseline.gather(&tree, &flits),
                 baseline.scatter(&tree, &flits),
             ] {
-                let at_root: u64 = transfers
-                    .iter()
-                    .filter(|t| !t.control && (t.to == PeId::ROOT || t.from == PeId::ROOT))
-                    .map(|t| t.flits)
-                    .sum();
-                assert_eq!(at_root, total, "{baseline:?}");
+                let is_at_root = |t: &&Transfer| [t.to, t.from].contains(&PeId::ROOT);
+                let at_root = transfers.iter().filter(|t| !t.control).filter(is_at_root);
+                assert_eq!(at_root.map(|t| t.flits).sum::<u64>(), total, "{baseline:?}");
                 assert!(flow(&tree, &transfers).time_steps >= total, "{baseline:?}");
             }
         }

@@ -29,6 +29,28 @@ pub struct Transfer {
     pub after: Vec<usize>,
 }
 
+impl Transfer {
+    /// Creates the transfer of a request or a size.
+    fn control(from: PeId, to: PeId, after: Option<usize>) -> Transfer {
+        Transfer {
+            control: true,
+            ..Transfer::data(from, to, 1, after)
+        }
+    }
+
+    /// Creates the transfer of a message of the sender or to the receiver.
+    fn data(from: PeId, to: PeId, flits: u64, after: Option<usize>) -> Transfer {
+        Transfer {
+            from,
+            to,
+            flits,
+            held_flits: 0,
+            control: false,
+            after: after.into_iter().collect(),
+        }
+    }
+}
+
 /// A well-known algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
@@ -63,14 +85,8 @@ impl Baseline {
         match self {
             Baseline::Linear | Baseline::Window(_) => {
                 let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
-                let transfer = |pe: PeId| Transfer {
-                    from: tree.root(),
-                    to: pe,
-                    flits: flits[pe.index()],
-                    held_flits: 0,
-                    control: false,
-                    after: Vec::new(),
-                };
+                let root = tree.root();
+                let transfer = |pe: PeId| Transfer::data(root, pe, flits[pe.index()], None);
                 nonnull.map(transfer).collect()
             }
             Baseline::Binomial => reversed(combined(&binomial(tree.len()), flits), flits),
@@ -89,14 +105,7 @@ pub fn after_token(tree: &Tree, gather: Vec<Transfer>) -> Vec<Transfer> {
             continue;
         };
         token_of[pe.index()] = Some(tokens.len());
-        tokens.push(Transfer {
-            from: parent,
-            to: pe,
-            flits: 1,
-            held_flits: 0,
-            control: true,
-            after: token_of[parent.index()].into_iter().collect(),
-        });
+        tokens.push(Transfer::control(parent, pe, token_of[parent.index()]));
     }
     let before = tokens.len();
     tokens.extend(gather.into_iter().map(|mut transfer| {
@@ -131,28 +140,15 @@ fn merged(merges: &[Merge], pes: usize) -> Tree {
 /// Returns the transfers of a gather in which P0 sends requests by index, at most `width`
 /// unanswered at a time.
 fn requested(tree: &Tree, flits: &[u64], width: usize) -> Vec<Transfer> {
+    let root = tree.root();
     let mut transfers: Vec<Transfer> = Vec::new();
     let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
     for (place, pe) in nonnull.enumerate() {
         // Requests and answers alternate, so this is the answer `width` positions before:
         let after = place.checked_sub(width).map(|earlier| 2 * earlier + 1);
-        let request = transfers.len();
-        transfers.push(Transfer {
-            from: tree.root(),
-            to: pe,
-            flits: 1,
-            held_flits: 0,
-            control: true,
-            after: after.into_iter().collect(),
-        });
-        transfers.push(Transfer {
-            from: pe,
-            to: tree.root(),
-            flits: flits[pe.index()],
-            held_flits: 0,
-            control: false,
-            after: vec![request],
-        });
+        let request = Some(transfers.len());
+        transfers.push(Transfer::control(root, pe, after));
+        transfers.push(Transfer::data(pe, root, flits[pe.index()], request));
     }
     transfers
 }
@@ -215,13 +211,11 @@ fn combined(merges: &[Merge], flits: &[u64]) -> Vec<Transfer> {
             continue;
         }
         let index = transfers.len();
+        let [sender, receiver] = [from, to].map(|pe| PeId(pe as u32));
         transfers.push(Transfer {
-            from: PeId(from as u32),
-            to: PeId(to as u32),
-            flits: holds[from],
             held_flits: holds[from] - flits[from],
-            control: false,
             after: std::mem::take(&mut arrived[from]),
+            ..Transfer::data(sender, receiver, holds[from], None)
         });
         arrived[to].push(index);
         holds[to] += holds[from];
@@ -238,18 +232,15 @@ fn reversed(gather: Vec<Transfer>, flits: &[u64]) -> Vec<Transfer> {
     for (index, transfer) in gather.iter().enumerate() {
         feeds[transfer.from.index()] = Some(last - index);
     }
-    let turn = |transfer: &Transfer| Transfer {
-        from: transfer.to,
-        to: transfer.from,
-        flits: transfer.flits,
-        // The part that the sender received for others.
-        held_flits: if transfer.to == PeId::ROOT {
-            0
-        } else {
-            transfer.flits
-        },
-        control: false,
-        after: feeds[transfer.to.index()].into_iter().collect(),
+    let turn = |transfer: &Transfer| {
+        let Transfer {
+            from, to, flits, ..
+        } = *transfer;
+        Transfer {
+            // The part that the sender received for others.
+            held_flits: if to == PeId::ROOT { 0 } else { flits },
+            ..Transfer::data(to, from, flits, feeds[to.index()])
+        }
     };
     gather.iter().rev().map(turn).collect()
 }

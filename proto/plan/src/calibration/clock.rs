@@ -180,9 +180,8 @@ mod tests {
                 random,
                 now_ns: START_NS,
             };
-            let all: Vec<Exchange> = (0..count)
-                .map(|_| skewed.exchange(down_ns, up_ns))
-                .collect();
+            let all = (0..count).map(|_| skewed.exchange(down_ns, up_ns));
+            let all: Vec<Exchange> = all.collect();
             let found = ClockOffset::between(&all).unwrap();
             for at in [
                 START_NS,

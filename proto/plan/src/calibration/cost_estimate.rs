@@ -90,12 +90,9 @@ impl<const N: usize> CostEstimate<N> {
 
     /// Returns whether this can be an estimate: all values are finite, and positive where required.
     pub fn is_sound(&self) -> bool {
-        let diagonal = (0..N).all(|i| self.covariance[i][i] > 0.0);
-        diagonal
-            && self
-                .costs
-                .iter()
-                .all(|cost| cost.is_finite() && *cost > 0.0)
+        let is_positive = |cost: &f64| cost.is_finite() && *cost > 0.0;
+        (0..N).all(|i| self.covariance[i][i] > 0.0)
+            && self.costs.iter().all(is_positive)
             && self.covariance.as_flattened().iter().all(|c| c.is_finite())
             && inverse(&self.covariance).is_some()
     }

@@ -87,22 +87,10 @@ pub struct LinkFit {
     pub used: Vec<bool>,
 }
 
-/// An error of a fit.
+/// The reason why there is no fit, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum FitError {
-    /// A line needs at least two sizes.
-    #[error("bursts of {found} sizes: at least two are needed")]
-    TooFewSizes {
-        /// Number of sizes.
-        found: usize,
-    },
-    /// The search across sizes supports at most [`MAX_SIZES`].
-    #[error("bursts of {found} sizes; the limit is {MAX_SIZES}")]
-    TooManySizes {
-        /// Number of sizes.
-        found: usize,
-    },
-}
+#[error("{0}")]
+pub struct FitError(String);
 
 /// Maximum number of sizes: the cost of the search grows with their fourth power.
 pub const MAX_SIZES: usize = 24;
@@ -125,10 +113,14 @@ pub fn fit_link(points: &[Point], seed: u64) -> Result<LinkFit, FitError> {
     }
     let found = by_size.len();
     if found < 2 {
-        return Err(FitError::TooFewSizes { found });
+        return Err(FitError(format!(
+            "bursts of {found} sizes: at least two are needed"
+        )));
     }
     if found > MAX_SIZES {
-        return Err(FitError::TooManySizes { found });
+        return Err(FitError(format!(
+            "bursts of {found} sizes; the limit is {MAX_SIZES}"
+        )));
     }
     for times in by_size.values_mut() {
         times.sort_by(f64::total_cmp);
@@ -145,6 +137,13 @@ pub fn fit_link(points: &[Point], seed: u64) -> Result<LinkFit, FitError> {
         link,
         used: used.collect(),
     })
+}
+
+/// Returns times in order.
+pub(super) fn sorted(times: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(f64::total_cmp);
+    times
 }
 
 /// The centre of the times of one size.
@@ -177,11 +176,8 @@ pub(super) fn centre(times: &[f64]) -> Option<Centre> {
     // densest half is narrower than that.
     let deviation = (densest[half - 1] - densest[0]) / 2.0 / 0.6745 * (1.0 + 5.0 / n as f64);
     let (low, high) = (middle - 2.5 * deviation, middle + 2.5 * deviation);
-    let agreeing: Vec<f64> = times
-        .iter()
-        .copied()
-        .filter(|t| (low..=high).contains(t))
-        .collect();
+    let agreeing = times.iter().copied().filter(|t| (low..=high).contains(t));
+    let agreeing: Vec<f64> = agreeing.collect();
     Some(Centre {
         value: agreeing.iter().sum::<f64>() / agreeing.len() as f64,
         low,
@@ -334,25 +330,19 @@ fn intervals(
     for _ in 0..RESAMPLES {
         let drawn = by_size.iter().filter_map(|(&bytes, times)| {
             let draw = |_: &f64| times[random.below(times.len() as u64) as usize];
-            let mut drawn: Vec<f64> = times.iter().map(draw).collect();
-            drawn.sort_by(f64::total_cmp);
-            group(bytes, &drawn)
+            group(bytes, &sorted(times.iter().map(draw)))
         });
         let drawn: Vec<Group> = drawn.collect();
         drawn_curves.push(curve(&drawn));
     }
     // Sizes with one or two points show no variation themselves; their deviation from the curve is
     // used instead.
-    let mut off: Vec<f64> = groups
-        .iter()
-        .map(|g| (g.ns / best.at(g.bytes).max(1.0) - 1.0).abs())
-        .collect();
-    off.sort_by(f64::total_cmp);
-    let least = 2.0 * 1.4826 * median(&off) / (groups.len() as f64).sqrt();
+    let off = |g: &Group| (g.ns / best.at(g.bytes).max(1.0) - 1.0).abs();
+    let off = median(&sorted(groups.iter().map(off)));
+    let least = 2.0 * 1.4826 * off / (groups.len() as f64).sqrt();
     let estimate = |pick: fn(&Curve) -> f64| {
         let value = pick(&best);
-        let mut all: Vec<f64> = drawn_curves.iter().map(pick).collect();
-        all.sort_by(f64::total_cmp);
+        let all = sorted(drawn_curves.iter().map(pick));
         let below = (value - all[OUTSIDE]).max(0.0);
         let above = (all[RESAMPLES - 1 - OUTSIDE] - value).max(0.0);
         Estimate {

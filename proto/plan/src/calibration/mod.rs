@@ -8,7 +8,7 @@ pub mod clock;
 pub mod cost_estimate;
 pub mod fit;
 
-use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link};
+use fit::{Estimate, FitError, LinkFit, MeasuredLink, Point, centre, fit_link, sorted};
 use flitcast_proto::exchange::{BURST_FLITS, Exchange};
 
 use crate::cost::{Edge, Host, Hosts, Link};
@@ -107,12 +107,8 @@ fn without_setup(whole: &[Point], setup_ns: f64, extra: u32) -> Vec<Point> {
 fn setup(whole: &[Point], cut: &[Point], extra: u32, ns_per_byte: f64) -> Estimate {
     let longest = |points: &[Point]| {
         let bytes = points.iter().map(|point| point.bytes).max()?;
-        let mut times: Vec<f64> = points
-            .iter()
-            .filter(|point| point.bytes == bytes)
-            .map(|point| point.ns)
-            .collect();
-        times.sort_by(f64::total_cmp);
+        let longest = points.iter().filter(|point| point.bytes == bytes);
+        let times = sorted(longest.map(|point| point.ns));
         Some((bytes as f64, centre(&times)?))
     };
     let (Some((bytes, whole)), Some((cut_bytes, cut))) = (longest(whole), longest(cut)) else {
@@ -142,8 +138,7 @@ pub fn fit_latencies(
     alike: &MeasuredEdge,
 ) -> MeasuredEdge {
     let link = |points: &[Point], alike: MeasuredLink| {
-        let mut times: Vec<f64> = points.iter().map(|point| point.ns).collect();
-        times.sort_by(f64::total_cmp);
+        let times = sorted(points.iter().map(|point| point.ns));
         // Even a small frame has bytes, which the rate accounts for.
         let beyond = (SMALL_FRAME_BYTES as f64 - alike.burst_bytes.value).max(0.0);
         let of_bytes = alike.ns_per_byte.value * beyond;
@@ -169,11 +164,8 @@ pub fn fit_latencies(
 pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2] {
     let sound = || exchanges.iter().filter(|exchange| exchange.is_sound());
     let is_small = |e: &&Exchange| e.down_bytes == 0 && e.up_bytes == 0;
-    let mut small: Vec<f64> = sound()
-        .filter(is_small)
-        .map(|e| e.round_trip_ns() as f64)
-        .collect();
-    small.sort_by(f64::total_cmp);
+    let small = sound().filter(is_small);
+    let small = sorted(small.map(|e| e.round_trip_ns() as f64));
     let way_back = centre(&small).map_or(0.0, |centre| centre.value / 2.0);
     // From a burst, the time of the way back is subtracted; a small exchange takes the same time
     // both ways.
@@ -181,26 +173,23 @@ pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2]
         true => e.round_trip_ns() as f64 / 2.0,
         false => (e.round_trip_ns() as f64 - way_back).max(0.0),
     };
-    let point = |burst_bytes, ns| Point {
-        bytes: burst_bytes + SMALL_FRAME_BYTES,
-        ns,
-    };
-    let difference = |later: u64, earlier: u64| (later as i128 - earlier as i128) as f64;
-    let down = sound().filter(|e| e.up_bytes == 0).map(|e| {
-        let ns = match shared_clock {
-            true => difference(e.received_ns, e.sent_ns),
-            false => one_way(e),
-        };
-        point(e.down_bytes, ns)
-    });
-    let up = sound().filter(|e| e.down_bytes == 0).map(|e| {
-        let ns = match shared_clock {
-            true => difference(e.returned_ns, e.answered_ns),
-            false => one_way(e),
-        };
-        point(e.up_bytes, ns)
-    });
-    [down.collect(), up.collect()]
+    // The bytes this way and the other way, the begin and the end.
+    let ways: [fn(&Exchange) -> [[u64; 2]; 2]; 2] = [
+        |e| [[e.down_bytes, e.up_bytes], [e.sent_ns, e.received_ns]],
+        |e| [[e.up_bytes, e.down_bytes], [e.answered_ns, e.returned_ns]],
+    ];
+    ways.map(|way| {
+        let points = sound().filter_map(|e| {
+            let [[bytes, other_way], [begin, end]] = way(e);
+            let ns = match shared_clock {
+                true => (end as i128 - begin as i128) as f64,
+                false => one_way(e),
+            };
+            let bytes = bytes + SMALL_FRAME_BYTES;
+            (other_way == 0).then_some(Point { bytes, ns })
+        });
+        points.collect()
+    })
 }
 
 /// Returns the links without the costs of the processes at their ends, by PE index like `measured`.
@@ -238,8 +227,6 @@ mod tests {
     use crate::cost::Host;
 
     const HOST: Host = Host {
-        shared_cores: None,
-        busy_threads: 0,
         wake_ns: 30_000.0,
         control_ns: 5_000.0,
         flit_ns: 5_000.0,
@@ -247,7 +234,7 @@ mod tests {
         receive_ns_per_byte: 0.3,
         end_ns_per_byte: 0.1,
         message_ns: 10_000.0,
-        first_ns: 0.0,
+        ..Host::NONE
     };
 
     fn measured(latency_ns: f64, ns_per_byte: f64) -> MeasuredEdge {
@@ -257,10 +244,8 @@ mod tests {
             ns_per_byte: Estimate::exact(ns_per_byte),
             burst_bytes: Estimate::exact(7.0),
         };
-        MeasuredEdge {
-            down: link,
-            up: link,
-        }
+        let (down, up) = (link, link);
+        MeasuredEdge { down, up }
     }
 
     #[test]
@@ -304,46 +289,35 @@ mod tests {
         .collect()
     }
 
+    /// Asserts a parameter of the links down and up.
+    #[track_caller]
+    fn assert_near(of: fn(Link) -> f64, edge: Edge, truths: [f64; 2], within: f64) {
+        for (link, truth) in [edge.down, edge.up].into_iter().zip(truths) {
+            assert!((of(link) - truth).abs() <= within * truth, "{edge:?}");
+        }
+    }
+
     #[test]
     fn one_clock_tells_the_two_ways_apart() {
         let edge = fit_edge(&exchanges(0), true).unwrap().values();
-        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-6 * truth;
-        assert!(
-            near(edge.down.latency_ns, 1e6) && near(edge.up.latency_ns, 2e6),
-            "{edge:?}"
-        );
-        assert!(
-            near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
-            "{edge:?}"
-        );
+        assert_near(|link| link.latency_ns, edge, [1e6, 2e6], 1e-6);
+        assert_near(|link| link.ns_per_byte, edge, [10.0, 30.0], 1e-6);
     }
 
     #[test]
     fn two_clocks_give_half_of_the_round_trip_and_both_rates() {
         let edge = fit_edge(&exchanges(5_000_000_000), false).unwrap().values();
-        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
-        assert!(
-            near(edge.down.latency_ns, 1.5e6) && near(edge.up.latency_ns, 1.5e6),
-            "{edge:?}"
-        );
-        assert!(
-            near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
-            "{edge:?}"
-        );
+        assert_near(|link| link.latency_ns, edge, [1.5e6, 1.5e6], 1e-3);
+        assert_near(|link| link.ns_per_byte, edge, [10.0, 30.0], 1e-3);
     }
 
     #[test]
     fn small_exchanges_tell_the_latency_and_another_edge_the_rest() {
-        let is_small = |e: &Exchange| e.down_bytes + e.up_bytes == 0;
-        let small = exchanges(0).into_iter().filter(is_small);
-        let small: Vec<Exchange> = small.collect();
+        let mut small = exchanges(0);
+        small.retain(|e| e.down_bytes + e.up_bytes == 0);
         let alike = measured(1.0, 20.0);
         let edge = fit_latencies(&small, true, &alike).values();
-        let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
-        assert!(
-            near(edge.down.latency_ns, 1e6) && near(edge.up.latency_ns, 2e6),
-            "{edge:?}"
-        );
+        assert_near(|link| link.latency_ns, edge, [1e6, 2e6], 1e-3);
         assert_eq!((edge.down.ns_per_byte, edge.up.burst_bytes), (20.0, 7.0));
         assert_eq!(fit_latencies(&[], true, &alike), alike);
     }
@@ -365,11 +339,9 @@ mod tests {
                 one.answered_ns += longer;
                 one.returned_ns += longer + if one.up_bytes > 0 { 3_000 } else { 0 };
             }
-            let longest = all
-                .iter()
-                .filter(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);
-            let cut: Vec<Exchange> = longest.copied().collect();
-            all.extend(cut.into_iter().map(|mut cut| {
+            let mut cut = all.clone();
+            cut.retain(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);
+            for cut in &mut cut {
                 cut.extra_flits = 63;
                 let bytes = 63 * 30;
                 if cut.down_bytes > 0 {
@@ -382,18 +354,11 @@ mod tests {
                     cut.up_bytes += bytes;
                     cut.returned_ns += 63 * 3_000 + 30 * bytes;
                 }
-                cut
-            }));
+            }
+            all.extend(cut);
             let edge = fit_edge(&all, shared_clock).unwrap().values();
-            let near = |value: f64, truth: f64| (value - truth).abs() <= 1e-3 * truth;
-            assert!(
-                near(edge.down.setup_ns, 40_000.0) && near(edge.up.setup_ns, 3_000.0),
-                "{edge:?}"
-            );
-            assert!(
-                near(edge.down.ns_per_byte, 10.0) && near(edge.up.ns_per_byte, 30.0),
-                "{edge:?}"
-            );
+            assert_near(|link| link.setup_ns, edge, [40_000.0, 3_000.0], 1e-3);
+            assert_near(|link| link.ns_per_byte, edge, [10.0, 30.0], 1e-3);
         }
     }
 
@@ -405,13 +370,10 @@ mod tests {
                 setup_ns: Estimate::exact(setup_ns),
                 ..measured(1e6, 40.0).down
             };
-            let edge = MeasuredEdge {
-                down: link,
-                up: link,
-            };
-            edges_from_measurements(&[edge], &Hosts::one(HOST))[0]
-                .down
-                .setup_ns
+            let (down, up) = (link, link);
+            let edges = [MeasuredEdge { down, up }];
+            let edges = edges_from_measurements(&edges, &Hosts::one(HOST));
+            edges[0].down.setup_ns
         };
         assert_eq!(set_up(9_000.0), 0.0);
         assert_eq!(set_up(12_000.0), 4_000.0);
@@ -422,19 +384,11 @@ mod tests {
     fn times_that_run_backwards_are_not_looked_at() {
         let mut all = exchanges(0);
         let good = fit_edge(&all, true).unwrap();
-        all.push(Exchange {
-            sent_ns: 9,
-            returned_ns: 3,
-            ..Exchange::default()
-        });
-        all.push(Exchange {
-            received_ns: u64::MAX,
-            ..Exchange::default()
-        });
-        all.push(Exchange {
-            answered_ns: u64::MAX,
-            ..Exchange::default()
-        });
+        let [mut returned, mut received, mut answered] = [Exchange::default(); 3];
+        (returned.sent_ns, returned.returned_ns) = (9, 3);
+        received.received_ns = u64::MAX;
+        answered.answered_ns = u64::MAX;
+        all.extend([returned, received, answered]);
         assert_eq!(fit_edge(&all, true), Ok(good));
     }
 }

@@ -25,10 +25,8 @@ pub(super) fn search(network: &Network, root: u32, low: u64, high: u64) -> Optio
         return None;
     }
     let bits = |node: u32| {
-        network
-            .neighbours(node)
-            .iter()
-            .fold(0, |set, n| set | 1 << n)
+        let neighbours = network.neighbours(node).iter();
+        neighbours.fold(0, |set, n| set | 1 << n)
     };
     let mut search = Search {
         neighbours: (0..len as u32).map(bits).collect(),
@@ -85,11 +83,8 @@ impl Search {
         if !self.in_reach(informed, steps) {
             return false;
         }
-        if self
-            .impossible
-            .get(&informed)
-            .is_some_and(|&most| most >= steps)
-        {
+        let impossible = self.impossible.get(&informed);
+        if impossible.is_some_and(|&most| most >= steps) {
             return false;
         }
         let border = nodes(informed).fold(0, |set, n| set | self.neighbours[n]) & !informed;

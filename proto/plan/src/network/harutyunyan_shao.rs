@@ -147,10 +147,8 @@ impl<'a> Rounds<'a> {
     fn finish_greedily(&mut self) {
         // The calling nodes, and those that each could call, the heaviest last.
         let border = std::mem::take(&mut self.border);
-        let mut callers: Vec<_> = border
-            .into_iter()
-            .map(|n| (n, self.heaviest_last(n)))
-            .collect();
+        let callers = border.into_iter().map(|n| (n, self.heaviest_last(n)));
+        let mut callers: Vec<_> = callers.collect();
         while !callers.is_empty() {
             let mut called = Vec::new();
             callers.retain_mut(|(caller, neighbours)| {

@@ -36,51 +36,10 @@ pub struct Network {
     starts: Vec<u32>,
 }
 
-/// A fault of a set of edges.
+/// A fault of a set of edges, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetworkError {
-    /// The network has no node.
-    #[error("the network has no node: it needs at least node 0")]
-    NoNodes,
-    /// There are more nodes than [`MAX_PES`].
-    #[error("the network has {nodes} nodes, more than the {MAX_PES} that a tree may have")]
-    TooManyNodes {
-        /// Number of nodes.
-        nodes: u128,
-    },
-    /// There are more edges than [`MAX_EDGES`].
-    #[error(
-        "the network has {edges} edges, more than the {MAX_EDGES} that are allowed to keep it within 400 MB of memory"
-    )]
-    TooManyEdges {
-        /// Number of edges.
-        edges: u128,
-    },
-    /// An edge to an unknown node.
-    #[error("edge {a} {b}: there is no node {node} (the last one is {last})")]
-    UnknownNode {
-        /// One end.
-        a: u32,
-        /// The other end.
-        b: u32,
-        /// The unknown node.
-        node: u32,
-        /// Largest number of a node.
-        last: u32,
-    },
-    /// An edge from a node to itself.
-    #[error("edge {node} {node} is a loop: it connects node {node} to itself")]
-    Loop {
-        /// The node.
-        node: u32,
-    },
-    /// A [`NetworkSpec::Edges`], which this crate cannot read.
-    #[error("the network is in a file ({path}), which must be read first")]
-    InFile {
-        /// Path of the file.
-        path: String,
-    },
-}
+#[error("{0}")]
+pub struct NetworkError(String);
 
 impl Network {
     /// Creates a network of `nodes` nodes with these edges, in any order. An edge that occurs
@@ -100,11 +59,15 @@ impl Network {
         for (given, (a, b)) in (1..).zip(edges) {
             bounded(nodes as u128, given)?;
             if a == b {
-                return Err(NetworkError::Loop { node: a });
+                return Err(NetworkError(format!(
+                    "edge {a} {a} is a loop: it connects node {a} to itself"
+                )));
             }
             if a.max(b) > last {
-                let node = a.max(b);
-                return Err(NetworkError::UnknownNode { a, b, node, last });
+                return Err(NetworkError(format!(
+                    "edge {a} {b}: there is no node {} (the last one is {last})",
+                    a.max(b)
+                )));
             }
             both_ways.extend([(a, b), (b, a)]);
         }
@@ -161,12 +124,16 @@ impl Network {
 
 /// Checks the size of a network before memory is reserved.
 fn bounded(nodes: u128, edges: u128) -> Result<(), NetworkError> {
-    match (nodes, edges) {
-        (0, _) => Err(NetworkError::NoNodes),
-        _ if nodes > MAX_PES as u128 => Err(NetworkError::TooManyNodes { nodes }),
-        _ if edges > MAX_EDGES as u128 => Err(NetworkError::TooManyEdges { edges }),
-        _ => Ok(()),
-    }
+    Err(NetworkError(match (nodes, edges) {
+        (0, _) => "the network has no node: it needs at least node 0".to_owned(),
+        _ if nodes > MAX_PES as u128 => {
+            format!("the network has {nodes} nodes, more than the {MAX_PES} that a tree may have")
+        }
+        _ if edges > MAX_EDGES as u128 => format!(
+            "the network has {edges} edges, more than the {MAX_EDGES} that are allowed to keep it within 400 MB of memory"
+        ),
+        _ => return Ok(()),
+    }))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! this module chooses among them.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use flitcast_proto::{PeId, Tree};
 
@@ -34,7 +33,7 @@ pub enum SpanningError {
         last: u32,
     },
     /// The network is not connected.
-    #[error("the network is not connected: {}", Cut { root: *root, nodes, count: *count })]
+    #[error("the network is not connected: {}", cut(*root, nodes, *count))]
     Unreachable {
         /// The root.
         root: u32,
@@ -48,24 +47,16 @@ pub enum SpanningError {
 /// Maximum number of unreachable nodes that a message names.
 const NAMED: usize = 8;
 
-/// Displays unreachable nodes: `nodes 5, 6 and 7 more cannot be reached from node 0`.
-struct Cut<'a> {
-    root: u32,
-    nodes: &'a [u32],
-    count: usize,
-}
-
-impl fmt::Display for Cut<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.count == 1 { "node " } else { "nodes " })?;
-        for (i, node) in self.nodes.iter().enumerate() {
-            write!(f, "{}{node}", if i == 0 { "" } else { ", " })?;
-        }
-        if self.count > self.nodes.len() {
-            write!(f, " and {} more", self.count - self.nodes.len())?;
-        }
-        write!(f, " cannot be reached from node {}", self.root)
-    }
+/// Names unreachable nodes: `nodes 5, 6 and 7 more cannot be reached from node 0`.
+fn cut(root: u32, nodes: &[u32], count: usize) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    let names: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    let more = match count - nodes.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = names.join(", ");
+    format!("node{plural} {names}{more} cannot be reached from node {root}")
 }
 
 /// Returns the breadth-first tree: every node is as near to the root as possible, and its parent is
@@ -195,6 +186,25 @@ pub(super) fn depths(network: &Network, root: u32) -> Result<Vec<u32>, SpanningE
             nodes,
             count: unreached.count(),
         }),
+    }
+}
+
+/// Adds the parents of all nodes that can be reached from `from`, breadth first, over the arcs to the
+/// `next` nodes of each. A node that has a parent is not visited.
+pub(super) fn breadth_first<N: IntoIterator<Item = u32>>(
+    parents: &mut [Option<u32>],
+    from: u32,
+    next: impl Fn(u32) -> N,
+) {
+    let mut queue = VecDeque::from([from]);
+    while let Some(node) = queue.pop_front() {
+        for other in next(node) {
+            let parent = &mut parents[other as usize];
+            if parent.is_none() {
+                *parent = Some(node);
+                queue.push_back(other);
+            }
+        }
     }
 }
 

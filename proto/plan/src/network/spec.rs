@@ -55,48 +55,10 @@ pub enum NetworkSpec {
     Edges(PathBuf),
 }
 
-/// A text that does not name a network.
+/// The reason why a text does not name a network, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetworkSpecError {
-    /// An unknown network.
-    #[error("no network is called `{given}`{hint}; the networks are {}", known())]
-    UnknownNetwork {
-        /// Text before the first colon.
-        given: String,
-        /// A suggestion, as a clause for the message, or empty.
-        hint: String,
-    },
-    /// Too few or too many parts between colons.
-    #[error("`{given}` does not have the form {form}")]
-    Form {
-        /// The whole text.
-        given: String,
-        /// Form of this network.
-        form: &'static str,
-    },
-    /// Not a number, or one out of range.
-    #[error("{form}: {what} must be a whole number from {low} to {high}, not `{given}`")]
-    Number {
-        /// Form of this network.
-        form: &'static str,
-        /// Name of the number.
-        what: &'static str,
-        /// Text in its place.
-        given: String,
-        /// Minimum.
-        low: u64,
-        /// Maximum.
-        high: u64,
-    },
-    /// The numbers together make too large a network.
-    #[error("{given}: {fault}")]
-    TooLarge {
-        /// The whole text.
-        given: String,
-        /// Limit that is exceeded.
-        fault: NetworkError,
-    },
-}
+#[error("{0}")]
+pub struct NetworkSpecError(String);
 
 /// Names and forms of the networks; messages print the forms.
 const FORMS: [(&str, &str); 8] = [
@@ -110,10 +72,6 @@ const FORMS: [(&str, &str); 8] = [
     ("edges", "edges:FILE"),
 ];
 
-fn known() -> String {
-    FORMS.map(|(_, form)| form).join(", ")
-}
-
 /// Maximum of D, for which 2^D is [`MAX_PES`].
 const MAX_DIMENSIONS: u64 = MAX_PES.ilog2() as u64;
 
@@ -126,27 +84,22 @@ impl FromStr for NetworkSpec {
             None => (text, None),
         };
         let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
-            let hint = hint(text, name);
-            let given = name.to_owned();
-            return Err(NetworkSpecError::UnknownNetwork { given, hint });
+            return Err(NetworkSpecError(format!(
+                "no network is called `{name}`{}; the networks are {}",
+                hint(text, name),
+                FORMS.map(|(_, form)| form).join(", ")
+            )));
         };
-        let wrong_form = || NetworkSpecError::Form {
-            given: text.to_owned(),
-            form,
-        };
+        let wrong_form = || NetworkSpecError(format!("`{text}` does not have the form {form}"));
         let rest = rest.ok_or_else(wrong_form)?;
-        let number = |what, given: &str, low, high| {
-            whole_number(given)
-                .filter(|n| (low..=high).contains(n))
-                // `high` is at most MAX_PES.
-                .map(|n| n as u32)
-                .ok_or_else(|| NetworkSpecError::Number {
-                    form,
-                    what,
-                    given: given.to_owned(),
-                    low,
-                    high,
-                })
+        let number = |what: &str, given: &str, low: u64, high: u64| {
+            let number = whole_number(given).filter(|n| (low..=high).contains(n));
+            // `high` is at most MAX_PES.
+            number.map(|n| n as u32).ok_or_else(|| {
+                NetworkSpecError(format!(
+                    "{form}: {what} must be a whole number from {low} to {high}, not `{given}`"
+                ))
+            })
         };
         let nodes = |given| number("N", given, 1, MAX_PES as u64);
         let sides = || {
@@ -182,10 +135,7 @@ impl FromStr for NetworkSpec {
         };
         match spec.check_size() {
             Ok(()) => Ok(spec),
-            Err(fault) => Err(NetworkSpecError::TooLarge {
-                given: text.to_owned(),
-                fault,
-            }),
+            Err(fault) => Err(NetworkSpecError(format!("{text}: {fault}"))),
         }
     }
 }
@@ -209,15 +159,13 @@ fn hint(text: &str, name: &str) -> String {
 
 impl fmt::Display for NetworkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let grid = |f: &mut fmt::Formatter<'_>, name, sides: &[u32]| {
-            for (i, side) in sides.iter().enumerate() {
-                write!(f, "{}{side}", if i == 0 { name } else { "x" })?;
-            }
-            Ok(())
+        let grid = |sides: &[u32]| {
+            let sides: Vec<String> = sides.iter().map(u32::to_string).collect();
+            sides.join("x")
         };
         match self {
-            NetworkSpec::Mesh { sides } => grid(f, "mesh:", sides),
-            NetworkSpec::Torus { sides } => grid(f, "torus:", sides),
+            NetworkSpec::Mesh { sides } => write!(f, "mesh:{}", grid(sides)),
+            NetworkSpec::Torus { sides } => write!(f, "torus:{}", grid(sides)),
             NetworkSpec::Ring { nodes } => write!(f, "ring:{nodes}"),
             NetworkSpec::Hypercube { dimensions } => write!(f, "hypercube:{dimensions}"),
             NetworkSpec::DeBruijn { base, digits } => write!(f, "debruijn:{base}:{digits}"),
@@ -263,10 +211,10 @@ impl NetworkSpec {
                 let pairs = (0..*nodes).flat_map(|b| (0..b).map(move |a| (a, b)));
                 Network::from_edges(*nodes as usize, pairs)
             }
-            NetworkSpec::Edges(path) => {
-                let path = path.display().to_string();
-                Err(NetworkError::InFile { path })
-            }
+            NetworkSpec::Edges(path) => Err(NetworkError(format!(
+                "the network is in a file ({}), which must be read first",
+                path.display()
+            ))),
         }
     }
 

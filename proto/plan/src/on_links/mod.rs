@@ -24,9 +24,10 @@ use std::collections::{BTreeMap, VecDeque};
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use crate::cost::{Model, Ports};
+use crate::gossip::Piece;
 
 pub use plans::{of_crossings, of_gossip, of_hops, of_transfers};
-pub use sent::{Flits, Load, Sent};
+pub use sent::{Load, Sent};
 
 /// The course of a plan on links.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -58,6 +59,15 @@ pub fn course(all: &[Sent], tree: &Tree, model: &Model, flit_bytes: u32) -> OnLi
         carrier.step(step);
     }
     carrier.whole
+}
+
+/// Returns one flit of a piece.
+fn one(piece: &Piece, offset: u64) -> Piece {
+    Piece {
+        offset,
+        flits: 1,
+        ..*piece
+    }
 }
 
 /// A port of a PE: the only one in this direction, or the one for a neighbour.
@@ -125,7 +135,7 @@ impl Carrier<'_> {
     }
 
     /// Returns when the sender has flits of a message.
-    fn has(&self, from: PeId, flits: &Flits) -> f64 {
+    fn has(&self, from: PeId, flits: &Piece) -> f64 {
         let each = flits.offset..flits.offset + flits.flits;
         let times = each.filter_map(|flit| self.here.get(&(from, flits.message, flit)));
         times.copied().fold(0.0, f64::max)
@@ -136,13 +146,15 @@ impl Carrier<'_> {
         let Sent { from, to, load, .. } = &self.all[place];
         let free = self.sends.get(&self.port(*from, *to)).copied();
         let begin = self.permitted(place).max(free.unwrap_or(0.0));
+        let has = |it: &Piece| self.has(*from, it);
         match load {
-            Load::Flits { flits, .. } if self.is_whole(place) => flits
-                .iter()
-                .fold(begin, |begin, it| begin.max(self.has(*from, it))),
-            Load::Flits { flits, .. } => flits.first().map_or(begin, |it| {
-                begin.max(self.has(*from, &Flits { flits: 1, ..*it }))
-            }),
+            Load::Flits { flits, .. } if self.is_whole(place) => {
+                flits.iter().map(has).fold(begin, f64::max)
+            }
+            Load::Flits { flits, .. } => {
+                let first = flits.first().map(|it| has(&one(it, it.offset)));
+                first.map_or(begin, |first| begin.max(first))
+            }
             Load::Control | Load::Count(_) => begin,
         }
     }
@@ -165,56 +177,45 @@ impl Carrier<'_> {
     }
 
     fn packet(&mut self, place: usize) {
-        let permitted = self.permitted(place);
-        let whole = self.is_whole(place);
-        let Sent { from, to, load, .. } = &self.all[place];
-        let ends = [*from, *to];
-        match load {
-            Load::Flits { flits: pieces, .. } if whole => {
-                let flits: u64 = pieces.iter().map(|it| it.flits).sum();
-                let ready = pieces.iter().map(|it| self.has(ends[0], it));
-                let ready = ready.fold(permitted, f64::max);
-                let arrived = self.cross(place, ends, ready, flits);
-                let link = self.model.link(self.tree, ends[0], ends[1]);
-                let mut behind = flits;
-                for piece in pieces {
-                    behind -= piece.flits;
-                    let here = arrived - link.occupied_ns(0, behind * self.flit_bytes);
-                    for flit in piece.offset..piece.offset + piece.flits {
-                        self.here.insert((ends[1], piece.message, flit), here);
-                    }
-                }
-            }
-            Load::Flits { flits: pieces, .. } => {
-                for Flits {
-                    message,
-                    offset,
-                    flits,
-                } in pieces
-                {
-                    for flit in *offset..offset + flits {
-                        let one = Flits {
-                            message: *message,
-                            offset: flit,
-                            flits: 1,
-                        };
-                        let ready = permitted.max(self.has(ends[0], &one));
-                        let arrived = self.cross(place, ends, ready, 1);
-                        self.here.insert((ends[1], *message, flit), arrived);
+        let all = self.all;
+        match &all[place].load {
+            Load::Flits { flits, .. } if self.is_whole(place) => self.flits(place, flits),
+            Load::Flits { flits, .. } => {
+                for piece in flits {
+                    for offset in piece.offset..piece.offset + piece.flits {
+                        self.flits(place, &[one(piece, offset)]);
                     }
                 }
             }
             Load::Count(flits) => {
                 for _ in 0..*flits {
-                    self.cross(place, ends, permitted, 1);
+                    self.cross(place, self.permitted(place), 1);
                 }
             }
             Load::Control => {}
         }
     }
 
+    /// Sends flits in one packet.
+    fn flits(&mut self, place: usize, pieces: &[Piece]) {
+        let Sent { from, to, .. } = self.all[place];
+        let mut behind: u64 = pieces.iter().map(|it| it.flits).sum();
+        let ready = pieces.iter().map(|it| self.has(from, it));
+        let ready = ready.fold(self.permitted(place), f64::max);
+        let arrived = self.cross(place, ready, behind);
+        let link = self.model.link(self.tree, from, to);
+        for piece in pieces {
+            behind -= piece.flits;
+            let here = arrived - link.occupied_ns(0, behind * self.flit_bytes);
+            for flit in piece.offset..piece.offset + piece.flits {
+                self.here.insert((to, piece.message, flit), here);
+            }
+        }
+    }
+
     /// Sends a packet that is there at `ready`; returns its arrival.
-    fn cross(&mut self, place: usize, [from, to]: [PeId; 2], ready: f64, flits: u64) -> f64 {
+    fn cross(&mut self, place: usize, ready: f64, flits: u64) -> f64 {
+        let Sent { from, to, .. } = self.all[place];
         let link = self.model.link(self.tree, from, to);
         let takes = link.occupied_ns(1, flits * self.flit_bytes);
         let (sends, takes_at) = (self.port(from, to), self.port(to, from));

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use flitcast_proto::PeId;
 use flitcast_proto::items::{Packing, ScheduledHop};
 
-use super::sent::{Flits, Load, Sent};
+use super::sent::{Load, Sent};
 use crate::baseline::Transfer;
-use crate::gossip::Gossip;
+use crate::gossip::{Gossip, Piece};
 use crate::trace::{Crossing, Item};
 
 /// Returns the crossings of a plan that lists flits and control items step by step.
@@ -18,11 +18,14 @@ pub fn of_crossings(crossings: &[Crossing]) -> Vec<Sent> {
         to: crossing.to,
         load: match crossing.item {
             Item::Control(_) => Load::Control,
-            Item::Flit { message, index } => Load::of(vec![Flits {
-                message: message.id,
-                offset: index - 1,
-                flits: 1,
-            }]),
+            Item::Flit { message, index } => Load::Flits {
+                flits: vec![Piece {
+                    message: message.id,
+                    offset: index - 1,
+                    flits: 1,
+                }],
+                is_whole: false,
+            },
         },
         after: Vec::new(),
     });
@@ -37,7 +40,7 @@ pub fn of_hops(hops: &[ScheduledHop], are_whole: bool) -> Vec<Sent> {
     let mut last: BTreeMap<[PeId; 2], usize> = BTreeMap::new();
     for hop in hops {
         let ends = [hop.from, hop.to];
-        let flits = |place, flits| Flits {
+        let flits = |place, flits| Piece {
             message: hop.message,
             offset: hop.offset + place,
             flits,
@@ -72,11 +75,6 @@ pub fn of_gossip(gossip: &Gossip, are_whole: bool) -> Vec<Sent> {
     let all = steps.flat_map(|(step, packets)| {
         packets.packets.into_iter().map(move |packet| {
             let pieces = gossip.blocks.pieces(packet.class, &packet.flits);
-            let pieces = pieces.map(|piece| Flits {
-                message: piece.message,
-                offset: piece.offset,
-                flits: piece.flits,
-            });
             Sent {
                 step,
                 from: packet.from,

@@ -1,6 +1,8 @@
 //! The crossings of a plan: the order of each PE, and what each crossing waits for.
 
-use flitcast_proto::{MessageId, PeId};
+use flitcast_proto::PeId;
+
+use crate::gossip::Piece;
 
 /// A planned crossing of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,31 +29,10 @@ pub enum Load {
     /// set-up time; else each flit follows as soon as it is there.
     Flits {
         /// The flits, in order.
-        flits: Vec<Flits>,
+        flits: Vec<Piece>,
         /// Whether they are one packet on links without a set-up time, too.
         is_whole: bool,
     },
     /// This number of flits, each a packet. The sender has them before.
     Count(u64),
-}
-
-impl Load {
-    /// Returns flits that leave together only where links have a set-up time.
-    pub(super) fn of(flits: Vec<Flits>) -> Load {
-        Load::Flits {
-            flits,
-            is_whole: false,
-        }
-    }
-}
-
-/// Flits of a message that follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flits {
-    /// The message.
-    pub message: MessageId,
-    /// The first flit, counted from 0.
-    pub offset: u64,
-    /// The number of flits.
-    pub flits: u64,
 }

@@ -1,58 +1,39 @@
 //! Plans on links with only a latency, only a rate and only a set-up time.
 
-use std::sync::Arc;
-
 use flitcast_proto::schedule::{certification::Sync, pace::Pacing};
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::algorithms::{Algorithm, plan::plan};
 use crate::baseline::{Baseline, after_token, binomial_tree};
-use crate::cost::{Edge, Link};
+use crate::cost::Link;
 use crate::gossip::{Gossip, GossipNetwork};
+use crate::testing::{lengths, tree};
 use crate::timing::Timing;
 
-const NONE: Link = Link {
-    latency_ns: 0.0,
-    setup_ns: 0.0,
-    ns_per_byte: 0.0,
-    burst_bytes: 0.0,
-};
-const LATENCY: Link = Link {
-    latency_ns: 1.0,
-    ..NONE
-};
-const RATE: Link = Link {
-    ns_per_byte: 1.0,
-    ..NONE
-};
-const SETUP: Link = Link {
-    setup_ns: 1.0,
-    ..NONE
-};
+const fn link(latency_ns: f64, ns_per_byte: f64, setup_ns: f64) -> Link {
+    Link {
+        latency_ns,
+        setup_ns,
+        ns_per_byte,
+        burst_bytes: 0.0,
+    }
+}
+const LATENCY: Link = link(1.0, 0.0, 0.0);
+const RATE: Link = link(0.0, 1.0, 0.0);
+const SETUP: Link = link(0.0, 0.0, 1.0);
 
 /// A model of one port for each PE, whose control items have no bytes.
 fn model(pes: usize, link: Link) -> Model {
-    let edge = Edge {
-        down: link,
-        up: link,
-    };
     Model {
-        edges: vec![edge; pes],
         control_bytes: 0,
-        ..Model::unit(pes)
+        ..Model::alike(pes, link)
     }
-}
-
-fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().expect("a tree");
-    Arc::new(spec.build().expect("a tree"))
 }
 
 /// Returns the times of a plan of one flit from or to each PE with a latency, a rate and a set-up.
 fn times(operation: Algorithm, spec: &str) -> [f64; 3] {
     let tree = tree(spec);
-    let flits: Vec<u64> = tree.ids().map(|pe| u64::from(pe != PeId::ROOT)).collect();
+    let flits = lengths(tree.len() as u64, |_| 1);
     let plan = plan(&tree, operation, &flits);
     [LATENCY, RATE, SETUP].map(|link| {
         let model = model(tree.len(), link);

@@ -106,12 +106,12 @@ fn below_relays(scatter: &Scatter) -> Ticks {
         return 0;
     }
     let mut of_relay: Vec<Vec<&Message>> = vec![Vec::new(); scatter.relays()];
-    for (place, message) in messages.iter().enumerate() {
-        for &relay in scatter.way(place) {
+    for (message, way) in messages.iter().zip(&scatter.ways) {
+        for &relay in way {
             of_relay[relay as usize].push(message);
         }
     }
-    let all = of_relay.iter().zip(scatter.relay_depths());
+    let all = of_relay.iter().zip(&scatter.relay_depths);
     let bounds = all.map(|(messages, &depth)| below(cost, messages, depth, at_most));
     bounds.max().unwrap_or(0)
 }

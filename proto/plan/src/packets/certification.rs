@@ -298,12 +298,10 @@ pub fn plan_best_cap(
     super::check(flits)?;
     let at_most = (MOST_CERTIFIED / tree.len()).clamp(2, MOST_CAPS);
     let caps = caps(flits.iter().copied().filter(|&flits| flits > 0), at_most).tried;
-    let tried = caps
-        .iter()
-        .rev()
-        .map(|cap| with_cap(tree, flits, cost, control, cap.least));
+    let with = |cap| with_cap(tree, flits, cost, control, cap);
+    let tried = caps.iter().rev().map(|cap| with(cap.least));
     let best = tried.min_by_key(|certified| certified.time);
-    Ok(best.unwrap_or_else(|| with_cap(tree, flits, cost, control, 1)))
+    Ok(best.unwrap_or_else(|| with(1)))
 }
 
 #[cfg(test)]

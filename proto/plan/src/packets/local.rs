@@ -28,9 +28,9 @@ struct Trials<'a> {
 impl Trials<'_> {
     /// Makes this sequence the best if it is better, and returns whether it is.
     fn is_better(&mut self, packets: Vec<Packet>) -> bool {
-        let ways = packets.iter().map(|packet| packet.message);
-        let sendings: usize = ways.map(|message| self.scatter.way(message).len()).sum();
-        self.left = self.left.saturating_sub(sendings as u64);
+        let messages = packets.iter().map(|it| &self.scatter.messages[it.message]);
+        let sendings = messages.map(|message| message.hops).sum();
+        self.left = self.left.saturating_sub(sendings);
         let time = self.scatter.time(&packets);
         let is_better = time < self.best.time;
         if is_better {

@@ -45,18 +45,12 @@ pub fn plan_mixed(
     }
     best.bound = least_time(tree, flits, cost);
     let total: u64 = flits.iter().sum();
-    let hops: u64 = messages
-        .iter()
-        .map(|message| message.hops)
-        .max()
-        .unwrap_or(1);
+    // Messages are farthest first, and at least two.
+    let hops = messages[0].hops;
     let lengths = messages.iter().map(|message| message.flits);
-    let caps = caps(lengths.chain([total]), MOST_CAPS)
-        .tried
-        .into_iter()
-        .rev();
+    let caps = caps(lengths.chain([total]), MOST_CAPS).tried;
     let mut crossings = 0;
-    for cap in caps.map(|cap| cap.least) {
+    for cap in caps.iter().rev().map(|cap| cap.least) {
         // The smallest caps, which make the most packets, come last.
         let packets = total.div_ceil(cap).saturating_add(messages.len() as u64);
         crossings += packets.saturating_mul(2 * hops);
@@ -169,15 +163,10 @@ pub fn least_time(tree: &Tree, flits: &[u64], cost: LinkCost) -> Ticks {
 #[cfg(test)]
 mod tests {
     use flitcast_proto::seeded::SplitMix64;
-    use flitcast_proto::tree::TreeSpec;
 
     use super::super::{Split, plan_split};
     use super::*;
-
-    fn tree(spec: &str) -> Tree {
-        let spec: TreeSpec = spec.parse().expect("it is a tree");
-        spec.build().expect("it is a tree")
-    }
+    use crate::testing::{lengths, shaped, tree};
 
     /// Returns the time of the best packets of any contents in any order on a path, by trying all.
     fn least(beta: u64, left: &mut [u64], free: &[u64], time: u64, best: &mut u64) {
@@ -218,9 +207,8 @@ mod tests {
         let mut random = SplitMix64::new(1);
         let mut gained = 0;
         for _ in 0..150 {
-            let pes = 3 + random.below(3) as usize;
-            let mut flits: Vec<u64> = (0..pes).map(|_| random.below(4)).collect();
-            flits[0] = 0;
+            let pes = 3 + random.below(3);
+            let flits = lengths(pes, |_| random.below(4));
             if flits.iter().sum::<u64>() > 7 {
                 continue;
             }
@@ -230,7 +218,8 @@ mod tests {
             let mixed = plan_mixed(&tree, &flits, cost, 0).expect("it is small");
             let apart = plan(&tree, &flits, cost, 0).expect("it is small");
             let mut best = u64::MAX;
-            least(beta, &mut flits.clone(), &vec![0; pes], 0, &mut best);
+            let free = vec![0; tree.len()];
+            least(beta, &mut flits.clone(), &free, 0, &mut best);
             assert_eq!(mixed.time, best.into(), "{flits:?}, {beta}");
             assert!(mixed.bound <= mixed.time && mixed.time <= apart.time);
             gained += usize::from(mixed.time < apart.time);
@@ -245,9 +234,8 @@ mod tests {
         let mut gained = 0;
         for seed in 0..60 {
             let pes = 2 + random.below(14);
-            let tree = tree(&format!("random:{pes}:{seed}"));
-            let mut flits: Vec<u64> = (0..pes).map(|_| random.below(6)).collect();
-            flits[0] = 0;
+            let tree = shaped(&["random"], pes, seed);
+            let flits = lengths(pes, |_| random.below(6));
             let cost: LinkCost = "7/2".parse().expect("it is a set-up cost");
             let mixed = plan_mixed(&tree, &flits, cost, 0).expect("it is small");
             let apart = plan(&tree, &flits, cost, 0).expect("it is small");

@@ -29,7 +29,6 @@ use count::{best_alone, time_alone};
 use error::PacketPlanError;
 use flitcast_proto::{PeId, Tree};
 use model::{LinkCost, Message, Run, Ticks, even, messages};
-use search::Outcome;
 use tree::{Scatter, Schedule, Sorting};
 
 /// Limit of the flits of all messages: see [`count::best_count`] for the largest product.
@@ -128,19 +127,7 @@ fn at_once(tree: &Tree, cost: LinkCost, messages: &[Message]) -> Option<PacketPl
     match messages {
         [message] => Some(alone(cost, message, best_alone(cost, message))),
         _ if cost.setup == 0 => Some(flit_by_flit(cost, messages)),
-        _ if path::is_one_way(tree, messages) => {
-            let path::Planned {
-                sequence,
-                time,
-                bound,
-            } = path::plan(cost, messages);
-            Some(PacketPlan {
-                sequence,
-                time,
-                bound,
-                method: Method::OneWay,
-            })
-        }
+        _ if path::is_one_way(tree, messages) => Some(path::plan(cost, messages)),
         _ => None,
     }
 }
@@ -161,9 +148,11 @@ fn planned(tree: &Tree, scatter: &Scatter, best: &Schedule, method: Method) -> P
 
 /// Checks that sums and products stay exact.
 fn check(flits: &[u64]) -> Result<(), PacketPlanError> {
-    let flits = flits.iter().copied().map(u128::from).sum();
+    let flits: u128 = flits.iter().copied().map(u128::from).sum();
     match flits > MAX_FLITS.into() {
-        true => Err(PacketPlanError::Flits { flits }),
+        true => Err(PacketPlanError::Lengths(format!(
+            "{flits} flits are too many to plan in packets; the limit is {MAX_FLITS}"
+        ))),
         false => Ok(()),
     }
 }
@@ -205,10 +194,9 @@ fn on_tree(tree: &Tree, scatter: &Scatter, nodes: u64) -> PacketPlan {
     let (mut best, method) = scatter.best_cut(&EITHER);
     let unsearched = best.time;
     if best.time > bound && nodes > 0 {
-        let outcome = search::search(tree, scatter, bound, nodes, &mut best);
-        match outcome {
-            Outcome::Exhausted => bound = best.time,
-            Outcome::Open => local::improve(scatter, bound, &mut best),
+        match search::search(tree, scatter, bound, nodes, &mut best) {
+            true => bound = best.time,
+            false => local::improve(scatter, bound, &mut best),
         }
     }
     PacketPlan {
@@ -259,13 +247,20 @@ pub fn plan_split(
         }
         (Split::Sizes(sizes), [message]) => {
             if let Some(place) = sizes.iter().position(|&size| size == 0) {
-                return Err(PacketPlanError::Empty(place + 1));
+                return Err(PacketPlanError::Split(format!(
+                    "packet {} would be empty: a packet has 1 flit at least",
+                    place + 1
+                )));
             }
             let run = |&flits| Run::new(message.pe, flits, 1);
             let sequence: Vec<Run> = sizes.iter().map(run).collect();
             in_sequence(tree, flits, cost, &sequence)
         }
-        (Split::Sizes(_), _) => Err(PacketPlanError::Several(messages.len())),
+        (Split::Sizes(_), _) => Err(PacketPlanError::Split(format!(
+            "sizes are for one nonnull message, and {} are nonnull: give a COUNT for all of them, \
+             or sequence:PExFLITS,..",
+            messages.len()
+        ))),
         (Split::Sequence(sequence), _) => in_sequence(tree, flits, cost, sequence),
     }
 }
@@ -273,7 +268,10 @@ pub fn plan_split(
 fn check_count(packets: u64, &Message { pe, flits, .. }: &Message) -> Result<(), PacketPlanError> {
     match (1..=flits).contains(&packets) {
         true => Ok(()),
-        false => Err(PacketPlanError::Count { packets, flits, pe }),
+        false => Err(PacketPlanError::Split(format!(
+            "{packets} packets of the {flits} flits for {pe}: 1 to {flits} packets can have a flit \
+             each"
+        ))),
     }
 }
 
@@ -288,19 +286,23 @@ fn in_sequence(
     for run in sequence {
         let mut farther = None;
         for part in run.parts() {
-            let Some(sum) = sent
-                .get_mut(part.pe.index())
-                .filter(|_| part.pe != tree.root())
-            else {
-                return Err(PacketPlanError::Nobody(part.pe));
+            let sum = sent.get_mut(part.pe.index());
+            let Some(sum) = sum.filter(|_| part.pe != tree.root()) else {
+                return Err(PacketPlanError::Split(format!(
+                    "the sequence has a packet for {}, which gets nothing from P0 on this tree",
+                    part.pe
+                )));
             };
             *sum += u128::from(part.flits) * u128::from(run.packets);
             let mut above = std::iter::successors(farther, |pe| tree.parent(*pe)).skip(1);
             if let Some(farther) = farther
                 && above.all(|pe| pe != part.pe)
             {
-                let nearer = part.pe;
-                return Err(PacketPlanError::Apart { farther, nearer });
+                return Err(PacketPlanError::Split(format!(
+                    "a packet of the sequence is for {farther} and {}: name the farthest PE first, \
+                     and then only PEs on the way to it",
+                    part.pe
+                )));
             }
             farther = Some(part.pe);
         }
@@ -308,7 +310,9 @@ fn in_sequence(
     for pe in tree.pes() {
         let (sum, flits) = (sent[pe.index()], flits[pe.index()]);
         if sum != flits.into() {
-            return Err(PacketPlanError::Sum { sum, flits, pe });
+            return Err(PacketPlanError::Split(format!(
+                "the packets for {pe} have {sum} flits together, its message has {flits}"
+            )));
         }
     }
     let bound = match sequence.iter().any(|run| !run.also.is_empty()) {

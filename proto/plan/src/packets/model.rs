@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::fraction::{Fraction, greatest_common_divisor};
+use crate::schedule::scatter::farthest_first;
 
 /// A time in ticks of a [`LinkCost`]: exact, and wide enough for all times within the limits of this
 /// module.
@@ -31,38 +32,29 @@ pub struct LinkCost {
     pub flit: Ticks,
 }
 
-/// An error in a set-up cost.
+/// An error in a set-up cost, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum LinkCostError {
-    /// Neither an integer nor a fraction.
-    #[error(
-        "`{0}` is not a set-up cost; give an integer or a fraction of a flit's time, for example 20 or 3/2"
-    )]
-    Form(String),
-    /// A denominator of 0.
-    #[error("`{0}` divides by 0")]
-    Zero(String),
-    /// A fraction with which times would not be exact.
-    #[error(
-        "`{0}` is too fine or too large: at most {MAX_NUMERATOR}/{MAX_DENOMINATOR} in its terms"
-    )]
-    Limit(String),
-}
+#[error("{0}")]
+pub struct LinkCostError(String);
 
 impl FromStr for LinkCost {
     type Err = LinkCostError;
 
     fn from_str(text: &str) -> Result<LinkCost, LinkCostError> {
+        let error = |fault: &str| Err(LinkCostError(format!("`{text}` {fault}")));
         let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
         let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
         let parts = [numerator, denominator];
         if parts.iter().any(|part| part.is_empty() || !is_number(part)) {
-            return Err(LinkCostError::Form(text.to_owned()));
+            return error(
+                "is not a set-up cost; give an integer or a fraction of a flit's time, for example \
+                 20 or 3/2",
+            );
         }
         // A text of digits alone fails to parse only if the number is too large.
         let [numerator, denominator] = parts.map(|part| part.parse().unwrap_or(u64::MAX));
         if denominator == 0 {
-            return Err(LinkCostError::Zero(text.to_owned()));
+            return error("divides by 0");
         }
         let shared = greatest_common_divisor(numerator.into(), denominator.into()) as u64;
         let (setup, flit) = (numerator / shared, denominator / shared);
@@ -72,7 +64,9 @@ impl FromStr for LinkCost {
                 setup: setup.into(),
                 flit: flit.into(),
             }),
-            false => Err(LinkCostError::Limit(text.to_owned())),
+            false => error(&format!(
+                "is too fine or too large: at most {MAX_NUMERATOR}/{MAX_DENOMINATOR} in its terms"
+            )),
         }
     }
 }
@@ -112,16 +106,13 @@ pub struct Message {
 
 /// Returns the nonnull messages, farthest destination first, ties by index. `flits[i]` is L_i.
 pub fn messages(tree: &Tree, flits: &[u64]) -> Vec<Message> {
-    let nonnull = tree.pes().filter(|pe| flits[pe.index()] > 0);
-    let mut all: Vec<Message> = nonnull
-        .map(|pe| Message {
-            pe,
-            hops: tree.depth(pe).into(),
-            flits: flits[pe.index()],
-        })
-        .collect();
-    all.sort_by_key(|message| (std::cmp::Reverse(message.hops), message.pe));
-    all
+    let message = |pe: PeId| Message {
+        pe,
+        hops: tree.depth(pe).into(),
+        flits: flits[pe.index()],
+    };
+    let order = farthest_first(tree, flits);
+    order.into_iter().map(message).collect()
 }
 
 /// The flits of one message in a packet.

@@ -7,23 +7,13 @@
 use flitcast_proto::Tree;
 
 use super::caps::{Cap, Caps, caps};
-use super::model::{LinkCost, Message, Run, Ticks, even};
+use super::model::{LinkCost, Message, Ticks, even};
+use super::{Method, PacketPlan};
 
 /// Limit of computed times, each of a message with a cap: a second.
 const MOST_TIMES: usize = 100_000_000;
 /// Limit of caps of a message; omitting further ones has almost no effect.
 const MOST_CAPS: usize = 1 << 18;
-
-/// A schedule, and a lower bound for any.
-#[derive(Clone, Debug)]
-pub struct Planned {
-    /// The packets in the order in which they leave P0.
-    pub sequence: Vec<Run>,
-    /// Time when the last packet is complete at its destination.
-    pub time: Ticks,
-    /// Equal to `time`, unless there were too many caps to try them all.
-    pub bound: Ticks,
-}
 
 /// Returns whether all these messages, farthest first, are on one path from P0.
 pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
@@ -42,8 +32,9 @@ pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
     })
 }
 
-/// Returns the best schedule of messages on one path, farthest first.
-pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
+/// Returns the best schedule of messages on one path, farthest first. The bound is the time, unless there
+/// are too many caps to try them all.
+pub fn plan(cost: LinkCost, messages: &[Message]) -> PacketPlan {
     let at_most = (MOST_TIMES / messages.len().max(1)).min(MOST_CAPS);
     let Caps {
         tried: caps,
@@ -62,10 +53,11 @@ pub fn plan(cost: LinkCost, messages: &[Message]) -> Planned {
         let packets = message.flits.div_ceil(caps[chosen].least);
         sequence.extend(even(message.pe, message.flits, packets));
     }
-    Planned {
+    PacketPlan {
         sequence,
         time,
         bound,
+        method: Method::OneWay,
     }
 }
 

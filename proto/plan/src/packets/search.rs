@@ -22,35 +22,26 @@ const MOST_MESSAGES: usize = 64;
 /// Limit of numbers in remembered states, 16 bytes each.
 const MOST_REMEMBERED: usize = 8_000_000;
 
-/// The result of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// No schedule takes less time than the best.
-    Exhausted,
-    /// There may be better ones.
-    Open,
-}
-
 /// Searches for a schedule that takes less than `best`, and not less than `bound`, in at most `nodes`
-/// nodes: packets that are appended to a sequence.
+/// nodes: packets that are appended to a sequence. Returns whether no schedule takes less time than the
+/// best.
 pub fn search(
     tree: &Tree,
     scatter: &Scatter,
     bound: Ticks,
     nodes: u64,
     best: &mut Schedule,
-) -> Outcome {
+) -> bool {
     let messages = &scatter.messages;
     if messages.len() > MOST_MESSAGES || scatter.relays() > MOST_RELAYS {
-        return Outcome::Open;
+        return false;
     }
     let flits: u64 = messages.iter().map(|message| message.flits).sum();
     let grain = flits.div_ceil(GRAINS);
     let is_below = |below: &Message| {
         let above = messages.iter();
-        above
-            .map(|above| tree.child_toward(above.pe, below.pe).is_some())
-            .collect()
+        let is_below = above.map(|above| tree.child_toward(above.pe, below.pe).is_some());
+        is_below.collect()
     };
     let mut search = Search {
         scatter,
@@ -68,10 +59,7 @@ pub fn search(
         remembered: 0,
     };
     search.extend();
-    match search.is_cut_short || grain > 1 {
-        true => Outcome::Open,
-        false => Outcome::Exhausted,
-    }
+    !search.is_cut_short && grain <= 1
 }
 
 /// The remaining flits of each message, and the last destination.
@@ -132,11 +120,9 @@ impl Search<'_> {
 
     /// Sends a packet, continues from there, and takes it back.
     fn append(&mut self, packet: Packet) {
-        let way = self.scatter.way(packet.message);
-        let free: Vec<Ticks> = way
-            .iter()
-            .map(|&relay| self.ports.free[relay as usize])
-            .collect();
+        let way = &self.scatter.ways[packet.message];
+        let free = way.iter().map(|&relay| self.ports.free[relay as usize]);
+        let free: Vec<Ticks> = free.collect();
         let time = self.time;
         let ticks = self.scatter.cost.packet(packet.flits);
         self.time = time.max(self.ports.send(way, ticks));
@@ -163,11 +149,10 @@ impl Search<'_> {
 
     /// Returns whether the same flits were left before with no time later; else remembers the state.
     fn is_dominated(&mut self) -> bool {
-        let state: Vec<Ticks> = [self.time]
-            .iter()
-            .chain(&self.ports.free)
-            .copied()
-            .collect();
+        let state = [self.time]
+            .into_iter()
+            .chain(self.ports.free.iter().copied());
+        let state: Vec<Ticks> = state.collect();
         let last = self.sent.last().map(|packet| packet.message);
         let place = (self.left.clone(), last);
         let is_no_later =

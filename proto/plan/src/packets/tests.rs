@@ -3,7 +3,6 @@
 
 use flitcast_proto::PeId;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 
 use super::certification::{self, Certified, ControlCost};
 use super::count::best_count;
@@ -12,26 +11,15 @@ use super::model::{LinkCost, Run, messages};
 use super::search::DEFAULT_NODES;
 use super::tree::Scatter;
 use super::*;
-
-fn tree(spec: &str) -> Tree {
-    let spec: TreeSpec = spec.parse().expect("it is a tree");
-    spec.build().expect("it is a tree")
-}
+use crate::testing::{lengths, shaped, tree, with_root};
 
 fn cost(text: &str) -> LinkCost {
     text.parse().expect("it is a set-up cost")
 }
 
-/// P0's 0 and these.
-fn with_root(lengths: &[u64]) -> Vec<u64> {
-    [0].iter().chain(lengths).copied().collect()
-}
-
 fn on_path(lengths: &[u64], beta: &str) -> (String, Vec<u64>) {
-    let (tree, flits) = (
-        tree(&format!("path:{}", lengths.len() + 1)),
-        with_root(lengths),
-    );
+    let tree = tree(&format!("path:{}", lengths.len() + 1));
+    let flits = with_root(lengths);
     let plan = plan(&tree, &flits, cost(beta), 0).expect("it is small");
     assert_eq!(plan.bound, plan.time, "{lengths:?}");
     assert_eq!(plan.time, replay(&tree, cost(beta), &plan.sequence));
@@ -350,11 +338,8 @@ fn certification_promises_and_orders_as_worked_out() {
         let certificates = &plan.certificates[1..];
         let promised: Vec<Ticks> = certificates.iter().map(|one| one.lag).collect();
         assert_eq!(promised, lags, "{spec} {cap}");
-        let lengths: Vec<Ticks> = certificates
-            .iter()
-            .map(|one| cost("2").certified(one))
-            .collect();
-        assert_eq!(lengths, streams, "{spec} {cap}");
+        let lengths = certificates.iter().map(|one| cost("2").certified(one));
+        assert_eq!(lengths.collect::<Vec<_>>(), streams, "{spec} {cap}");
         let mut after = vec![0; orders.len()];
         for stream in &plan.streams {
             after[stream.pe.index() - 1] = stream.after;
@@ -399,17 +384,14 @@ fn a_set_up_cost_is_an_integer_or_a_fraction() {
 fn no_request_beats_auto_or_the_bound() {
     let mut random = SplitMix64::new(17);
     for seed in 0..60 {
-        let pes = 3 + random.below(8) as usize;
-        let tree = match seed % 3 {
-            0 => tree(&format!("kary:2:{pes}")),
-            _ => tree(&format!("random:{pes}:{seed}")),
-        };
+        let pes = 3 + random.below(8);
+        let tree = shaped(&["kary", "random", "random"], pes, seed);
         let most = [3, 12, 60][random.below(3) as usize];
-        let mut flits: Vec<u64> = (0..pes).map(|_| random.below(most)).collect();
-        flits[0] = 0;
+        let flits = lengths(pes, |_| random.below(most));
         let beta = ["0", "1/2", "2", "7"][random.below(4) as usize];
         let cost = cost(beta);
-        let auto = plan(&tree, &flits, cost, [0, 2000][seed % 2]).expect("it is small");
+        let nodes = [0, 2000][seed as usize % 2];
+        let auto = plan(&tree, &flits, cost, nodes).expect("it is small");
         let longest = flits.iter().copied().max().unwrap_or(0);
         let farthest: Vec<PeId> = messages(&tree, &flits).iter().map(|one| one.pe).collect();
         let mut nearest = farthest.clone();

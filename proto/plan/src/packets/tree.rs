@@ -27,10 +27,10 @@ pub struct Scatter {
     pub cost: LinkCost,
     /// The nonnull messages, farthest destination first.
     pub messages: Vec<Message>,
-    /// The PEs that forward messages, the paths of all messages concatenated; P0 is 0.
-    ways: Vec<u32>,
-    first_of_way: Vec<usize>,
-    relay_depths: Vec<u64>,
+    /// The PEs that send each message, P0 first, by their index among all that send; P0 is 0.
+    pub ways: Vec<Vec<u32>>,
+    /// The depth of each PE that sends.
+    pub relay_depths: Vec<u64>,
 }
 
 /// A packet of a sequence.
@@ -80,44 +80,37 @@ impl Scatter {
     /// Returns an error if the paths have too many links.
     pub fn new(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<Scatter, PacketPlanError> {
         let messages = messages(tree, flits);
-        let hops = messages.iter().map(|message| message.hops).sum();
+        let hops: u64 = messages.iter().map(|message| message.hops).sum();
         if hops > MOST_HOPS {
-            return Err(PacketPlanError::Hops {
-                hops,
-                most: MOST_HOPS,
-            });
+            return Err(PacketPlanError::Lengths(format!(
+                "the messages cross {hops} links together, too many to plan in packets on a tree \
+                 that is no path: at most {MOST_HOPS} are"
+            )));
         }
-        let mut scatter = Scatter {
-            cost,
-            messages,
-            ways: Vec::with_capacity(hops as usize),
-            first_of_way: vec![0],
-            relay_depths: Vec::new(),
-        };
+        let mut relay_depths = Vec::new();
         // The index of each PE among the senders.
         let mut relay_of = vec![None; tree.len()];
-        for place in 0..scatter.messages.len() {
-            for sender in way(tree, scatter.messages[place].pe) {
-                let new = scatter.relay_depths.len() as u32;
-                let relay = *relay_of[sender as usize].get_or_insert(new);
-                if relay == new {
-                    scatter.relay_depths.push(tree.depth(PeId(sender)).into());
-                }
-                scatter.ways.push(relay);
-            }
-            scatter.first_of_way.push(scatter.ways.len());
-        }
-        Ok(scatter)
-    }
-
-    /// Returns the PEs that send the message at this index, P0 first.
-    pub fn way(&self, message: usize) -> &[u32] {
-        &self.ways[self.first_of_way[message]..self.first_of_way[message + 1]]
+        let mut relay = |sender: u32| {
+            *relay_of[sender as usize].get_or_insert_with(|| {
+                relay_depths.push(tree.depth(PeId(sender)).into());
+                relay_depths.len() as u32 - 1
+            })
+        };
+        let ways = messages.iter().map(|message| {
+            let senders = way(tree, message.pe).into_iter();
+            senders.map(&mut relay).collect()
+        });
+        Ok(Scatter {
+            cost,
+            ways: ways.collect(),
+            messages,
+            relay_depths,
+        })
     }
 
     /// Returns the number of links on all paths.
     pub fn hops(&self) -> u64 {
-        self.ways.len() as u64
+        self.messages.iter().map(|message| message.hops).sum()
     }
 
     /// Returns the number of PEs that send, P0 included.
@@ -125,17 +118,12 @@ impl Scatter {
         self.relay_depths.len()
     }
 
-    /// Returns the depth of each of them.
-    pub fn relay_depths(&self) -> &[u64] {
-        &self.relay_depths
-    }
-
     /// Returns the time when the last of these packets is complete at its destination.
     pub fn time(&self, packets: &[Packet]) -> Ticks {
         let mut ports = SendPorts::new(self.relays());
         let whole = packets.iter().map(|packet| {
             let ticks = self.cost.packet(packet.flits);
-            ports.send(self.way(packet.message), ticks)
+            ports.send(&self.ways[packet.message], ticks)
         });
         whole.max().unwrap_or(0)
     }

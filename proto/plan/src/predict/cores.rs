@@ -86,12 +86,10 @@ impl Cores {
     /// PEs do, waits for the core on which it slept: it shares that core with another program if
     /// none is free.
     pub(super) fn late_ns(&self, nth: usize) -> u64 {
-        let running = self
-            .others
-            .iter()
-            .filter(|other| other.yields_at().is_some());
-        let is_shared =
-            self.count > 0 && nth % self.count as usize >= self.count as usize - running.count();
+        let others = self.others.iter();
+        let running = others.filter(|other| other.yields_at().is_some()).count();
+        let count = self.count as usize;
+        let is_shared = count > 0 && nth % count >= count - running;
         match is_shared && self.free == Some(0) {
             true => SLICE_NS,
             false => 0,

@@ -41,10 +41,8 @@ impl PredictionState<'_> {
 
     /// Starts the threads of new chores.
     fn begin_chores(&mut self, now: u64) {
-        let begun = self
-            .desks
-            .as_mut()
-            .map(|desks| std::mem::take(&mut desks.begun));
+        let desks = self.desks.as_mut();
+        let begun = desks.map(|desks| std::mem::take(&mut desks.begun));
         for chore in begun.into_iter().flatten() {
             let wake = self.model.hosts.of(chore.at).wake_ns.round() as u64;
             self.chores.push(chore);

@@ -88,6 +88,17 @@ struct PeFileQueues {
 }
 
 impl PeFileQueues {
+    /// Opens the next message, of which the first `read` bytes are read.
+    fn open(&mut self, read: u64) -> Option<MessageId> {
+        let message = self.unopened.pop_front()?;
+        self.opened.push_back(Reading {
+            message,
+            taken: 0,
+            read: read.min(message.bytes),
+        });
+        Some(message.id)
+    }
+
     /// Returns the state of a message that is written, and creates it if necessary.
     fn writing_of(&mut self, message: Message) -> &mut Writing {
         let mut all = self.writing.iter();
@@ -136,16 +147,11 @@ impl<'a> FileThreads<'a> {
         let made_of = |message: &Message, schedule: &PeSchedule| {
             let (whole, _) = schedule.collective.whole(tree, message.id);
             let parts = u64::from(schedule.parts);
-            let MadeOf {
-                entries,
-                cold_bytes,
-            } = *files.made_of.get(whole.index())?;
+            let mut made_of = *files.made_of.get(whole.index())?;
             // Each file is counted in one of the parts, the one in which it ends.
-            let of_part = MadeOf {
-                entries: entries.div_ceil(parts),
-                cold_bytes: cold_bytes / parts,
-            };
-            Some((message.id, of_part))
+            made_of.entries = made_of.entries.div_ceil(parts);
+            made_of.cold_bytes /= parts;
+            Some((message.id, made_of))
         };
         let sent = schedules.iter().flat_map(|schedule| {
             let sent = schedule.sends.iter();
@@ -161,16 +167,7 @@ impl<'a> FileThreads<'a> {
             begun: Vec::new(),
         };
         for desk in &mut desks.desks {
-            while desk.opened.len() < files.opened_ahead
-                && let Some(message) = desk.unopened.pop_front()
-            {
-                let read = message.bytes.min(desks.block);
-                desk.opened.push_back(Reading {
-                    message,
-                    taken: 0,
-                    read,
-                });
-            }
+            while desk.opened.len() < files.opened_ahead && desk.open(desks.block).is_some() {}
         }
         desks
     }
@@ -204,23 +201,10 @@ impl<'a> FileThreads<'a> {
         if reading.read < message.bytes {
             self.read(at, message.id);
         }
-        if first {
-            self.open(at);
+        if first && let Some(next) = self.desks[at.index()].open(0) {
+            self.read(at, next);
         }
         true
-    }
-
-    fn open(&mut self, at: PeId) {
-        let desk = &mut self.desks[at.index()];
-        let Some(message) = desk.unopened.pop_front() else {
-            return;
-        };
-        desk.opened.push_back(Reading {
-            message,
-            taken: 0,
-            read: 0,
-        });
-        self.read(at, message.id);
     }
 
     /// Starts to read the next block of M_i.
@@ -283,8 +267,11 @@ impl<'a> FileThreads<'a> {
         let (disk, costs) = self.costs(at);
         let writing = self.desks[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
-        let made_of = self.made_of.get(&writing.message.id).copied();
-        let made_of = made_of.unwrap_or_default();
+        let made_of = self
+            .made_of
+            .get(&writing.message.id)
+            .copied()
+            .unwrap_or_default();
         let entry_bytes = whole / made_of.entries.max(1) as f64;
         let (before, bytes) = (writing.given as f64, writing.filled as f64);
         writing.given += writing.filled;
@@ -294,16 +281,15 @@ impl<'a> FileThreads<'a> {
         let after = before + bytes;
         let ended = |at: f64| (at / entry_bytes + 1e-6).floor();
         let ends = ended(after) - ended(before);
-        // A sync covers all data that the files that end here have left in memory.
-        let synced = match ends > 0.0 {
-            true => after.min(ended(after) * entry_bytes) - ended(before) * entry_bytes,
-            false => 0.0,
-        };
         let core = costs.create_ns * entries + costs.write_ns_per_byte * bytes;
         self.dirty[disk] += bytes;
         let beyond = self.dirty[disk] - costs.memory_bytes;
         let (syncs, synced) = match () {
-            () if ends > 0.0 => (ends, synced),
+            // A sync covers all data that the files that end here have left in memory.
+            () if ends > 0.0 => {
+                let end = after.min(ended(after) * entry_bytes);
+                (ends, end - ended(before) * entry_bytes)
+            }
             () if beyond > 0.0 => (0.0, beyond),
             () => (0.0, 0.0),
         };

@@ -4,23 +4,18 @@
 use flitcast_proto::PeId;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::algorithms::Algorithm;
 use crate::algorithms::gather_order::set_order;
 use crate::algorithms::scatter_in_packets::set_packets;
-use crate::cost::{Edge, Host, Hosts, Link};
+use crate::cost::{Host, Hosts, Link};
 use crate::packets::certification::{self, ControlCost};
 use crate::packets::mixed::plan_mixed;
 use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;
+use crate::testing::{arrivals, lengths, predicted, shaped, tree, with_root};
 use crate::timing::Timing;
-
-fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().expect("a tree");
-    Arc::new(spec.build().expect("a tree"))
-}
 
 /// A model of flits of one byte, with no costs except those of the links.
 fn model(pes: usize, cost: LinkCost) -> Model {
@@ -30,17 +25,10 @@ fn model(pes: usize, cost: LinkCost) -> Model {
         ..Link::default()
     };
     Model {
-        edges: vec![
-            Edge {
-                down: link,
-                up: link
-            };
-            pes
-        ],
         // A socket accepts all that it has room for, so no PE waits for a relay's port with a
         // packet in hand.
         ahead_ns: f64::INFINITY,
-        ..Model::unit(pes)
+        ..Model::alike(pes, link)
     }
 }
 
@@ -54,9 +42,7 @@ fn run(tree: &Arc<Tree>, bytes: &[u64], cost: LinkCost, sizes: &[u32]) -> (Vec<u
     let schedules = Algorithm::FARTHEST_FIRST.schedules(tree, bytes, &timing);
     let order = schedules[0].sends.iter().map(|message| message.pe());
     let predicted = predict(tree, &schedules, &model).expect("a schedule");
-    let arrivals = predicted.arrivals_ns.iter();
-    let arrivals = arrivals.map(|arrival| arrival.unwrap_or(0));
-    (arrivals.collect(), order.collect())
+    (arrivals(&predicted), order.collect())
 }
 
 /// Returns the arrivals by the model, full packets first.
@@ -79,13 +65,8 @@ fn packets_arrive_when_the_model_says() {
     for seed in 0..300u64 {
         let mut random = SplitMix64::new(seed);
         let pes = 2 + random.below(9);
-        let tree = tree(&match seed % 3 {
-            0 => format!("path:{pes}"),
-            1 => format!("star:{pes}"),
-            _ => format!("random:{pes}:{seed}"),
-        });
-        let mut bytes: Vec<u64> = (0..pes).map(|_| random.below(30)).collect();
-        bytes[0] = 0;
+        let tree = shaped(&["path", "star", "random"], pes, seed);
+        let bytes = lengths(pes, |_| random.below(30));
         let sizes: Vec<u32> = (0..pes).map(|_| 1 + random.below(12) as u32).collect();
         let cost = LinkCost {
             setup: random.below(20).into(),
@@ -111,7 +92,7 @@ fn paths_take_what_is_planned() {
         (&[0, 0, 12, 12, 12, 12], "2"),
     ] {
         let tree = tree(&format!("path:{}", lengths.len() + 1));
-        let bytes: Vec<u64> = [0].iter().chain(lengths).copied().collect();
+        let bytes = with_root(lengths);
         let cost: LinkCost = beta.parse().expect("a set-up cost");
         let planned = plan(&tree, &bytes, cost, 0).expect("it is small");
         let mut sizes = vec![1u32; tree.len()];
@@ -144,10 +125,7 @@ fn a_set_up_on_the_wire_hides_that_of_a_process() {
             ..model(2, cost)
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &bytes, &timing);
-        predict(&tree, &schedules, &model)
-            .expect("a schedule")
-            .round_ns()
+        predicted(Algorithm::FARTHEST_FIRST, &tree, &bytes, &model, &timing).round_ns()
     };
     assert_eq!(took(50, 0.0), 100 * 51);
     // The sender's first set-up, and the receiver's last.
@@ -202,9 +180,9 @@ fn a_gather_takes_what_is_planned_with_control_between_packets() {
     for seed in 0..60u64 {
         let mut random = SplitMix64::new(seed);
         let pes = 3 + random.below(9);
-        let tree = tree(&format!("random:{pes}:{seed}"));
+        let tree = shaped(&["random"], pes, seed);
         let each = 1 + random.below(16);
-        let bytes: Vec<u64> = (0..pes).map(|pe| each * u64::from(pe > 0)).collect();
+        let bytes = lengths(pes, |_| each);
         let cost = LinkCost {
             setup: (1 + random.below(9)).into(),
             flit: (1 + random.below(3)).into(),
@@ -242,9 +220,8 @@ fn a_gather_of_uneven_messages_takes_what_is_planned_in_the_planned_order() {
     for seed in 0..100u64 {
         let mut random = SplitMix64::new(seed);
         let pes = 3 + random.below(9);
-        let tree = tree(&format!("random:{pes}:{seed}"));
-        let bytes = (0..pes).map(|pe| random.below(30) * u64::from(pe > 0));
-        let bytes: Vec<u64> = bytes.collect();
+        let tree = shaped(&["random"], pes, seed);
+        let bytes = lengths(pes, |_| random.below(30));
         let cost = LinkCost {
             setup: (1 + random.below(20)).into(),
             flit: (1 + random.below(3)).into(),
@@ -306,13 +283,8 @@ fn mixed_packets_are_sent_and_arrive_as_planned() {
     for seed in 0..200u64 {
         let mut random = SplitMix64::new(seed);
         let pes = 2 + random.below(11);
-        let tree = tree(&match seed % 3 {
-            0 => format!("path:{pes}"),
-            1 => format!("kary:2:{pes}"),
-            _ => format!("random:{pes}:{seed}"),
-        });
-        let mut bytes: Vec<u64> = (0..pes).map(|_| random.below(12)).collect();
-        bytes[0] = 0;
+        let tree = shaped(&["path", "kary", "random"], pes, seed);
+        let bytes = lengths(pes, |_| random.below(12));
         let cost = LinkCost {
             setup: random.below(20).into(),
             flit: (1 + random.below(3)).into(),
@@ -347,8 +319,7 @@ fn mixed_packets_are_sent_and_arrive_as_planned() {
             }
         }
         let prediction = world.prediction();
-        let predicted = prediction.arrivals_ns.iter();
-        let predicted: Vec<u64> = predicted.map(|at| at.unwrap_or(0)).collect();
+        let predicted = crate::testing::arrivals(&prediction);
         let mut both = predicted.iter().zip(&arrivals);
         let case = format!("seed {seed}: {bytes:?} {cost:?} {predicted:?} {arrivals:?}");
         assert!(

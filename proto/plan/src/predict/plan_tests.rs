@@ -6,7 +6,7 @@ mod cases;
 
 use std::collections::BTreeMap;
 
-use cases::{Case, Planned, cases};
+use cases::{Case, cases};
 use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::shape::RUN_AHEAD_NS;
@@ -14,7 +14,7 @@ use flitcast_proto::{MessageId, PeId};
 
 use super::*;
 use crate::algorithms::Algorithm;
-use crate::cost::{Edge, Link, Ports};
+use crate::cost::{Link, Ports};
 use crate::on_links::{Load, Sent, course, of_hops};
 use crate::timing::Timing;
 
@@ -140,42 +140,24 @@ fn hops_of(schedules: &[PeSchedule]) -> Vec<ScheduledHop> {
 /// Returns the differences between a run and its plan on one kind of links.
 fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     let model = Model {
-        edges: vec![
-            Edge {
-                down: link,
-                up: link
-            };
-            case.tree.len()
-        ],
-        ports: if case.multi {
-            Ports::PerEdge
-        } else {
-            Ports::Single
+        ports: match case.multi {
+            true => Ports::PerEdge,
+            false => Ports::Single,
         },
         own_links: case.multi,
         prefix_bytes: 0,
         control_bytes: CONTROL_BYTES,
         ahead_ns: RUN_AHEAD_NS as f64,
-        ..Model::unit(case.tree.len())
+        ..Model::alike(case.tree.len(), link)
     };
     let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
-    let bytes: Vec<u64> = case
-        .flits
-        .iter()
-        .map(|flits| flits * u64::from(FLIT_BYTES))
-        .collect();
+    let bytes = case.flits.iter().map(|flits| flits * u64::from(FLIT_BYTES));
+    let bytes: Vec<u64> = bytes.collect();
     let schedules = case.operation.schedules(&case.tree, &bytes, &timing);
     let given_up = AtomicBool::new(false);
     let mut world = PredictionState::new(&case.tree, &schedules, &model, 1);
     world.run_to_end(&schedules, &given_up).expect("a schedule");
-    let of_links;
-    let planned = match &case.planned {
-        Planned::Crossings(planned) => planned,
-        Planned::OnLinks(plan) => {
-            of_links = plan.on_links(&timing);
-            &of_links
-        }
-    };
+    let planned = &(case.planned)(&timing);
     let is_counted = planned
         .iter()
         .any(|sent| matches!(sent.load, Load::Count(_)));
@@ -190,14 +172,9 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
             .for_each(|steps| *steps = vec![steps.concat()]);
     }
     let mut differences = differences_of(sent, of_ports);
-    let in_turn = match is_out_of_order(planned) {
-        true => of_hops(&hops_of(&schedules), true),
-        false => Vec::new(),
-    };
-    let timed = if in_turn.is_empty() {
-        planned
-    } else {
-        &in_turn
+    let timed = match is_out_of_order(planned) {
+        true => &of_hops(&hops_of(&schedules), true),
+        false => planned,
     };
     let planned = course(timed, &case.tree, &model, FLIT_BYTES);
     if packets != planned.packets {
@@ -220,30 +197,11 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
 
 #[test]
 fn a_run_is_its_plan() {
-    let none = Link::default();
-    let links = [
-        (
-            "latency",
-            Link {
-                latency_ns: UNIT_NS,
-                ..none
-            },
-        ),
-        (
-            "rate",
-            Link {
-                ns_per_byte: UNIT_NS / f64::from(FLIT_BYTES),
-                ..none
-            },
-        ),
-        (
-            "set-up",
-            Link {
-                setup_ns: UNIT_NS,
-                ..none
-            },
-        ),
-    ];
+    let [mut latency, mut rate, mut setup] = [Link::default(); 3];
+    latency.latency_ns = UNIT_NS;
+    rate.ns_per_byte = UNIT_NS / f64::from(FLIT_BYTES);
+    setup.setup_ns = UNIT_NS;
+    let links = [("latency", latency), ("rate", rate), ("set-up", setup)];
     let mut all = Vec::new();
     for operation in Algorithm::ALL {
         let cases = cases(operation);

@@ -64,14 +64,10 @@ impl PredictedPe {
 
     /// Records whether its files let it continue at `now`.
     pub fn goes_on(&mut self, now: u64, can: bool) -> bool {
-        match can {
-            true => {
-                self.files_ns += self
-                    .waiting_for_files_since
-                    .take()
-                    .map_or(0, |since| now - since)
-            }
-            false => self.waiting_for_files_since = self.waiting_for_files_since.or(Some(now)),
+        let since = *self.waiting_for_files_since.get_or_insert(now);
+        if can {
+            self.files_ns += now - since;
+            self.waiting_for_files_since = None;
         }
         can
     }

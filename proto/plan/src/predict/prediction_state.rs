@@ -78,6 +78,8 @@ impl<'a> PredictionState<'a> {
             let round = round.in_pieces(flits_a_piece).record_spans(usize::MAX);
             PredictedPe::new(round, schedule, sleeps(id))
         });
+        let neighbours = tree.ids().zip(schedules);
+        let neighbours = neighbours.map(|(pe, schedule)| schedule.neighbours(tree, pe));
         let files = model.files.as_ref();
         let machines = model.hosts.machines().iter();
         let mut residents = vec![0; machines.len()];
@@ -92,11 +94,7 @@ impl<'a> PredictionState<'a> {
             packets,
             wires: tree.ids().map(|_| Default::default()).collect(),
             others: BTreeMap::new(),
-            neighbours: tree
-                .ids()
-                .zip(schedules)
-                .map(|(pe, schedule)| schedule.neighbours(tree, pe))
-                .collect(),
+            neighbours: neighbours.collect(),
             cores: machines.map(Cores::new).collect(),
             residents,
             desks: files.map(|files| FileThreads::new(files, tree, schedules, piece)),
@@ -225,10 +223,9 @@ impl<'a> PredictionState<'a> {
         let waited = station.waits_since.take().map(|since| now - since);
         let begins = std::mem::take(&mut station.fresh);
         let wake = waited.map_or(0.0, |waited| self.wake_ns(at, waited, begins));
-        let first = if begins {
-            self.model.hosts.of(at).first_ns
-        } else {
-            0.0
+        let first = match begins {
+            true => self.model.hosts.of(at).first_ns,
+            false => 0.0,
         };
         let done = now.saturating_add((wake + first).round() as u64);
         self.cause(done.saturating_add(work), Event::Done(at));
@@ -246,27 +243,32 @@ impl<'a> PredictionState<'a> {
                 Some(written) => written,
                 None => station.round.poll(Time(now)),
             };
-            match action {
-                // A few bytes that queue for the port without a wait.
-                Action::SendControl { .. } => return Ok(Next::Act(Work::Out(action))),
-                Action::SendFlit { piece, .. }
-                    if !self.is_read(now, at, piece.message, piece.offset) =>
-                {
+            if let Some(FlitsOut { to, piece, .. }) = FlitsOut::of(&action) {
+                let is_new = matches!(action, Action::SendFlit { .. });
+                if is_new && !self.is_read(now, at, piece.message, piece.offset) {
                     return Ok(Next::Sleep(None));
                 }
-                Action::SendFlit { to, piece, .. }
-                | Action::SendAgain { to, piece }
-                | Action::SendHeld { to, piece, .. }
-                | Action::Forward { to, piece, .. } => {
-                    let on_the_wire = self.flit_frames_bytes(piece.message, piece.bytes);
-                    let next = self.hand_over(now, at, to, on_the_wire, action.clone());
-                    let Some(free) = self.left_in_progress(at, &next, looked_at, action) else {
-                        return Ok(next);
-                    };
+                let bytes = self.flit_frames_bytes(piece.message, piece.bytes);
+                let Some(free) = self.waits_for_room(now, at, to, bytes) else {
+                    return Ok(Next::Act(Work::Out(action)));
+                };
+                let station = &mut self.stations[at.index()];
+                if is_duplex {
+                    // The PE does other work meanwhile.
+                    station.writes.insert(looked_at, action);
+                    station.round.handle_under_way();
                     through = through.into_iter().chain(free).min();
                     looked_at += 1;
                     continue;
                 }
+                if free.is_none() {
+                    station.writes.push_back(action);
+                }
+                return Ok(Next::Sleep(free));
+            }
+            match action {
+                // A few bytes that queue for the port without a wait.
+                Action::SendControl { .. } => return Ok(Next::Act(Work::Out(action))),
                 Action::Store {
                     message,
                     offset,
@@ -297,36 +299,11 @@ impl<'a> PredictionState<'a> {
                     }
                 }
                 Action::Finished => return Ok(Next::Sleep(None)),
-                Action::Store { .. }
-                | Action::Commit { .. }
-                | Action::Hold { .. }
-                | Action::Turn { .. }
-                | Action::Drop { .. } => {}
+                // Everything else takes no time.
+                _ => {}
             }
             self.stations[at.index()].round.handle_done(Time(now))?;
         }
-    }
-
-    /// Leaves a transmission in progress if the wire has no room for it. Returns when it can continue,
-    /// if the PE does other work meanwhile; its place among the others in progress is `place`.
-    fn left_in_progress(
-        &mut self,
-        at: PeId,
-        next: &Next,
-        place: usize,
-        action: Action,
-    ) -> Option<Option<u64>> {
-        let station = &mut self.stations[at.index()];
-        match *next {
-            Next::Sleep(free) if station.round.is_duplex() => {
-                station.writes.insert(place, action);
-                station.round.handle_under_way();
-                return Some(free);
-            }
-            Next::Sleep(None) => station.writes.push_back(action),
-            _ => {}
-        }
-        None
     }
 
     /// Handles the end of a PE's work.

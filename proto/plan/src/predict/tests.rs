@@ -1,6 +1,6 @@
 use flitcast_proto::PeId;
 use flitcast_proto::schedule::pace::Pacing;
-use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::seeded::SplitMix64;
 
 use super::*;
 use crate::algorithms::{
@@ -8,11 +8,29 @@ use crate::algorithms::{
 };
 use crate::cost::{Edge, Host, Hosts, Link, Ports};
 use crate::sim;
+use crate::testing::{arrivals, lengths, predicted, shaped, tree};
 use crate::timing::Timing;
 
-fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().unwrap();
-    Arc::new(spec.build().unwrap())
+/// Adds the gather that only paths have.
+fn and_of_paths(tree: &Tree, all: &[Algorithm]) -> Vec<Algorithm> {
+    let of_path = tree.is_path().then_some(Algorithm::SHOULDER_TAP);
+    all.iter().copied().chain(of_path).collect()
+}
+
+/// Asserts that messages arrive in the steps of the lock-step simulator, each of `tick` nanoseconds.
+fn assert_steps(
+    tree: &Arc<Tree>,
+    flits: &[u64],
+    operations: &[Algorithm],
+    (model, timing): (&Model, &Timing),
+    tick: u64,
+) {
+    for operation in and_of_paths(tree, operations) {
+        let predicted = predicted(operation, tree, flits, model, timing);
+        let steps = sim::run(tree, operation, flits).unwrap().arrival_steps;
+        let ticks: Vec<u64> = steps.iter().map(|step| step * tick).collect();
+        assert_eq!(arrivals(&predicted), ticks, "{operation:?}, {flits:?}");
+    }
 }
 
 /// On links of one tick a flit and with software that costs nothing, every message
@@ -21,29 +39,33 @@ fn tree(spec: &str) -> Arc<Tree> {
 fn unit_links_give_the_steps_of_the_simulator() {
     for seed in 0..60u64 {
         let n = 2 + seed % 19;
-        let tree = tree(&format!("random:{n}:{seed}"));
-        let flits: Vec<u64> = (0..n)
-            .map(|i| if i == 0 { 0 } else { (i * 7 + seed * 13) % 9 })
-            .collect();
-        let mut operations = vec![
+        let tree = shaped(&["random"], n, seed);
+        let flits = lengths(n, |i| (i * 7 + seed * 13) % 9);
+        let operations = [
             Algorithm::FARTHEST_FIRST,
             Algorithm::CERTIFICATION_SERIAL,
             Algorithm::CERTIFICATION_PIPELINED,
         ];
-        if tree.is_path() {
-            operations.push(Algorithm::SHOULDER_TAP);
-        }
-        for operation in operations {
-            let schedules = operation.schedules(&tree, &flits, &Timing::LOCK_STEP);
-            let predicted = predict(&tree, &schedules, &Model::unit(tree.len())).unwrap();
-            let simulated = sim::run(&tree, operation, &flits).unwrap();
-            let steps: Vec<u64> = predicted
-                .arrivals_ns
-                .iter()
-                .map(|a| a.unwrap_or(0))
-                .collect();
-            assert_eq!(steps, simulated.arrival_steps, "{operation:?}, seed {seed}");
-        }
+        let unit = (&Model::unit(tree.len()), &Timing::LOCK_STEP);
+        assert_steps(&tree, &flits, &operations, unit, 1);
+    }
+}
+
+/// A longer tick multiplies the times of the simulator.
+#[test]
+fn a_longer_tick_is_all_that_changes() {
+    for (seed, tick) in (0..60u64).zip([2u64, 3, 250, 1000].into_iter().cycle()) {
+        let n = 2 + seed % 13;
+        let tree = shaped(&["path", "random", "random"], n, seed);
+        let flits = lengths(n, |i| (i * 5 + seed * 11) % 7);
+        let link = Link {
+            ns_per_byte: tick as f64,
+            ..Link::default()
+        };
+        let model = Model::alike(tree.len(), link);
+        let timing = Timing::of(&model, 1, Pacing::Scheduled);
+        let operations = [Algorithm::FARTHEST_FIRST, Algorithm::CERTIFICATION_SERIAL];
+        assert_steps(&tree, &flits, &operations, (&model, &timing), tick);
     }
 }
 
@@ -89,11 +111,10 @@ fn rounds_by_all_ports_take_the_steps_of_their_plans() {
     }
     let mut sooner = 0;
     for seed in 0..80u64 {
-        let mut random = flitcast_proto::seeded::SplitMix64::new(seed);
+        let mut random = SplitMix64::new(seed);
         let n = 2 + random.below(20);
-        let tree = tree(&format!("random:{n}:{seed}"));
-        let mut flits: Vec<u64> = (0..n).map(|_| random.below(9)).collect();
-        flits[0] = 0;
+        let tree = shaped(&["random"], n, seed);
+        let flits = lengths(n, |_| random.below(9));
         let planned = plan_scatter_by_branch(&tree, &flits);
         let planned = planned.iter().map(|message| message.arrival_step).max();
         let scatter = steps_by_all_ports(&tree, Algorithm::FARTHEST_FIRST, &flits);
@@ -109,7 +130,7 @@ fn rounds_by_all_ports_take_the_steps_of_their_plans() {
 
 /// Edges of all kinds, whose every flit of 64 bytes takes a whole number of ticks.
 fn edges(pes: usize, seed: u64) -> Vec<Edge> {
-    let mut random = flitcast_proto::seeded::SplitMix64::new(seed);
+    let mut random = SplitMix64::new(seed);
     let mut link = || Link {
         latency_ns: random.below(500) as f64,
         setup_ns: random.below(200) as f64,
@@ -167,16 +188,8 @@ fn scatter_flit_by_flit(tree: &Tree, order: &[PeId], bytes: &[u64], edges: &[Edg
 fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
     for seed in 0..200u64 {
         let n = 2 + seed % 15;
-        let tree = tree(&format!("random:{n}:{seed}"));
-        let bytes: Vec<u64> = (0..n)
-            .map(|i| {
-                if i == 0 {
-                    0
-                } else {
-                    16 * ((i * 31 + seed * 17) % 40)
-                }
-            })
-            .collect();
+        let tree = shaped(&["random"], n, seed);
+        let bytes = lengths(n, |i| 16 * ((i * 31 + seed * 17) % 40));
         let model = Model {
             edges: edges(tree.len(), seed),
             ..Model::unit(tree.len())
@@ -197,92 +210,33 @@ fn real_links_give_the_times_of_a_flit_by_flit_simulation() {
     }
 }
 
-/// A longer tick multiplies the times of the simulator.
-#[test]
-fn a_longer_tick_is_all_that_changes() {
-    for (seed, tick) in (0..60u64).zip([2u64, 3, 250, 1000].into_iter().cycle()) {
-        let n = 2 + seed % 13;
-        let spec = if seed % 3 == 0 {
-            format!("path:{n}")
-        } else {
-            format!("random:{n}:{seed}")
-        };
-        let tree = tree(&spec);
-        let flits: Vec<u64> = (0..n)
-            .map(|i| if i == 0 { 0 } else { (i * 5 + seed * 11) % 7 })
-            .collect();
-        let link = Link {
-            ns_per_byte: tick as f64,
-            ..Link::default()
-        };
-        let model = Model {
-            edges: vec![
-                Edge {
-                    down: link,
-                    up: link
-                };
-                tree.len()
-            ],
-            ..Model::unit(tree.len())
-        };
-        let mut operations = vec![Algorithm::FARTHEST_FIRST, Algorithm::CERTIFICATION_SERIAL];
-        if tree.is_path() {
-            operations.push(Algorithm::SHOULDER_TAP);
-        }
-        for operation in operations {
-            let timing = Timing::of(&model, 1, Pacing::Scheduled);
-            let schedules = operation.schedules(&tree, &flits, &timing);
-            let predicted = predict(&tree, &schedules, &model).unwrap();
-            let steps = sim::run(&tree, operation, &flits).unwrap().arrival_steps;
-            let ticks: Vec<u64> = steps.iter().map(|step| step * tick).collect();
-            let predicted: Vec<u64> = predicted
-                .arrivals_ns
-                .iter()
-                .map(|a| a.unwrap_or(0))
-                .collect();
-            assert_eq!(predicted, ticks, "{operation:?} on {spec}");
-        }
-    }
-}
-
 #[test]
 fn every_pacing_of_every_gather_brings_every_message() {
     for seed in 0..40u64 {
         let n = 2 + seed % 11;
-        let tree = tree(&format!("random:{n}:{seed}"));
-        let bytes: Vec<u64> = (0..n)
-            .map(|i| {
-                if i == 0 {
-                    0
-                } else {
-                    100 * ((i * 31 + seed * 17) % 60)
-                }
-            })
-            .collect();
+        let tree = shaped(&["random"], n, seed);
+        let bytes = lengths(n, |i| 100 * ((i * 31 + seed * 17) % 60));
+        let own_links = seed % 2 == 0;
         let model = Model {
             edges: edges(tree.len(), seed),
             ahead_ns: 100.0,
-            own_links: seed % 2 == 0,
-            ports: if seed % 2 == 0 {
+            own_links,
+            ports: if own_links {
                 Ports::PerEdge
             } else {
                 Ports::Single
             },
             ..Model::unit(tree.len())
         };
-        let mut operations = vec![
+        let operations = [
             Algorithm::CERTIFICATION_SERIAL,
             Algorithm::CERTIFICATION_PIPELINED,
             Algorithm::CERTIFICATION_MULTI_PORT,
         ];
-        if tree.is_path() {
-            operations.push(Algorithm::SHOULDER_TAP);
-        }
-        for operation in operations {
+        for operation in and_of_paths(&tree, &operations) {
             for pacing in [Pacing::Scheduled, Pacing::Turns, Pacing::Eager] {
                 let timing = Timing::of(&model, 64, pacing);
-                let schedules = operation.schedules(&tree, &bytes, &timing);
-                let run = predict(&tree, &schedules, &model).unwrap();
+                let run = predicted(operation, &tree, &bytes, &model, &timing);
                 for (arrival, bytes) in run.arrivals_ns.iter().zip(&bytes) {
                     assert_eq!(arrival.is_some(), *bytes > 0, "{operation:?} {pacing:?}");
                 }
@@ -305,18 +259,16 @@ fn machine(cores: u32, wake_ns: f64) -> Host {
 /// Returns the duration of a gather on a star whose wires take no time.
 fn gathered_on(hosts: impl Fn(&Tree) -> Hosts) -> u64 {
     let tree = tree("star:8");
-    let bytes: Vec<u64> = (0..8).map(|i| if i == 0 { 0 } else { 64_000 }).collect();
+    let bytes = lengths(8, |_| 64_000);
     let model = Model {
-        edges: vec![Edge::default(); tree.len()],
         hosts: hosts(&tree),
         ports: Ports::PerEdge,
         ahead_ns: f64::INFINITY,
-        ..Model::unit(tree.len())
+        ..Model::alike(tree.len(), Link::default())
     };
     let timing = Timing::of(&model, 1_000, Pacing::Eager);
     let operation = Algorithm::CERTIFICATION_PIPELINED;
-    let schedules = operation.schedules(&tree, &bytes, &timing);
-    predict(&tree, &schedules, &model).unwrap().round_ns()
+    predicted(operation, &tree, &bytes, &model, &timing).round_ns()
 }
 
 #[test]
@@ -386,8 +338,8 @@ fn acknowledgements_share_the_port_of_what_goes_their_way() {
         };
         let timing = Timing::of(&model, 100, Pacing::Eager);
         let operation = Algorithm::BROADCAST_ROUNDS;
-        let schedules = operation.schedules(&tree, &[0, 10_000, 10_000], &timing);
-        predict(&tree, &schedules, &model).unwrap().round_ns()
+        let bytes = [0, 10_000, 10_000];
+        predicted(operation, &tree, &bytes, &model, &timing).round_ns()
     };
     for ports in [Ports::Single, Ports::PerEdge] {
         assert_eq!(took(ports, 0.0), 10_100);
@@ -415,23 +367,12 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
         let model = Model {
             ports: Ports::PerEdge,
             hosts: Hosts::one(host),
-            edges: vec![
-                Edge {
-                    down: link,
-                    up: link
-                };
-                tree.len()
-            ],
-            ..Model::unit(tree.len())
+            ..Model::alike(tree.len(), link)
         };
         let operation = Algorithm::GOSSIP_FLOOD;
         let timing = Timing::of(&model, 1 << 20, Pacing::Eager);
-        let schedules = operation.schedules(
-            &tree,
-            &vec![bytes; operation.collective().deliveries(&tree)],
-            &timing,
-        );
-        predict(&tree, &schedules, &model).unwrap().round_ns()
+        let bytes = vec![bytes; operation.collective().deliveries(&tree)];
+        predicted(operation, &tree, &bytes, &model, &timing).round_ns()
     };
     let (short, long) = (1 << 10, 1 << 20);
     assert_eq!(took(20_000.0, 25_000.0, short), 45_000 + 1_200);
@@ -448,8 +389,8 @@ fn who_waits_for_a_short_message_looks_before_it_sleeps() {
 fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
     for seed in 0..18u64 {
         let n = 2 + seed % 9;
-        let tree = tree(&format!("random:{n}:{seed}"));
-        let mut random = flitcast_proto::seeded::SplitMix64::new(seed);
+        let tree = shaped(&["random"], n, seed);
+        let mut random = SplitMix64::new(seed);
         let model = Model {
             edges: edges(tree.len(), seed),
             ..Model::unit(tree.len())

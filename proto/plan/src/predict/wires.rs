@@ -1,24 +1,41 @@
 //! Frames in virtual time: handed over to a port, on the wire, and received.
 
 use flitcast_proto::items::{Control, Message};
-use flitcast_proto::round::{Action, Sized};
+use flitcast_proto::round::Sized;
 use flitcast_proto::{PeId, Time};
 
 use super::predicted_pe::{Next, Work};
 use super::prediction_state::{Event, PredictionState};
-use super::resources::{FrameInFlight, Wire};
-use crate::cost::{Link, Model, Ports};
+use super::resources::{FrameInFlight, PortQueue, Wire};
+use crate::cost::{Link, Ports};
 
 impl PredictionState<'_> {
-    pub(super) fn wire(&mut self, from: PeId, to: PeId) -> (&mut Wire, Link) {
-        let link = self.model.link(self.tree, from, to);
-        let down = self.tree.parent(to) == Some(from);
-        let wire = match () {
-            () if down => &mut self.wires[to.index()][0],
+    fn wire(&mut self, from: PeId, to: PeId) -> &mut Wire {
+        match () {
+            () if self.tree.parent(to) == Some(from) => &mut self.wires[to.index()][0],
             () if self.tree.parent(from) == Some(to) => &mut self.wires[from.index()][1],
             () => self.others.entry((from, to)).or_default(),
-        };
-        (wire, link)
+        }
+    }
+
+    fn link(&self, from: PeId, to: PeId) -> Link {
+        self.model.link(self.tree, from, to)
+    }
+
+    /// Returns the port through which a PE sends to a neighbour.
+    fn send_port(&mut self, from: PeId, to: PeId) -> &mut PortQueue {
+        match self.model.ports {
+            Ports::Single => &mut self.stations[from.index()].send,
+            Ports::PerEdge => &mut self.wire(from, to).send,
+        }
+    }
+
+    /// Returns the port through which a PE receives from a neighbour.
+    fn receive_port(&mut self, from: PeId, to: PeId) -> &mut PortQueue {
+        match self.model.ports {
+            Ports::Single => &mut self.stations[to.index()].receive,
+            Ports::PerEdge => &mut self.wire(from, to).receive,
+        }
     }
 
     /// Returns the bytes of incomplete flits at a PE, and when they reach the number that the round
@@ -33,8 +50,8 @@ impl PredictionState<'_> {
             let Some(arrives) = self.front(from, at) else {
                 continue;
             };
-            let (wire, link) = self.wire(from, at);
-            let Some(frame) = wire.frames.front() else {
+            let link = self.link(from, at);
+            let Some(frame) = self.wire(from, at).frames.front() else {
                 continue;
             };
             let left = arrives.saturating_sub(now) as f64 / link.ns_per_byte.max(f64::MIN_POSITIVE);
@@ -50,17 +67,10 @@ impl PredictionState<'_> {
     pub(super) fn listen(&mut self, now: u64, at: PeId, until: Option<Time>) -> Next {
         let until = until.map(|Time(due)| due);
         let mut soonest = until.filter(|&due| due > now);
-        let round = &self.stations[at.index()].round;
-        let only = round.listens_only_to();
-        let mut among = 0..self.neighbours[at.index()].len();
-        if only.is_some() {
-            among.end = 0;
-        }
-        let mut all = only;
-        while let Some(from) = all.take().or_else(|| {
-            let place = among.next()?;
-            Some(self.neighbours[at.index()][place])
-        }) {
+        let only = self.stations[at.index()].round.listens_only_to();
+        let neighbours = self.neighbours[at.index()].len();
+        for place in 0..only.map_or(neighbours, |_| 1) {
+            let from = only.unwrap_or_else(|| self.neighbours[at.index()][place]);
             if !self.stations[at.index()].round.listens_to(from) {
                 continue;
             }
@@ -68,45 +78,40 @@ impl PredictionState<'_> {
                 continue;
             };
             if arrived <= now {
-                match self.pop(now, from, at) {
-                    Some((content, along)) => {
-                        return Next::Act(Work::In(from, content, along));
-                    }
-                    None => continue,
-                }
+                let Some((content, along)) = self.pop(now, from, at) else {
+                    continue;
+                };
+                return Next::Act(Work::In(from, content, along));
             }
-            soonest = Some(soonest.map_or(arrived, |soonest| soonest.min(arrived)));
+            soonest = soonest.into_iter().chain([arrived]).min();
         }
         Next::Sleep(soonest)
     }
 
     /// Returns when the frame at the front of a wire has arrived completely.
     fn front(&mut self, from: PeId, at: PeId) -> Option<u64> {
-        let shared = self.model.ports == Ports::Single;
-        let port = self.stations[at.index()].receive;
-        let (wire, link) = self.wire(from, at);
-        let port = if shared { port } else { wire.receive };
-        let frame = wire.frames.front()?;
-        let arrived = match frame.content {
-            Sized::Flits(_) => port.arrival(frame.departed, frame.takes, &link),
+        let frame = self.wire(from, at).frames.front()?;
+        let (departed, takes) = (frame.departed, frame.takes);
+        let is_control = matches!(frame.content, Sized::Control(_));
+        let link = self.link(from, at);
+        let arrived = match is_control {
             // A few bytes that go between two packets of a flit.
-            Sized::Control(_) => frame.departed + link.latency_ns,
+            true => departed + link.latency_ns,
+            false => self.receive_port(from, at).arrival(departed, takes, &link),
         };
         Some(arrived.round() as u64)
     }
 
     /// Removes the frame at the front of a wire.
     fn pop(&mut self, now: u64, from: PeId, at: PeId) -> Option<(Sized, bool)> {
-        let shared = self.model.ports == Ports::Single;
-        let mut port = self.stations[at.index()].receive;
-        let (wire, link) = self.wire(from, at);
+        let wire = self.wire(from, at);
         let frame = wire.frames.pop_front()?;
         wire.unread -= frame.bytes;
-        let receive = if shared { &mut port } else { &mut wire.receive };
         if let Sized::Flits(_) = frame.content {
-            receive.take(frame.departed, frame.takes, &link);
+            let link = self.link(from, at);
+            let port = self.receive_port(from, at);
+            port.take(frame.departed, frame.takes, &link);
         }
-        self.stations[at.index()].receive = port;
         self.acknowledge(now, frame.bytes, [at, from]);
         // The sender may have waited for the room.
         self.cause(now, Event::Look(from));
@@ -120,45 +125,27 @@ impl PredictionState<'_> {
         if bytes == 0 {
             return;
         }
-        let shared = self.model.ports == Ports::Single;
-        let mut port = self.stations[from.index()].send;
-        let (wire, link) = self.wire(from, to);
-        let send = if shared { &mut port } else { &mut wire.send };
-        send.slip_in(now as f64, bytes, &link);
-        self.stations[from.index()].send = port;
+        let link = self.link(from, to);
+        let port = self.send_port(from, to);
+        port.slip_in(now as f64, bytes, &link);
     }
 
-    /// Returns the action if a frame of `bytes` bytes can be handed over now.
-    pub(super) fn hand_over(
+    /// Returns when a frame of `bytes` bytes can be handed over, if it cannot be now: at a time, or
+    /// `Some(None)` when the receiver has made room.
+    pub(super) fn waits_for_room(
         &mut self,
         now: u64,
         at: PeId,
         to: PeId,
         bytes: u64,
-        action: Action,
-    ) -> Next {
-        let Model {
-            ahead_ns,
-            buffer_bytes,
-            ports,
-            ..
-        } = *self.model;
-        let shared = self.stations[at.index()].send;
-        let (wire, _) = self.wire(at, to);
-        let has_room = wire.unread == 0 || wire.unread.saturating_add(bytes) <= buffer_bytes;
-        if !has_room {
-            return Next::Sleep(None);
+    ) -> Option<Option<u64>> {
+        let unread = self.wire(at, to).unread;
+        if unread > 0 && unread.saturating_add(bytes) > self.model.buffer_bytes {
+            return Some(None);
         }
-        let (wire, _) = self.wire(at, to);
-        let port = if ports == Ports::Single {
-            &shared
-        } else {
-            &wire.send
-        };
-        match port.free_at(ahead_ns).round() as u64 {
-            free if free > now => Next::Sleep(Some(free)),
-            _ => Next::Act(Work::Out(action)),
-        }
+        let ahead_ns = self.model.ahead_ns;
+        let free = self.send_port(at, to).free_at(ahead_ns).round() as u64;
+        (free > now).then_some(Some(free))
     }
 
     pub(super) fn control_bytes(&self, item: Control) -> u64 {
@@ -188,24 +175,19 @@ impl PredictionState<'_> {
         bytes: u64,
         (content, packets): (Sized, u64),
     ) {
-        let ports = self.model.ports;
         let station = &mut self.stations[at.index()];
         let along = station.gathered.is_for(to);
         if station.gathers {
             station.gathered.add(to, bytes);
         }
-        let mut shared = station.send;
-        let (wire, link) = self.wire(at, to);
-        let port = if ports == Ports::Single {
-            &mut shared
-        } else {
-            &mut wire.send
-        };
+        let link = self.link(at, to);
         let takes = link.occupied_ns(packets, bytes);
+        let port = self.send_port(at, to);
         let departed = match content {
             Sized::Flits(_) => port.depart(now as f64, takes, &link),
             Sized::Control(_) => port.slip_in(now as f64, bytes, &link),
         };
+        let wire = self.wire(at, to);
         wire.unread += bytes;
         wire.frames.push_back(FrameInFlight {
             content,
@@ -214,7 +196,6 @@ impl PredictionState<'_> {
             departed,
             along,
         });
-        self.stations[at.index()].send = shared;
         self.cause(now, Event::Look(to));
     }
 }

@@ -15,12 +15,12 @@ fn flits_from_depth_down(tree: &Tree, flits: &[u64]) -> Vec<(u64, u64)> {
         at_depth[tree.depth(pe) as usize] += flits[pe.index()];
     }
     let mut down_from_here = 0;
-    let by_depth = at_depth.iter().enumerate().rev();
-    by_depth
-        .filter(|(_, flits)| **flits > 0)
+    let by_depth = at_depth.into_iter().enumerate().rev();
+    let down = by_depth
+        .filter(|(_, flits)| *flits > 0)
         .map(|(depth, flits)| {
             down_from_here += flits;
             (depth as u64, down_from_here)
-        })
-        .collect()
+        });
+    down.collect()
 }

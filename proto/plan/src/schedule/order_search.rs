@@ -66,12 +66,9 @@ pub fn search(tree: &Tree, flits: &[u64], hops: &[Hop], nodes: u64) -> Option<Or
     if best.time > bound {
         problem.small_steps(bound, &mut best);
     }
+    let order = best.order.iter().map(|&message| farthest[message]);
     Some(Ordered {
-        order: best
-            .order
-            .iter()
-            .map(|&message| farthest[message])
-            .collect(),
+        order: order.collect(),
         time: best.time,
         farthest_first: time_farthest_first,
         bound,

@@ -41,16 +41,11 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
     }
     // Measurements sometimes have errors of more than a few percent. Equal edges should give farthest
     // first, so tails that differ by less than the latency of an edge count as equal.
-    let mut latencies: Vec<u64> = tree.top_down()[1..]
-        .iter()
-        .map(|pe| timing.down(*pe).latency)
-        .collect();
+    let latencies = tree.below_root().map(|pe| timing.down(pe).latency);
+    let mut latencies: Vec<u64> = latencies.collect();
     latencies.sort_unstable();
-    let quantum = latencies
-        .get(latencies.len() / 2)
-        .copied()
-        .unwrap_or(0)
-        .max(1);
+    let median = latencies.get(latencies.len() / 2).copied();
+    let quantum = median.unwrap_or(0).max(1);
     let tail = |pe: PeId| {
         let (latency, setup, per_byte, slowest) = ways[pe.index()];
         let bytes = bytes[pe.index()];
@@ -69,21 +64,17 @@ pub fn decreasing_tail(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<PeId>
 /// - 1.
 pub fn arrival_steps(tree: &Tree, flits: &[u64], order: &[PeId]) -> Vec<u64> {
     let mut sent = 0;
-    order
-        .iter()
-        .map(|&pe| {
-            sent += flits[pe.index()];
-            sent + u64::from(tree.depth(pe)) - 1
-        })
-        .collect()
+    let arrival = |pe: &PeId| {
+        sent += flits[pe.index()];
+        sent + u64::from(tree.depth(*pe)) - 1
+    };
+    order.iter().map(arrival).collect()
 }
 
 /// Returns the least time of any scatter, in steps: the maximum, over the depths D that hold a nonnull
 /// message, of the flits at depth D and below, plus D - 1.
 pub fn optimal_steps(tree: &Tree, flits: &[u64]) -> u64 {
     let depths = super::flits_from_depth_down(tree, flits).into_iter();
-    depths
-        .map(|(depth, flits)| flits + depth - 1)
-        .max()
-        .unwrap_or(0)
+    let steps = depths.map(|(depth, flits)| flits + depth - 1);
+    steps.max().unwrap_or(0)
 }

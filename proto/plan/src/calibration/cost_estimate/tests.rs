@@ -41,17 +41,25 @@ fn times_of(costs: &[f64; COSTS], round: usize) -> Option<Vec<f64>> {
     Some(vec![last, last / 2.0 + wake])
 }
 
+fn observation(times_ns: Vec<f64>, deviation: f64, rounds: u64) -> Observation {
+    Observation {
+        times_ns,
+        deviation,
+        rounds,
+    }
+}
+
 fn lessons(wild: &[usize], count: usize) -> Vec<Observation> {
     let mut chance = SplitMix64::new(3);
     let mut noise = || 0.97 + chance.below(60) as f64 / 1000.0;
     let lesson = |round: usize| {
         let factor = if wild.contains(&round) { 4.0 } else { 1.0 };
         let times = times_of(&TRUTH, round).expect("each has a prediction");
-        Observation {
-            times_ns: times.iter().map(|ns| ns * factor * noise()).collect(),
-            deviation: 0.1,
-            rounds: 5,
-        }
+        observation(
+            times.iter().map(|ns| ns * factor * noise()).collect(),
+            0.1,
+            5,
+        )
     };
     (0..count).map(lesson).collect()
 }
@@ -96,11 +104,7 @@ fn wild_rounds_count_little() {
 #[test]
 fn what_no_lesson_tells_of_stays_and_stays_unsure() {
     let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6] * 3.0]);
-    let lesson = Observation {
-        times_ns: vec![90e3],
-        deviation: 0.05,
-        rounds: 1,
-    };
+    let lesson = observation(vec![90e3], 0.05, 1);
     let before = CostEstimate::assumed(&PRIOR);
     let learned = before.after(&[lesson], &PRIOR, &predict);
     assert!((learned.costs[6] / 30e3 - 1.0).abs() < 0.02);
@@ -115,11 +119,7 @@ fn what_no_lesson_tells_of_stays_and_stays_unsure() {
 #[test]
 fn no_cost_goes_farther_than_it_may_whatever_is_measured() {
     let predict = |costs: &[f64; COSTS], _: usize| Some(vec![costs[6]]);
-    let lesson = Observation {
-        times_ns: vec![1e15],
-        deviation: 0.01,
-        rounds: 1,
-    };
+    let lesson = observation(vec![1e15], 0.01, 1);
     let mut learned = CostEstimate::assumed(&PRIOR);
     for _ in 0..50 {
         learned = learned.after(std::slice::from_ref(&lesson), &PRIOR, &predict);
@@ -152,11 +152,7 @@ const ALIKE: Prior<COSTS> = Prior {
 fn after_rounds(mut learned: CostEstimate<COSTS>, factors: &[f64]) -> CostEstimate<COSTS> {
     for (round, factor) in factors.iter().enumerate() {
         let times = times_of(&TRUTH, round).expect("each has a prediction");
-        let lesson = Observation {
-            times_ns: times.iter().map(|ns| ns * factor).collect(),
-            deviation: 0.25,
-            rounds: 1,
-        };
+        let lesson = observation(times.iter().map(|ns| ns * factor).collect(), 0.25, 1);
         let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, round);
         learned = learned.after(&[lesson], &ALIKE, &predict);
     }
@@ -168,11 +164,7 @@ fn one_kind_of_rounds_tells_of_a_faster_processor() {
     let prior = CostEstimate::assumed(&ALIKE);
     let faster = prior.costs.map(|cost| cost / 3.0);
     let predict = |costs: &[f64; COSTS], _: usize| times_of(costs, 1);
-    let lesson = Observation {
-        times_ns: times_of(&faster, 1).expect("each has a prediction"),
-        deviation: 0.1,
-        rounds: 9,
-    };
+    let lesson = observation(times_of(&faster, 1).expect("each has a prediction"), 0.1, 9);
     let learned = prior.after(&[lesson], &ALIKE, &predict);
     for (i, (is, truth)) in learned.costs.iter().zip(faster).enumerate() {
         let off = (is / truth).ln().abs();

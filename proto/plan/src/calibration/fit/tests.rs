@@ -207,26 +207,25 @@ fn single_times_still_give_an_interval() {
 
 #[test]
 fn too_few_or_too_many_sizes_are_refused() {
-    let points =
-        |sizes: u64| -> Vec<Point> { (0..sizes).map(|bytes| Point { bytes, ns: 5.0 }).collect() };
-    assert_eq!(fit_link(&[], 0), Err(FitError::TooFewSizes { found: 0 }));
-    assert_eq!(
-        fit_link(&points(1), 0),
-        Err(FitError::TooFewSizes { found: 1 })
-    );
-    let found = MAX_SIZES + 1;
-    assert_eq!(
-        fit_link(&points(25), 0),
-        Err(FitError::TooManySizes { found })
-    );
+    let points = |sizes: u64| (0..sizes).map(|bytes| Point { bytes, ns: 5.0 });
     let not_a_time = Point {
         bytes: 9,
         ns: f64::NAN,
     };
-    assert_eq!(
-        fit_link(&[points(1)[0], not_a_time], 0),
-        Err(FitError::TooFewSizes { found: 1 })
-    );
+    for (points, fault) in [
+        (vec![], "bursts of 0 sizes: at least two are needed"),
+        (
+            points(1).collect(),
+            "bursts of 1 sizes: at least two are needed",
+        ),
+        (points(25).collect(), "bursts of 25 sizes; the limit is 24"),
+        (
+            points(1).chain([not_a_time]).collect(),
+            "bursts of 1 sizes: at least two are needed",
+        ),
+    ] {
+        assert_eq!(fit_link(&points, 0).unwrap_err().to_string(), fault);
+    }
 }
 
 #[test]

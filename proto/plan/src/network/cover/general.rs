@@ -97,8 +97,10 @@ pub fn ways_to_all(network: &Network, root: u32) -> Vec<usize> {
 pub(super) fn parents(network: &Network, root: u32) -> Result<Parents, CoverError> {
     let edges = network.edges();
     if edges > MOST_EDGES {
-        let most = MOST_EDGES;
-        return Err(CoverError::TooLarge { edges, most });
+        return Err(CoverError(format!(
+            "a cover of a network without a rule of its own is worked out for at most {MOST_EDGES} \
+             edges, and this one has {edges}"
+        )));
     }
     let ways = ways_to_all(network, root);
     let others = (0..).zip(ways).filter(|(node, _)| *node != root);

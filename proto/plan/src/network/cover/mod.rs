@@ -32,34 +32,15 @@ pub struct Cover {
     pub nodes: Vec<u32>,
 }
 
-/// The reason why there is no cover.
+/// The reason why there is no cover, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CoverError {
-    /// No tree spans the network from this root.
-    #[error(transparent)]
-    Spanning(#[from] SpanningError),
-    /// A port of the root does not lead to all nodes.
-    #[error(
-        "without node {root}, node {first} does not reach all others, so there is no tree for each \
-         port of the root"
-    )]
-    Apart {
-        /// The root.
-        root: u32,
-        /// The neighbour at the port.
-        first: u32,
-    },
-    /// The search would take too long.
-    #[error(
-        "a cover of a network without a rule of its own is worked out for at most {most} edges, \
-         and this one has {edges}"
-    )]
-    TooLarge {
-        /// Number of edges of the network.
-        edges: usize,
-        /// Maximum number of edges.
-        most: usize,
-    },
+#[error("{0}")]
+pub struct CoverError(String);
+
+impl From<SpanningError> for CoverError {
+    fn from(error: SpanningError) -> CoverError {
+        CoverError(error.to_string())
+    }
 }
 
 /// The parent of each node in each tree; the root is its own parent.

@@ -1,9 +1,8 @@
 //! Covers of networks with a rule: parents follow from coordinates relative to the root.
 
-use std::collections::VecDeque;
-
 use super::Parents;
 use crate::network::NetworkSpec;
+use crate::network::spanning::breadth_first;
 
 /// Returns the trees by the network's rule, if it has one.
 pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
@@ -36,10 +35,6 @@ impl<'a> Grid<'a> {
         };
         grid.root = grid.place(root);
         grid
-    }
-
-    fn nodes(&self) -> u32 {
-        self.sides.iter().product()
     }
 
     /// Returns the dimensions in which nodes have neighbours.
@@ -78,6 +73,12 @@ fn before(dimensions: &[usize], j: usize, is_off: impl Fn(usize) -> bool) -> usi
     off.next().unwrap_or(dimensions[j])
 }
 
+/// Returns the parents of all nodes but the root, which is its own.
+fn tree_of(nodes: u32, root: u32, parent: impl Fn(u32) -> u32) -> Vec<u32> {
+    let parent = |node| if node == root { root } else { parent(node) };
+    (0..nodes).map(parent).collect()
+}
+
 /// Returns two trees for each dimension, one for each direction around it (a new rule). On the path
 /// from a node to the root, the first step leaves the root's level in the dimension; then the path
 /// returns to that level in all other dimensions, and last in the dimension itself.
@@ -94,10 +95,7 @@ fn torus(sides: &[u32], root: u32) -> Parents {
                 true => grid.beside(&place, before(&dimensions, j, is_off), -way),
             }
         };
-        let nodes = 0..grid.nodes();
-        nodes
-            .map(|node| if node == root { root } else { parent(node) })
-            .collect()
+        tree_of(grid.sides.iter().product(), root, parent)
     };
     trees.map(tree).collect()
 }
@@ -117,20 +115,13 @@ fn mesh(sides: &[u32], root: u32) -> Parents {
                 let nearer = before(&dimensions, j, |dimension| away(dimension) != 0);
                 return grid.beside(&place, nearer, -away(nearer).signum());
             }
-            let is_even = dimensions
-                .iter()
-                .map(|dimension| away(*dimension))
-                .sum::<i64>()
-                % 2
-                == 0;
+            let steps: i64 = dimensions.iter().map(|dimension| away(*dimension)).sum();
+            let is_even = steps % 2 == 0;
             let (has_below, has_above) = (grid.root[own] > 0, grid.root[own] + 1 < sides[own]);
             let goes_up = !has_below || has_above && is_even;
             grid.beside(&place, own, if goes_up { 1 } else { -1 })
         };
-        let nodes = 0..grid.nodes();
-        nodes
-            .map(|node| if node == root { root } else { parent(node) })
-            .collect()
+        tree_of(grid.sides.iter().product(), root, parent)
     };
     (0..dimensions.len()).map(tree).collect()
 }
@@ -147,10 +138,7 @@ fn hypercube(dimensions: u32, root: u32) -> Parents {
                 true => node ^ bit(before(&all, j, is_off)),
             }
         };
-        let nodes = 0..1u32 << dimensions;
-        nodes
-            .map(|node| if node == root { root } else { parent(node) })
-            .collect()
+        tree_of(1 << dimensions, root, parent)
     };
     all.iter().copied().map(tree).collect()
 }
@@ -162,32 +150,19 @@ fn de_bruijn(digits: u32, root: u32) -> Parents {
     let nodes = 1u32 << digits;
     let append = |node: u32| [0, 1].map(|digit| node * 2 % nodes + digit);
     let put_in_front = |node: u32| [0, 1].map(|digit| node / 2 + digit * (nodes / 2));
-    let appended = breadth_first(nodes, root, append, |_, _| true);
-    let in_front = breadth_first(nodes, root, put_in_front, |node, other| {
-        appended[other as usize] != node
+    let start = || {
+        let mut parents = vec![None; nodes as usize];
+        parents[root as usize] = Some(root);
+        parents
+    };
+    let mut appended = start();
+    breadth_first(&mut appended, root, append);
+    let (mut in_front, taken) = (start(), &appended);
+    breadth_first(&mut in_front, root, |node| {
+        let is_free = move |other: &u32| taken[*other as usize] != Some(node);
+        put_in_front(node).into_iter().filter(is_free)
     });
-    vec![appended, in_front]
-}
-
-/// Returns the breadth-first tree over the allowed arcs, which contains all nodes.
-fn breadth_first(
-    nodes: u32,
-    root: u32,
-    next: impl Fn(u32) -> [u32; 2],
-    is_allowed: impl Fn(u32, u32) -> bool,
-) -> Vec<u32> {
-    let mut parents: Vec<Option<u32>> = vec![None; nodes as usize];
-    parents[root as usize] = Some(root);
-    let mut waiting = VecDeque::from([root]);
-    while let Some(node) = waiting.pop_front() {
-        for other in next(node) {
-            let parent = &mut parents[other as usize];
-            if parent.is_none() && is_allowed(node, other) {
-                *parent = Some(node);
-                waiting.push_back(other);
-            }
-        }
-    }
-    let parents = parents.into_iter();
-    parents.map(|parent| parent.unwrap_or(root)).collect()
+    let all = [appended, in_front].into_iter();
+    all.map(|tree| tree.into_iter().flatten().collect())
+        .collect()
 }

@@ -1,10 +1,8 @@
 //! Trees that share arcs (paper 000, section IV, the second technique): one for each port of the root.
 
-use std::collections::VecDeque;
-
 use super::{Cover, CoverError};
 use crate::network::Network;
-use crate::network::spanning::{Spanning, depths};
+use crate::network::spanning::{Spanning, breadth_first, depths};
 
 /// Computes a tree for each neighbour of the root: over the edge to that neighbour, then breadth first
 /// from it without the root. Each tree has its own port of the root; elsewhere trees share arcs.
@@ -25,18 +23,16 @@ pub fn tree_for_each_port(network: &Network, root: u32) -> Result<Cover, CoverEr
     for &first in network.neighbours(root) {
         let mut parents = vec![None; network.len()];
         (parents[root as usize], parents[first as usize]) = (Some(root), Some(root));
-        let mut queue = VecDeque::from([first]);
-        while let Some(node) = queue.pop_front() {
-            for &next in network.neighbours(node) {
-                let parent = &mut parents[next as usize];
-                if parent.is_none() {
-                    *parent = Some(node);
-                    queue.push_back(next);
-                }
-            }
-        }
+        breadth_first(&mut parents, first, |node| {
+            network.neighbours(node).iter().copied()
+        });
         let reached: Option<Vec<u32>> = parents.into_iter().collect();
-        let reached = reached.ok_or(CoverError::Apart { root, first })?;
+        let reached = reached.ok_or_else(|| {
+            CoverError(format!(
+                "without node {root}, node {first} does not reach all others, so there is no tree \
+                 for each port of the root"
+            ))
+        })?;
         let Spanning { tree, nodes } = Spanning::new(root, &reached);
         cover.trees.push(tree);
         cover.nodes = nodes;

@@ -1,12 +1,14 @@
 //! Replays plans packet by packet, which the planner does not: it computes with whole streams.
 
+use std::sync::Arc;
+
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::packets::model::even;
 use crate::packets::tree::Scatter;
 use crate::packets::{bounds, plan as plan_scatter};
+use crate::testing::{lengths, shaped, tree};
 
 /// A packet on the link from a PE to its parent.
 #[derive(Clone, Copy, Debug)]
@@ -17,23 +19,16 @@ struct Crossing {
 }
 
 /// A random tree with uneven messages and a link's cost.
-fn case(seed: u64) -> (Tree, Vec<u64>, LinkCost) {
+fn case(seed: u64) -> (Arc<Tree>, Vec<u64>, LinkCost) {
     let mut random = SplitMix64::new(seed);
     let pes = 2 + random.below(11);
-    let spec = match seed % 4 {
-        0 => format!("path:{pes}"),
-        1 => format!("kary:2:{pes}"),
-        2 => format!("star:{pes}"),
-        _ => format!("random:{pes}:{seed}"),
-    };
-    let spec: TreeSpec = spec.parse().expect("a tree");
     let most = [2, 9, 40][random.below(3) as usize];
-    let flits = (0..pes).map(|pe| random.below(most) * u64::from(pe > 0));
-    let flits = flits.collect();
+    let flits = lengths(pes, |_| random.below(most));
     let betas = ["0", "1/2", "1", "2", "7"];
     let cost = betas[random.below(5) as usize];
     let cost = cost.parse().expect("a set-up cost");
-    (spec.build().expect("a tree"), flits, cost)
+    let tree = shaped(&["path", "kary", "star", "random"], pes, seed);
+    (tree, flits, cost)
 }
 
 /// Returns when each PE has its order: P0 when it has all certificates, a child after as many control
@@ -161,11 +156,8 @@ fn replay(tree: &Tree, flits: &[u64], cost: LinkCost, certified: &Certified) {
             let flits = cost.flit * Ticks::from(packet.flits);
             [packet.begin, packet.end - flits, packet.end]
         });
-        let largest = received
-            .iter()
-            .map(|packet| packet.flits)
-            .max()
-            .unwrap_or(0);
+        let sizes = received.iter().map(|packet| packet.flits);
+        let largest = sizes.max().unwrap_or(0);
         for now in times {
             let held = crossed(&received, cost, now) - crossed(relayed, cost, now);
             assert!(
@@ -185,8 +177,7 @@ fn replay(tree: &Tree, flits: &[u64], cost: LinkCost, certified: &Certified) {
 /// streams.
 #[test]
 fn the_golden_path_is_between_its_bounds() {
-    let spec: TreeSpec = "path:6".parse().expect("a tree");
-    let (tree, flits) = (spec.build().expect("a tree"), [0, 2, 3, 0, 2, 1]);
+    let (tree, flits) = (tree("path:6"), [0, 2, 3, 0, 2, 1]);
     let cost: LinkCost = "2".parse().expect("a set-up cost");
     let certified = plan(&tree, &flits, cost, ControlCost::Packet, 1).expect("it is small");
     assert_eq!(certified.time, 63);

@@ -1,12 +1,10 @@
-use std::sync::Arc;
-
 use flitcast_proto::schedule::pace::Pacing;
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::algorithms::Algorithm;
 use crate::cost::{MadeOf, Model};
-use crate::predict::{Prediction, predict};
+use crate::predict::Prediction;
+use crate::testing::{self, lengths, tree};
 use crate::timing::Timing;
 
 const FLIT: u64 = 100;
@@ -29,29 +27,32 @@ const FREE: FileCosts = FileCosts {
 
 /// Predicts a scatter over links of a byte a nanosecond to PEs that share one disk.
 fn scatter(tree: &str, bytes: u64, made_of: MadeOf, disk: FileCosts) -> Prediction {
-    let spec: TreeSpec = tree.parse().unwrap();
-    let tree = Arc::new(spec.build().unwrap());
-    let mut lengths = vec![bytes; tree.len()];
-    lengths[0] = 0;
-    let files = Files {
-        disks: vec![FREE, disk],
-        disk_of: tree.ids().map(|pe| usize::from(pe != PeId::ROOT)).collect(),
-        made_of: vec![made_of; tree.len()],
+    let pes = testing::tree(tree).len();
+    let mut files = files(vec![FREE, disk], made_of, pes);
+    files.disk_of[0] = 0;
+    predicted(tree, &lengths(pes as u64, |_| bytes), Some(files))
+}
+
+/// Returns the files of messages that are all made alike, to PEs that share the last disk.
+fn files(disks: Vec<FileCosts>, made_of: MadeOf, pes: usize) -> Files {
+    Files {
+        disk_of: vec![disks.len() - 1; pes],
+        disks,
+        made_of: vec![made_of; pes],
         block_bytes: BLOCK,
         opened_ahead: 8,
         commits_under_way: 16,
-    };
-    predicted(&tree, &lengths, files)
+    }
 }
 
-fn predicted(tree: &Arc<flitcast_proto::Tree>, lengths: &[u64], files: Files) -> Prediction {
+fn predicted(spec: &str, lengths: &[u64], files: Option<Files>) -> Prediction {
+    let tree = tree(spec);
     let model = Model {
-        files: Some(files),
+        files,
         ..Model::unit(tree.len())
     };
     let timing = Timing::of(&model, FLIT as u32, Pacing::Scheduled);
-    let schedules = Algorithm::FARTHEST_FIRST.schedules(tree, lengths, &timing);
-    predict(tree, &schedules, &model).unwrap()
+    testing::predicted(Algorithm::FARTHEST_FIRST, &tree, lengths, &model, &timing)
 }
 
 fn entries(entries: u64) -> MadeOf {
@@ -63,21 +64,10 @@ fn entries(entries: u64) -> MadeOf {
 
 #[test]
 fn files_that_cost_nothing_change_nothing() {
-    let spec: TreeSpec = "kary:2:8".parse().unwrap();
-    let tree = Arc::new(spec.build().unwrap());
-    let lengths: Vec<u64> = tree.ids().map(|pe| u64::from(pe.0) * 250).collect();
-    let timing = Timing::of(&Model::unit(tree.len()), FLIT as u32, Pacing::Scheduled);
-    let schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, &lengths, &timing);
-    let without = predict(&tree, &schedules, &Model::unit(tree.len())).unwrap();
-    let files = Files {
-        disks: vec![FREE],
-        disk_of: vec![0; tree.len()],
-        made_of: vec![entries(3); tree.len()],
-        block_bytes: BLOCK,
-        opened_ahead: 8,
-        commits_under_way: 16,
-    };
-    let with = predicted(&tree, &lengths, files);
+    let lengths = lengths(8, |pe| pe * 250);
+    let without = predicted("kary:2:8", &lengths, None);
+    let free = files(vec![FREE], entries(3), 8);
+    let with = predicted("kary:2:8", &lengths, Some(free));
     assert_eq!(with.arrivals_ns, without.arrivals_ns);
     assert_eq!(with.visible_ns, with.arrivals_ns);
     assert_eq!((with.commit_ns(), with.disk_ns()), (0, 0));
@@ -126,8 +116,6 @@ fn who_shares_a_disk_waits_for_what_it_does_for_one_at_a_time() {
 
 #[test]
 fn what_is_not_in_memory_is_waited_for_at_its_source() {
-    let spec: TreeSpec = "star:2".parse().unwrap();
-    let tree = Arc::new(spec.build().unwrap());
     let bytes = 10 * BLOCK;
     let cold = MadeOf {
         entries: 1,
@@ -137,18 +125,15 @@ fn what_is_not_in_memory_is_waited_for_at_its_source() {
         fetch_ns_per_byte: 5.0,
         ..FREE
     };
-    let files = |made_of| Files {
-        disks: vec![disk, FREE],
-        disk_of: vec![0, 1],
-        made_of: vec![made_of; 2],
-        block_bytes: BLOCK,
-        opened_ahead: 8,
-        commits_under_way: 16,
+    let sent = |made_of| {
+        let mut files = files(vec![disk, FREE], made_of, 2);
+        files.disk_of[0] = 0;
+        predicted("star:2", &[0, bytes], Some(files))
     };
-    let warm = predicted(&tree, &[0, bytes], files(entries(1)));
+    let warm = sent(entries(1));
     assert_eq!((warm.round_ns(), warm.disk_ns()), (bytes, 0));
     // The first block was read before the round; the network takes the time of the last one.
-    let got = predicted(&tree, &[0, bytes], files(cold));
+    let got = sent(cold);
     assert_eq!(got.round_ns(), 9 * BLOCK * 5 + BLOCK);
     // Each block but the first was waited for after the last flit before it.
     assert_eq!(got.files_ns, vec![9 * (BLOCK * 5 - (BLOCK - FLIT)), 0]);

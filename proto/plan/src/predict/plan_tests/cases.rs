@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Collective;
-use flitcast_proto::tree::TreeSpec;
 
 use crate::algorithms::plan::{Plan, plan};
 use crate::algorithms::timetable::Timetable;
@@ -15,6 +14,11 @@ use crate::cost::Ports;
 use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
 use crate::network::NetworkSpec;
 use crate::on_links::{Sent, of_gossip, of_hops, of_transfers};
+use crate::testing::{tree, with_root};
+use crate::timing::Timing;
+
+/// The crossings of a plan; the order of some depends on the links.
+type Planned = Box<dyn Fn(&Timing) -> Vec<Sent>>;
 
 /// A round and its plan.
 pub struct Case {
@@ -28,41 +32,21 @@ pub struct Case {
     pub multi: bool,
 }
 
-/// The plan of a round.
-pub enum Planned {
-    /// Crossings, whatever the links.
-    Crossings(Vec<Sent>),
-    /// A plan whose order depends on the links.
-    OnLinks(Plan),
-}
-
-impl From<Vec<Sent>> for Planned {
-    fn from(crossings: Vec<Sent>) -> Planned {
-        Planned::Crossings(crossings)
-    }
-}
-
-impl From<Plan> for Planned {
-    fn from(plan: Plan) -> Planned {
-        Planned::OnLinks(plan)
-    }
-}
-
 impl Case {
-    /// Creates a case; `lengths` are those of all messages of the operation.
+    /// Creates a case of crossings; `lengths` are those of all messages of the operation.
     fn new(
         name: impl Into<String>,
         tree: &Arc<Tree>,
         operation: Algorithm,
         lengths: &[u64],
-        planned: impl Into<Planned>,
+        planned: Vec<Sent>,
     ) -> Case {
         Case {
             name: format!("{} {}", operation.collective().name(), name.into()),
             tree: tree.clone(),
             operation,
             flits: operation.collective().by_delivery(tree, lengths),
-            planned: planned.into(),
+            planned: Box::new(move |_| planned.clone()),
             multi: false,
         }
     }
@@ -72,11 +56,6 @@ impl Case {
         self.multi = true;
         self
     }
-}
-
-fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().expect("a tree");
-    Arc::new(spec.build().expect("a tree"))
 }
 
 /// Equal lengths, and some that are not.
@@ -94,7 +73,10 @@ fn to_or_from_root(operation: Algorithm, specs: &[&str]) -> Vec<Case> {
             let plan = plan(&tree, operation, &flits);
             let names = [Some(operation.algorithm()), operation.sync()];
             let name = format!("{names:?} {spec} {lengths:?}");
-            Case::new(name, &tree, operation, &lengths, plan)
+            Case {
+                planned: Box::new(move |timing| plan.on_links(timing)),
+                ..Case::new(name, &tree, operation, &lengths, Vec::new())
+            }
         })
     };
     specs.iter().flat_map(of_tree).collect()
@@ -109,8 +91,7 @@ fn baseline(
 ) -> Vec<Case> {
     let of_size = |pes: usize| {
         let lengths = vec![1; pes - 1];
-        let mut flits = lengths.clone();
-        flits.insert(0, 0);
+        let flits = with_root(&lengths);
         let tree = Arc::new(lay(&flits));
         let planned = of_transfers(&transfers(baseline, &tree, &flits));
         let name = format!("{baseline:?} of {pes}");
@@ -130,7 +111,7 @@ fn combining(
     ])
 }
 
-fn all(cases: impl IntoIterator<Item = Vec<Case>>) -> Vec<Case> {
+fn all(cases: impl IntoIterator<Item: IntoIterator<Item = Case>>) -> Vec<Case> {
     cases.into_iter().flatten().collect()
 }
 
@@ -171,13 +152,8 @@ fn flood() -> Vec<Case> {
         lengths(tree.len()).into_iter().flat_map(move |lengths| {
             let name = format!("flood {spec} {lengths:?}");
             let case = |plan: Timetable| {
-                Case::new(
-                    &name,
-                    &tree,
-                    operation,
-                    &lengths,
-                    of_hops(&plan.hops, false),
-                )
+                let planned = of_hops(&plan.hops, false);
+                Case::new(&name, &tree, operation, &lengths, planned)
             };
             [
                 case(listed(operation, &tree, &lengths, Ports::Single)),
@@ -185,11 +161,7 @@ fn flood() -> Vec<Case> {
             ]
         })
     };
-    ["path:5", "kary:2:7", "random:8:4"]
-        .map(of_tree)
-        .into_iter()
-        .flatten()
-        .collect()
+    all(["path:5", "kary:2:7", "random:8:4"].map(of_tree))
 }
 
 fn arena(spec: &str) -> GossipNetwork {
@@ -292,31 +264,19 @@ fn exchange(operation: Algorithm) -> Vec<Case> {
             };
             let plans = ports.into_iter();
             let plans = plans.map(|ports| listed(planned, &tree, &lengths, ports));
-            let uneven = if lengths.iter().any(|flits| *flits > 1) {
-                " uneven"
-            } else {
-                ""
-            };
+            let is_uneven = lengths.iter().any(|flits| *flits > 1);
+            let uneven = if is_uneven { " uneven" } else { "" };
             let name = format!("{operation:?} {spec}{uneven}");
             let case = |(place, plan): (usize, Timetable)| {
-                let case = Case::new(
-                    &name,
-                    &tree,
-                    operation,
-                    &lengths,
-                    of_hops(&plan.hops, false),
-                );
+                let planned = of_hops(&plan.hops, false);
+                let case = Case::new(&name, &tree, operation, &lengths, planned);
                 if place == 0 { case } else { case.multi() }
             };
             let cases: Vec<Case> = plans.enumerate().map(case).collect();
             cases
         })
     };
-    ["star:5", "star:8", "kary:2:7"]
-        .map(of_tree)
-        .into_iter()
-        .flatten()
-        .collect()
+    all(["star:5", "star:8", "kary:2:7"].map(of_tree))
 }
 
 /// Returns the rounds of an algorithm with the crossings of their plans.

@@ -6,9 +6,9 @@ use flitcast_plan::algorithms::{OfferKind, TreeRequirement};
 use flitcast_proto::Tree;
 use flitcast_proto::schedule::pace::Pacing;
 
-use crate::algorithms::baseline::Baseline;
 use crate::algorithms::method::Method;
 use crate::algorithms::unfit::NotApplicable;
+use crate::options::baseline::Baseline;
 use crate::options::order::MessageOrder;
 use crate::site::placement::Placement;
 use crate::site::topology::Topology;

@@ -4,7 +4,7 @@
 use flitcast_plan::Algorithm;
 use flitcast_proto::schedule::pace::Pacing;
 
-use crate::algorithms::baseline::Baseline;
+use crate::options::baseline::Baseline;
 use crate::options::order::MessageOrder;
 use crate::options::packets::Packets;
 
@@ -54,7 +54,7 @@ mod tests {
     use flitcast_proto::ops::Collective;
 
     use super::*;
-    use crate::algorithms::values::values_of;
+    use crate::options::values::values_of;
 
     #[test]
     fn all_that_can_be_typed_stands_in_the_table() {

@@ -8,7 +8,7 @@ use flitcast_plan::algorithms::timetable::Timetable;
 use flitcast_plan::algorithms::{CycleGossip, ListTask, NotPlanned, OfferKind};
 use flitcast_proto::ops::Collective;
 
-use crate::algorithms::values::{AUTO, is_for_trees};
+use crate::options::values::{AUTO, is_for_trees};
 
 /// How to gossip on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use flitcast_proto::round::ProtocolError;
 use serde_json::{Value, json};
 
-use crate::algorithms::values::AUTO;
 use crate::job::planned::Planned;
 use crate::job::planned_round::PlannedRound;
 use crate::job::request::{Forecast, Request, RequestError, expected_model, steps};
@@ -18,6 +17,7 @@ use crate::options::args::{
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::Format;
 use crate::options::names::pacing_name;
+use crate::options::values::AUTO;
 use crate::rounds::execution::parallel_trees::lanes_of;
 use crate::rounds::outcome::{by_row, bytes_by_row};
 use crate::text::figures::{lines, micros, table};

@@ -9,7 +9,6 @@ use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
 
-use crate::algorithms::values::{broadcast_help, gossip_help, values_of};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::guard::GuardArgs;
@@ -18,6 +17,7 @@ use crate::options::pes::parse_pe;
 use crate::options::pictures::PictureArgs;
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
+use crate::options::values::{broadcast_help, gossip_help, values_of};
 
 /// Arguments of `flitcast scatter`.
 #[derive(Debug, Args)]

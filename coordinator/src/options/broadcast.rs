@@ -5,7 +5,7 @@ use std::str::FromStr;
 use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 
-use crate::algorithms::values::{AUTO, is_for_trees, joined};
+use crate::options::values::{AUTO, is_for_trees, joined};
 
 /// How to broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

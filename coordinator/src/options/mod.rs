@@ -1,6 +1,7 @@
 //! The options of commands, and the types of their values that files share with the command line.
 
 pub mod args;
+pub mod baseline;
 pub mod broadcast;
 pub mod flits;
 pub mod format;
@@ -17,4 +18,5 @@ pub mod prices;
 pub mod retries;
 pub mod timeouts;
 pub mod tree;
+pub mod values;
 pub mod workload;

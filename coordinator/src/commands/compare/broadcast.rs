@@ -14,12 +14,12 @@ use super::error::CompareError;
 use super::trees::{Named, over, spanning};
 use crate::algorithms::broadcast_plans::among_all;
 use crate::algorithms::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
-use crate::algorithms::values::{is_for_trees, joined};
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::format::{Format, TABLE_OR_JSON};
 use crate::options::pes::{parse_pe, source};
 use crate::options::ports::Ports;
 use crate::options::tree::TreeArgs;
+use crate::options::values::{is_for_trees, joined};
 
 /// Arguments of `flitcast compare broadcast`.
 #[derive(Debug, Args)]

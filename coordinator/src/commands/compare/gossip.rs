@@ -12,11 +12,11 @@ use super::error::{CompareError, GossipComparisonError, MAX_SIDE};
 use super::gossip_args::CompareGossipArgs;
 use super::gossip_row::{NONE, Row};
 use super::gossip_rows::rows;
-use crate::algorithms::values::joined;
 use crate::job::prices::typed;
 use crate::options::format::Format;
 use crate::options::gossip_network::gossip_network;
 use crate::options::ports::Ports;
+use crate::options::values::joined;
 use crate::text::figures::{as_exact, decimal, lines, table};
 
 #[derive(Serialize)]

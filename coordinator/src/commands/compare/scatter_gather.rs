@@ -18,9 +18,9 @@ use super::args::CompareRoundArgs;
 use super::error::CompareError;
 use super::table::{Comparison, Row, table};
 use super::trees::{Named, spanning};
-use crate::algorithms::baseline::WINDOW;
 use crate::algorithms::plan_limits::PlanTooLarge;
 use crate::job::on_links::LinkArgs;
+use crate::options::baseline::WINDOW;
 use crate::options::flits::{deal_flits, lengths_in_flits};
 use crate::options::format::Format;
 

@@ -13,9 +13,6 @@ use flitcast_proto::ops::Collective;
 use super::packet_args::{ControlArg, PacketArgs};
 use crate::algorithms::plan_limits::MAX_FLITS;
 use crate::algorithms::tree_gossip::TreeGossip;
-use crate::algorithms::values::{
-    AUTO, joined, planned_names, values_of, values_of_planned_scatter,
-};
 use crate::job::exchange_flits::ExchangeFlitsArgs;
 use crate::job::on_links::LinkArgs;
 use crate::options::args::SyncArg;
@@ -26,6 +23,7 @@ use crate::options::pes::parse_pe;
 use crate::options::ports::Ports;
 use crate::options::prices::PriceArgs;
 use crate::options::tree::TreeArgs;
+use crate::options::values::{AUTO, joined, planned_names, values_of, values_of_planned_scatter};
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]

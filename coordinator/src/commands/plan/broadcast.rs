@@ -12,11 +12,11 @@ use super::error::{PlanError, PlanErrors};
 use super::static_plan::StaticPlan;
 use crate::algorithms::broadcast_plans::among_all;
 use crate::algorithms::listed::quickest;
-use crate::algorithms::values::is_for_trees;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::pes::source;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
+use crate::options::values::is_for_trees;
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {

@@ -9,8 +9,8 @@ use super::args::PlanExchangeArgs;
 use super::error::{PlanError, PlanErrors};
 use super::static_plan::StaticPlan;
 use crate::algorithms::listed::quickest;
-use crate::algorithms::values::{AUTO, is_for_trees, joined, planned_names};
 use crate::options::tree::SpanningArg;
+use crate::options::values::{AUTO, is_for_trees, joined, planned_names};
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {

@@ -4,9 +4,9 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::PeId;
 
 use super::open_choices::OpenChoices;
-use crate::algorithms::baseline::Baseline;
 use crate::job::fault::RequestError;
 use crate::options::args::RoundArgs;
+use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;

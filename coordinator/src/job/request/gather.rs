@@ -4,13 +4,13 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::Tree;
 
-use crate::algorithms::baseline::Baseline;
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
-use crate::algorithms::values::AUTO;
 use crate::job::fault::RequestError;
 use crate::options::args::SyncArg;
+use crate::options::baseline::Baseline;
 use crate::options::ports::Ports;
+use crate::options::values::AUTO;
 use crate::site::topology::Topology;
 
 /// The gather that works on any tree.

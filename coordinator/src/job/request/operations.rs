@@ -11,18 +11,18 @@ use super::gossip_ways;
 use super::open_choices::{Open, OpenChoices};
 use super::order::order_by;
 use super::trees::emulates_own_links;
-use crate::algorithms::baseline::Baseline;
 use crate::algorithms::candidates;
 use crate::algorithms::method::operation_by;
-use crate::algorithms::values::AUTO;
 use crate::job::fault::RequestError;
 use crate::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
+use crate::options::baseline::Baseline;
 use crate::options::broadcast::BroadcastAlgorithm;
 use crate::options::order::MessageOrder;
 use crate::options::ports::Ports;
 use crate::options::tree::SpanningArg;
+use crate::options::values::AUTO;
 use crate::site::topology::Topology;
 
 impl Request {

@@ -174,7 +174,8 @@ pub fn directions(exchanges: &[Exchange], shared_clock: bool) -> [Vec<Point>; 2]
         false => (e.round_trip_ns() as f64 - way_back).max(0.0),
     };
     // The bytes this way and the other way, the begin and the end.
-    let ways: [fn(&Exchange) -> [[u64; 2]; 2]; 2] = [
+    type Way = fn(&Exchange) -> [[u64; 2]; 2];
+    let ways: [Way; 2] = [
         |e| [[e.down_bytes, e.up_bytes], [e.sent_ns, e.received_ns]],
         |e| [[e.up_bytes, e.down_bytes], [e.answered_ns, e.returned_ns]],
     ];

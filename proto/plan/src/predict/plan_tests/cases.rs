@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 use flitcast_proto::ops::Collective;
 
-use crate::algorithms::plan::{Plan, plan};
+use crate::algorithms::plan::plan;
 use crate::algorithms::timetable::Timetable;
 use crate::algorithms::{Algorithm, ListTask, OnNetwork, TreeRequirement};
 use crate::baseline::{Baseline, Transfer, adaptive_tree, after_token, binomial_tree};

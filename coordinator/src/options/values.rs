@@ -6,7 +6,7 @@ use flitcast_plan::algorithms::{OfferKind, TreeRequirement};
 use flitcast_plan::gossip::COMPLETE_HELP;
 use flitcast_proto::ops::Collective;
 
-use crate::algorithms::baseline::Baseline;
+use crate::options::baseline::Baseline;
 
 /// The value that leaves the algorithm open.
 pub const AUTO: &str = "auto";

@@ -40,7 +40,7 @@ pub mod predict;
 pub mod schedule;
 pub mod sim;
 #[cfg(test)]
-mod testing;
+mod tests;
 pub mod timing;
 pub mod trace;
 

@@ -189,7 +189,7 @@ impl Carrier<'_> {
 mod tests {
     use super::super::Baseline;
     use super::*;
-    use crate::testing::{lengths, tree};
+    use crate::tests::{lengths, tree};
 
     #[test]
     fn a_linear_gather_pays_two_ways_for_each_pe() {

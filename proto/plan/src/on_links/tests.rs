@@ -7,7 +7,7 @@ use crate::algorithms::{Algorithm, plan::plan};
 use crate::baseline::{Baseline, after_token, binomial_tree};
 use crate::cost::Link;
 use crate::gossip::{Gossip, GossipNetwork};
-use crate::testing::{lengths, tree};
+use crate::tests::{lengths, tree};
 use crate::timing::Timing;
 
 const fn link(latency_ns: f64, ns_per_byte: f64, setup_ns: f64) -> Link {

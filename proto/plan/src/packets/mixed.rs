@@ -166,7 +166,7 @@ mod tests {
 
     use super::super::{Split, plan_split};
     use super::*;
-    use crate::testing::{lengths, shaped, tree};
+    use crate::tests::{lengths, shaped, tree};
 
     /// Returns the time of the best packets of any contents in any order on a path, by trying all.
     fn least(beta: u64, left: &mut [u64], free: &[u64], time: u64, best: &mut u64) {

@@ -11,7 +11,7 @@ use super::model::{LinkCost, Run, messages};
 use super::search::DEFAULT_NODES;
 use super::tree::Scatter;
 use super::*;
-use crate::testing::{lengths, shaped, tree, with_root};
+use crate::tests::{lengths, shaped, tree, with_root};
 
 fn cost(text: &str) -> LinkCost {
     text.parse().expect("it is a set-up cost")

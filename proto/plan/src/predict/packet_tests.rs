@@ -14,7 +14,7 @@ use crate::packets::certification::{self, ControlCost};
 use crate::packets::mixed::plan_mixed;
 use crate::packets::model::{LinkCost, Run, Timetable};
 use crate::packets::plan;
-use crate::testing::{arrivals, lengths, predicted, shaped, tree, with_root};
+use crate::tests::{arrivals, lengths, predicted, shaped, tree, with_root};
 use crate::timing::Timing;
 
 /// A model of flits of one byte, with no costs except those of the links.
@@ -319,7 +319,7 @@ fn mixed_packets_are_sent_and_arrive_as_planned() {
             }
         }
         let prediction = world.prediction();
-        let predicted = crate::testing::arrivals(&prediction);
+        let predicted = crate::tests::arrivals(&prediction);
         let mut both = predicted.iter().zip(&arrivals);
         let case = format!("seed {seed}: {bytes:?} {cost:?} {predicted:?} {arrivals:?}");
         assert!(

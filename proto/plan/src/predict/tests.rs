@@ -8,7 +8,7 @@ use crate::algorithms::{
 };
 use crate::cost::{Edge, Host, Hosts, Link, Ports};
 use crate::sim;
-use crate::testing::{arrivals, lengths, predicted, shaped, tree};
+use crate::tests::{arrivals, lengths, predicted, shaped, tree};
 use crate::timing::Timing;
 
 /// Adds the gather that only paths have.

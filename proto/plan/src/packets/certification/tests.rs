@@ -8,7 +8,7 @@ use super::*;
 use crate::packets::model::even;
 use crate::packets::tree::Scatter;
 use crate::packets::{bounds, plan as plan_scatter};
-use crate::testing::{lengths, shaped, tree};
+use crate::tests::{lengths, shaped, tree};
 
 /// A packet on the link from a PE to its parent.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use super::*;
 use crate::algorithms::Algorithm;
 use crate::cost::{MadeOf, Model};
 use crate::predict::Prediction;
-use crate::testing::{self, lengths, tree};
+use crate::tests::{self, lengths, tree};
 use crate::timing::Timing;
 
 const FLIT: u64 = 100;
@@ -27,7 +27,7 @@ const FREE: FileCosts = FileCosts {
 
 /// Predicts a scatter over links of a byte a nanosecond to PEs that share one disk.
 fn scatter(tree: &str, bytes: u64, made_of: MadeOf, disk: FileCosts) -> Prediction {
-    let pes = testing::tree(tree).len();
+    let pes = tests::tree(tree).len();
     let mut files = files(vec![FREE, disk], made_of, pes);
     files.disk_of[0] = 0;
     predicted(tree, &lengths(pes as u64, |_| bytes), Some(files))
@@ -52,7 +52,7 @@ fn predicted(spec: &str, lengths: &[u64], files: Option<Files>) -> Prediction {
         ..Model::unit(tree.len())
     };
     let timing = Timing::of(&model, FLIT as u32, Pacing::Scheduled);
-    testing::predicted(Algorithm::FARTHEST_FIRST, &tree, lengths, &model, &timing)
+    tests::predicted(Algorithm::FARTHEST_FIRST, &tree, lengths, &model, &timing)
 }
 
 fn entries(entries: u64) -> MadeOf {

@@ -14,7 +14,7 @@ use crate::cost::Ports;
 use crate::gossip::{CompleteGossip, Gossip as OfNetwork, GossipAlgorithm, GossipNetwork};
 use crate::network::NetworkSpec;
 use crate::on_links::{Sent, of_gossip, of_hops, of_transfers};
-use crate::testing::{tree, with_root};
+use crate::tests::{tree, with_root};
 use crate::timing::Timing;
 
 /// The crossings of a plan; the order of some depends on the links.

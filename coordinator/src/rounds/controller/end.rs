@@ -46,15 +46,22 @@ impl RoundController {
         self.updates.push_back(ControllerEvent::GivesUpOn(pe));
     }
 
+    /// Returns whether the first round has begun.
     fn has_begun(&self) -> bool {
-        self.round > RoundId(0)
+        self.round > RoundId(u64::from(self.is_waiting_to_begin()))
+    }
+
+    /// Returns whether the current round waits for the clocks of the PEs, before it begins.
+    fn is_waiting_to_begin(&self) -> bool {
+        self.readings.is_some()
     }
 
     /// Ends the wait as soon as all PEs that can report deliveries have done so.
     pub(super) fn end_if_all_told(&mut self) {
         let is_waited_for = |pe: PeId| self.is_alive(pe) && self.last_reports[pe.index()].is_none();
         let is_any_waited_for = self.setting.tree.pes().any(is_waited_for);
-        if !self.has_begun() || !is_any_waited_for {
+        // PEs do not report a round that has not begun.
+        if !self.has_begun() || self.is_waiting_to_begin() || !is_any_waited_for {
             self.end();
         }
     }
@@ -82,7 +89,10 @@ impl RoundController {
                 arrival => lacking.push(MissingDelivery {
                     delivery,
                     bytes: message.bytes,
-                    received: arrival.map(|arrival| arrival.bytes_received),
+                    received: match self.is_waiting_to_begin() {
+                        true => Some(0),
+                        false => arrival.map(|arrival| arrival.bytes_received),
+                    },
                 }),
             }
         }

@@ -25,6 +25,8 @@ impl RoundController {
         if let Some(readings) = self.readings.take() {
             self.begin_round(now, self.begins(now, &readings));
         } else if self.round.0 < rounds {
+            self.round = RoundId(self.round.0 + 1);
+            self.last_reports.fill(None);
             match self.setting.operation.collective().begins_by_clock() {
                 true => self.read_clocks(now),
                 false => self.begin_round(now, vec![(self.setting.tree.root(), 0)]),
@@ -49,9 +51,7 @@ impl RoundController {
 
     /// Triggers a round at these PEs, each at a time on its clock, or at once if the time is 0.
     fn begin_round(&mut self, now: Time, triggers: Vec<(PeId, u64)>) {
-        let round = RoundId(self.round.0 + 1);
-        self.round = round;
-        self.last_reports.fill(None);
+        let round = self.round;
         let of = self.bytes_of_round();
         self.enter(Phase::Round { moved: 0, of });
         self.updates.push_back(ControllerEvent::RoundBegins(round));

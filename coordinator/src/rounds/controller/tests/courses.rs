@@ -50,6 +50,45 @@ fn rounds_follow_each_other_until_all_are_reported() {
     assert_eq!(scatter.updates().iter().filter(reported).count(), 2);
 }
 
+/// A round that begins by the PEs' clocks counts as given up from the moment at which these are
+/// read: deliveries of the round before are not its own.
+#[test]
+fn a_pe_that_is_lost_between_rounds_fails_the_next_one() {
+    let flood = Algorithm::GOSSIP_FLOOD;
+    for rounds_before in [0, 1] {
+        let mut gossip = Scatter::of(flood, vec![BYTES; 4], 2, &[], |_| {});
+        let all = [P0, P1, P2, P3];
+        all.map(|pe| gossip.says(1.0, pe, FromPe::Prepared));
+        for round in 1..=rounds_before {
+            all.map(|pe| gossip.says(1.1, pe, FromPe::ClockRead { at_ns: 7 }));
+            let whole = |at: PeId| {
+                let others = all.into_iter().filter(|pe| *pe != at);
+                let arrivals = others.map(|source| Arrival {
+                    message: source.into(),
+                    source,
+                    destination: at,
+                    ..arrival(at, BYTES)
+                });
+                FromPe::Report(Report::blank(RoundId(round), arrivals.collect()))
+            };
+            all.map(|pe| gossip.says(1.2, pe, whole(pe)));
+            let reported = |it: &ControllerEvent| matches!(it, ControllerEvent::RoundReported(_));
+            assert!(gossip.updates().iter().any(reported));
+        }
+        gossip.says(1.3, P1, FromPe::ClockRead { at_ns: 9 });
+        gossip.loses(1.4, P2, killed());
+        let gave_up = gossip.gave_up();
+        assert_eq!(gave_up.delivered, []);
+        let received = gave_up.lacking.iter().map(|it| it.received);
+        let (round, lacking) = match rounds_before {
+            0 => (None, vec![]),
+            _ => (Some(RoundId(2)), vec![Some(0); 12]),
+        };
+        assert_eq!(gave_up.round, round);
+        assert_eq!(received.collect::<Vec<_>>(), lacking);
+    }
+}
+
 #[test]
 fn who_does_not_prepare_is_named_after_ten_seconds() {
     let mut scatter = Scatter::new(1, &[]);

@@ -68,9 +68,9 @@ fn pong(quiet: f64, doing: Doing) -> FromPe {
     })
 }
 
-/// Returns the report of P1, P2 or P3 on a round of a scatter, with the bytes received.
-fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
-    let arrival = Arrival {
+/// Returns the arrival of a PE's message of a scatter, with the bytes received.
+fn arrival(pe: PeId, bytes_received: u64) -> Arrival {
+    Arrival {
         message: pe.into(),
         source: P0,
         destination: pe,
@@ -80,8 +80,15 @@ fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
         at_ns: 1,
         delivered_ns: 1,
         digest: None,
+    }
+}
+
+/// Returns the report of a PE on a round of a scatter, with the bytes received.
+fn report(round: u64, pe: PeId, bytes_received: u64) -> FromPe {
+    let arrivals = match pe {
+        P0 => Vec::new(),
+        _ => vec![arrival(pe, bytes_received)],
     };
-    let arrivals = if pe == P0 { Vec::new() } else { vec![arrival] };
     FromPe::Report(Report::blank(RoundId(round), arrivals))
 }
 
@@ -98,19 +105,29 @@ impl Scatter {
 
     /// Creates a scatter with changed schedules.
     fn with(rounds: u64, joined: &[PeId], change: fn(&mut [PeSchedule])) -> Scatter {
+        let bytes = vec![0, BYTES, BYTES, BYTES];
+        Scatter::of(Algorithm::FARTHEST_FIRST, bytes, rounds, joined, change)
+    }
+
+    /// Creates the same for any algorithm, from the lengths of its messages.
+    fn of(
+        algorithm: Algorithm,
+        bytes: Vec<u64>,
+        rounds: u64,
+        joined: &[PeId],
+        change: fn(&mut [PeSchedule]),
+    ) -> Scatter {
         let tree: TreeSpec = "path:4".parse().unwrap();
         let tree = Arc::new(tree.build().unwrap());
         let setting = ClusterInfo {
             tree: tree.clone(),
-            operation: Algorithm::FARTHEST_FIRST,
+            operation: algorithm,
             timeouts: Timeouts::default(),
             joined: joined.iter().copied().collect(),
             addresses: vec![None, Some("10.0.0.1:7".to_owned())],
         };
-        let bytes = vec![0, BYTES, BYTES, BYTES];
-        let scatter = Algorithm::FARTHEST_FIRST;
         let mut controller = RoundController::new(at(0.0), setting);
-        let mut schedules = scatter.schedules(&tree, &bytes, &Timing::LOCK_STEP);
+        let mut schedules = algorithm.schedules(&tree, &bytes, &Timing::LOCK_STEP);
         change(&mut schedules);
         let plan = Plan {
             schedules,

@@ -21,7 +21,14 @@ fn main() {
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
-    for sources in ["src", "build.rs", "../node/src", "../proto/src"] {
+    for sources in [
+        "src",
+        "build.rs",
+        "cluster/src",
+        "../node/src",
+        "../proto/src",
+        "../proto/plan/src",
+    ] {
         println!("cargo::rerun-if-changed={sources}");
     }
 }

@@ -67,14 +67,14 @@ mistake "round: a frame of an earlier round is none" proto/src/round/incoming.rs
 mistake "round: a message is whole one flit too early" proto/src/round/mod.rs \
     'let digest = piece.is_last().then(' \
     'let digest = is_first.then('
-mistake "controller: what came is taken for delivered" coordinator/src/rounds/controller/end.rs \
+mistake "controller: what came is taken for delivered" coordinator/cluster/src/rounds/controller/end.rs \
     'Some(Arrival {
                     delivered: true,' 'Some(Arrival {'
-mistake "controller: a round is over when P0 says so" coordinator/src/rounds/controller/round.rs \
+mistake "controller: a round is over when P0 says so" coordinator/cluster/src/rounds/controller/round.rs \
     'pes.filter(|pe| self.last_reports[pe.index()].is_none())' 'pes.filter(|_| false)'
-mistake "controller: nobody is told that a round is given up" coordinator/src/rounds/controller/end.rs \
+mistake "controller: nobody is told that a round is given up" coordinator/cluster/src/rounds/controller/end.rs \
     'self.say(pe, ToPe::Abort { round, reason });' 'let _ = (pe, round, reason);'
-mistake "retry: what was delivered is sent again" coordinator/src/retry/progress.rs \
+mistake "retry: what was delivered is sent again" coordinator/cluster/src/retry/progress.rs \
     'left_out: self.delivered.iter().copied().collect(),' 'left_out: Vec::new(),'
 mistake "list: what is to be sent on is not held" proto/src/ops/static_schedule_role.rs \
     'hold: self.sends_of.contains_key(&message.id),' 'hold: false,'

@@ -174,7 +174,12 @@ fn add_sources(folder: &Path, sources: &mut String) {
 #[test]
 fn messages_that_are_explained_exist() {
     let mut sources = String::new();
-    for part in ["proto/src", "node/src", "coordinator/src"] {
+    for part in [
+        "proto/src",
+        "node/src",
+        "coordinator/cluster/src",
+        "coordinator/src",
+    ] {
         add_sources(&root().join(part), &mut sources);
     }
     let page = text_of(&root().join("coordinator/docs/troubleshooting.md"));

@@ -20,10 +20,10 @@ use crate::commands::supervise::{LeashArgs, StageArgs};
 use crate::commands::timed::{TIMED_HELP, TimedArgs};
 use crate::commands::tree::PrintTreeArgs;
 use crate::commands::watch::WatchArgs;
-use crate::options::args::{
+use crate::render::exit::EXIT_STATUS;
+use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, ResumeArgs, ScatterArgs,
 };
-use crate::render::exit::EXIT_STATUS;
 
 fn after_help() -> String {
     let mut text = format!("{EXAMPLES}\n\nExit status:\n");

@@ -22,18 +22,18 @@ use crate::commands::{
     bench, ca, calibrate, check, compare, map, node, plan, running_cluster, timed, transfer, tree,
     watch,
 };
-use crate::job::request::{Request, RequestError};
-use crate::launch::log_args::LogArgs;
-use crate::launch::runtime::conducting;
-use crate::observe::emit::emit;
-use crate::observe::event::Event;
-use crate::observe::live::publish::publish;
-use crate::observe::metrics::Metrics;
 use crate::render::exit::{REFUSED, print_with, refuse, refused, report_error};
-use crate::retry::ResumableJob;
-use crate::text::stderr::{self, LogLines};
-use crate::text::stdout::unless_closed;
 use args::{Cli, Command, LogFormat, Observed};
+use flitcast_cluster::job::request::{Request, RequestError};
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::launch::runtime::conducting;
+use flitcast_cluster::observe::emit::emit;
+use flitcast_cluster::observe::event::Event;
+use flitcast_cluster::observe::live::publish::publish;
+use flitcast_cluster::observe::metrics::Metrics;
+use flitcast_cluster::retry::ResumableJob;
+use flitcast_cluster::text::stderr::{self, LogLines};
+use flitcast_cluster::text::stdout::unless_closed;
 
 /// Number of words that may contain the command: the program, the command, and options before it.
 const MOST_BEFORE: usize = 5;

@@ -12,7 +12,7 @@ use flitcast_node::security::Name;
 use flitcast_proto::PeId;
 use flitcast_proto::tree::MAX_PES;
 
-use crate::site::ca::{authority_in, found, issue_all, locked, name};
+use flitcast_cluster::site::ca::{authority_in, found, issue_all, locked, name};
 use revoke::{RevokeArgs, revoke};
 
 /// Maximum validity in days, ten years: a longer period would be forgotten.

@@ -10,8 +10,8 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::render::exit::EXIT_STATUS;
-use crate::text::whole_file::write_whole;
-use crate::text::words::at;
+use flitcast_cluster::text::whole_file::write_whole;
+use flitcast_cluster::text::words::at;
 
 const SHELLS: &str = "\
 Examples:

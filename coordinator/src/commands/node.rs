@@ -26,14 +26,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::runtime::playing;
-use crate::observe::metrics::Metrics;
 use crate::render::exit::refused;
-use crate::site::slurm::{self, Slurm};
-use crate::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
-use crate::text::printable::printable;
-use crate::text::stdout::print;
-use crate::text::units::parse_time;
+use flitcast_cluster::launch::runtime::playing;
+use flitcast_cluster::observe::metrics::Metrics;
+use flitcast_cluster::site::slurm::{self, Slurm};
+use flitcast_cluster::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
+use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::stdout::print;
+use flitcast_cluster::text::units::parse_time;
 
 pub use args::{HealthArgs, NodeArgs};
 
@@ -65,7 +65,7 @@ pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs `flitcast self-hash`.
 pub fn self_hash() -> anyhow::Result<ExitCode> {
-    let hash = crate::launch::ssh::own_hash().context("cannot read this program")?;
+    let hash = flitcast_cluster::launch::ssh::own_hash().context("cannot read this program")?;
     print(format!("{hash}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -76,7 +76,7 @@ pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     leashed(unwanted.clone(), Arc::default());
     playing()?.block_on(async {
         tokio::select! {
-            served = crate::launch::ssh::serve(listen) => served.context("cannot hand this program out"),
+            served = flitcast_cluster::launch::ssh::serve(listen) => served.context("cannot hand this program out"),
             () = unwanted.cancelled() => Ok(()),
         }
     })?;

@@ -9,7 +9,7 @@ use clap::Args;
 use flitcast_node::task::supervisor::{CommandSupervisor, Stage, hold};
 use flitcast_proto::PeId;
 
-use crate::launch::runtime::playing;
+use flitcast_cluster::launch::runtime::playing;
 
 /// The exit status by which a shell reports a command that it cannot start.
 const NOT_STARTED: u8 = 127;

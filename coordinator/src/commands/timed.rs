@@ -8,21 +8,21 @@ use clap::{Args, Subcommand};
 use flitcast_proto::round::ProtocolError;
 use serde_json::{Value, json};
 
-use crate::job::planned::Planned;
-use crate::job::planned_round::PlannedRound;
-use crate::job::request::{Forecast, Request, RequestError, expected_model, steps};
-use crate::options::args::{
+use flitcast_cluster::job::planned::Planned;
+use flitcast_cluster::job::planned_round::PlannedRound;
+use flitcast_cluster::job::request::{Forecast, Request, RequestError, expected_model, steps};
+use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
-use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::format::Format;
-use crate::options::names::pacing_name;
-use crate::options::values::AUTO;
-use crate::rounds::execution::parallel_trees::lanes_of;
-use crate::rounds::outcome::{by_row, bytes_by_row};
-use crate::text::figures::{lines, micros, table};
-use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::names::pacing_name;
+use flitcast_cluster::options::values::AUTO;
+use flitcast_cluster::rounds::execution::parallel_trees::lanes_of;
+use flitcast_cluster::rounds::outcome::{by_row, bytes_by_row};
+use flitcast_cluster::text::figures::{lines, micros, table};
+use flitcast_cluster::text::units::{Bytes, Nanos};
+use flitcast_cluster::text::words::counted;
 
 /// The last lines of the help of `flitcast plan` and `compare`.
 pub const TIMED_HELP: &str = "\

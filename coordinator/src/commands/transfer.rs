@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use crate::launch::log_args::LogArgs;
-use crate::options::format::Format;
 use crate::render::exit::{FAILED, report_end};
 use crate::render::json::json;
 use crate::render::{certificates, pictures, report};
-use crate::retry::{self, ResumableJob};
-use crate::system::interrupts::Interrupts;
-use crate::text::stderr;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::retry::{self, ResumableJob};
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::stderr;
 
 /// Runs the job and prints the result.
 ///

@@ -1,10 +1,10 @@
 //! The table of the certificates of a gather by certification, which `-v` adds to the report.
 
-use crate::job::request::Request;
-use crate::rounds::certificates::{Certificates, StreamFigures};
-use crate::rounds::outcome::Outcome;
-use crate::text::figures::{self, lines};
-use crate::text::units::{Bytes, Nanos};
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::rounds::certificates::{Certificates, StreamFigures};
+use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::units::{Bytes, Nanos};
 
 /// Returns the table: for each PE its planned figures, and below them those of the shown round. It is
 /// empty if there are no certificates.

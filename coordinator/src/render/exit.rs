@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::options::format::Format;
 use crate::render::json::failure_json;
-use crate::retry::RetryReport;
-use crate::rounds::outcome::{AftermathOf, Failure};
-use crate::rounds::run::{Interrupted, RunResult};
-use crate::text::stderr;
-use crate::text::stdout::{self, unless_closed};
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::retry::RetryReport;
+use flitcast_cluster::rounds::outcome::{AftermathOf, Failure};
+use flitcast_cluster::rounds::run::{Interrupted, RunResult};
+use flitcast_cluster::text::stderr;
+use flitcast_cluster::text::stdout::{self, unless_closed};
 
 /// Exit status of a run that failed.
 pub const FAILED: u8 = 1;

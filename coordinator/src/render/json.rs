@@ -5,15 +5,15 @@ use flitcast_proto::Tree;
 use flitcast_proto::cost::Link;
 use serde_json::{Value, json};
 
-use crate::job::host_costs::CostSource;
-use crate::job::request::Request;
-use crate::options::names::pacing_name;
 use crate::render::report::uses_all_ports;
-use crate::retry::RetryReport;
-use crate::rounds::certificates::Certificates;
-use crate::rounds::outcome::{Failure, Outcome};
-use crate::text::deliveries;
-use crate::text::figures::micros;
+use flitcast_cluster::job::host_costs::CostSource;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::options::names::pacing_name;
+use flitcast_cluster::retry::RetryReport;
+use flitcast_cluster::rounds::certificates::Certificates;
+use flitcast_cluster::rounds::outcome::{Failure, Outcome};
+use flitcast_cluster::text::deliveries;
+use flitcast_cluster::text::figures::micros;
 
 /// Returns the result as JSON text.
 pub fn json(request: &Request, outcome: &Outcome, story: &RetryReport) -> String {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use flitcast_proto::PeId;
 
-use crate::text::words::counted;
+use flitcast_cluster::text::words::counted;
 
 /// Returns the end of the line with a round's times, and a line below it if there is more to
 /// report. `times` is the slowdown against the prediction, if it is worth reporting; `resent` is

@@ -6,16 +6,16 @@ use std::time::Duration;
 use flitcast_plan::Algorithm;
 use flitcast_proto::wire::control::Payload;
 
-use crate::job::host_costs::CostSource;
-use crate::job::request::Request;
-use crate::options::names::pacing_name;
 use crate::render::lateness::lateness;
-use crate::rounds::outcome::{
+use flitcast_cluster::job::host_costs::CostSource;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::options::names::pacing_name;
+use flitcast_cluster::rounds::outcome::{
     MedianMinMax, Outcome, PeOutcome, Phases, PredictedVsMeasured, error_pct,
 };
-use crate::text::figures::{self, lines};
-use crate::text::units::{Bytes, Nanos, Rate};
-use crate::text::words::counted;
+use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
+use flitcast_cluster::text::words::counted;
 
 /// Returns the table and the summary below it.
 pub fn table(request: &Request, outcome: &Outcome) -> String {

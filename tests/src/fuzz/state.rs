@@ -1,7 +1,7 @@
 //! Targets that are neither messages nor files of users: files of `flitcast calibrate` and
 //! `flitcast up`, which may have been changed, and requests to the metrics page.
 
-use flitcast_coordinator::parsers;
+use flitcast_cluster::parsers;
 
 use super::PART;
 use super::targets::{Target, said};

@@ -1,6 +1,6 @@
 //! The fuzz targets, and the properties that their answers must have.
 
-use flitcast_coordinator::parsers;
+use flitcast_cluster::parsers;
 use flitcast_proto::wire::admission::Admission;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use flitcast_proto::wire::edge::EdgeFrame;

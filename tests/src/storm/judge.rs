@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use flitcast_coordinator::machines::{FailureCause, MissingDelivery};
+use flitcast_cluster::machines::{FailureCause, MissingDelivery};
 use flitcast_proto::items::Message;
 use flitcast_proto::{DeliveryId, PeId};
 

@@ -27,7 +27,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use flitcast_coordinator::machines::DeliveryProgress;
+use flitcast_cluster::machines::DeliveryProgress;
 use flitcast_proto::DeliveryId;
 
 pub use cause::Cause;

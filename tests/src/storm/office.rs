@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use flitcast_coordinator::machines::{ClusterInfo, ControllerEvent, GaveUp, Plan, RoundController};
+use flitcast_cluster::machines::{ClusterInfo, ControllerEvent, GaveUp, Plan, RoundController};
 use flitcast_node::limits::Timeouts;
 use flitcast_node::timeout_stream::IdleTimeout;
 use flitcast_plan::calibration::clock::ClockOffset;
@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Time};
 
 use super::scenario::{SILENCE_NS, Scenario};
 
-pub(super) use flitcast_coordinator::machines::PeLoss;
+pub(super) use flitcast_cluster::machines::PeLoss;
 
 /// The coordinator's state, and the results of the rounds.
 pub(super) struct Office {

@@ -6,7 +6,7 @@ mod lanes;
 
 use std::sync::Arc;
 
-use flitcast_coordinator::machines::{NextRun, has_parts};
+use flitcast_cluster::machines::{NextRun, has_parts};
 use flitcast_plan::Algorithm;
 use flitcast_plan::algorithms::{OnNetwork, TreeRequirement};
 use flitcast_plan::cost::{Host, Hosts, Model, Ports};

@@ -3,7 +3,7 @@
 
 use super::source::Source;
 
-/// Returns the module of a file: `coordinator/src/text/units.rs` is `text` and `units`.
+/// Returns the module of a file: `coordinator/cluster/src/text/units.rs` is `text` and `units`.
 pub fn module(file: &str) -> Vec<&str> {
     let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
     let inside = inside.strip_suffix(".rs").unwrap_or(inside);

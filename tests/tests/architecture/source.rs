@@ -4,6 +4,15 @@
 
 use std::path::Path;
 
+/// The crates that the program is made of.
+pub const ALL: [&str; 5] = [
+    "proto",
+    "proto/plan",
+    "node",
+    "coordinator/cluster",
+    "coordinator",
+];
+
 /// The attribute of items that only tests have.
 const FOR_TESTS: &str = "#[cfg(test)]";
 

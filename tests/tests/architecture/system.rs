@@ -1,7 +1,7 @@
 //! Checks that all code for the operating system is in one folder of each crate, `system`, so that
 //! the dependencies on Linux are easy to find.
 
-use super::source::{Source, sources};
+use super::source::{ALL, Source, sources};
 
 /// Crates whose calls are the system's.
 const CRATES: [&str; 2] = ["rustix", "libc"];
@@ -55,7 +55,7 @@ fn calls(source: &Source) -> Vec<String> {
 
 #[test]
 fn what_is_the_system_s_lies_in_one_folder() {
-    let all = sources(&["proto", "proto/plan", "node", "coordinator"]);
+    let all = sources(&ALL);
     let found: Vec<String> = all.iter().flat_map(calls).collect();
     assert!(
         found.is_empty(),

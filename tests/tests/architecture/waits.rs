@@ -176,7 +176,7 @@ fn allowed() -> BTreeSet<Wait> {
 
 #[test]
 fn every_wait_has_a_limit_or_a_reason() {
-    let found = unlimited(&sources(&["node", "coordinator"]));
+    let found = unlimited(&sources(&["node", "coordinator/cluster", "coordinator"]));
     let allowed = allowed();
     let unknown = found.iter().filter(|(wait, _)| !allowed.contains(wait));
     let unknown: Vec<_> = unknown.collect();
@@ -194,7 +194,7 @@ fn every_wait_has_a_limit_or_a_reason() {
 #[test]
 fn nothing_is_heard_without_a_deadline() {
     let mut found = Vec::new();
-    for source in sources(&["node", "coordinator"]) {
+    for source in sources(&["node", "coordinator/cluster", "coordinator"]) {
         for word in ["hear", "next_word", "wait"] {
             let places = source.places(word).into_iter();
             let endless = |at: &usize| source.code[at + word.len()..].starts_with("(None)");

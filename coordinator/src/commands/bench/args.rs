@@ -7,10 +7,10 @@ use flitcast_plan::algorithms::TreeRequirement;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::schedule::pace::Pacing;
 
-use crate::algorithms::candidates::{self, Candidate};
-use crate::job::request::OF_NETWORKS;
-use crate::options::args::TransferArgs;
-use crate::options::format::{Format, Formats};
+use flitcast_cluster::algorithms::candidates::{self, Candidate};
+use flitcast_cluster::job::request::OF_NETWORKS;
+use flitcast_cluster::options::args::TransferArgs;
+use flitcast_cluster::options::format::{Format, Formats};
 
 /// Arguments of `flitcast bench`.
 #[derive(Debug, Args)]

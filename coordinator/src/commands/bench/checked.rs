@@ -7,13 +7,13 @@ use thiserror::Error;
 use super::args::{BenchArgs, BenchOperation, BenchRoundArgs};
 use super::raw::{Raw, SamplesFileError};
 use super::request::{Trees, request};
-use crate::algorithms::candidates::{self, Candidate};
-use crate::algorithms::unfit::NotApplicable;
-use crate::job::request::{Request, RequestError, candidates_on};
-use crate::options::args::TransferArgs;
-use crate::options::format::Format;
-use crate::site::guard::Guard;
-use crate::tuning::USUAL_FLIT_BYTES;
+use flitcast_cluster::algorithms::candidates::{self, Candidate};
+use flitcast_cluster::algorithms::unfit::NotApplicable;
+use flitcast_cluster::job::request::{Request, RequestError, candidates_on};
+use flitcast_cluster::options::args::TransferArgs;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::tuning::USUAL_FLIT_BYTES;
 
 /// A fault of the command line of a bench.
 #[derive(Debug, Error)]

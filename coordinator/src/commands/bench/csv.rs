@@ -3,7 +3,7 @@
 use super::checked::Bench;
 use super::csv_line::{line, micros};
 use super::samples::Figures;
-use crate::rounds::outcome::MedianMinMax;
+use flitcast_cluster::rounds::outcome::MedianMinMax;
 
 /// Returns the header and the lines.
 pub fn csv(bench: &Bench, figures: &[Figures]) -> String {

@@ -9,14 +9,14 @@ use super::checked::Bench;
 use super::measure::{BenchEnd, run};
 use super::samples::Figures;
 use super::{csv, json, table};
-use crate::launch::log_args::LogArgs;
-use crate::options::format::Format;
 use crate::render::exit::{FAILED, write_out};
 use crate::render::json::failure_json;
-use crate::retry::RetryReport;
-use crate::system::terminal;
-use crate::text::stderr;
-use crate::text::stdout::unless_closed;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::retry::RetryReport;
+use flitcast_cluster::system::terminal;
+use flitcast_cluster::text::stderr;
+use flitcast_cluster::text::stdout::unless_closed;
 
 /// Times the algorithms and prints the result.
 ///

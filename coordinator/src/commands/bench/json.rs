@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::checked::Bench;
 use super::measure::passes;
 use super::samples::Figures;
-use crate::text::figures::micros;
+use flitcast_cluster::text::figures::micros;
 
 /// Returns the JSON text.
 pub fn json(bench: &Bench, figures: &[Figures]) -> String {

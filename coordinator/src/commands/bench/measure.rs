@@ -11,11 +11,11 @@ use flitcast_proto::wire::control::Report;
 
 use super::checked::Bench;
 use super::samples::{Figures, Sample};
-use crate::job::request::Request;
-use crate::launch::log_args::LogArgs;
-use crate::rounds::outcome::{Failure, Outcome, round_collisions, round_ns};
-use crate::rounds::run::{self, Interrupted};
-use crate::system::interrupts::Interrupts;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::rounds::outcome::{Failure, Outcome, round_collisions, round_ns};
+use flitcast_cluster::rounds::run::{self, Interrupted};
+use flitcast_cluster::system::interrupts::Interrupts;
 
 /// Number of passes. Launching a cluster and measuring its edges takes about ten times as long as a
 /// short round, so with more passes the time would mostly go there.

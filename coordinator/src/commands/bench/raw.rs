@@ -9,10 +9,10 @@ use thiserror::Error;
 
 use super::csv_line::{line, micros};
 use super::samples::Sample;
-use crate::rounds::outcome::MedianMinMax;
-use crate::system::folder::check_writable;
-use crate::system::machine;
-use crate::text::words::counted;
+use flitcast_cluster::rounds::outcome::MedianMinMax;
+use flitcast_cluster::system::folder::check_writable;
+use flitcast_cluster::system::machine;
+use flitcast_cluster::text::words::counted;
 
 /// The commit that this program was built from, with `+changes` if the sources differed from it.
 const COMMIT: &str = env!("FLITCAST_COMMIT");

@@ -4,16 +4,16 @@ use flitcast_plan::Algorithm;
 use flitcast_proto::ops::Collective;
 
 use super::args::BenchRoundArgs;
-use crate::job::request::{Request, RequestError};
-use crate::options::args::{
+use flitcast_cluster::job::request::{Request, RequestError};
+use flitcast_cluster::options::args::{
     BroadcastArgs, ExchangeArgs, GatherArgs, GossipArgs, RoundArgs, ScatterArgs,
 };
-use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::format::Format;
-use crate::options::order::MessageOrder;
-use crate::options::pictures::PictureArgs;
-use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::topology::Topology;
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::order::MessageOrder;
+use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::site::topology::Topology;
 
 /// The trees on which candidates are checked.
 pub struct Trees {

@@ -1,6 +1,6 @@
 //! The samples of a bench, and the figures of an algorithm that are computed from them.
 
-use crate::rounds::outcome::{MedianMinMax, error_pct};
+use flitcast_cluster::rounds::outcome::{MedianMinMax, error_pct};
 
 /// A timed round.
 #[derive(Clone, Debug)]

@@ -6,10 +6,10 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::checked::Bench;
 use super::measure::passes;
 use super::samples::Figures;
-use crate::rounds::outcome::MedianMinMax;
-use crate::text::figures::{self, lines};
-use crate::text::units::{Bytes, Nanos, Rate};
-use crate::text::words::counted;
+use flitcast_cluster::rounds::outcome::MedianMinMax;
+use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
+use flitcast_cluster::text::words::counted;
 
 /// A heading with the cells of its column.
 type Column = (&'static str, Vec<String>);

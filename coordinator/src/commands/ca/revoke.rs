@@ -8,8 +8,8 @@ use anyhow::{anyhow, ensure};
 use clap::Args;
 use flitcast_node::security::{Name, REVOKED_FILE, Revoked, revoked, serial};
 
-use crate::site::ca::{authority_in, locked, put, read};
-use crate::text::words;
+use flitcast_cluster::site::ca::{authority_in, locked, put, read};
+use flitcast_cluster::text::words;
 
 const EXAMPLES: &str = "\
 Example: the key of P3 has got into other hands.

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::calibration::Calibration;
-use crate::job::request::{RequestError, flit_size, guard_fault, link_over, local_topology};
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::guard::GuardArgs;
-use crate::options::link_spec::LinkSpec;
-use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::guard::Guard;
-use crate::site::placement::Placement;
-use crate::system::folder::check_writable;
+use flitcast_cluster::job::request::{
+    RequestError, flit_size, guard_fault, link_over, local_topology,
+};
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::link_spec::LinkSpec;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::placement::Placement;
+use flitcast_cluster::system::folder::check_writable;
 
 /// Default duration: a fixed part and a part for each edge, at most half a minute.
 const SECONDS: f64 = 4.0;

@@ -12,17 +12,17 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::wire::control::Payload;
 
 use super::rounded;
-use crate::algorithms::method::Method;
-use crate::files::profile::{Fit, Profile, parents};
-use crate::job::model::{Measurement, assumed_host, ports};
-use crate::job::request::{Messages, Request, Site, gather_operation};
-use crate::options::format::Format;
-use crate::options::link_spec::LinkSpec;
-use crate::options::order::MessageOrder;
-use crate::options::pictures::Pictures;
-use crate::site::guard::Guard;
-use crate::site::topology::Topology;
-use crate::tuning::BUFFER_BYTES;
+use flitcast_cluster::algorithms::method::Method;
+use flitcast_cluster::files::profile::{Fit, Profile, parents};
+use flitcast_cluster::job::model::{Measurement, assumed_host, ports};
+use flitcast_cluster::job::request::{Messages, Request, Site, gather_operation};
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::link_spec::LinkSpec;
+use flitcast_cluster::options::order::MessageOrder;
+use flitcast_cluster::options::pictures::Pictures;
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::tuning::BUFFER_BYTES;
 
 /// A valid calibration.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use super::args::CalibrateArgs;
 use super::calibration::Calibration;
 use super::report::{json, table};
 use super::this_host::measure_host;
-use crate::launch::log_args::LogArgs;
-use crate::launch::runtime::conducting;
-use crate::options::format::Format;
 use crate::render::exit::report_end;
-use crate::retry::RetryReport;
-use crate::system::interrupts::Interrupts;
-use crate::text::stderr;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::launch::runtime::conducting;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::retry::RetryReport;
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::stderr;
 
 /// Runs `flitcast calibrate`.
 pub async fn calibrate_and_report(

@@ -8,7 +8,7 @@ use flitcast_proto::{PeId, Tree};
 use super::calibration::{Calibration, Ran};
 use super::learn::{Run, learned, would_take_later};
 use super::rounded;
-use crate::files::profile::{Fit, Profile, Relay};
+use flitcast_cluster::files::profile::{Fit, Profile, Relay};
 
 impl Calibration {
     /// Learns the costs of the host from the runs.

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
 use flitcast_plan::cost::{COSTS, Host, Hosts};
 
-use crate::job::host_costs::prior;
-use crate::job::request::Request;
-use crate::rounds::learning::{first_lesson, lesson, would_take};
-use crate::rounds::outcome::Outcome;
+use flitcast_cluster::job::host_costs::prior;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::rounds::learning::{first_lesson, lesson, would_take};
+use flitcast_cluster::rounds::outcome::Outcome;
 
 /// The rounds of one kind, with their request.
 pub type Run = (Request, Box<Outcome>);

@@ -5,9 +5,9 @@ use flitcast_proto::PeId;
 use serde_json::{Map, Value, json};
 
 use super::calibration::{Calibrated, Ran};
-use crate::files::profile::{HOST_COSTS, Relay};
-use crate::text::figures;
-use crate::text::units::{Bytes, Nanos, Rate};
+use flitcast_cluster::files::profile::{HOST_COSTS, Relay};
+use flitcast_cluster::text::figures;
+use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 
 /// Returns the tables and the summary below them.
 pub fn table(found: &Calibrated) -> String {

@@ -12,15 +12,15 @@ use super::calibration::{Calibrated, Calibration};
 use super::fit::round_ns;
 use super::learn::Run;
 use super::workloads::{PACED, WORKLOADS};
-use crate::files::profile::Profile;
-use crate::job::planned_round::plan_and_predict;
-use crate::job::request::Request;
-use crate::launch::log_args::LogArgs;
-use crate::options::names::pacing_name;
-use crate::options::workload::Lengths;
-use crate::rounds::run::{self, Interrupted, RunResult};
-use crate::system::interrupts::Interrupts;
-use crate::text::whole_file::write_whole;
+use flitcast_cluster::files::profile::Profile;
+use flitcast_cluster::job::planned_round::plan_and_predict;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::names::pacing_name;
+use flitcast_cluster::options::workload::Lengths;
+use flitcast_cluster::rounds::run::{self, Interrupted, RunResult};
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::whole_file::write_whole;
 
 /// Fraction of the time for measuring edges; the rest is for rounds.
 const EDGES_SHARE: f64 = 0.4;

@@ -14,16 +14,16 @@ use flitcast_proto::schedule::pace::Pacing;
 
 use super::calibration::Calibration;
 use super::learn::{Run, learned};
-use crate::job::host_costs::{host_here, keep_measured};
-use crate::job::model::Measurement;
-use crate::job::request::{Request, local_topology};
-use crate::launch::log_args::LogArgs;
-use crate::options::format::Format;
-use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::rounds::run::{self, RunResult};
-use crate::site::guard::Guard;
-use crate::system::interrupts::Interrupts;
-use crate::text::units::Nanos;
+use flitcast_cluster::job::host_costs::{host_here, keep_measured};
+use flitcast_cluster::job::model::Measurement;
+use flitcast_cluster::job::request::{Request, local_topology};
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::rounds::run::{self, RunResult};
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::units::Nanos;
 
 /// A tree with relays, with more PEs than most machines have cores, and few to start.
 const TREE: &str = "kary:2:6";

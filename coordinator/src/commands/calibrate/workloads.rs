@@ -18,7 +18,7 @@ pub const PACED: [&str; 3] = ["equal:16411", "equal:98317", "uniform:37..300017:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::workload::Lengths;
+    use flitcast_cluster::options::workload::Lengths;
 
     #[test]
     fn every_workload_is_one_and_they_come_by_length() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use flitcast_node::security::{Identity, Name, revoked};
 
-use crate::site::topology::Topology;
+use flitcast_cluster::site::topology::Topology;
 
 /// A process, and whether its certificate is in the folder.
 pub struct Shown {

@@ -8,11 +8,11 @@ use flitcast_node::security::Name;
 use serde_json::{Map, Value, json};
 
 use super::{CheckedClusterFile, Wrong};
-use crate::job::request::links;
-use crate::options::timeouts;
 use crate::render::tree::TreeFigures;
-use crate::site::placement::Launch;
-use crate::site::starter::Starter;
+use flitcast_cluster::job::request::links;
+use flitcast_cluster::options::timeouts;
+use flitcast_cluster::site::placement::Launch;
+use flitcast_cluster::site::starter::Starter;
 
 /// Prints a valid cluster file.
 pub fn cluster(cluster: &CheckedClusterFile, out: &mut dyn Write) -> io::Result<()> {

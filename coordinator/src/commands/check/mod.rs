@@ -12,17 +12,17 @@ use std::path::PathBuf;
 use clap::Args;
 use flitcast_node::system::regular;
 
-use crate::files::user_file::{FileError, SourcePosition};
-use crate::job::request::check_size;
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::guard::GuardArgs;
-use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
-use crate::site::cluster_file;
-use crate::site::guard::Guard;
-use crate::site::topology::Topology;
-use crate::text::stderr;
-use crate::text::stdout::unless_closed;
 use credentials::Shown;
+use flitcast_cluster::files::user_file::{FileError, SourcePosition};
+use flitcast_cluster::job::request::check_size;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use flitcast_cluster::site::cluster_file;
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::stderr;
+use flitcast_cluster::text::stdout::unless_closed;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,16 +9,16 @@ use flitcast_node::system::regular;
 use flitcast_proto::PeId;
 
 use super::{CheckedClusterFile, Wrong};
-use crate::options::link_spec::EdgeSpec;
-use crate::options::timeouts;
 use crate::render::tree::draw;
-use crate::site::cluster_file;
-use crate::site::guard::Guard;
-use crate::site::placement::Launch;
-use crate::site::starter::Starter;
-use crate::site::topology::Topology;
-use crate::text::printable::printable;
-use crate::text::units::ExactTime;
+use flitcast_cluster::options::link_spec::EdgeSpec;
+use flitcast_cluster::options::timeouts;
+use flitcast_cluster::site::cluster_file;
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::placement::Launch;
+use flitcast_cluster::site::starter::Starter;
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::units::ExactTime;
 
 /// Maximum number of PEs that a line names; the rest are counted.
 const NAMED: usize = 6;

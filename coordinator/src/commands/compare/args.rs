@@ -5,9 +5,9 @@ use clap::{Args, Subcommand};
 use super::broadcast::CompareBroadcastArgs;
 use super::exchange::CompareExchangeArgs;
 use super::gossip_args::CompareGossipArgs;
-use crate::job::on_links::LinkArgs;
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::tree::TreeArgs;
+use flitcast_cluster::job::on_links::LinkArgs;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::tree::TreeArgs;
 
 /// Arguments of `flitcast compare`.
 #[derive(Debug, Args)]

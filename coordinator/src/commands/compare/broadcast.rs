@@ -12,14 +12,14 @@ use flitcast_proto::ops::Collective;
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;
 use super::trees::{Named, over, spanning};
-use crate::algorithms::broadcast_plans::among_all;
-use crate::algorithms::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
-use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::pes::{parse_pe, source};
-use crate::options::ports::Ports;
-use crate::options::tree::TreeArgs;
-use crate::options::values::{is_for_trees, joined};
+use flitcast_cluster::algorithms::broadcast_plans::among_all;
+use flitcast_cluster::algorithms::plan_limits::{MAX_FLITS, MOST_CROSSINGS_OF_ONE, check_size};
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::pes::{parse_pe, source};
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::tree::TreeArgs;
+use flitcast_cluster::options::values::{is_for_trees, joined};
 
 /// Arguments of `flitcast compare broadcast`.
 #[derive(Debug, Args)]

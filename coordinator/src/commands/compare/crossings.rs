@@ -6,9 +6,9 @@ use flitcast_proto::PeId;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::options::format::Format;
-use crate::text::figures;
-use crate::text::words::counted;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::text::figures;
+use flitcast_cluster::text::words::counted;
 
 /// The result of a comparison.
 #[derive(Default, Serialize)]

@@ -2,14 +2,14 @@
 
 use thiserror::Error;
 
-use crate::algorithms::plan_limits::PlanTooLarge;
-use crate::job::exchange_flits::ExchangeFlitsError;
-use crate::options::flits::FlitsError;
-use crate::options::gossip_network::GossipNetworkError;
-use crate::options::pes::NoSuchPe;
-use crate::options::ports::PortsOfAll;
-use crate::options::prices::PriceError;
-use crate::site::topology::TopologyError;
+use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
+use flitcast_cluster::job::exchange_flits::ExchangeFlitsError;
+use flitcast_cluster::options::flits::FlitsError;
+use flitcast_cluster::options::gossip_network::GossipNetworkError;
+use flitcast_cluster::options::pes::NoSuchPe;
+use flitcast_cluster::options::ports::PortsOfAll;
+use flitcast_cluster::options::prices::PriceError;
+use flitcast_cluster::site::topology::TopologyError;
 
 /// The largest side of rings and tori for which all parameters are tried.
 pub const MAX_SIDE: usize = 65_536;

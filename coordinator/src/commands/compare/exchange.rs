@@ -9,11 +9,11 @@ use flitcast_proto::ops::Collective;
 use super::crossings::{Comparison, Row};
 use super::error::CompareError;
 use super::trees::{Named, over, spanning};
-use crate::job::exchange_flits::ExchangeFlitsArgs;
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::ports::Ports;
-use crate::options::tree::TreeArgs;
-use crate::options::values::is_for_trees;
+use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::tree::TreeArgs;
+use flitcast_cluster::options::values::is_for_trees;
 
 /// Arguments of `flitcast compare exchange`.
 #[derive(Debug, Args)]

@@ -12,12 +12,12 @@ use super::error::{CompareError, GossipComparisonError, MAX_SIDE};
 use super::gossip_args::CompareGossipArgs;
 use super::gossip_row::{NONE, Row};
 use super::gossip_rows::rows;
-use crate::job::prices::typed;
-use crate::options::format::Format;
-use crate::options::gossip_network::gossip_network;
-use crate::options::ports::Ports;
-use crate::options::values::joined;
-use crate::text::figures::{as_exact, decimal, lines, table};
+use flitcast_cluster::job::prices::typed;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::gossip_network::gossip_network;
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::values::joined;
+use flitcast_cluster::text::figures::{as_exact, decimal, lines, table};
 
 #[derive(Serialize)]
 struct Comparison<'a> {

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::ports::Ports;
-use crate::options::prices::PriceArgs;
-use crate::options::tree::TreeArgs;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::prices::PriceArgs;
+use flitcast_cluster::options::tree::TreeArgs;
 
 /// Arguments of `flitcast compare gossip`.
 #[derive(Debug, Args)]

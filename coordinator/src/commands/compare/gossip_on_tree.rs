@@ -7,10 +7,10 @@ use super::crossings::{Comparison, Row};
 use super::error::{CompareError, GossipComparisonError};
 use super::gossip_args::CompareGossipArgs;
 use super::trees::{Named, over, spanning};
-use crate::algorithms::plan_limits::{check_flits, check_pes};
-use crate::algorithms::tree_gossip::TreeGossip;
-use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
-use crate::options::ports::Ports;
+use flitcast_cluster::algorithms::plan_limits::{check_flits, check_pes};
+use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
+use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
+use flitcast_cluster::options::ports::Ports;
 
 /// Returns the printed comparison, or all errors in the command line.
 pub fn compared(args: &CompareGossipArgs) -> Result<String, Vec<CompareError>> {

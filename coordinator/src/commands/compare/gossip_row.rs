@@ -4,7 +4,7 @@ use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::{Gossip, GossipAlgorithm, GossipNetwork, Prices};
 use serde::Serialize;
 
-use crate::text::figures::{as_exact, decimal};
+use flitcast_cluster::text::figures::{as_exact, decimal};
 
 /// One algorithm.
 #[derive(Default, Serialize)]

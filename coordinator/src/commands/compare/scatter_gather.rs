@@ -18,11 +18,11 @@ use super::args::CompareRoundArgs;
 use super::error::CompareError;
 use super::table::{Comparison, Row, table};
 use super::trees::{Named, spanning};
-use crate::algorithms::plan_limits::PlanTooLarge;
-use crate::job::on_links::LinkArgs;
-use crate::options::baseline::WINDOW;
-use crate::options::flits::{deal_flits, lengths_in_flits};
-use crate::options::format::Format;
+use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
+use flitcast_cluster::job::on_links::LinkArgs;
+use flitcast_cluster::options::baseline::WINDOW;
+use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
+use flitcast_cluster::options::format::Format;
 
 /// Limit of flits times PEs: the baselines are computed flit by flit.
 const MAX_WORK: u64 = 2_000_000_000;

@@ -3,9 +3,9 @@
 use flitcast_plan::baseline::Flow;
 use serde::Serialize;
 
-use crate::job::on_links::OnLinks;
-use crate::text::figures;
-use crate::text::units::Nanos;
+use flitcast_cluster::job::on_links::OnLinks;
+use flitcast_cluster::text::figures;
+use flitcast_cluster::text::units::Nanos;
 
 #[derive(Serialize)]
 pub struct Comparison {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use flitcast_proto::Tree;
 
 use super::error::CompareError;
-use crate::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
 
 /// A tree by its name.
 pub struct Named {

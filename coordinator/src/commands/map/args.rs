@@ -12,16 +12,16 @@ use clap::Args;
 use flitcast_node::task::{KEPT_WORK_PREFIX, WORK_PREFIX};
 use flitcast_plan::Algorithm;
 
-use crate::job::request::{Request, RequestError, Site, output_fault};
-use crate::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::guard::GuardArgs;
-use crate::options::order::MessageOrder;
-use crate::options::pictures::PictureArgs;
-use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::guard::{Guard, PLAIN_COMMANDS, random_id};
-use crate::site::topology::Topology;
-use crate::text::units::parse_time;
+use flitcast_cluster::job::request::{Request, RequestError, Site, output_fault};
+use flitcast_cluster::options::args::{GatherArgs, RoundArgs, ScatterArgs, TransferArgs};
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::order::MessageOrder;
+use flitcast_cluster::options::pictures::PictureArgs;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::site::guard::{Guard, PLAIN_COMMANDS, random_id};
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::units::parse_time;
 
 const EXAMPLES: &str = "\
 Examples:

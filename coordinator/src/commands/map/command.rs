@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use super::args::Map;
 use super::three_runs::{MapAborted, complain, execute};
 use super::{report, work};
-use crate::launch::log_args::LogArgs;
-use crate::options::format::Format;
 use crate::render::exit::{FAILED, failed, interrupted_note, write_out};
 use crate::render::json::failure_json;
-use crate::system::interrupts::Interrupts;
-use crate::text::stderr;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::stderr;
 
 /// Runs the map, prints its result, and removes everything else.
 ///

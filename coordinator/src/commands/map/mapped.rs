@@ -6,8 +6,8 @@ use std::time::Duration;
 use flitcast_proto::PeId;
 
 use super::run::ShardTask;
-use crate::retry::RetryReport;
-use crate::rounds::outcome::Outcome;
+use flitcast_cluster::retry::RetryReport;
+use flitcast_cluster::rounds::outcome::Outcome;
 
 /// The result of a map.
 #[derive(Debug)]

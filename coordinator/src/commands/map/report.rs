@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::args::Map;
 use super::mapped::Mapped;
 use super::run::{CommandFate, ShardTask};
-use crate::rounds::outcome::Outcome;
-use crate::text::figures::{self, lines, micros};
-use crate::text::units::{Bytes, Nanos};
-use crate::text::words::{counted, last_words, shell_word};
+use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::text::figures::{self, lines, micros};
+use flitcast_cluster::text::units::{Bytes, Nanos};
+use flitcast_cluster::text::words::{counted, last_words, shell_word};
 
 /// Returns the errors of all PEs that failed, a line for each.
 pub fn complaints(mapped: &Mapped) -> Vec<String> {

@@ -11,14 +11,14 @@ use flitcast_proto::wire::control::{End, FromPe, Ran, Run, ToPe};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::job::request::Request;
-use crate::launch::cluster::{Cluster, Heard};
-use crate::launch::log_args::LogArgs;
-use crate::observe::console::Console;
-use crate::rounds::controller::LEFT;
-use crate::rounds::run::{RunResult, on_a_cluster};
-use crate::system::interrupts::Interrupts;
-use crate::text::words::{last_words, signal_named};
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::launch::cluster::{Cluster, Heard};
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::observe::console::Console;
+use flitcast_cluster::rounds::controller::LEFT;
+use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::words::{last_words, signal_named};
 
 /// Time between two checks that all PEs with running commands are alive. Each death is reported as an
 /// event; this covers events that do not arrive.

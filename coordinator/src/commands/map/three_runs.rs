@@ -10,12 +10,12 @@ use super::args::Map;
 use super::mapped::Mapped;
 use super::report::complaints;
 use super::run::{self, CommandFate, ShardTask};
-use crate::launch::log_args::LogArgs;
-use crate::retry::{self, ResumableJob, RetryReport};
-use crate::rounds::outcome::{Failure, Outcome};
-use crate::rounds::run::{Interrupted, RunResult};
-use crate::system::interrupts::Interrupts;
-use crate::text::stderr;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::retry::{self, ResumableJob, RetryReport};
+use flitcast_cluster::rounds::outcome::{Failure, Outcome};
+use flitcast_cluster::rounds::run::{Interrupted, RunResult};
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::stderr;
 
 /// A reason to end early.
 pub enum MapAborted {

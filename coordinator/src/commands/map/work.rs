@@ -13,12 +13,12 @@ use flitcast_proto::wire::control::{FromPe, ToPe};
 use tokio::time::Instant;
 
 use super::args::Map;
-use crate::launch::cluster::{Cluster, Heard};
-use crate::launch::log_args::LogArgs;
-use crate::observe::console::Console;
-use crate::rounds::run::{RunResult, on_a_cluster};
-use crate::system::interrupts::Interrupts;
-use crate::text::stderr;
+use flitcast_cluster::launch::cluster::{Cluster, Heard};
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::observe::console::Console;
+use flitcast_cluster::rounds::run::{RunResult, on_a_cluster};
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::text::stderr;
 
 /// Time for a PE to remove its part after the end of its command.
 const CLEARING: Duration = Duration::from_secs(60);

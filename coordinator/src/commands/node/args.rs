@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use flitcast_node::limits::Timeouts;
 
-use crate::options::timeouts;
+use flitcast_cluster::options::timeouts;
 
 /// Arguments of `flitcast node`.
 #[derive(Debug, Args)]

@@ -11,19 +11,21 @@ use flitcast_proto::PeId;
 use flitcast_proto::ops::Collective;
 
 use super::packet_args::{ControlArg, PacketArgs};
-use crate::algorithms::plan_limits::MAX_FLITS;
-use crate::algorithms::tree_gossip::TreeGossip;
-use crate::job::exchange_flits::ExchangeFlitsArgs;
-use crate::job::on_links::LinkArgs;
-use crate::options::args::SyncArg;
-use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::format::{Format, Formats};
-use crate::options::order::GivenOrder;
-use crate::options::pes::parse_pe;
-use crate::options::ports::Ports;
-use crate::options::prices::PriceArgs;
-use crate::options::tree::TreeArgs;
-use crate::options::values::{AUTO, joined, planned_names, values_of, values_of_planned_scatter};
+use flitcast_cluster::algorithms::plan_limits::MAX_FLITS;
+use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
+use flitcast_cluster::job::exchange_flits::ExchangeFlitsArgs;
+use flitcast_cluster::job::on_links::LinkArgs;
+use flitcast_cluster::options::args::SyncArg;
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::format::{Format, Formats};
+use flitcast_cluster::options::order::GivenOrder;
+use flitcast_cluster::options::pes::parse_pe;
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::prices::PriceArgs;
+use flitcast_cluster::options::tree::TreeArgs;
+use flitcast_cluster::options::values::{
+    AUTO, joined, planned_names, values_of, values_of_planned_scatter,
+};
 
 /// Arguments of `flitcast plan`.
 #[derive(Debug, Args)]

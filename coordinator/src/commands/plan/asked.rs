@@ -8,11 +8,11 @@ use flitcast_proto::{PeId, Tree};
 use super::args::{Order, PlanRoundArgs};
 use super::error::{PlanError, PlanErrors};
 use super::report::PlanReport;
-use crate::options::flits::{deal_flits, lengths_in_flits};
-use crate::options::order::OrderError;
-use crate::options::tree::SpanningArg;
-use crate::options::workload::Lengths;
-use crate::site::topology::Topology;
+use flitcast_cluster::options::flits::{deal_flits, lengths_in_flits};
+use flitcast_cluster::options::order::OrderError;
+use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::options::workload::Lengths;
+use flitcast_cluster::site::topology::Topology;
 
 /// The requested tree and lengths.
 pub struct AskedPlan {

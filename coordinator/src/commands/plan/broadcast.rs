@@ -10,13 +10,13 @@ use flitcast_proto::{PeId, Tree};
 use super::args::PlanBroadcastArgs;
 use super::error::{PlanError, PlanErrors};
 use super::static_plan::StaticPlan;
-use crate::algorithms::broadcast_plans::among_all;
-use crate::algorithms::listed::quickest;
-use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::pes::source;
-use crate::options::ports::Ports;
-use crate::options::tree::SpanningArg;
-use crate::options::values::is_for_trees;
+use flitcast_cluster::algorithms::broadcast_plans::among_all;
+use flitcast_cluster::algorithms::listed::quickest;
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::pes::source;
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::options::values::is_for_trees;
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanBroadcastArgs) -> Result<StaticPlan, PlanErrors> {

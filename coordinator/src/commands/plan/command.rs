@@ -8,7 +8,7 @@ use super::{
     broadcast, cover, exchange, gossip_on_network, gossip_on_tree, ordered, packets, scatter_from,
     steps,
 };
-use crate::options::ports::Ports;
+use flitcast_cluster::options::ports::Ports;
 
 /// The result of printing a plan, or all errors in the command line.
 type Printed = Result<io::Result<()>, PlanErrors>;

@@ -13,11 +13,13 @@ use super::args::{
 use super::asked::topology_and_lengths;
 use super::error::{PlanError, PlanErrors};
 use super::static_plan::{PlannedMessage, StaticPlan};
-use crate::algorithms::plan_limits::{MOST_CROSSINGS, PlanTooLarge, check_flits, check_pes};
-use crate::options::broadcast::BroadcastAlgorithm;
-use crate::options::flits::deal_flits;
-use crate::options::tree::{SpanningArg, TreeArgs};
-use crate::site::topology::Topology;
+use flitcast_cluster::algorithms::plan_limits::{
+    MOST_CROSSINGS, PlanTooLarge, check_flits, check_pes,
+};
+use flitcast_cluster::options::broadcast::BroadcastAlgorithm;
+use flitcast_cluster::options::flits::deal_flits;
+use flitcast_cluster::options::tree::{SpanningArg, TreeArgs};
+use flitcast_cluster::site::topology::Topology;
 
 /// A network, and the trees that cover it from its root.
 struct Covered {

@@ -9,15 +9,15 @@ use thiserror::Error;
 
 use super::svg::crossings::MAX_BANDS;
 use super::svg::scene::MAX_PES;
-use crate::algorithms::plan_limits::PlanTooLarge;
-use crate::job::exchange_flits::ExchangeFlitsError;
-use crate::job::request::RequestError;
-use crate::options::flits::FlitsError;
-use crate::options::gossip_network::GossipNetworkError;
-use crate::options::pes::NoSuchPe;
-use crate::options::ports::PortsOfAll;
-use crate::options::prices::PriceError;
-use crate::site::topology::TopologyError;
+use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
+use flitcast_cluster::job::exchange_flits::ExchangeFlitsError;
+use flitcast_cluster::job::request::RequestError;
+use flitcast_cluster::options::flits::FlitsError;
+use flitcast_cluster::options::gossip_network::GossipNetworkError;
+use flitcast_cluster::options::pes::NoSuchPe;
+use flitcast_cluster::options::ports::PortsOfAll;
+use flitcast_cluster::options::prices::PriceError;
+use flitcast_cluster::site::topology::TopologyError;
 
 /// Limit of crossings that a simulation keeps, at some 100 bytes each and twice.
 pub const MAX_SIMULATED: u64 = 20_000_000;

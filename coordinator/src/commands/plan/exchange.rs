@@ -8,9 +8,9 @@ use flitcast_proto::ops::Collective;
 use super::args::PlanExchangeArgs;
 use super::error::{PlanError, PlanErrors};
 use super::static_plan::StaticPlan;
-use crate::algorithms::listed::quickest;
-use crate::options::tree::SpanningArg;
-use crate::options::values::{AUTO, is_for_trees, joined, planned_names};
+use flitcast_cluster::algorithms::listed::quickest;
+use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::options::values::{AUTO, is_for_trees, joined, planned_names};
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanExchangeArgs) -> Result<StaticPlan, PlanErrors> {

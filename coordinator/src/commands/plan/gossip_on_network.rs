@@ -16,15 +16,15 @@ use super::args::PlanGossipArgs;
 use super::error::{GossipPlanError, PlanError, PlanErrors};
 use super::gossip_plan::GossipPlan;
 use super::simulate::against_packets;
-use crate::algorithms::plan_limits::PlanTooLarge;
-use crate::job::on_links::OnLinks;
-use crate::job::prices::typed;
-use crate::options::flits::lengths_in_flits;
-use crate::options::gossip_network::{GossipNetworkError, gossip_network};
-use crate::options::ports::Ports as PortsArg;
-use crate::options::prices::PriceArgs;
-use crate::options::tree::SpanningArg;
-use crate::options::workload::Lengths;
+use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
+use flitcast_cluster::job::on_links::OnLinks;
+use flitcast_cluster::job::prices::typed;
+use flitcast_cluster::options::flits::lengths_in_flits;
+use flitcast_cluster::options::gossip_network::{GossipNetworkError, gossip_network};
+use flitcast_cluster::options::ports::Ports as PortsArg;
+use flitcast_cluster::options::prices::PriceArgs;
+use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::options::workload::Lengths;
 
 /// Prints the plan, or returns all errors in the command line.
 pub fn run(args: &PlanGossipArgs, out: &mut dyn Write) -> Result<io::Result<()>, PlanErrors> {

@@ -6,10 +6,10 @@ use super::args::PlanGossipArgs;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::StaticPlan;
-use crate::algorithms::plan_limits::{check_flits, check_pes};
-use crate::algorithms::tree_gossip::TreeGossip;
-use crate::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
-use crate::options::tree::SpanningArg;
+use flitcast_cluster::algorithms::plan_limits::{check_flits, check_pes};
+use flitcast_cluster::algorithms::tree_gossip::TreeGossip;
+use flitcast_cluster::options::flits::{deal_flits_to_all, lengths_of_all_in_flits};
+use flitcast_cluster::options::tree::SpanningArg;
 
 /// Returns the requested plan, or all errors in the command line.
 pub fn plan(args: &PlanGossipArgs) -> Result<StaticPlan, PlanErrors> {

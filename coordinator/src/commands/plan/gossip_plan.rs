@@ -3,7 +3,7 @@
 use flitcast_plan::fraction::Fraction;
 use flitcast_plan::gossip::{Cost, Gossip, Prices};
 
-use crate::options::prices::PriceArgs;
+use flitcast_cluster::options::prices::PriceArgs;
 
 /// A planned gossip with its names.
 pub struct GossipPlan<'a> {

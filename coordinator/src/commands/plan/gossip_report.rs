@@ -10,9 +10,9 @@ use super::args::PrintArgs;
 use super::error::PlanError;
 use super::gossip_plan::GossipPlan;
 use super::report::{Numbers, PlanReport, each};
-use crate::job::on_links::OnLinks;
-use crate::text::figures::{decimal, exact, lines, table};
-use crate::text::words::counted;
+use flitcast_cluster::job::on_links::OnLinks;
+use flitcast_cluster::text::figures::{decimal, exact, lines, table};
+use flitcast_cluster::text::words::counted;
 
 /// Limit of rows of steps that a user would still read.
 const MAX_ROWS: usize = 40;

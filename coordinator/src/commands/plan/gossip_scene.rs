@@ -9,8 +9,8 @@ use super::gossip_plan::GossipPlan;
 use super::svg::crossings::Crossings;
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
-use crate::text::figures::decimal;
-use crate::text::words::counted;
+use flitcast_cluster::text::figures::decimal;
+use flitcast_cluster::text::words::counted;
 
 impl GossipPlan<'_> {
     /// Returns the scene: of each packet its set-up, and the blocks or pieces of blocks that it

@@ -10,13 +10,13 @@ use super::args::{PlanScatterArgs, PrintArgs};
 use super::asked::topology_and_lengths;
 use super::error::{PlanError, PlanErrors};
 use super::report::{PlanReport, each, proof};
-use crate::options::flits::deal_flits;
-use crate::options::format::Format;
-use crate::options::link_spec::{EdgeSpec, LinkSpec};
-use crate::options::tree::SpanningArg;
-use crate::site::topology::Topology;
-use crate::text::units::Nanos;
-use crate::text::words::{counted, names};
+use flitcast_cluster::options::flits::deal_flits;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::options::link_spec::{EdgeSpec, LinkSpec};
+use flitcast_cluster::options::tree::SpanningArg;
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::units::Nanos;
+use flitcast_cluster::text::words::{counted, names};
 
 /// Payload of a flit on links with rates: the default of a run.
 const FLIT_BYTES: u64 = 64 << 10;

@@ -7,7 +7,7 @@ use flitcast_plan::packets::Split;
 use flitcast_plan::packets::model::{LinkCost, Part, Run};
 use flitcast_plan::packets::search::MOST_NODES;
 
-use crate::options::pes::parse_pe;
+use flitcast_cluster::options::pes::parse_pe;
 
 /// Options of plans in packets.
 #[derive(Debug, Args)]

@@ -16,8 +16,8 @@ use super::asked::{AskedPlan, order_of};
 use super::error::{PlanError, PlanErrors};
 use super::packet_args::{ControlArg, PacketArgs, Packets};
 use super::packets_plan::{CertifiedPlan, PlanInPackets};
-use crate::options::ports::Ports;
-use crate::options::tree::SpanningArg;
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::tree::SpanningArg;
 
 /// Prints the plan of a scatter, or returns all errors in the command line.
 pub fn scatter(

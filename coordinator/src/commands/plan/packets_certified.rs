@@ -15,8 +15,8 @@ use super::error::PlanErrors;
 use super::packets_plan::CertifiedPlan;
 use super::packets_report::{MOST_ROWS, UNIT, exact, more, parents};
 use super::report::{PlanReport, each};
-use crate::text::figures::{lines, table};
-use crate::text::words::counted;
+use flitcast_cluster::text::figures::{lines, table};
+use flitcast_cluster::text::words::counted;
 
 impl CertifiedPlan<'_> {
     /// Prints the gather in the requested format.

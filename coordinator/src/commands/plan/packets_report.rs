@@ -11,9 +11,9 @@ use super::asked::AskedPlan;
 use super::error::{PlanError, PlanErrors};
 use super::packets_plan::PlanInPackets;
 use super::report::{PlanReport, each, proof};
-use crate::options::format::Format;
-use crate::text::figures::{self, lines, table};
-use crate::text::words::counted;
+use flitcast_cluster::options::format::Format;
+use flitcast_cluster::text::figures::{self, lines, table};
+use flitcast_cluster::text::words::counted;
 
 /// Limit of table rows.
 pub const MOST_ROWS: usize = 50;

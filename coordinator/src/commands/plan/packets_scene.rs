@@ -13,7 +13,7 @@ use super::packets_plan::{CertifiedPlan, PlanInPackets};
 use super::svg::crossings::Crossings;
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
-use crate::text::words::counted;
+use flitcast_cluster::text::words::counted;
 
 /// Returns the sheet of a plan in packets, without title and summary.
 fn in_packets(asked: &AskedPlan, cost: LinkCost, time: Ticks, bound: Option<Ticks>) -> Sheet {

@@ -8,7 +8,7 @@ use flitcast_plan::cost::Ports;
 use flitcast_proto::ops::Collective;
 use flitcast_proto::{DeliveryId, Tree};
 
-use crate::options::values::is_for_trees;
+use flitcast_cluster::options::values::is_for_trees;
 
 /// The state machines that run a plan in lock step, if there are any.
 #[derive(Debug)]

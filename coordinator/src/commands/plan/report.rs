@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::args::PrintArgs;
 use super::error::PlanError;
 use super::svg::scene::{MAX_PES, Scene};
-use crate::job::on_links::OnLinks;
-use crate::options::format::Format;
+use flitcast_cluster::job::on_links::OnLinks;
+use flitcast_cluster::options::format::Format;
 
 /// Writes a value as JSON.
 type WriteValue<'a> = Box<dyn Fn(&mut dyn Write) -> serde_json::Result<()> + 'a>;

@@ -13,10 +13,10 @@ use super::asked::topology_and_lengths;
 use super::error::{PlanError, PlanErrors};
 use super::played::Played;
 use super::static_plan::{Crossings, PlannedMessage, StaticPlan};
-use crate::options::flits::deal_flits;
-use crate::options::pes::source;
-use crate::options::ports::Ports;
-use crate::options::tree::SpanningArg;
+use flitcast_cluster::options::flits::deal_flits;
+use flitcast_cluster::options::pes::source;
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::tree::SpanningArg;
 
 /// Plans a scatter from any PE, farthest destination first; with many ports, in each branch.
 pub fn plan(args: &PlanScatterArgs) -> Result<StaticPlan, PlanErrors> {

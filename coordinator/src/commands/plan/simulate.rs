@@ -19,7 +19,7 @@ use super::error::{MAX_SIMULATED, PlanError};
 use super::played::Played;
 use super::static_plan::StaticPlan;
 use super::steps::Planned;
-use crate::text::words::counted;
+use flitcast_cluster::text::words::counted;
 
 /// A flit of a message that goes from one PE to another.
 type Hop = (MessageId, u64, PeId, PeId);

@@ -13,8 +13,8 @@ use flitcast_proto::ops::Collective;
 use flitcast_proto::{PeId, Tree};
 
 use super::played::Played;
-use crate::options::ports::Ports;
-use crate::site::topology::Topology;
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::site::topology::Topology;
 
 /// A plan that is a list of crossings, with its names.
 #[derive(Debug, Default)]

@@ -15,10 +15,10 @@ use super::error::PlanError;
 use super::report::{Numbers, Object, PlanReport, each, proof};
 use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
-use crate::algorithms::plan_limits::PlanTooLarge;
-use crate::job::on_links::{LinkArgs, OnLinks};
-use crate::text::figures::{lines, table};
-use crate::text::words::counted;
+use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
+use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
+use flitcast_cluster::text::figures::{lines, table};
+use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {
     /// Prints the plan in the requested format, after the simulation if that is requested.

@@ -11,7 +11,7 @@ use super::static_plan::{PlannedMessage, StaticPlan};
 use super::svg::crossings::{Band, Crossings, MAX_BANDS};
 use super::svg::scene::{Drawing, Scene};
 use super::svg::sheet::{Axis, Moment, Sheet};
-use crate::text::words::counted;
+use flitcast_cluster::text::words::counted;
 
 /// The property that the colours of a plan distinguish.
 enum Colours {

@@ -10,12 +10,12 @@ use flitcast_proto::{PeId, Tree};
 use super::args::{Order, PlanGatherArgs, PlanScatterArgs};
 use super::asked::{AskedPlan, check_order, order_of};
 use super::error::{PlanError, PlanErrors};
-use crate::algorithms::method::operation_by;
-use crate::job::request::gather_operation;
-use crate::options::args::SyncArg;
-use crate::options::order::{GivenOrder, OrderError};
-use crate::options::ports::Ports;
-use crate::options::tree::SpanningArg;
+use flitcast_cluster::algorithms::method::operation_by;
+use flitcast_cluster::job::request::gather_operation;
+use flitcast_cluster::options::args::SyncArg;
+use flitcast_cluster::options::order::{GivenOrder, OrderError};
+use flitcast_cluster::options::ports::Ports;
+use flitcast_cluster::options::tree::SpanningArg;
 
 /// A plan with its names.
 pub struct Planned {

@@ -24,18 +24,18 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::{Exit, command};
-use crate::launch::log_args::LogArgs;
-use crate::launch::ssh::{Begun, Hosts, RemoteCommand, lines};
-use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
-use crate::site::guard::Guard;
-use crate::site::placement::Place;
-use crate::site::running_cluster::cluster_record::ClusterRecord;
-use crate::site::running_cluster::pes::{self, Pes};
-use crate::site::running_cluster::{CALL, claim, lock};
-use crate::site::topology::Topology;
-use crate::system::process;
-use crate::text::stderr;
+use flitcast_cluster::launch::cluster::{Exit, command};
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::launch::ssh::{Begun, Hosts, RemoteCommand, lines};
+use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::placement::Place;
+use flitcast_cluster::site::running_cluster::cluster_record::ClusterRecord;
+use flitcast_cluster::site::running_cluster::pes::{self, Pes};
+use flitcast_cluster::site::running_cluster::{CALL, claim, lock};
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::system::process;
+use flitcast_cluster::text::stderr;
 
 /// Pause after the first end of a PE. Each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -97,7 +97,7 @@ fn topology(said: &ClusterRecord) -> anyhow::Result<Topology> {
         root: said.root.clone(),
         spanning: said.spanning,
     });
-    let file = crate::site::cluster_file::load(&said.file)?;
+    let file = flitcast_cluster::site::cluster_file::load(&said.file)?;
     let trees = tree.of_cluster(&said.file, file, &[SpanningArg::Bfs]);
     let mut trees = trees.map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();

@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::render::exit::refused;
-use crate::site::running_cluster::pes::Pes;
-use crate::site::running_cluster::{RunningCluster, claim, find, is_kept};
-use crate::system::process::{Process, Signal};
-use crate::text::printable::printable;
-use crate::text::stdout::print;
+use flitcast_cluster::site::running_cluster::pes::Pes;
+use flitcast_cluster::site::running_cluster::{RunningCluster, claim, find, is_kept};
+use flitcast_cluster::system::process::{Process, Signal};
+use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::stdout::print;
 
 /// Time for the daemon to stop all PEs, which have 3 s, and to remove the folder.
 pub(super) const STOP: Duration = Duration::from_secs(8);

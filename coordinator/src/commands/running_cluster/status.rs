@@ -17,21 +17,21 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::launch::cluster::{Cluster, Heard, LaunchPlan};
-use crate::launch::log_args::LogArgs;
-use crate::observe::console::Console;
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::render::exit::{FAILED, refused};
 use crate::render::tree::in_tree_order;
-use crate::site::placement::Placement;
-use crate::site::running_cluster::pes::{self, Pes};
-use crate::site::running_cluster::{InUse, RunningCluster, all, find, rounds};
-use crate::site::topology::Topology;
-use crate::text::figures::{self, lines};
-use crate::text::printable::printable;
-use crate::text::units::{Bytes, Nanos};
-use crate::text::words::counted;
+use flitcast_cluster::launch::cluster::{Cluster, Heard, LaunchPlan};
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::observe::console::Console;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use flitcast_cluster::site::placement::Placement;
+use flitcast_cluster::site::running_cluster::pes::{self, Pes};
+use flitcast_cluster::site::running_cluster::{InUse, RunningCluster, all, find, rounds};
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::units::{Bytes, Nanos};
+use flitcast_cluster::text::words::counted;
 
 /// Time for the PEs to join: they try twice a second.
 const WAIT: Duration = Duration::from_secs(2);
@@ -144,8 +144,8 @@ fn look(kept: &RunningCluster, logs: &LogArgs) -> anyhow::Result<(Topology, Occu
             return Ok((topology, Occupancy::InUse(holder)));
         }
     };
-    let seen =
-        crate::launch::runtime::conducting()?.block_on(asked(kept, &topology, &placement, logs))?;
+    let seen = flitcast_cluster::launch::runtime::conducting()?
+        .block_on(asked(kept, &topology, &placement, logs))?;
     Ok((topology, seen))
 }
 
@@ -172,7 +172,7 @@ pub async fn joined(
         logs,
         timeouts: &topology.settings.timeouts,
     };
-    let (console, given_up) = (Console::new(), CancellationToken::new());
+    let (console, given_up) = (Console::of_stderr(), CancellationToken::new());
     Ok(Cluster::launch(plan, &console, &given_up).await?)
 }
 

@@ -16,27 +16,27 @@ use flitcast_proto::PeId;
 
 use super::down::STOP;
 use super::status;
-use crate::job::request::{guard_fault, local_topology};
-use crate::launch::cluster::Exit;
-use crate::launch::log_args::LogArgs;
-use crate::options::guard::GuardArgs;
-use crate::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
 use crate::render::exit::{FAILED, error_chain, refused};
-use crate::site::ca;
-use crate::site::guard::Guard;
-use crate::site::running_cluster::claim::{Claim, Claimed, claim};
-use crate::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
-use crate::site::running_cluster::pes::{self, Pes};
-use crate::site::running_cluster::{RunningCluster, folder_of, is_kept};
-use crate::site::starter::Starter;
-use crate::site::topology::Topology;
-use crate::system::interrupts::Interrupts;
-use crate::system::process::{Process, Signal};
-use crate::system::random::drawn;
-use crate::text::printable::printable;
-use crate::text::stderr;
-use crate::text::stdout::print;
-use crate::text::words::at;
+use flitcast_cluster::job::request::{guard_fault, local_topology};
+use flitcast_cluster::launch::cluster::Exit;
+use flitcast_cluster::launch::log_args::LogArgs;
+use flitcast_cluster::options::guard::GuardArgs;
+use flitcast_cluster::options::tree::{ClusterArgs, SpanningArg, TreeArgs};
+use flitcast_cluster::site::ca;
+use flitcast_cluster::site::guard::Guard;
+use flitcast_cluster::site::running_cluster::claim::{Claim, Claimed, claim};
+use flitcast_cluster::site::running_cluster::cluster_record::{self, CREDENTIALS, ClusterRecord};
+use flitcast_cluster::site::running_cluster::pes::{self, Pes};
+use flitcast_cluster::site::running_cluster::{RunningCluster, folder_of, is_kept};
+use flitcast_cluster::site::starter::Starter;
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::system::interrupts::Interrupts;
+use flitcast_cluster::system::process::{Process, Signal};
+use flitcast_cluster::system::random::drawn;
+use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::stderr;
+use flitcast_cluster::text::stdout::print;
+use flitcast_cluster::text::words::at;
 
 /// Ports below the ephemeral ports: a PE that repeatedly connects to such a port on the same host
 /// would eventually be connected to itself.
@@ -158,7 +158,7 @@ fn bring_up(
         said,
     };
     let ready = begun(&mut keeper, &folder).and_then(|()| {
-        let conducting = crate::launch::runtime::conducting()?;
+        let conducting = flitcast_cluster::launch::runtime::conducting()?;
         conducting.block_on(muster(&kept, wanted.topology, logs))
     });
     let code = match ready {

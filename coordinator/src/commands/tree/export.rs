@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::options::link_spec::LinkSpec;
 use crate::render::tree::TreeFigures;
-use crate::site::topology::Topology;
+use flitcast_cluster::options::link_spec::LinkSpec;
+use flitcast_cluster::site::topology::Topology;
 
 /// Number of parents per line of the tree file.
 const PARENTS_A_LINE: usize = 16;

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use flitcast_proto::PeId;
 
 use crate::render::tree::TreeFigures;
-use crate::site::topology::Topology;
-use crate::text::words::counted;
+use flitcast_cluster::site::topology::Topology;
+use flitcast_cluster::text::words::counted;
 
 /// Distance in pixels between two leaves.
 const COLUMN: f64 = 44.0;

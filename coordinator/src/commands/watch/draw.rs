@@ -5,11 +5,11 @@ use std::io::{self, Write};
 
 use flitcast_proto::PeId;
 
-use crate::observe::live::snapshot::{PePicture, Snapshot};
 use crate::render::tree::branches;
-use crate::text::figures;
-use crate::text::printable::printable;
-use crate::text::units::{Bytes, Nanos, Rate};
+use flitcast_cluster::observe::live::snapshot::{PePicture, Snapshot};
+use flitcast_cluster::text::figures;
+use flitcast_cluster::text::printable::printable;
+use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 
 /// Number of lines above the PEs: operation, progress, an empty line and headings.
 const HEAD: usize = 5;
@@ -193,7 +193,7 @@ impl Screen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observe::live::snapshot::EdgePicture;
+    use flitcast_cluster::observe::live::snapshot::EdgePicture;
 
     /// Returns a snapshot of a round of `pes` PEs on a path; P2 is the busiest.
     fn picture(pes: u32) -> Snapshot {

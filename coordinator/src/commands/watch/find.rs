@@ -8,10 +8,10 @@ use anyhow::bail;
 use flitcast_node::system::regular;
 
 use super::draw::name;
-use crate::files::runtime_dir::runtime_dir;
-use crate::observe::live::snapshot::Snapshot;
-use crate::system::process;
-use crate::text::words::at;
+use flitcast_cluster::files::runtime_dir::runtime_dir;
+use flitcast_cluster::observe::live::snapshot::Snapshot;
+use flitcast_cluster::system::process;
+use flitcast_cluster::text::words::at;
 
 /// Maximum bytes of a file: 100,000 PEs with 400 bytes each.
 const LONGEST: u64 = 64 * 1024 * 1024;

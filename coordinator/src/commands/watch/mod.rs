@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, bail};
 use clap::Args;
 
-use crate::options::format::{Format, TABLE_OR_JSON};
-use crate::system::terminal;
-use crate::text::units::parse_time;
 use draw::Screen;
 use find::FoundCommand;
+use flitcast_cluster::options::format::{Format, TABLE_OR_JSON};
+use flitcast_cluster::system::terminal;
+use flitcast_cluster::text::units::parse_time;
 
 /// Time between two snapshots, the interval at which the file is written.
 const EVERY: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::render::pictures::scene::{ItemName, Scene};
 
-use crate::job::fit::EdgeFit;
+use flitcast_cluster::job::fit::EdgeFit;
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");

@@ -3,8 +3,8 @@ use flitcast_proto::spans::Port;
 use flitcast_proto::{RoundId, Tree};
 
 use super::*;
-use crate::job::fit::FitPoint;
-use crate::rounds::rounds_result::MeasuredRound;
+use flitcast_cluster::job::fit::FitPoint;
+use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
 fn span(port: Port, peer: u32, item: SpanItem, begin_ns: u64, end_ns: u64) -> Span {
     let peer = PeId(peer);

@@ -7,12 +7,12 @@ mod trace;
 use std::io;
 use std::path::Path;
 
-use crate::job::request::Request;
-use crate::options::pictures::Pictures;
 use crate::render::page::Page;
-use crate::rounds::outcome::Outcome;
-use crate::text::whole_file::write_whole;
-use crate::text::words::shell_word;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::options::pictures::Pictures;
+use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::text::whole_file::write_whole;
+use flitcast_cluster::text::words::shell_word;
 use scene::Scene;
 
 /// Draws a run and returns the files that were written.

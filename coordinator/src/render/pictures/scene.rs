@@ -8,10 +8,10 @@ use flitcast_proto::spans::{Port, Span, SpanItem};
 use flitcast_proto::wire::MAX_REPORT_SPANS;
 use flitcast_proto::{PeId, Tree};
 
-use crate::job::request::Request;
 use crate::render::tree::in_tree_order;
-use crate::rounds::outcome::Outcome;
-use crate::rounds::rounds_result::MeasuredRound;
+use flitcast_cluster::job::request::Request;
+use flitcast_cluster::rounds::outcome::Outcome;
+use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
 /// A round on a tree, measured and predicted.
 pub struct Scene<'a> {

@@ -127,7 +127,7 @@ mod tests {
     use flitcast_proto::{RoundId, Tree};
 
     use super::*;
-    use crate::rounds::rounds_result::MeasuredRound;
+    use flitcast_cluster::rounds::rounds_result::MeasuredRound;
 
     #[test]
     fn the_trace_is_json_with_an_event_for_each_span() {

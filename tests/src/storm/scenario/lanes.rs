@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use flitcast_coordinator::machines::has_parts;
+use flitcast_cluster::machines::has_parts;
 use flitcast_plan::Algorithm;
 use flitcast_plan::cost::Model;
 use flitcast_plan::predict::predict;

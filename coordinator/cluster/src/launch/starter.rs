@@ -1,0 +1,95 @@
+//! Starters of PEs that then join: `srun` inside Slurm, or compose. A starter begins and ends with
+//! its cluster; `cluster` defines where PEs join and which may.
+//!
+//! Each cluster has its own starter, so PEs need not stay. The starter begins before the
+//! coordinator listens, because the address may belong to a network that compose creates. A Slurm
+//! task derives its PE from its task number and the list of PEs, because a repaired round lacks
+//! some PEs.
+
+mod compose;
+mod external_command;
+mod slurm_step;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use flitcast_proto::PeId;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::launch::log_args::LogArgs;
+use crate::observe::console::Console;
+use crate::site::guard::Guard;
+use crate::site::placement::Place;
+use crate::site::starter::Starter;
+
+/// The parameters of a starter.
+#[derive(Debug)]
+pub struct StarterConfig {
+    /// Program that runs a PE.
+    pub program: PathBuf,
+    /// PEs to start, with their hosts and addresses.
+    pub pes: Vec<(PeId, Place)>,
+    /// Address where the coordinator listens for them.
+    pub coordinator: SocketAddr,
+    /// Security of connections.
+    pub guard: Guard,
+    /// Whether the PEs must run commands.
+    pub commands: bool,
+    /// Time for the PEs to join.
+    pub wait: Duration,
+    /// Logging of the PEs.
+    pub logs: LogArgs,
+    /// Console for the lines of the PEs.
+    pub console: Console,
+}
+
+/// A running starter.
+#[derive(Debug)]
+pub struct Started {
+    end: CancellationToken,
+    keeper: JoinHandle<()>,
+}
+
+/// Notifications of a starter.
+#[derive(Debug)]
+pub struct Hearing {
+    /// Sent when the starter has done its part, so that PEs may join.
+    pub begun: oneshot::Receiver<()>,
+    /// Sent if the starter fails or ends too early.
+    pub failed: oneshot::Receiver<anyhow::Error>,
+}
+
+impl Starter {
+    /// Starts the starter. If `Started` is dropped without `end`, the PEs have to notice the end of
+    /// the cluster themselves.
+    pub fn start(&self, orders: StarterConfig) -> (Started, Hearing) {
+        let (say_begun, begun) = oneshot::channel();
+        let (say_failed, failed) = oneshot::channel();
+        let end = CancellationToken::new();
+        let (starter, told) = (self.clone(), end.clone());
+        let keeper = tokio::spawn(async move {
+            let kept = match starter {
+                Starter::Slurm(step) => step.keep(orders, say_begun, told).await,
+                Starter::Compose(compose) => compose.keep(orders, say_begun, told).await,
+            };
+            if let Err(error) = kept {
+                // Once all PEs have joined, the receiver is gone; their channels report failures
+                // then.
+                let _ = say_failed.send(error);
+            }
+        });
+        (Started { end, keeper }, Hearing { begun, failed })
+    }
+}
+
+impl Started {
+    /// Ends the starter and waits until that is done.
+    pub async fn end(self) {
+        self.end.cancel();
+        // Each step of the keeper task has its own time limit.
+        let _ = self.keeper.await;
+    }
+}

@@ -1,0 +1,213 @@
+//! Output on the user's terminal besides the result: lines from the PEs, and a progress bar if
+//! stderr is a terminal.
+
+use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use flitcast_proto::{PeId, RoundId};
+
+use crate::observe::phase::Phase;
+use crate::system::terminal;
+use crate::text::stderr::{self, LogLine};
+use crate::text::units::{Bytes, Nanos};
+
+/// Estimates the remaining time of a round in nanoseconds, given the bytes moved so far and in
+/// total. The weight moves from the predicted duration to the measured rate as the round proceeds.
+pub fn left_ns(moved: u64, total: u64, elapsed: Duration, predicted_ns: u64) -> u64 {
+    let elapsed_ns = elapsed.as_nanos() as f64;
+    let (moved, total) = (moved as f64, total.max(1) as f64);
+    let by_rate = elapsed_ns * (total / moved.max(1.0));
+    let share = (moved / total).clamp(0.0, 1.0);
+    let whole = share * by_rate + (1.0 - share) * predicted_ns as f64;
+    (whole - elapsed_ns).max(0.0) as u64
+}
+
+/// A shared handle for output on stderr.
+#[derive(Clone, Debug)]
+pub struct Console {
+    bar: Arc<Mutex<Bar>>,
+}
+
+impl Console {
+    /// Creates a console; it shows a progress bar if stderr is a terminal.
+    pub fn of_stderr() -> Console {
+        let bar = Bar {
+            is_shown: !stderr::is_json() && terminal::size(io::stderr()).is_some(),
+            ..Bar::default()
+        };
+        let bar = Arc::new(Mutex::new(bar));
+        Console { bar }
+    }
+
+    fn bar(&self) -> MutexGuard<'_, Bar> {
+        self.bar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prints what the user should know, without damaging the progress bar.
+    pub fn note(&self, text: &str) {
+        self.bar().suspend(|| stderr::note(text));
+    }
+
+    /// Passes on a line that a PE or its command has written on stderr.
+    pub fn line_of(&self, pe: PeId, line: &str) {
+        self.bar().suspend(|| stderr::line_of(pe, line));
+    }
+
+    /// Shows that `edges` of `of` edges have been measured.
+    pub fn measured(&self, edges: usize, of: usize) {
+        if edges == 0 {
+            self.begin("measuring".to_owned(), of as u64);
+        }
+        let edge = (edges + 1).min(of);
+        self.bar()
+            .show(edges as u64, format!("edge {edge} of {of}"));
+    }
+
+    /// Starts the progress bar of a round of `bytes` bytes.
+    pub fn begin(&self, name: String, bytes: u64) {
+        let mut bar = self.bar();
+        (bar.name, bar.total) = (name, bytes.max(1));
+        bar.show(0, String::new());
+    }
+
+    /// Shows that `moved` bytes have moved after `elapsed`, and the estimated remaining time.
+    pub fn moved(&self, moved: u64, elapsed: Duration, predicted_ns: u64) {
+        let mut bar = self.bar();
+        let total = bar.total;
+        let left = left_ns(moved, total, elapsed, predicted_ns);
+        let text = format!("{} of {}, {} left", Bytes(moved), Bytes(total), Nanos(left));
+        bar.show(moved, text);
+    }
+
+    /// Shows that `done` of `of` commands have ended successfully.
+    pub fn done(&self, done: usize, of: usize) {
+        self.bar().show(done as u64, format!("{done} of {of} done"));
+    }
+
+    /// Prints that a round has taken `times` times as long as predicted so far.
+    pub fn slow(&self, round: RoundId, times: f64, phase: Phase) {
+        self.note(&format!(
+            "round {round} is slow, x {times:.1} against the prediction so far: {phase}"
+        ));
+    }
+
+    /// Removes the progress bar.
+    pub fn clear(&self) {
+        let mut bar = self.bar();
+        bar.erase();
+        bar.is_shown = false;
+    }
+}
+
+/// Number of characters between the brackets of the progress bar.
+const CELLS: u64 = 30;
+
+/// Minimum time from one drawing of the progress bar to the next.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// The width of a terminal that does not report its own.
+const USUAL_COLUMNS: usize = 80;
+
+/// A progress bar: one line at the end of the output on stderr.
+#[derive(Debug, Default)]
+struct Bar {
+    is_shown: bool,
+    name: String,
+    done: u64,
+    total: u64,
+    text: String,
+    /// When it was drawn, while it is on the terminal.
+    drawn: Option<Instant>,
+}
+
+impl Bar {
+    /// Changes the bar; draws it if it was not drawn a moment ago.
+    fn show(&mut self, done: u64, text: String) {
+        (self.done, self.text) = (done, text);
+        let is_due = self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW);
+        if self.is_shown && is_due {
+            self.draw();
+        }
+    }
+
+    /// Prints something above the bar.
+    fn suspend(&mut self, print: impl FnOnce()) {
+        let was_drawn = self.drawn.is_some();
+        self.erase();
+        print();
+        if was_drawn {
+            self.draw();
+        }
+    }
+
+    fn draw(&mut self) {
+        let columns = terminal::size(io::stderr()).map(|(_, columns)| columns);
+        let columns = columns.filter(|&columns| columns > 0);
+        let line = self.line(columns.unwrap_or(USUAL_COLUMNS));
+        self.put(&format!("\r\x1b[2K{line}"));
+        self.drawn = Some(Instant::now());
+    }
+
+    fn erase(&mut self) {
+        if self.drawn.take().is_some() {
+            self.put("\r\x1b[2K");
+        }
+    }
+
+    /// Returns the bar as text that is narrower than the terminal, so that it is one line.
+    fn line(&self, columns: usize) -> String {
+        let share = u128::from(self.done.min(self.total)) * u128::from(CELLS);
+        let filled = (share / u128::from(self.total.max(1))) as usize;
+        let mut cells = "=".repeat(filled);
+        if filled < CELLS as usize {
+            cells.push('>');
+        }
+        let line = format!("{} [{cells:30}] {}", self.name, self.text);
+        line.chars().take(columns.saturating_sub(1)).collect()
+    }
+
+    fn put(&self, text: &str) {
+        let mut terminal = LogLine::DROPPABLE;
+        // The writer puts it into a queue, which does not fail.
+        let _ = terminal.write_all(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_edges_are_measured_than_there_are() {
+        let console = Console::of_stderr();
+        for of in [1, 2, 7] {
+            let told: Vec<String> = (0..=of)
+                .map(|edges| {
+                    console.measured(edges, of);
+                    console.bar().text.clone()
+                })
+                .collect();
+            let expected = (1..=of)
+                .chain([of])
+                .map(|edge| format!("edge {edge} of {of}"));
+            assert_eq!(told, expected.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_bar_is_one_line_of_the_terminal() {
+        let bar = |done| Bar {
+            name: "round 1".to_owned(),
+            total: 1 << 60,
+            done,
+            text: "half".to_owned(),
+            ..Bar::default()
+        };
+        let half = format!("round 1 [{}>{}] half", "=".repeat(15), " ".repeat(14));
+        assert_eq!(bar(1 << 59).line(80), half);
+        assert_eq!(bar(1 << 59).line(20), half[..19]);
+        let full = format!("round 1 [{}] half", "=".repeat(30));
+        assert_eq!(bar(u64::MAX).line(80), full);
+    }
+}

@@ -1,0 +1,81 @@
+//! The events of a command that conducts rounds. `emit` reports each event once to all observers.
+
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_plan::predict::Prediction;
+use flitcast_proto::schedule::pace::Pacing;
+use flitcast_proto::wire::control::{Counts, Pong, Report};
+use flitcast_proto::{PeId, RoundId};
+
+use crate::job::request::Request;
+use crate::observe::phase::Phase;
+
+/// An event of a command that conducts rounds.
+pub enum Event<'a> {
+    /// A command starts.
+    Begins {
+        /// Name of the command.
+        command: &'a str,
+    },
+    /// A cluster is being launched for a request.
+    Launching(&'a Request),
+    /// The processes of the cluster have registered.
+    Launched {
+        /// Process id of each PE, as the PE reported it.
+        pid: &'a dyn Fn(PeId) -> Option<u32>,
+    },
+    /// The command enters another phase.
+    Enters(Phase),
+    /// The rounds are planned and predicted.
+    Foreseen {
+        /// Bytes of M_i, by PE index.
+        bytes: &'a [u64],
+        /// Pacing of TRANSMIT AFTER orders; `None` if the operation has none.
+        pacing: Option<Pacing>,
+        /// Prediction for one round.
+        prediction: &'a Prediction,
+    },
+    /// A round is triggered.
+    RoundBegins {
+        /// The id of the round.
+        round: RoundId,
+        /// Bytes of M_i, by PE index.
+        bytes: &'a [u64],
+        /// Predicted duration of the round.
+        predicted_ns: u64,
+    },
+    /// P0 has completed the round under way.
+    RoundDone,
+    /// All PEs have reported the round.
+    RoundReported {
+        /// Reports by PE index.
+        reports: &'a [Report],
+        /// Clock offsets by PE index.
+        clocks: &'a [ClockOffset],
+    },
+    /// A PE has answered a ping.
+    Heard(PeId, &'a Pong),
+    /// A PE has reported a round, with its counters.
+    Reported(PeId, &'a Counts),
+    /// The current step has failed, and the run with it.
+    Failed {
+        /// Kind of the failure.
+        kind: &'static str,
+        /// PE that the failure concerns, if any.
+        pe: Option<PeId>,
+        /// Cause of the first failure.
+        cause: &'a str,
+    },
+    /// The user pressed Ctrl-C.
+    Interrupted,
+    /// The cluster's processes are being stopped.
+    Stopping,
+    /// The processes are stopped, and the round of the interrupted run is given up.
+    Abandoned,
+    /// The run on a cluster is over.
+    RunEnds,
+    /// The command has ended and printed its result.
+    Ends {
+        /// Whether the command succeeded.
+        went_well: bool,
+    },
+}

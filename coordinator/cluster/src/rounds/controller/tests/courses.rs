@@ -1,0 +1,302 @@
+//! The course of rounds: prepared, triggered, watched, reported, or given up.
+
+use super::*;
+
+#[test]
+fn rounds_follow_each_other_until_all_are_reported() {
+    let mut scatter = Scatter::begun(2, &[]);
+    for round in 1..=2 {
+        let begins = ControllerEvent::RoundBegins(RoundId(round));
+        assert!(scatter.updates().contains(&begins));
+        scatter.says(
+            2.0,
+            P0,
+            FromPe::Progress {
+                round: RoundId(round),
+                bytes: 700,
+            },
+        );
+        // A report on the previous round does not count.
+        scatter.says(2.1, P0, report(round - 1, P0, 0));
+        scatter.says(2.2, P0, report(round, P0, 0));
+        let collect = ToPe::Collect {
+            round: RoundId(round),
+        };
+        let asked = [P1, P2, P3].map(|pe| (pe, collect.clone()));
+        assert_eq!(scatter.words(), asked);
+        // Reports are long: each gives the next one ten seconds.
+        for (pe, seconds) in [(P3, 12.0), (P1, 21.9), (P2, 31.8)] {
+            scatter.waits(seconds);
+            scatter.says(seconds, pe, report(round, pe, BYTES));
+        }
+        let next = scatter.words();
+        match round {
+            1 => assert_eq!(
+                next,
+                [(
+                    P0,
+                    ToPe::Trigger {
+                        round: RoundId(2),
+                        at_ns: 0
+                    }
+                )]
+            ),
+            _ => assert!(next.is_empty()),
+        }
+    }
+    assert!(scatter.controller.is_idle());
+    assert_eq!(scatter.controller.poll_timeout(), None);
+    let reported = |update: &&ControllerEvent| matches!(update, ControllerEvent::RoundReported(all) if all.len() == 4);
+    assert_eq!(scatter.updates().iter().filter(reported).count(), 2);
+}
+
+/// A round that begins by the PEs' clocks counts as given up from the moment at which these are
+/// read: deliveries of the round before are not its own.
+#[test]
+fn a_pe_that_is_lost_between_rounds_fails_the_next_one() {
+    let flood = Algorithm::GOSSIP_FLOOD;
+    for rounds_before in [0, 1] {
+        let mut gossip = Scatter::of(flood, vec![BYTES; 4], 2, &[], |_| {});
+        let all = [P0, P1, P2, P3];
+        for pe in all {
+            gossip.says(1.0, pe, FromPe::Prepared);
+        }
+        for round in 1..=rounds_before {
+            for pe in all {
+                gossip.says(1.1, pe, FromPe::ClockRead { at_ns: 7 });
+            }
+            let whole = |at: PeId| {
+                let others = all.into_iter().filter(|pe| *pe != at);
+                let arrivals = others.map(|source| Arrival {
+                    message: source.into(),
+                    source,
+                    destination: at,
+                    ..arrival(at, BYTES)
+                });
+                FromPe::Report(Report::blank(RoundId(round), arrivals.collect()))
+            };
+            for pe in all {
+                gossip.says(1.2, pe, whole(pe));
+            }
+            let reported = |it: &ControllerEvent| matches!(it, ControllerEvent::RoundReported(_));
+            assert!(gossip.updates().iter().any(reported));
+        }
+        gossip.says(1.3, P1, FromPe::ClockRead { at_ns: 9 });
+        gossip.loses(1.4, P2, killed());
+        let gave_up = gossip.gave_up();
+        assert_eq!(gave_up.delivered, []);
+        let received = gave_up.lacking.iter().map(|it| it.received);
+        let (round, lacking) = match rounds_before {
+            0 => (None, vec![]),
+            _ => (Some(RoundId(2)), vec![Some(0); 12]),
+        };
+        assert_eq!(gave_up.round, round);
+        assert_eq!(received.collect::<Vec<_>>(), lacking);
+    }
+}
+
+#[test]
+fn who_does_not_prepare_is_named_after_ten_seconds() {
+    let mut scatter = Scatter::new(1, &[]);
+    scatter.says(1.0, P1, FromPe::Prepared);
+    scatter.waits(9.999);
+    assert!(scatter.controller.gave_up().is_none());
+    scatter.waits(10.0);
+    let words = scatter.words();
+    assert_eq!(words.len(), 8, "four prepare, four aborts");
+    let gave_up = scatter.controller.gave_up().unwrap();
+    assert_eq!(
+        gave_up.trouble.to_string(),
+        "P0, P2, P3 did not answer within 10 s, preparing the rounds"
+    );
+    assert_eq!(gave_up.trouble.failed_pes(), [P0, P2, P3]);
+    assert_eq!(gave_up.round, None);
+    assert!(gave_up.lacking.is_empty(), "nothing was sent");
+}
+
+#[test]
+fn who_gets_done_with_one_file_after_the_other_may_take_longer() {
+    let mut scatter = Scatter::new(1, &[]);
+    for second in 1..100 {
+        scatter.waits(f64::from(second));
+        scatter.says(f64::from(second), P2, pong(0.5, Doing::Working));
+    }
+    scatter.waits(108.4);
+    assert!(scatter.controller.gave_up().is_none());
+    scatter.waits(108.5);
+    assert!(scatter.controller.gave_up().is_some());
+}
+
+#[test]
+fn who_does_not_report_is_named() {
+    let mut scatter = Scatter::begun(1, &[]);
+    for pe in [P0, P1, P3] {
+        scatter.says(2.0, pe, report(1, pe, BYTES));
+    }
+    scatter.words();
+    scatter.waits(12.0);
+    scatter.waits(14.0);
+    let gave_up = scatter.gave_up();
+    assert_eq!(
+        gave_up.trouble.to_string(),
+        "P2 did not answer within 10 s, reporting the round"
+    );
+    assert_eq!(gave_up.phase, Phase::Report);
+    assert_eq!(gave_up.delivered, [1, 3].map(DeliveryId));
+}
+
+#[test]
+fn survivors_have_two_seconds_to_tell_what_arrived() {
+    let mut scatter = Scatter::begun(1, &[]);
+    scatter.says(
+        2.0,
+        P0,
+        FromPe::Progress {
+            round: RoundId(1),
+            bytes: 1700,
+        },
+    );
+    scatter.loses(3.0, P3, killed());
+    scatter.says(3.1, P1, report(1, P1, BYTES));
+    scatter.says(4.9, P2, report(1, P2, 700));
+    scatter.waits(4.999);
+    assert!(scatter.controller.gave_up.is_none(), "P0 may tell yet");
+    scatter.waits(5.0);
+    let gave_up = scatter.gave_up();
+    assert_eq!(
+        gave_up.phase,
+        Phase::Round {
+            moved: 1700,
+            of: 3 * BYTES
+        }
+    );
+    assert_eq!(gave_up.round, Some(RoundId(1)));
+    assert_eq!(gave_up.delivered, [DeliveryId(1)]);
+    let lacking = gave_up.lacking.iter();
+    let lacking: Vec<_> = lacking
+        .map(|it| (it.delivery.0, it.bytes, it.received))
+        .collect();
+    assert_eq!(lacking, [(2, BYTES, Some(700)), (3, BYTES, None)]);
+    // Later events do not count.
+    scatter.says(5.1, P0, report(1, P0, 0));
+    scatter.loses(5.1, P0, killed());
+    assert!(scatter.controller.gave_up().is_none());
+    assert!(scatter.words().is_empty());
+}
+
+#[test]
+fn whoever_is_lost_then_is_not_waited_for() {
+    let mut scatter = Scatter::begun(1, &[P1]);
+    scatter.loses(3.0, P3, killed());
+    scatter.loses(3.1, P0, PeLoss::Broken("reset".to_owned()));
+    scatter.loses(3.2, P1, PeLoss::Closed);
+    // The process of a PE that was started here reports its end.
+    scatter.loses(3.3, P2, PeLoss::Closed);
+    assert!(scatter.controller.gave_up.is_none());
+    scatter.loses(3.4, P2, killed());
+    assert_eq!(scatter.cause(), "P3 was killed by signal 9 (SIGKILL)");
+}
+
+#[test]
+fn a_round_that_stands_still_is_given_up_with_whom_it_waits_for() {
+    let mut scatter = Scatter::begun(1, &[]);
+    for second in 2..20 {
+        let now = f64::from(second);
+        let quiet = f64::from(second - 4).max(0.0);
+        scatter.waits(now);
+        scatter.says(now, P0, pong(quiet, Doing::Sending(P1)));
+        scatter.says(now, P2, pong(quiet, Doing::Receiving(P1)));
+        scatter.says(now, P1, pong(quiet, Doing::Idle));
+        let wants_look = second >= 5;
+        if second < 13 {
+            assert_eq!(scatter.controller.wants_look(), wants_look, "at {now}");
+        }
+    }
+    scatter.waits(30.0);
+    assert!(scatter.updates().contains(&ControllerEvent::GivesUpOn(P1)));
+    assert_eq!(
+        scatter.cause(),
+        "P1 at 10.0.0.1:7 takes nothing from P0; nothing has moved for 9.0 s"
+    );
+}
+
+/// The timeout of a channel is detected elsewhere; here, time passes without events.
+#[test]
+fn a_round_of_which_nothing_is_heard_does_not_last() {
+    let mut scatter = Scatter::begun(1, &[]);
+    scatter.waits(100.0);
+    assert_eq!(
+        scatter.cause(),
+        "every PE waits for another; nothing has moved for 9.0 s"
+    );
+}
+
+#[test]
+fn a_slow_round_is_told_once_and_each_time_that_it_has_doubled() {
+    let mut scatter = Scatter::begun(1, &[]);
+    for tenth in 11..=100 {
+        let now = f64::from(tenth) / 10.0;
+        scatter.says(now, P0, pong(0.0, Doing::Working));
+    }
+    let slow = scatter.updates().iter().filter_map(|update| match update {
+        ControllerEvent::Slow { times, .. } => Some(*times),
+        _ => None,
+    });
+    assert_eq!(slow.collect::<Vec<_>>(), [2.0, 4.0, 8.0]);
+}
+
+#[test]
+fn what_is_asked_before_the_rounds_has_its_own_limits() {
+    let asked = |ask: fn(&mut RoundController)| {
+        let Scatter { controller, .. } = Scatter::new(1, &[]);
+        let mut controller = RoundController::new(at(0.0), controller.setting);
+        ask(&mut controller);
+        controller
+    };
+    let told = |mut controller: RoundController| {
+        let deadline = controller.poll_timeout().unwrap();
+        controller.handle_timeout(deadline);
+        let gave_up = controller.gave_up().unwrap();
+        (deadline, gave_up.trouble.to_string())
+    };
+    let budget = Duration::from_secs(2);
+    let probe = asked(|controller| controller.probe(at(0.0), P2, Duration::from_secs(2)));
+    assert_eq!(
+        told(probe),
+        (
+            clock::after(at(30.0), budget),
+            "P1 did not answer within 30 s, measuring its edges".to_owned()
+        )
+    );
+    let files = asked(|controller| controller.measure_files(at(0.0), P2));
+    assert_eq!(
+        told(files),
+        (
+            at(10.0),
+            "P2 did not answer within 10 s, measuring what files cost".to_owned()
+        )
+    );
+    let host = asked(|controller| controller.measure_host(at(0.0), P2, false));
+    assert_eq!(
+        told(host),
+        (
+            at(10.0),
+            "P2 did not answer within 10 s, measuring what processes cost".to_owned()
+        )
+    );
+    let mut answered = asked(|controller| controller.probe(at(0.0), P2, Duration::ZERO));
+    let result = |child| FromPe::ProbeResult {
+        child,
+        exchanges: Vec::new(),
+    };
+    answered.handle_word(at(1.0), P1, result(P2));
+    assert!(answered.is_idle());
+    assert_eq!(
+        answered.poll_update(),
+        Some(ControllerEvent::Probed(P2, Vec::new()))
+    );
+    let mut wrong = asked(|controller| controller.probe(at(0.0), P2, Duration::ZERO));
+    wrong.handle_word(at(1.0), P1, result(P3));
+    let gave_up = wrong.gave_up().unwrap();
+    assert_eq!(gave_up.trouble.kind(), "protocol");
+}

@@ -1,0 +1,418 @@
+//! The result of a run: statistics over its rounds, or a failure.
+
+mod failure;
+
+use std::time::Duration;
+
+use flitcast_plan::Algorithm;
+use flitcast_plan::calibration::clock::ClockOffset;
+use flitcast_proto::wire::control::Report;
+use flitcast_proto::{PeId, Tree};
+use serde::Serialize;
+
+use crate::job::model::since;
+use crate::rounds::rounds_result::RoundsResult;
+use crate::text::figures::as_micros;
+use crate::tuning::{SLOW_LEAST, SLOW_RATIO};
+
+#[cfg(test)]
+pub use failure::WHY_CHARS;
+
+/// Writes the record of a run; it may block on the disk.
+pub type Record = Box<dyn FnOnce() + Send>;
+
+/// Returns the function that writes the record, from the state before the first round; `None` if
+/// the run has no record.
+pub type Recorder<'a> = &'a dyn Fn(&DeliverySummary) -> Option<Record>;
+pub use failure::{AftermathOf, DeliverySummary, Failure, MissingDelivery, PeLocation};
+
+/// The distribution of one figure over the rounds, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct MedianMinMax {
+    /// The minimum.
+    #[serde(serialize_with = "as_micros")]
+    pub min: u64,
+    /// The median; of an even number of values, the mean of the middle two.
+    #[serde(serialize_with = "as_micros")]
+    pub median: u64,
+    /// The 95th percentile, see [`percentile`]; used by benchmarks only, which have enough rounds.
+    #[serde(skip)]
+    pub p95: u64,
+    /// The maximum.
+    #[serde(serialize_with = "as_micros")]
+    pub max: u64,
+}
+
+/// Returns the percentile by nearest rank: the least of these values, at least one and in
+/// increasing order, that is not exceeded by `percent` (1 to 100) percent of them.
+fn percentile(sorted: &[u64], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100);
+    sorted[rank - 1]
+}
+
+impl MedianMinMax {
+    /// Computes the distribution of these values; `None` if there are none.
+    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<MedianMinMax> {
+        let mut values: Vec<u64> = values.into_iter().collect();
+        values.sort_unstable();
+        let (&min, &max) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.len() % 2 {
+            1 => values[middle],
+            _ => u64::midpoint(values[middle - 1], values[middle]),
+        };
+        let p95 = percentile(&values, 95);
+        Some(MedianMinMax {
+            min,
+            median,
+            p95,
+            max,
+        })
+    }
+}
+
+/// Returns when a round began, which only the root's report contains.
+pub fn started_ns(reports: &[Report]) -> u64 {
+    let told = reports.iter().map(|report| report.begin.started_ns);
+    told.max().unwrap_or(0)
+}
+
+/// Returns the duration of a round, from the root's trigger to the last byte of the last message;
+/// `None` if there was nothing to send. `reports` and `clocks` are by PE index.
+pub fn round_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
+    let started_ns = started_ns(reports);
+    let arrivals = reports.iter().zip(clocks).flat_map(|(report, clock)| {
+        let arrivals = report.arrivals.iter();
+        arrivals.map(|arrival| since(started_ns, arrival.at_ns, *clock))
+    });
+    arrivals.max()
+}
+
+/// Returns the time from the common begin of a round until the last PE began; `None` if P0 alone was
+/// triggered.
+fn begun_within_ns(reports: &[Report], clocks: &[ClockOffset]) -> Option<u64> {
+    let started_ns = started_ns(reports);
+    let began = reports.iter().zip(clocks);
+    let began = began.filter(|(report, _)| report.begin.began_ns > 0);
+    let within = began.map(|(report, clock)| since(started_ns, report.begin.began_ns, *clock));
+    within.clone().nth(1)?;
+    within.max()
+}
+
+/// Returns for each PE index the latest time of the deliveries in the PE's row of a report.
+/// `times_ns` is by delivery.
+pub fn by_row(operation: Algorithm, tree: &Tree, times_ns: &[Option<u64>]) -> Vec<Option<u64>> {
+    let mut latest = vec![None; tree.len()];
+    for delivery in operation.collective().all_deliveries(tree) {
+        let row = &mut latest[operation.collective().row(tree, delivery).index()];
+        *row = (*row).max(times_ns[delivery.index()]);
+    }
+    latest
+}
+
+/// Returns for each PE index the bytes of the deliveries in the PE's row of a report. `bytes` is by
+/// delivery.
+pub fn bytes_by_row(operation: Algorithm, tree: &Tree, bytes: &[u64]) -> Vec<u64> {
+    let mut sums = vec![0u64; tree.len()];
+    for delivery in operation.collective().all_deliveries(tree) {
+        let row = &mut sums[operation.collective().row(tree, delivery).index()];
+        *row = row.saturating_add(bytes[delivery.index()]);
+    }
+    sums
+}
+
+/// The results of one PE: the deliveries in its row.
+#[derive(Clone, Debug)]
+pub struct PeOutcome {
+    /// The PE.
+    pub pe: PeId,
+    /// Bytes of all deliveries.
+    pub bytes: u64,
+    /// Predicted time of the last delivery; `None` if there is none.
+    pub predicted_ns: Option<u64>,
+    /// Measured time of the last delivery, over the rounds.
+    pub measured: Option<MedianMinMax>,
+    /// Largest resident set of the process; `None` if it has run no round.
+    pub peak_resident_bytes: Option<u64>,
+    /// Packets that TCP has retransmitted from this PE on the tree's edges, in all rounds.
+    pub retransmitted_packets: u64,
+}
+
+/// A predicted and a measured duration, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PredictedVsMeasured {
+    /// The prediction.
+    #[serde(rename = "predicted_us", serialize_with = "as_micros")]
+    pub predicted_ns: u64,
+    /// The measurements over the rounds; `None` if no round was run.
+    #[serde(rename = "measured_us")]
+    pub measured: Option<MedianMinMax>,
+}
+
+/// The durations of the phases of rounds with files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Phases {
+    /// From the root's trigger until every message is durable and visible.
+    pub whole: PredictedVsMeasured,
+    /// From the root's trigger to the last byte of the last message.
+    pub transfer: PredictedVsMeasured,
+    /// The longest wait of a PE for its files during the transfer.
+    pub disk: PredictedVsMeasured,
+    /// From the last byte until every message is durable and visible.
+    pub commit: PredictedVsMeasured,
+}
+
+impl Phases {
+    /// Computes the phases of these rounds; `None` without files, or with nothing to send.
+    fn of(rounds: &RoundsResult, rounds_ns: &[u64]) -> Option<Phases> {
+        let predicted = &rounds.prediction;
+        rounds.files.as_ref()?;
+        predicted.arrivals_ns.iter().flatten().next()?;
+        let clocks = &rounds.measured.clocks;
+        let beside = |predicted_ns, measured: Vec<u64>| PredictedVsMeasured {
+            predicted_ns,
+            measured: MedianMinMax::of(measured),
+        };
+        let waited = |round: &Vec<Report>| round.iter().map(|report| report.files_ns).max();
+        let visible = |round: &Vec<Report>| {
+            let started_ns = started_ns(round);
+            let each = round.iter().zip(clocks).flat_map(|(report, clock)| {
+                let arrivals = report.arrivals.iter();
+                arrivals.map(|arrival| since(started_ns, arrival.delivered_ns, *clock))
+            });
+            each.max()
+        };
+        let whole: Vec<u64> = rounds.reports.iter().filter_map(visible).collect();
+        let commits = whole
+            .iter()
+            .zip(rounds_ns)
+            .map(|(visible, arrived)| visible.saturating_sub(*arrived));
+        Some(Phases {
+            whole: beside(predicted.round_ns() + predicted.commit_ns(), whole.clone()),
+            transfer: beside(predicted.round_ns(), rounds_ns.to_vec()),
+            disk: beside(
+                predicted.disk_ns(),
+                rounds.reports.iter().filter_map(waited).collect(),
+            ),
+            commit: beside(predicted.commit_ns(), commits.collect()),
+        })
+    }
+}
+
+/// The result of a successful run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Time until all processes had registered.
+    pub launching: Duration,
+    /// The plan and the measurements.
+    pub rounds: RoundsResult,
+    /// Results of the present PEs, in index order.
+    pub pes: Vec<PeOutcome>,
+    /// Bytes of all messages.
+    pub bytes: u64,
+    /// Number of nonnull messages.
+    pub messages: u64,
+    /// Predicted duration of a round.
+    pub predicted_ns: u64,
+    /// Measured duration, from the root's trigger to the last byte of the last message; `None` if no
+    /// round was run, or there is nothing to send.
+    pub measured: Option<MedianMinMax>,
+    /// Durations of the phases, with files.
+    pub phases: Option<Phases>,
+    /// Measured duration of each round; empty if there is nothing to send.
+    pub rounds_ns: Vec<u64>,
+    /// Time from the common begin of a round until the last PE began; `None` if P0 alone is
+    /// triggered, or no round was run.
+    pub begun_within: Option<MedianMinMax>,
+    /// Maximum uncertainty of a PE's clock relative to P0's; 0 if all use the same clock.
+    pub clock_uncertainty_ns: u64,
+    /// Flits that had to wait for a busy port, in the worst round.
+    pub collisions: u64,
+    /// Maximum number of flits of other PEs' messages in the memory of one PE.
+    pub peak_buffered_flits: u64,
+    /// Frames of earlier rounds that were dropped, in all rounds.
+    pub late_frames: u64,
+    /// Frames that came more than once and were dropped, in all rounds.
+    pub repeated_frames: u64,
+}
+
+/// Returns the number of flits that had to wait for a busy port in a round.
+pub fn round_collisions(reports: &[Report]) -> u64 {
+    reports.iter().map(|report| report.collisions).sum()
+}
+
+/// Returns the deviation of a predicted time from a measured one, which is above 0, in percent of
+/// the latter.
+pub fn error_pct(predicted_ns: u64, measured_ns: u64) -> f64 {
+    let measured = measured_ns as f64;
+    (predicted_ns as f64 - measured) / measured * 100.0
+}
+
+/// Returns the ratio of the elapsed to the predicted time of a round if it should be reported.
+pub fn slowdown(elapsed: Duration, predicted_ns: u64) -> Option<f64> {
+    let times = elapsed.as_nanos() as f64 / predicted_ns.max(1) as f64;
+    (times >= SLOW_RATIO && elapsed >= SLOW_LEAST).then_some(times)
+}
+
+impl Outcome {
+    /// Computes the result.
+    pub fn new(
+        launching: Duration,
+        tree: &Tree,
+        operation: Algorithm,
+        rounds: RoundsResult,
+    ) -> Outcome {
+        let started = |round: usize| started_ns(&rounds.reports[round]);
+        let arrivals: Vec<Vec<Option<u64>>> = (0..rounds.reports.len())
+            .map(|round| {
+                let mut arrivals = vec![None; operation.collective().deliveries(tree)];
+                let reports = rounds.reports[round].iter().zip(&rounds.measured.clocks);
+                for (report, clock) in reports {
+                    for arrival in &report.arrivals {
+                        let (message, at) = (arrival.message, arrival.destination);
+                        let delivery = operation.collective().delivery(tree, message, at);
+                        // A PE may report a delivery that does not exist.
+                        if let Some(told) = arrivals.get_mut(delivery.index()) {
+                            *told = Some(since(started(round), arrival.at_ns, *clock));
+                        }
+                    }
+                }
+                by_row(operation, tree, &arrivals)
+            })
+            .collect();
+        let predicted_ns = by_row(operation, tree, &rounds.prediction.arrivals_ns);
+        let bytes = bytes_by_row(operation, tree, &rounds.bytes);
+        let reports = || rounds.reports.iter().flatten();
+        let pes = tree
+            .pes()
+            .map(|pe| {
+                let i = pe.index();
+                let of_pe = || rounds.reports.iter().map(|round| &round[i]);
+                let resident = of_pe().map(|report| report.peak_resident_bytes);
+                PeOutcome {
+                    pe,
+                    bytes: bytes[i],
+                    predicted_ns: predicted_ns[i],
+                    measured: MedianMinMax::of(arrivals.iter().filter_map(|round| round[i])),
+                    peak_resident_bytes: resident.max(),
+                    retransmitted_packets: of_pe().map(|r| r.retransmitted_packets).sum(),
+                }
+            })
+            .collect();
+        let clocks = &rounds.measured.clocks;
+        let of_rounds = rounds.reports.iter().filter_map(|r| round_ns(r, clocks));
+        let rounds_ns: Vec<u64> = of_rounds.collect();
+        Outcome {
+            launching,
+            pes,
+            bytes: operation.collective().total(tree, &rounds.bytes),
+            messages: operation.collective().lengths(tree, &rounds.bytes).count() as u64,
+            predicted_ns: rounds.prediction.round_ns(),
+            measured: MedianMinMax::of(rounds_ns.iter().copied()),
+            phases: Phases::of(&rounds, &rounds_ns),
+            rounds_ns,
+            begun_within: MedianMinMax::of(
+                rounds
+                    .reports
+                    .iter()
+                    .filter_map(|round| begun_within_ns(round, clocks)),
+            ),
+            clock_uncertainty_ns: rounds
+                .measured
+                .clocks
+                .iter()
+                .map(|clock| clock.uncertainty_ns)
+                .max()
+                .unwrap_or(0),
+            collisions: rounds
+                .reports
+                .iter()
+                .map(|round| round_collisions(round))
+                .max()
+                .unwrap_or(0),
+            late_frames: reports().map(|r| r.late_frames).sum(),
+            repeated_frames: reports().map(|r| r.repeated_frames).sum(),
+            peak_buffered_flits: reports().map(|r| r.peak_buffered_flits).max().unwrap_or(0),
+            rounds,
+        }
+    }
+
+    /// Returns the ratio of the measured to the predicted time; `None` if it is small, or if rounds
+    /// are too short to distinguish it from pauses of the machine.
+    pub fn slowdown(&self) -> Option<f64> {
+        let measured_ns = self.measured?.median;
+        slowdown(Duration::from_nanos(measured_ns), self.predicted_ns)
+    }
+
+    /// Returns the packets that TCP has retransmitted on the tree's edges, in all rounds.
+    pub fn retransmitted_packets(&self) -> u64 {
+        self.pes.iter().map(|pe| pe.retransmitted_packets).sum()
+    }
+
+    /// Returns the deviation of the prediction from the measurement, in percent of the latter.
+    pub fn error_pct(&self) -> Option<f64> {
+        let measured = self.measured.filter(|spread| spread.median > 0)?;
+        Some(error_pct(self.predicted_ns, measured.median))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flitcast_proto::wire::control::{Arrival, Report};
+    use flitcast_proto::{MessageId, RoundId};
+
+    use super::*;
+
+    #[test]
+    fn percentiles_go_by_nearest_rank() {
+        let p95 = |values: Vec<u64>| MedianMinMax::of(values).map(|spread| spread.p95);
+        assert_eq!(p95(vec![]), None);
+        assert_eq!(p95(vec![7]), Some(7));
+        assert_eq!(p95(vec![9, 7]), Some(9));
+        assert_eq!(p95((1..=19).collect()), Some(19), "18 are only 94.7 %");
+        assert_eq!(p95((1..=20).rev().collect()), Some(19));
+        assert_eq!(p95((1..=100).collect()), Some(95));
+        assert_eq!(p95((1..=101).collect()), Some(96));
+    }
+
+    #[test]
+    fn an_even_number_has_two_middles() {
+        let median = |values: &[u64]| MedianMinMax::of(values.iter().copied()).map(|s| s.median);
+        assert_eq!(median(&[30, 10, 20]), Some(20));
+        assert_eq!(median(&[40, 10, 20, 31]), Some(25));
+    }
+
+    #[test]
+    fn another_hosts_clock_is_never_subtracted_bare() {
+        let ahead = ClockOffset {
+            offset_ns: 5_000_000_000,
+            uncertainty_ns: 20_000,
+        };
+        let behind = ClockOffset {
+            offset_ns: -5_000_000_000,
+            ..ahead
+        };
+        let started = 6_000_000_000;
+        assert_eq!(since(started, 6_000_700_000, ClockOffset::SHARED), 700_000);
+        assert_eq!(since(started, 11_000_700_000, ahead), 700_000);
+        assert_eq!(since(started, 1_000_700_000, behind), 700_000);
+        assert_eq!(since(started, 10_999_999_000, ahead), 0);
+
+        let mut reports = vec![Report::blank(RoundId(1), Vec::new()); 2];
+        reports[0].begin.started_ns = started;
+        let clocks = [ClockOffset::SHARED, behind];
+        assert_eq!(round_ns(&reports, &clocks), None);
+        reports[1].arrivals = vec![Arrival {
+            message: MessageId(1),
+            source: PeId::ROOT,
+            destination: PeId(1),
+            bytes_received: 7,
+            bytes_total: 7,
+            delivered: true,
+            at_ns: 1_000_700_000,
+            delivered_ns: 0,
+            digest: None,
+        }];
+        assert_eq!(round_ns(&reports, &clocks), Some(700_000));
+    }
+}

@@ -1,0 +1,41 @@
+//! The settings of a cluster file for the cluster as a whole. `cluster_file` reads them.
+
+use std::path::PathBuf;
+
+use flitcast_node::limits::Timeouts;
+
+use crate::files::user_file::SourcePosition;
+use crate::options::link_spec::LinkSpec;
+
+/// The settings of a cluster file for the cluster as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The certificates, unless each launch makes its own.
+    pub credentials: Option<Credentials>,
+    /// `--timeouts`, with defaults for those that the file does not contain.
+    pub timeouts: Timeouts,
+    /// The links, if they are emulated.
+    pub link: Option<LinkSpec>,
+    /// Files that the start of the processes needs.
+    pub files: Vec<NamedFile>,
+}
+
+/// The folder of certificates, with its position in the file.
+#[derive(Clone, Debug)]
+pub struct Credentials {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Position for messages about its content.
+    pub spot: SourcePosition,
+}
+
+/// A file that `[launch]` names, with its position.
+#[derive(Clone, Debug)]
+pub struct NamedFile {
+    /// Key in `[launch]`.
+    pub key: &'static str,
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Position for messages about it.
+    pub spot: SourcePosition,
+}

@@ -1,0 +1,229 @@
+//! Standard error. A separate thread writes it, so that a stopped terminal (Ctrl-S) or a stalled
+//! reader delays nothing else. Log lines that do not fit into the queue meanwhile are dropped and
+//! counted; messages for the user are never dropped.
+//!
+//! With `--log-format json` each message is a JSON object on one line, as log lines are.
+
+use std::collections::VecDeque;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::mem::take;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use flitcast_proto::PeId;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::text::printable::{in_one_line, printable};
+
+/// The target of messages for the user, which no filter of log lines hides.
+pub const MESSAGES: &str = "messages";
+
+/// Maximum number of bytes that wait to be written: some 30,000 log lines.
+const QUEUED_BYTES: usize = 4 << 20;
+
+/// Maximum time that the end of the process waits for the rest to be written.
+const AT_EXIT: Duration = Duration::from_secs(5);
+
+/// Text that waits to be written.
+struct Queue {
+    pieces: VecDeque<Vec<u8>>,
+    bytes: usize,
+    /// Pieces that did not fit since the last one that did.
+    dropped: u64,
+    is_writing: bool,
+}
+
+static QUEUE: Mutex<Queue> = Mutex::new(Queue {
+    pieces: VecDeque::new(),
+    bytes: 0,
+    dropped: 0,
+    is_writing: false,
+});
+/// Something was put into the queue.
+static FILLED: Condvar = Condvar::new();
+/// Something was written.
+static WRITTEN: Condvar = Condvar::new();
+/// The thread that writes, once there is something to write.
+static THREAD: Once = Once::new();
+/// Whether messages are JSON objects.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Chooses the format of messages.
+pub fn set_json(json: bool) {
+    JSON.store(json, Relaxed);
+}
+
+/// Returns whether messages are JSON objects.
+pub fn is_json() -> bool {
+    JSON.load(Relaxed)
+}
+
+/// Waits until all text is written, or for some seconds.
+pub fn finish() {
+    let is_left = |queue: &mut Queue| queue.is_writing || !queue.pieces.is_empty();
+    let _ = WRITTEN.wait_timeout_while(queue(), AT_EXIT, is_left);
+}
+
+/// Prints an error and its remedy.
+pub fn error(text: impl Display) {
+    match is_json() {
+        true => tracing::error!(target: MESSAGES, "{text}"),
+        false => put_message(format!("error: {}", printable(text))),
+    }
+}
+
+/// Prints a warning.
+pub fn warning(text: impl Display) {
+    match is_json() {
+        true => tracing::warn!(target: MESSAGES, "{text}"),
+        false => put_message(format!("warning: {}", printable(text))),
+    }
+}
+
+/// Prints information for the user.
+pub fn note(text: impl Display) {
+    match is_json() {
+        true => tracing::info!(target: MESSAGES, "{text}"),
+        false => put_message(printable(text)),
+    }
+}
+
+/// Passes on a line that a PE or its command has written on stderr.
+pub fn line_of(pe: PeId, line: &str) {
+    match is_json() {
+        // A log line of a PE is a JSON object already.
+        true if line.starts_with('{') && line.ends_with('}') => put_line(line),
+        true => tracing::info!(target: MESSAGES, %pe, "{line}"),
+        false => put_line(&format!("{pe}| {}", in_one_line(line))),
+    }
+}
+
+/// Returns the text of a line of a PE: of a JSON object its message.
+pub fn text_of(line: String) -> String {
+    let object = is_json().then(|| serde_json::from_str::<serde_json::Value>(&line).ok());
+    let message = object.flatten().and_then(|object| {
+        let message = object.pointer("/fields/message")?.as_str()?;
+        Some(message.to_owned())
+    });
+    message.unwrap_or(line)
+}
+
+fn put_message(text: String) {
+    queue().put(format!("{text}\n").into_bytes(), true);
+}
+
+/// Puts a line that may be dropped.
+fn put_line(line: &str) {
+    queue().put(format!("{line}\n").into_bytes(), false);
+}
+
+fn queue() -> MutexGuard<'static, Queue> {
+    QUEUE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    fn put(&mut self, piece: Vec<u8>, is_message: bool) {
+        THREAD.call_once(|| drop(thread::spawn(write)));
+        if self.bytes + piece.len() > QUEUED_BYTES && !is_message {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += piece.len();
+        self.pieces.push_back(piece);
+        FILLED.notify_one();
+    }
+}
+
+/// Writes the text in the queue until the process ends.
+fn write() {
+    loop {
+        let is_empty = |queue: &mut Queue| queue.pieces.is_empty();
+        let waited = FILLED.wait_while(queue(), is_empty);
+        let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+        let pieces = take(&mut queue.pieces);
+        let dropped = take(&mut queue.dropped);
+        queue.is_writing = true;
+        drop(queue);
+        for piece in pieces {
+            write_out(&piece);
+            self::queue().bytes -= piece.len();
+        }
+        if dropped > 0 {
+            warning(format_args!(
+                "{dropped} lines were dropped here: nobody read stderr"
+            ));
+        }
+        self::queue().is_writing = false;
+        WRITTEN.notify_all();
+    }
+}
+
+fn write_out(piece: &[u8]) {
+    // There is no way to report the failure.
+    let _ = io::stderr().write_all(piece);
+}
+
+/// The writer of log lines, which may be dropped, and of messages, which may not.
+pub struct LogLines;
+
+/// A writer of one log line, or of text on a terminal.
+pub struct LogLine {
+    is_message: bool,
+}
+
+impl LogLine {
+    /// A writer of text that may be dropped.
+    pub const DROPPABLE: LogLine = LogLine { is_message: false };
+}
+
+impl<'a> MakeWriter<'a> for LogLines {
+    type Writer = LogLine;
+
+    fn make_writer(&'a self) -> LogLine {
+        LogLine::DROPPABLE
+    }
+
+    fn make_writer_for(&'a self, meta: &tracing::Metadata<'_>) -> LogLine {
+        LogLine {
+            is_message: meta.target() == MESSAGES,
+        }
+    }
+}
+
+impl Write for LogLine {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        queue().put(text.to_vec(), self.is_message);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_dropped_but_for_messages() {
+        let mut queue = Queue {
+            pieces: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            is_writing: false,
+        };
+        let part = QUEUED_BYTES / 4;
+        for _ in 0..7 {
+            queue.put(vec![b'x'; part], false);
+        }
+        assert_eq!((queue.pieces.len(), queue.dropped), (4, 3));
+        queue.put(vec![b'x'; part], true);
+        queue.put(vec![b'x'; 1], false);
+        assert_eq!((queue.pieces.len(), queue.dropped), (5, 4));
+        assert_eq!(queue.bytes, 5 * part);
+    }
+}

@@ -1,0 +1,289 @@
+//! Sizes, times and rates as users write and read them.
+//!
+//! Parsing is exact and uses no floating point, so a size is never one byte off. Most displays
+//! round and are human-readable only: machine-readable output (CSV, JSON) has plain numbers in the
+//! units that its names contain.
+
+use std::fmt;
+
+/// Maximum total bytes of all messages of a round: files and buffers count in signed 64-bit
+/// numbers.
+pub const MAX_TOTAL_BYTES: u64 = i64::MAX as u64;
+
+/// The kind of a value with a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Quantity {
+    /// A number of bytes.
+    Size,
+    /// Bits per second, with the units of `tc`.
+    Rate,
+    /// A time in nanoseconds.
+    Time,
+}
+
+impl Quantity {
+    fn name(self) -> &'static str {
+        match self {
+            Quantity::Size => "a size",
+            Quantity::Rate => "a rate",
+            Quantity::Time => "a time",
+        }
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Quantity::Size => "64KiB",
+            Quantity::Rate => "200mbit",
+            Quantity::Time => "5ms",
+        }
+    }
+
+    fn units(self) -> &'static str {
+        match self {
+            Quantity::Size => "B, KiB, MiB, GiB, TiB, PiB, EiB and kB, MB, GB, TB, PB, EB",
+            Quantity::Rate => "kbit, mbit, gbit",
+            Quantity::Time => "ns, us, ms, s",
+        }
+    }
+
+    /// Returns the name of the base unit.
+    fn counted(self) -> &'static str {
+        match self {
+            Quantity::Size => "bytes",
+            Quantity::Rate => "bits a second",
+            Quantity::Time => "nanoseconds",
+        }
+    }
+
+    /// Returns the number of base units in `unit`, which may be empty for sizes.
+    fn factor(self, unit: &str) -> Option<u128> {
+        let power = |names: &[&str], base: u128| {
+            let exponent = names
+                .iter()
+                .position(|name| name.eq_ignore_ascii_case(unit));
+            exponent.map(|e| base.pow(e as u32))
+        };
+        match self {
+            Quantity::Size if unit.is_empty() => Some(1),
+            Quantity::Size => power(&BINARY, 1024).or_else(|| power(&DECIMAL, 1000)),
+            // `bit` is not accepted: no link is that slow, and with a typing error it would mean
+            // bytes.
+            Quantity::Rate => power(&BITS, 1000).map(|power| power * 1000),
+            Quantity::Time => power(&TIMES, 1000),
+        }
+    }
+}
+
+/// An invalid size, rate or time, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnitError(String);
+
+/// Maximum number of decimals: multiplied by any unit, the value still fits in 128 bits.
+const MAX_DECIMALS: usize = 18;
+
+/// Units of sizes by rising power of 1024.
+const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+/// Units of sizes by rising power of 1000.
+const DECIMAL: [&str; 7] = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+/// Units of rates by rising power of 1000; the first is 1000 bits per second.
+const BITS: [&str; 3] = ["kbit", "mbit", "gbit"];
+const TIMES: [&str; 4] = ["ns", "us", "ms", "s"];
+
+/// Parses a size in bytes: `512`, `64KiB`, `1.5 MiB`, `10kB`. Case is ignored. A fraction is
+/// allowed if the result is a whole number of bytes.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    parse(Quantity::Size, text)
+}
+
+/// Parses a rate in bits per second: `200mbit`, `1.5gbit`.
+pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
+    parse(Quantity::Rate, text)
+}
+
+/// Parses a time in nanoseconds: `3ms`, `0.5us`.
+pub fn parse_time(text: &str) -> Result<u64, UnitError> {
+    parse(Quantity::Time, text)
+}
+
+fn parse(quantity: Quantity, text: &str) -> Result<u64, UnitError> {
+    let wrong = |what: String| Err(UnitError(format!("`{text}`{what}")));
+    let trimmed = text.trim();
+    let number_end = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = trimmed.split_at(number_end.unwrap_or(trimmed.len()));
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    if whole.is_empty() || decimals.is_empty() || decimals.contains('.') {
+        let (kind, example) = (quantity.name(), quantity.example());
+        return wrong(format!(
+            " is not {kind}: write a number and a unit, like {example}"
+        ));
+    }
+
+    let unit = unit.trim_start();
+    let Some(factor) = quantity.factor(unit) else {
+        let units = quantity.units();
+        return wrong(match unit {
+            "" => format!(" has no unit; the units are {units}"),
+            _ => format!(": unknown unit `{unit}`; the units are {units}"),
+        });
+    };
+
+    let decimals = decimals.trim_end_matches('0');
+    if decimals.len() > MAX_DECIMALS {
+        return wrong(format!(" has more than {MAX_DECIMALS} decimals"));
+    }
+    let denominator = 10u128.pow(decimals.len() as u32);
+    // Both parts are digits, so a part that does not parse is too large (`whole`) or empty
+    // (`decimals` after trimming, which means 0).
+    let part = decimals.parse::<u128>().unwrap_or(0) * factor;
+    if part % denominator != 0 {
+        return wrong(format!(" is not a whole number of {}", quantity.counted()));
+    }
+    let all = whole.parse::<u64>().ok().and_then(|whole| {
+        let all = u128::from(whole) * factor + part / denominator;
+        u64::try_from(all).ok()
+    });
+    match all {
+        Some(all) => Ok(all),
+        None => wrong(format!(" is more than 2^64-1 {}", quantity.counted())),
+    }
+}
+
+/// A rate in bits per second, displayed exactly in the form that is parsed: `200mbit`, `1.5gbit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BitRate(pub u64);
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&exactly(self.0, 1000, &BITS))
+    }
+}
+
+/// A time in nanoseconds, displayed exactly in the form that is parsed: `3ms`, `0.5us`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactTime(pub u64);
+
+impl fmt::Display for ExactTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&exactly(self.0, 1, &TIMES))
+    }
+}
+
+/// Formats `value` in the largest unit that is not greater; the first unit is `first`, each of the
+/// others a thousand times the one before.
+fn exactly(value: u64, first: u64, units: &[&str]) -> String {
+    let reached = |place: &usize| value >= first * 1000u64.pow(*place as u32);
+    let place = (0..units.len()).rev().find(reached).unwrap_or(0);
+    let one = first * 1000u64.pow(place as u32);
+    let width = one.ilog10() as usize;
+    let (whole, part) = (value / one, value % one);
+    let text = match part {
+        0 => whole.to_string(),
+        _ => format!("{whole}.{part:0width$}")
+            .trim_end_matches('0')
+            .to_owned(),
+    };
+    format!("{text}{}", units[place])
+}
+
+/// A number of bytes, displayed like `1.5 MiB`, with at most 4 significant digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&Scale::new(1024, &BINARY, 4).print(self.0.into(), 1, Zeros::Drop))
+    }
+}
+
+/// A time in nanoseconds, displayed like `1.34 ms`, with 3 significant digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nanos(pub u64);
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scale = Scale::new(1000, &["ns", "us", "ms", "s"], 3);
+        f.pad(&scale.print(self.0.into(), 1, Zeros::Keep))
+    }
+}
+
+/// A rate, displayed like `1.21 GB/s` with 3 significant digits and powers of 1000, as is usual for
+/// rates; `-` if the time is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Time in nanoseconds.
+    pub nanos: u64,
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.nanos == 0 {
+            return f.pad("-");
+        }
+        let scale = Scale::new(1000, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"], 3);
+        let per_second = u128::from(self.bytes) * 1_000_000_000;
+        f.pad(&scale.print(per_second, self.nanos.into(), Zeros::Keep))
+    }
+}
+
+/// The rule for trailing zeros such as in `2.10`. In the smallest unit they are never printed: `5 ns`
+/// was not measured to picoseconds.
+#[derive(PartialEq)]
+enum Zeros {
+    Keep,
+    Drop,
+}
+
+/// Units, each `base` times the one before, and the number of significant digits to print.
+struct Scale<'a> {
+    base: u128,
+    units: &'a [&'a str],
+    digits: u32,
+}
+
+impl<'a> Scale<'a> {
+    fn new(base: u128, units: &'a [&'a str], digits: u32) -> Self {
+        Self {
+            base,
+            units,
+            digits,
+        }
+    }
+
+    /// Formats `numerator / denominator` in the unit that fits best, rounded half up.
+    fn print(&self, numerator: u128, denominator: u128, zeros: Zeros) -> String {
+        let mut exponent = 0;
+        let mut divisor = denominator;
+        loop {
+            let integer = numerator / divisor;
+            let digits_before = integer.checked_ilog10().unwrap_or(0) + 1;
+            let mut decimals = self.digits.saturating_sub(digits_before);
+            let round = |decimals| (numerator * 10u128.pow(decimals) + divisor / 2) / divisor;
+            if decimals > 0 && round(decimals) >= 10u128.pow(self.digits) {
+                decimals -= 1; // 9.999 has become 10.00.
+            }
+            let rounded = round(decimals);
+            let one = 10u128.pow(decimals);
+            if rounded >= self.base * one && exponent + 1 < self.units.len() {
+                exponent += 1;
+                divisor *= self.base;
+                continue;
+            }
+
+            let (whole, part) = (rounded / one, rounded % one);
+            let mut text = match decimals {
+                0 => format!("{whole}"),
+                width => format!("{whole}.{part:0width$}", width = width as usize),
+            };
+            if decimals > 0 && (zeros == Zeros::Drop || exponent == 0) {
+                text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+            }
+            return format!("{text} {}", self.units[exponent]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ fn rounds_follow_each_other_until_all_are_reported() {
 fn a_pe_that_is_lost_between_rounds_fails_the_next_one() {
     let flood = Algorithm::GOSSIP_FLOOD;
     for rounds_before in [0, 1] {
-        let mut gossip = Scatter::of(flood, vec![BYTES; 4], 2, &[], |_| {});
+        let mut gossip = Scatter::of(flood, vec![BYTES; 16], 2, &[], |_| {});
         let all = [P0, P1, P2, P3];
         for pe in all {
             gossip.says(1.0, pe, FromPe::Prepared);

@@ -68,6 +68,7 @@ mod probe;
 mod readiness;
 pub mod round;
 pub mod rounds;
+pub mod runtime;
 mod schedule_check;
 pub mod security;
 mod session;

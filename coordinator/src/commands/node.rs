@@ -15,6 +15,7 @@ use flitcast_node::health::{self, Activity};
 use flitcast_node::join::{Credentials, JoinConfig, join};
 use flitcast_node::limits;
 use flitcast_node::permissions::{FileAccess, Permissions};
+use flitcast_node::runtime::run_alone;
 use flitcast_node::security::{Identity, Name, Security, SecurityError};
 use flitcast_node::system::children;
 use flitcast_node::system::lent::LentFolder;
@@ -27,7 +28,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::render::exit::refused;
-use flitcast_cluster::launch::runtime::playing;
+use flitcast_cluster::launch::ssh;
 use flitcast_cluster::observe::metrics::Metrics;
 use flitcast_cluster::site::slurm::{self, Slurm};
 use flitcast_cluster::system::interrupts::{HANGUP_AND_QUIT, SIGCONT, if_not_ignored};
@@ -37,8 +38,6 @@ use flitcast_cluster::text::units::parse_time;
 
 pub use args::{HealthArgs, NodeArgs};
 
-/// Time for a PE's disk to finish its writes after the PE has been asked to end.
-const LAST_WRITES: Duration = Duration::from_secs(2);
 /// Default of `--wait`: enough for a user to type the other command.
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -65,7 +64,7 @@ pub fn health(args: &HealthArgs) -> anyhow::Result<ExitCode> {
 
 /// Runs `flitcast self-hash`.
 pub fn self_hash() -> anyhow::Result<ExitCode> {
-    let hash = flitcast_cluster::launch::ssh::own_hash().context("cannot read this program")?;
+    let hash = ssh::own_hash().context("cannot read this program")?;
     print(format!("{hash}\n").as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
@@ -74,12 +73,13 @@ pub fn self_hash() -> anyhow::Result<ExitCode> {
 pub fn self_serve(listen: IpAddr) -> anyhow::Result<ExitCode> {
     let unwanted = CancellationToken::new();
     leashed(unwanted.clone(), Arc::default());
-    playing()?.block_on(async {
+    run_alone(async {
         tokio::select! {
-            served = flitcast_cluster::launch::ssh::serve(listen) => served.context("cannot hand this program out"),
+            served = ssh::serve(listen) => served.context("cannot hand this program out"),
             () = unwanted.cancelled() => Ok(()),
         }
-    })?;
+    })
+    .context("cannot start the runtime")??;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -185,8 +185,7 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
         (None, None) => None,
     };
     let security = identity.map_or(Security::Plain, Security::Tls);
-    let runtime = playing()?;
-    let result = runtime.block_on(async {
+    run_alone(async {
         let shutdown = cancelled_by([SignalKind::terminate()])?;
         cancel_for_orphan(&shutdown, parent)?;
         let address = args.listen.unwrap_or(([127, 0, 0, 1], 0).into());
@@ -206,9 +205,9 @@ fn started(args: NodeArgs, metrics: Option<Metrics>) -> anyhow::Result<ExitCode>
             metrics.tell_of_pe(pe, config.tally.clone());
         }
         anyhow::Ok(flitcast_node::run(config, listener, shutdown).await?)
-    });
-    runtime.shutdown_timeout(LAST_WRITES);
-    result.map(|()| ExitCode::SUCCESS)
+    })
+    .context("cannot start the runtime")??;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Checks the command line completely before any connection is made.
@@ -339,8 +338,7 @@ fn joined(
     args: NodeArgs,
     metrics: Option<Metrics>,
 ) -> anyhow::Result<ExitCode> {
-    let runtime = playing()?;
-    let result = runtime.block_on(async {
+    run_alone(async {
         let both = [SignalKind::terminate(), SignalKind::interrupt()];
         let signals = both.into_iter().chain(if_not_ignored(HANGUP_AND_QUIT));
         let shutdown = cancelled_by(signals)?;
@@ -368,7 +366,7 @@ fn joined(
             joined = join(config, state, shutdown) => Ok(joined?),
             told = telling => told,
         }
-    });
-    runtime.shutdown_timeout(LAST_WRITES);
-    result.map(|()| ExitCode::SUCCESS)
+    })
+    .context("cannot start the runtime")??;
+    Ok(ExitCode::SUCCESS)
 }

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Args;
+use flitcast_node::runtime::run_alone;
 use flitcast_node::task::supervisor::{CommandSupervisor, Stage, hold};
 use flitcast_proto::PeId;
-
-use flitcast_cluster::launch::runtime::playing;
 
 /// The exit status by which a shell reports a command that it cannot start.
 const NOT_STARTED: u8 = 127;
@@ -46,12 +46,13 @@ impl LeashArgs {
     /// Runs the command, and ends it when standard input ends.
     pub fn hold(self) -> anyhow::Result<ExitCode> {
         let pe = PeId(self.pe);
-        playing()?.block_on(async {
+        run_alone(async {
             match self.lower {
                 true => CommandSupervisor::told(pe)?.hold().await,
                 false => hold(pe).await,
             }
-        })?;
+        })
+        .context("cannot start the runtime")??;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -20,7 +20,6 @@ use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
 
 use crate::config::NodeConfig;
 use crate::coordinator::{Coordinator, dial};
@@ -31,7 +30,7 @@ use crate::health::Activity;
 use crate::limits::{self, Timeouts};
 use crate::permissions::{FileAccess, Permissions};
 use crate::security::{Identity, Name, Security, SecurityError, Transport};
-use crate::session::serve;
+use crate::session::{entered_for_good, serve};
 use crate::timeout_stream::in_time;
 
 /// The settings of a PE that joins.
@@ -119,10 +118,9 @@ pub fn join(
     shutdown: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = Result<(), JoinError>>>> {
     Box::pin(async move {
-        let span = tracing::error_span!("pe", pe = %config.pe);
-        let life = live(&config, &state).instrument(span);
+        let _span = entered_for_good(config.pe);
         tokio::select! {
-            result = life => result,
+            result = live(&config, &state) => result,
             () = shutdown.cancelled() => Ok(()),
         }
     })

@@ -7,7 +7,6 @@ use std::task::Poll;
 use flitcast_proto::round::{Observer, Round};
 use flitcast_proto::wire::control::{FromPe, Report, ToPe};
 use flitcast_proto::{RoundId, Time};
-use tracing::Instrument as _;
 
 use crate::round::{self, RoundIo};
 
@@ -90,14 +89,14 @@ where
             }
         }
         // Created before the round, which would take longer otherwise.
-        let span = tracing::error_span!("round", round = %id);
+        let span = tracing::error_span!("round", round = %id).entered();
         let mut parts: Vec<Round<I::Observer>> = {
             let begun = lanes.iter_mut().map(|io| io.begin(id, begins_at));
             begun.collect()
         };
         let mut complete = false;
-        let playing = play(is_root, lanes, channel, id, &mut parts, &mut complete);
-        let over = playing.instrument(span).await;
+        let over = play(is_root, lanes, channel, id, &mut parts, &mut complete).await;
+        drop(span);
         let gave_up = !matches!(over, Ok(RoundEnd::Played));
         if gave_up {
             for (io, round) in lanes.iter_mut().zip(&mut parts) {

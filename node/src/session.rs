@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio::time::{Interval, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
+use tracing::span::EnteredSpan;
 
 use crate::blocking::joined;
 use crate::config::NodeConfig;
@@ -44,14 +44,19 @@ pub fn run(
     shutdown: CancellationToken,
 ) -> Pin<Box<dyn Future<Output = Result<(), NodeError>>>> {
     Box::pin(async move {
-        // At the level of errors, so that no filter removes PE and round from a line.
-        let span = tracing::error_span!("pe", pe = %config.pe);
-        let life = live(config, listener).instrument(span);
+        let _span = entered_for_good(config.pe);
         tokio::select! {
-            result = life => result,
+            result = live(config, listener) => result,
             () = shutdown.cancelled() => Ok(()),
         }
     })
+}
+
+/// Enters the span of a PE for all that its thread does. To enter it at each poll, as spans of tasks
+/// are, takes a tenth of a round of short messages.
+pub fn entered_for_good(pe: PeId) -> EnteredSpan {
+    // At the level of errors, so that no filter removes PE and round from a line.
+    tracing::error_span!("pe", %pe).entered()
 }
 
 async fn live(config: NodeConfig, listener: TcpListener) -> Result<(), NodeError> {

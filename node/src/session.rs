@@ -52,8 +52,8 @@ pub fn run(
     })
 }
 
-/// Enters the span of a PE for all that its thread does. To enter it at each poll, as spans of tasks
-/// are, takes a tenth of a round of short messages.
+/// Enters the span of a PE for all that its thread does. Spans of tasks are entered at each poll, which
+/// would be for each frame.
 pub fn entered_for_good(pe: PeId) -> EnteredSpan {
     // At the level of errors, so that no filter removes PE and round from a line.
     tracing::error_span!("pe", %pe).entered()

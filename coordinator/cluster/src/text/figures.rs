@@ -1,31 +1,88 @@
 //! Figures in results: in a human-readable table or in JSON.
 
-use comfy_table::{CellAlignment, Row, Table, presets};
 use flitcast_plan::fraction::Fraction;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// Creates a table without lines, with its header and no rows yet.
-pub fn table(header: impl Into<Row>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(header);
+/// Spaces between columns.
+const GAP: usize = 2;
+
+/// A table without lines between its cells.
+pub struct Table {
+    /// The cells of each row; the header is the first row.
+    rows: Vec<Vec<String>>,
+}
+
+/// Creates a table with its header and no rows yet.
+pub fn table<C: ToString>(header: impl IntoIterator<Item = C>) -> Table {
+    let mut table = Table { rows: Vec::new() };
+    table.add_row(header);
     table
+}
+
+impl Table {
+    /// Adds a row.
+    pub fn add_row<C: ToString>(&mut self, cells: impl IntoIterator<Item = C>) {
+        let cells = cells.into_iter().map(|cell| cell.to_string());
+        self.rows.push(cells.collect());
+    }
 }
 
 /// Formats a table as text: its first `names` columns are aligned left, the others, which are
 /// figures, right.
-pub fn lines(mut table: Table, names: usize) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-        if column.index >= names {
-            column.set_cell_alignment(CellAlignment::Right);
+pub fn lines(table: Table, names: usize) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in &table.rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
         }
     }
-    let lines = table.lines();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, &width))| match column < names {
+            true => format!("{cell:width$}{:GAP$}", ""),
+            false => format!("{cell:>width$}{:GAP$}", ""),
+        });
+        format!("  {}\n", cells.collect::<String>().trim_end())
+    };
+    table.rows.iter().map(line).collect()
+}
+
+/// Formats explained words, each with its text beside it, in lines of at most `width` characters.
+pub fn explained(words: &[(&str, String)], width: Option<usize>) -> String {
+    let longest = words.iter().map(|(word, _)| word.chars().count());
+    let indent = longest.max().unwrap_or(0) + GAP;
+    let room = width.map_or(usize::MAX, |width| {
+        width.saturating_sub(indent + GAP).max(1)
+    });
+    let mut out = String::new();
+    for (word, text) in words {
+        let mut beside = *word;
+        for line in wrapped(text, room) {
+            out.push_str(&format!("  {beside:indent$}{line}\n"));
+            beside = "";
+        }
+    }
+    out
+}
+
+/// Divides a text between words into lines of at most `room` characters; a longer word has a line of
+/// its own.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= room {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
     lines
-        .map(|line| format!("  {}\n", line.trim_end()))
-        .collect()
 }
 
 /// Serializes nanoseconds as microseconds, like [`micros`].
@@ -63,4 +120,36 @@ pub fn decimal(time: Fraction) -> String {
 /// Converts nanoseconds to microseconds, the unit of all times in JSON.
 pub fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_aligned_left_and_figures_right() {
+        let mut rows = table(["PE", "host", "bytes"]);
+        rows.add_row(["P1", "é", "12345678"]);
+        rows.add_row(["P10", "", "9"]);
+        assert_eq!(
+            lines(rows, 2),
+            "  PE   host     bytes\n  P1   é     12345678\n  P10               9\n"
+        );
+    }
+
+    #[test]
+    fn explanations_are_wrapped_between_words() {
+        let notes = [
+            ("spread", "from min to p95".to_owned()),
+            ("*", "least".to_owned()),
+        ];
+        let all = "  spread  from min to p95\n  *       least\n";
+        assert_eq!(explained(&notes, None), all);
+        assert_eq!(explained(&notes, Some(25)), all);
+        let narrow = "  spread  from min to\n          p95\n  *       least\n";
+        assert_eq!(explained(&notes, Some(24)), narrow);
+        let narrowest =
+            "  spread  from\n          min\n          to\n          p95\n  *       least\n";
+        assert_eq!(explained(&notes, Some(1)), narrowest);
+    }
 }

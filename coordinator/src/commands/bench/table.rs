@@ -1,13 +1,11 @@
 //! A bench as a table: a row for each algorithm, the fastest first. Columns that do not fit into
 //! the width of the terminal follow in further tables.
 
-use comfy_table::{ContentArrangement, Table, presets};
-
 use super::checked::Bench;
 use super::measure::passes;
 use super::samples::Figures;
 use flitcast_cluster::rounds::outcome::MedianMinMax;
-use flitcast_cluster::text::figures::{self, lines};
+use flitcast_cluster::text::figures::{self, explained, lines};
 use flitcast_cluster::text::units::{Bytes, Nanos, Rate};
 use flitcast_cluster::text::words::counted;
 
@@ -151,15 +149,7 @@ fn footnotes(bench: &Bench, figures: &[Figures], width: Option<usize>) -> String
         "verified",
         "every byte and digest of every round matched".to_owned(),
     ));
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    if let Some(width) = width {
-        // Rows are indented by two characters.
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width.saturating_sub(2).try_into().unwrap_or(u16::MAX));
-    }
-    table.add_rows(notes.iter().map(|(name, note)| [name, note.as_str()]));
-    lines(table, 2)
+    explained(&notes, width)
 }
 
 /// Lists the trees with their algorithms, if not all algorithms used the requested tree.

@@ -86,7 +86,7 @@ fn workloads(ran: &[Ran]) -> String {
 
 fn lines(header: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = figures::table(header.to_vec());
-    table.add_rows(rows);
+    rows.into_iter().for_each(|row| table.add_row(row));
     figures::lines(table, 1)
 }
 

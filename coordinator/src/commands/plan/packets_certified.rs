@@ -15,7 +15,7 @@ use super::error::PlanErrors;
 use super::packets_plan::CertifiedPlan;
 use super::packets_report::{MOST_ROWS, UNIT, exact, more, parents};
 use super::report::{PlanReport, each};
-use flitcast_cluster::text::figures::{lines, table};
+use flitcast_cluster::text::figures::{Table, lines, table};
 use flitcast_cluster::text::words::counted;
 
 impl CertifiedPlan<'_> {
@@ -125,7 +125,7 @@ impl CertifiedPlan<'_> {
 
     /// Returns a row for each PE: its certificate, its order, and the time at which its stream crosses
     /// the link to its parent.
-    fn table(&self) -> comfy_table::Table {
+    fn table(&self) -> Table {
         let exact = |time| self.cost.exact(time).to_string();
         let of_pe = |stream: &Stream| (stream.pe, *stream);
         let streams: BTreeMap<PeId, Stream> = self.certified.streams.iter().map(of_pe).collect();

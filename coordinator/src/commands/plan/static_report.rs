@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use comfy_table::Table;
 use flitcast_plan::cost;
 use flitcast_plan::on_links::of_hops;
 use flitcast_proto::items::ScheduledHop;
@@ -17,7 +16,7 @@ use super::simulate::against_crossings;
 use super::static_plan::{PlannedMessage, StaticPlan, last_step};
 use flitcast_cluster::algorithms::plan_limits::PlanTooLarge;
 use flitcast_cluster::job::on_links::{LinkArgs, OnLinks};
-use flitcast_cluster::text::figures::{lines, table};
+use flitcast_cluster::text::figures::{Table, lines, table};
 use flitcast_cluster::text::words::counted;
 
 impl StaticPlan {

@@ -10,7 +10,6 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use clap::Args;
-use comfy_table::CellAlignment;
 use flitcast_proto::PeId;
 use flitcast_proto::wire::control::{FromPe, ToPe};
 use serde_json::json;
@@ -308,11 +307,6 @@ fn print_one(
     let mut table = figures::table([
         "PE", "host", "address", "process", "for", "starts", "lag", "memory", "",
     ]);
-    for column in [3, 4, 5, 6, 7] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
     let places = topology.places();
     for pe in in_tree_order(&topology.tree) {
         let place = &places.places[pe.index()];

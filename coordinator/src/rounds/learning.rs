@@ -13,8 +13,8 @@ use crate::job::request::Request;
 use crate::rounds::outcome::{Outcome, by_row};
 use crate::rounds::rounds_result::RoundsResult;
 use crate::tuning::{
-    FILES_OFF_ALWAYS, FILES_OFF_ONCE, LEARNED_FLITS, LEARNED_FLITS_WITH_FILES, OFF_ALWAYS,
-    OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
+    FILES_OFF_ALWAYS, FILES_OFF_BESIDE_OTHERS, FILES_OFF_ONCE, LEARNED_FLITS,
+    LEARNED_FLITS_WITH_FILES, OFF_ALWAYS, OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
 };
 
 /// Returns the observation from rounds of one kind: the median times of the last byte and of all
@@ -189,9 +189,10 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let (Some(transfer), Some(whole)) = (transfer, whole) else {
         return;
     };
+    let beside = FILES_OFF_BESIDE_OTHERS * known.load.disk_share;
     let lesson = Observation {
         times_ns: times([transfer.median, whole.median]),
-        deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds),
+        deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds).hypot(beside),
         rounds: count as u64,
     };
     if flits_on_edges(request, outcome) <= LEARNED_FLITS_WITH_FILES {

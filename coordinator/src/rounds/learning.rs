@@ -6,7 +6,7 @@ use flitcast_plan::cost::{COSTS, Hosts, Model};
 use flitcast_plan::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
-use crate::job::host_costs::files::{CachedFiles, Factors};
+use crate::job::host_costs::files::{CachedFiles, Factors, assumed};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
@@ -160,7 +160,10 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let Some((written, place)) = &known.written else {
         return;
     };
-    let Some(kept) = CachedFiles::load(written) else {
+    // A measurement beside busy programs may exceed its limit, so rounds correct the assumed costs there.
+    let assumed = || CachedFiles::new(written, assumed());
+    let kept = CachedFiles::load(written).or_else(|| known.load.is_busy().then(assumed));
+    let Some(kept) = kept else {
         return;
     };
     let count = outcome.rounds_ns.len();

@@ -392,7 +392,7 @@ mod tests {
             core_threads: threads,
         };
         assert!(!FileLoad::default().is_busy());
-        assert!(!busy(0.05, 0.25).is_busy());
+        assert!(!busy(0.01, 0.25).is_busy());
         assert!(busy(0.3, 0.0).is_busy());
         assert!(busy(0.0, 1.0).is_busy());
         let idle = kept().file_system;

@@ -165,6 +165,23 @@ pub const FILES_OFF_ONCE: f64 = 0.25;
 /// differ from the predicted ones.
 pub const OFF_BESIDE_OTHERS: f64 = 0.5;
 
+/// Additional relative deviation of a round with files if threads of other programs wait for disks all
+/// the time.
+pub const FILES_OFF_BESIDE_OTHERS: f64 = 0.5;
+
+/// Least share of the time in which threads of other programs wait for disks that makes the costs of
+/// files others: a sync behind theirs takes several times as long. Some programs wait now and then only,
+/// and the time before a round is short; on an idle machine no thread waits at all.
+pub const BUSY_DISK_SHARE: f64 = 0.02;
+
+/// Least number of busy threads of other programs per core that makes the costs of files others: the
+/// kernel's threads, for which a sync waits, have to wait for a core.
+pub const BUSY_CORE_THREADS: f64 = 0.5;
+
+/// Least relative difference between the measured and the predicted time of a round with files, in
+/// deviations, of two rounds in a row after which the learned costs count little.
+pub const FILES_FAR_OFF: f64 = 1.5;
+
 /// Relative deviation of links between hosts as measured before a round.
 pub const OFF_ON_WIRES: f64 = 0.25;
 

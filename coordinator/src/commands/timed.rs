@@ -129,9 +129,12 @@ pub fn plan(args: TimedArgs, out: &mut dyn Write) -> Result<io::Result<()>, Vec<
         lanes,
         model: expected_model(&request),
     };
-    let foreseen = planned
+    let mut foreseen = planned
         .plan_and_predict(&AtomicBool::new(false))
         .map_err(refused)?;
+    // Half of the memory, which the count of steps needs again.
+    foreseen.schedules = Vec::new();
+    foreseen.prediction.spans = Vec::new();
     let steps = steps(&request, &planned.bytes, foreseen.decisions.flit_bytes).map_err(refused)?;
     let plan = TimedPlan {
         request,

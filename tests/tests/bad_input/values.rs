@@ -106,6 +106,31 @@ fn algorithms_that_do_not_fit() {
     );
 }
 
+/// A schedule over the edges of a tree has at least one crossing for each edge on the way of each message.
+#[test]
+fn exchanges_that_are_too_large_to_plan() {
+    let all = "exchange over the edges of path:256: 5592320 crossings of edges are too many to plan, the \
+               maximum is 1048576; use --network complete:256, or fewer PEs";
+    for command in [
+        "plan exchange",
+        "plan exchange --algorithm auto",
+        "compare exchange",
+        "exchange --dry-run",
+        "exchange",
+        "exchange --algorithm tree --ports multi",
+        "bench exchange",
+    ] {
+        refused(&format!("{command} --tree path:256 --size 64KiB"), &[all]);
+    }
+    let too_many = ["crossings of edges are too many", "--network complete:400"];
+    for more in ["", "--link rate=1gbit", "--tree auto"] {
+        refused(
+            &format!("exchange --network mesh:20x20 --size 1 {more}"),
+            &too_many,
+        );
+    }
+}
+
 #[test]
 fn options_that_lack_another_or_exclude_it() {
     let dir = with_input();

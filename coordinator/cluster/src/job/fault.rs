@@ -9,6 +9,7 @@ use flitcast_proto::round::ProtocolError;
 use flitcast_proto::wire::{MAX_FLIT_BYTES, MIN_FLIT_BYTES};
 use thiserror::Error;
 
+use crate::algorithms::plan_limits::MOST_PREDICTED_CROSSINGS;
 use crate::algorithms::unfit::NotApplicable;
 use crate::files::user_file::FileError;
 use crate::options::guard::GuardArgs;
@@ -150,6 +151,25 @@ pub enum RequestError {
         pes: usize,
         /// The limit.
         most: usize,
+    },
+    /// A static schedule over the edges of a tree that is too large to plan.
+    #[error(
+        "{operation} over the edges of {spec}: {crossings} crossings of edges are too many to plan, the \
+         maximum is {MOST_PREDICTED_CROSSINGS}; use {}",
+        match *.operation {
+            "exchange" => format!("--network complete:{pes}, or fewer PEs"),
+            _ => "fewer PEs".to_owned(),
+        }
+    )]
+    Crossings {
+        /// The name of the operation.
+        operation: &'static str,
+        /// The name of the tree.
+        spec: String,
+        /// The number of its PEs.
+        pes: usize,
+        /// The number of crossings.
+        crossings: u64,
     },
     /// A list of lengths where each pair of PEs has one.
     #[error(

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::job::model::Measurement;
 use crate::job::planned::Planned;
 use crate::job::planned_round::PlannedRound;
-use crate::job::request::Request;
+use crate::job::request::{Request, check_crossings};
 use crate::launch::cluster::Cluster;
 use crate::observe::console::Console;
 use crate::observe::emit::emit;
@@ -36,16 +36,17 @@ use crate::rounds::recording::Recording;
 use crate::rounds::rounds_result::{MeasuredRound, RoundsResult};
 use crate::system::machine::BusyThreads;
 
-/// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled.
+/// Runs all rounds of a request on a cluster, or gives them up when `ends` is cancelled. `launch_waits` is
+/// the share of the time of launching in which threads of other programs waited for disks.
 pub async fn run_rounds(
     cluster: &mut Cluster,
     request: &Request,
     console: &Console,
     ends: &CancellationToken,
-    recorder: Recorder<'_>,
+    (recorder, launch_waits): (Recorder<'_>, f64),
 ) -> Result<RoundsResult, Failure> {
     let mut driver = Driver::new(cluster, request, console, ends);
-    match driver.rounds(recorder).await {
+    match driver.rounds(recorder, launch_waits).await {
         Ok(rounds) => Ok(rounds),
         Err(halt) => Err(driver.failure(halt).await),
     }
@@ -72,7 +73,11 @@ pub async fn measure(
 }
 
 impl Driver<'_> {
-    async fn rounds(&mut self, recorder: Recorder<'_>) -> Result<RoundsResult, StopReason> {
+    async fn rounds(
+        &mut self,
+        recorder: Recorder<'_>,
+        launch_waits: f64,
+    ) -> Result<RoundsResult, StopReason> {
         let found = self.assign().await?;
         let mut others = BusyThreads::default();
         others.count();
@@ -82,8 +87,9 @@ impl Driver<'_> {
         let prefixes = self.common_prefixes(&found).await?;
         self.sent = self.without_prefixes(&found, &prefixes);
         self.check_order()?;
+        self.check_crossings()?;
         self.enter(Phase::Probe);
-        let known = self.know_costs(&found, others).await?;
+        let known = self.know_costs(&found, others, launch_waits).await?;
         let PlannedRound {
             decisions,
             schedules,
@@ -182,5 +188,13 @@ impl Driver<'_> {
                 Err(FailureCause::Other("input", None, text))
             }
         }
+    }
+
+    /// Checks that a static schedule of messages, whose lengths PEs on other hosts have reported, can be
+    /// planned.
+    fn check_crossings(&self) -> Result<(), FailureCause> {
+        let (site, operation) = (&self.request.site, self.request.way.operation);
+        let checked = check_crossings(operation, &site.tree, &site.name, &self.sent);
+        checked.map_err(|fault| FailureCause::Other("input", None, fault.to_string()))
     }
 }

@@ -6,15 +6,15 @@ use flitcast_plan::cost::{COSTS, Hosts, Model};
 use flitcast_plan::predict::predict;
 use flitcast_proto::wire::control::Payload;
 
-use crate::job::host_costs::files::{CachedFiles, Factors};
+use crate::job::host_costs::files::{CachedFiles, Factors, assumed};
 use crate::job::host_costs::{self, geometric_mean};
 use crate::job::model::{measured_model, model_of, wires};
 use crate::job::request::Request;
 use crate::rounds::outcome::{Outcome, by_row};
 use crate::rounds::rounds_result::RoundsResult;
 use crate::tuning::{
-    FILES_OFF_ALWAYS, FILES_OFF_ONCE, LEARNED_FLITS, LEARNED_FLITS_WITH_FILES, OFF_ALWAYS,
-    OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
+    FILES_OFF_ALWAYS, FILES_OFF_BESIDE_OTHERS, FILES_OFF_ONCE, LEARNED_FLITS,
+    LEARNED_FLITS_WITH_FILES, OFF_ALWAYS, OFF_BESIDE_OTHERS, OFF_ON_WIRES, OFF_ONCE,
 };
 
 /// Returns the observation from rounds of one kind: the median times of the last byte and of all
@@ -160,7 +160,10 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let Some((written, place)) = &known.written else {
         return;
     };
-    let Some(kept) = CachedFiles::load(written) else {
+    // A measurement beside busy programs may exceed its limit, so rounds correct the assumed costs there.
+    let assumed = || CachedFiles::new(written, assumed());
+    let kept = CachedFiles::load(written).or_else(|| known.load.is_busy().then(assumed));
+    let Some(kept) = kept else {
         return;
     };
     let count = outcome.rounds_ns.len();
@@ -189,9 +192,10 @@ fn learn_files(request: &Request, outcome: &Outcome) {
     let (Some(transfer), Some(whole)) = (transfer, whole) else {
         return;
     };
+    let beside = FILES_OFF_BESIDE_OTHERS * known.load.disk_share;
     let lesson = Observation {
         times_ns: times([transfer.median, whole.median]),
-        deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds),
+        deviation: deviation([FILES_OFF_ALWAYS, FILES_OFF_ONCE], count, rounds).hypot(beside),
         rounds: count as u64,
     };
     if flits_on_edges(request, outcome) <= LEARNED_FLITS_WITH_FILES {

@@ -22,6 +22,7 @@ use crate::rounds::learning;
 use crate::rounds::outcome::{Failure, Outcome, Recorder};
 use crate::site::running_cluster;
 use crate::system::interrupts::{Interruption, Interrupts};
+use crate::system::machine::DiskWaits;
 use crate::text::units::Nanos;
 use crate::tuning::ENDING;
 
@@ -109,8 +110,11 @@ pub async fn rounds(
     recorder: Recorder<'_>,
     is_over: impl FnOnce(Conducted<'_, Box<Outcome>>) -> bool,
 ) -> anyhow::Result<RunResult<Box<Outcome>>> {
+    // The processes start without work on files, unless the program is not in memory.
+    let waits = DiskWaits::begin();
     let done = async |cluster: &mut Cluster, console: &Console, launching, ends: &_| {
-        let rounds = run_rounds(cluster, request, console, ends, recorder).await?;
+        let share = waits.share();
+        let rounds = run_rounds(cluster, request, console, ends, (recorder, share)).await?;
         Ok(Box::new(Outcome::new(
             launching,
             &request.site.tree,

@@ -1,6 +1,6 @@
 //! A description of the machine, and its load.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flitcast_node::system::process::cores;
 use rustix::time::{ClockId, clock_gettime};
@@ -50,6 +50,46 @@ fn running(text: &str) -> Option<u32> {
     Some(running.saturating_sub(1))
 }
 
+/// A period in which the processes of a run do not use disks, and the time in it for which threads of
+/// other programs on this machine waited for disks.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskWaits {
+    began: Instant,
+    /// The time of waiting since the machine started, in microseconds; `None` if the kernel does not
+    /// report it.
+    waited_us: Option<u64>,
+}
+
+impl DiskWaits {
+    /// Starts a period.
+    pub fn begin() -> DiskWaits {
+        DiskWaits {
+            began: Instant::now(),
+            waited_us: waited_us(),
+        }
+    }
+
+    /// Returns the share of the period so far in which at least one thread waited for a disk, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        let Some((before, now)) = self.waited_us.zip(waited_us()) else {
+            return 0.0;
+        };
+        let period_us = self.began.elapsed().as_micros().max(1);
+        (now.saturating_sub(before) as f64 / period_us as f64).min(1.0)
+    }
+}
+
+/// Returns the time for which at least one thread of this machine waited for a disk.
+fn waited_us() -> Option<u64> {
+    some_us(&std::fs::read_to_string("/proc/pressure/io").ok()?)
+}
+
+/// Parses the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=0` of `/proc/pressure/io`.
+fn some_us(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    line.rsplit_once("total=")?.1.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,6 +104,23 @@ mod tests {
         let mut here = BusyThreads::default();
         here.count();
         assert!(here.0.is_some(), "this is Linux");
+    }
+
+    #[test]
+    fn the_kernels_lines_of_waits_are_understood() {
+        let full = "full avg10=0.00 avg60=0.00 avg300=0.14 total=2322644\n";
+        let some = "some avg10=0.36 avg60=0.09 avg300=0.14 total=2615132\n";
+        assert_eq!(some_us(&format!("{some}{full}")), Some(2_615_132));
+        for nonsense in ["", full, "some total=x", "some 5"] {
+            assert_eq!(some_us(nonsense), None, "{nonsense}");
+        }
+        let share = DiskWaits::begin().share();
+        assert!((0.0..=1.0).contains(&share), "{share}");
+        let unknown = DiskWaits {
+            waited_us: None,
+            ..DiskWaits::begin()
+        };
+        assert_eq!(unknown.share(), 0.0);
     }
 
     #[test]

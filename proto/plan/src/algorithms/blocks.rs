@@ -8,8 +8,9 @@
 //! that passes the busiest port, because the last block of a message may be short.
 
 use flitcast_proto::items::ScheduledHop;
-use flitcast_proto::{MessageId, Tree};
+use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::algorithm::Algorithm;
 use super::exchange_plan;
 
 /// Number of crossings up to which all are planned flit by flit. A list of that many takes a tenth of
@@ -38,6 +39,25 @@ pub fn of_exchange(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
     let ones: Vec<Vec<u64>> = flits.iter().map(one_each).collect();
     let [all, of_ones] = [flits, &ones].map(|flits| exchange_plan::crossings(tree, flits));
     block_flits(all, of_ones)
+}
+
+impl Algorithm {
+    /// Returns the number of crossings of edges that a static schedule over the edges of a tree has at
+    /// least: those of one block of each nonnull message. Returns 0 for an algorithm without such a
+    /// schedule. `bytes` is by delivery.
+    pub fn least_crossings(self, tree: &Tree, bytes: &[u64]) -> u64 {
+        let row = |from: PeId| &bytes[from.index() * tree.len()..][..tree.len()];
+        if self == Algorithm::EXCHANGE_TREE {
+            let is_sent = |from: PeId, to: PeId| u64::from(row(from)[to.index()] > 0);
+            exchange_plan::crossings_by(tree, is_sent)
+        } else if self == Algorithm::GOSSIP_FLOOD {
+            let is_sent = |from: &PeId| row(*from).iter().any(|bytes| *bytes > 0);
+            let messages = tree.pes().filter(is_sent).count() as u64;
+            messages.saturating_mul(tree.count() as u64 - 1)
+        } else {
+            0
+        }
+    }
 }
 
 /// Returns the number of flits in a block, if all flits make this number of crossings, and one flit
@@ -82,6 +102,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use flitcast_proto::items::Packing;
+    use flitcast_proto::schedule::pace::Pacing;
     use flitcast_proto::seeded::SplitMix64;
     use flitcast_proto::tree::TreeSpec;
     use flitcast_proto::{PeId, Tree};
@@ -90,6 +111,8 @@ mod tests {
     use super::super::gossip_plan::{self, Order};
     use super::super::timetable::Timetable;
     use super::*;
+    use crate::cost::Model;
+    use crate::timing::Timing;
 
     fn hop(offset: u64, flits: u64, first_step: u64, every: u64) -> ScheduledHop {
         ScheduledHop {
@@ -116,6 +139,33 @@ mod tests {
             let blocks = crossings.map(|crossings| block_flits(crossings, of_ones));
             assert_eq!(blocks, [1, 1, 1, 2, 2, 3]);
             assert_eq!(block_flits(u64::MAX, of_ones), u64::MAX.div_ceil(most));
+        }
+    }
+
+    #[test]
+    fn the_least_crossings_are_those_of_a_schedule_of_short_messages() {
+        for spec in ["path:5", "star:6", "kary:2:9", "random:8:3", "path:2"] {
+            let tree: Tree = spec.parse::<TreeSpec>().unwrap().build().unwrap();
+            let pes = tree.len();
+            // Every third pair of an exchange, and every third message of a gossip, has none.
+            let between = |place: usize| place / pes != place % pes && place % 3 > 0;
+            let exchanged = (0..pes * pes).map(|place| u64::from(between(place)));
+            let gossiped = (0..pes * pes).map(|place| u64::from(place / pes % 3 > 0));
+            let model = Model::unit(pes);
+            let timing = Timing::of(&model, 64, Pacing::default());
+            for (one, bytes) in [
+                (Algorithm::EXCHANGE_TREE, exchanged.collect::<Vec<u64>>()),
+                (Algorithm::GOSSIP_FLOOD, gossiped.collect()),
+            ] {
+                let hops = one.hops(&tree, &bytes, &timing);
+                let crossings = hops.iter().map(|hop| hop.flits).sum::<u64>();
+                assert_eq!(
+                    one.least_crossings(&tree, &bytes),
+                    crossings,
+                    "{one:?} {spec}"
+                );
+            }
+            assert_eq!(Algorithm::EXCHANGE_ROUNDS.least_crossings(&tree, &[]), 0);
         }
     }
 

@@ -23,11 +23,17 @@ pub fn message(source: PeId, destination: PeId, pes: usize) -> MessageId {
 
 /// Returns the number of crossings of single flits in an exchange.
 pub fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
-    let by_source = tree.pes().map(|pe| {
-        let seen = tree.rerooted(pe);
+    crossings_by(tree, |from, to| flits[from.index()][to.index()])
+}
+
+/// Returns the number of crossings in an exchange in which `items` returns the number of items from one
+/// PE to another.
+pub(super) fn crossings_by(tree: &Tree, items: impl Fn(PeId, PeId) -> u64) -> u64 {
+    let by_source = tree.pes().map(|from| {
+        let seen = tree.rerooted(from);
         let hops = seen.pes().map(|to| {
             let hops = u64::from(seen.depth(to));
-            flits[pe.index()][to.index()].saturating_mul(hops)
+            items(from, to).saturating_mul(hops)
         });
         hops.fold(0, u64::saturating_add)
     });

@@ -10,6 +10,9 @@ pub const MOST_PES: usize = 1 << 10;
 /// Maximum number of crossings of a gossip or an exchange that is planned one by one: some seconds
 /// on any tree, and 300 MB.
 pub const MOST_CROSSINGS: u64 = 1 << 21;
+/// Maximum number of crossings of a gossip or an exchange over the edges of a tree that is planned in
+/// blocks and predicted: a minute, and 1 GB.
+pub const MOST_PREDICTED_CROSSINGS: u64 = 1 << 20;
 /// Maximum number of crossings of a broadcast that is planned flit by flit.
 pub const MOST_CROSSINGS_OF_ONE: u64 = 20_000_000;
 /// Maximum number of hosts for which the rounds of an exchange are planned in a few seconds.

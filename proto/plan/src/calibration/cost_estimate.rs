@@ -45,6 +45,8 @@ pub struct Prior<const N: usize> {
     pub common_drift: f64,
     /// Standard deviation of the common factor's difference between two sittings.
     pub sitting: f64,
+    /// Standard deviation of a cost's difference between two sittings, apart from the common factor.
+    pub sitting_each: f64,
     /// Maximum number of iterations; each takes N + 1 predictions.
     pub iterations: usize,
 }
@@ -108,7 +110,7 @@ impl<const N: usize> CostEstimate<N> {
             let middle = logs.len() / 2;
             f64::midpoint(logs[middle], logs[(logs.len() - 1) / 2]).exp()
         };
-        let own = |_: usize| prior.drift * prior.drift;
+        let own = |_: usize| prior.sitting_each * prior.sitting_each;
         let covariance = drifted(&self.covariance, own, prior.sitting);
         CostEstimate {
             costs: std::array::from_fn(median),

@@ -27,6 +27,7 @@ pub fn prior(encrypted: bool) -> Prior<COSTS> {
         drift: 0.02,
         common_drift: 0.05,
         sitting: 0.3,
+        sitting_each: 0.02,
         iterations: 10,
     }
 }

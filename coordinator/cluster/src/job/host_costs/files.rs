@@ -1,7 +1,8 @@
 //! A cache of the costs of files on file systems of this host and of others, in files below the user's
-//! cache directory: one for each boot of a host and each of its file systems. Every round with files
-//! corrects them.
+//! cache directory: one for each boot of a host, each of its file systems, and its load, since a sync
+//! beside busy programs takes many times as long. Every round with files corrects them.
 
+use flitcast_node::system::process::cores;
 use flitcast_plan::calibration::cost_estimate::{CostEstimate, Observation, Prior};
 use flitcast_plan::cost::{Files, Host};
 use flitcast_proto::cost::{FILE_COSTS, FileCosts};
@@ -10,14 +11,41 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::cache::{CacheEntry, Kept, age_of, folder, load, now_s, store};
 use super::source::CostSource;
+use crate::tuning::{BUSY_CORE_THREADS, BUSY_DISK_SHARE, FILES_FAR_OFF};
 
-/// A file system of a host.
+/// A file system of a host, idle or beside other programs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FileSystem {
     /// Identifies the host and its boot: the clock that its processes read.
     pub host: String,
     /// Identifies the file system on the host.
     pub number: u64,
+    /// Whether other programs of the host delay all syncs ([`FileLoad::is_busy`]).
+    pub is_busy: bool,
+}
+
+/// The load of this machine by other programs before a round, as far as it delays work on files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileLoad {
+    /// The share of the time in which threads waited for disks, from 0 to 1.
+    pub disk_share: f64,
+    /// The number of busy threads per core.
+    core_threads: f64,
+}
+
+impl FileLoad {
+    /// Creates the load from the share of time and the number of busy threads.
+    pub fn new(disk_share: f64, busy_threads: u32) -> FileLoad {
+        FileLoad {
+            disk_share,
+            core_threads: f64::from(busy_threads) / f64::from(cores().unwrap_or(1)),
+        }
+    }
+
+    /// Returns whether the costs of files are those of a busy machine.
+    pub fn is_busy(&self) -> bool {
+        self.disk_share >= BUSY_DISK_SHARE || self.core_threads >= BUSY_CORE_THREADS
+    }
 }
 
 /// The estimate of files' costs before a round.
@@ -32,6 +60,8 @@ pub struct KnownFiles {
     pub files: Files,
     /// Whether the factors learned for files also change the costs of processes.
     pub changes_host: bool,
+    /// The load of this machine before the round.
+    pub load: FileLoad,
 }
 
 /// The content of a file.
@@ -44,6 +74,10 @@ pub struct CachedFiles {
     measured: [f64; FILE_COSTS],
     /// The learned factors between actual and measured costs.
     factors: Kept,
+    /// The difference between the logarithms of the measured and the predicted time of the last round, in
+    /// deviations.
+    #[serde(default)]
+    last_off: f64,
 }
 
 /// How many [`Factors`] there are.
@@ -140,6 +174,7 @@ const PRIOR: Prior<FACTORS> = Prior {
     drift: 0.2,
     common_drift: 0.0,
     sitting: 0.0,
+    sitting_each: 0.5,
     iterations: 4,
 };
 
@@ -168,6 +203,7 @@ impl CachedFiles {
             measured_s: now_s(),
             measured: costs.to_array(),
             factors: Kept::new(&CostEstimate::assumed(&PRIOR), None, now_s()),
+            last_off: 0.0,
         }
     }
 
@@ -227,12 +263,31 @@ impl CachedFiles {
         predict: &dyn Fn(&Factors) -> Option<Vec<f64>>,
     ) -> CachedFiles {
         let predict = |costs: &[f64; FACTORS], _: usize| predict(&Factors::from_array(costs));
-        let learned = self.known().after(&[lesson], &PRIOR, &predict);
+        let mut known = self.known();
+        let last_off = off(&lesson, predict(&known.costs, 0));
+        // One round that is far off may have been disturbed, a second one means that the disk has changed.
+        if last_off.abs().min(self.last_off.abs()) > FILES_FAR_OFF
+            && last_off.is_sign_positive() == self.last_off.is_sign_positive()
+        {
+            known.covariance = CostEstimate::assumed(&PRIOR).covariance;
+        }
+        let learned = known.after(&[lesson], &PRIOR, &predict);
         CachedFiles {
             factors: Kept::new(&learned, Some(&self.factors), now_s()),
+            last_off,
             ..self.clone()
         }
     }
+}
+
+/// Returns the difference between the logarithms of the last measured and predicted time, in deviations;
+/// 0 without a prediction.
+fn off(lesson: &Observation, predicted: Option<Vec<f64>>) -> f64 {
+    let predicted = predicted.and_then(|times| times.last().copied());
+    let both = lesson.times_ns.last().zip(predicted);
+    both.map_or(0.0, |(measured, predicted)| {
+        (measured.max(1.0) / predicted.max(1.0)).ln() / lesson.deviation
+    })
 }
 
 /// Returns the assumed costs of files that cannot be measured: about those of a disk without moving
@@ -262,6 +317,7 @@ mod tests {
         let file_system = FileSystem {
             host: "a boot".to_owned(),
             number: 7,
+            is_busy: false,
         };
         CachedFiles::new(&file_system, assumed())
     }
@@ -316,6 +372,54 @@ mod tests {
         let quick = taught(slow, &[1.0; 8]);
         let off = quick.costs().sync_ns / assumed().sync_ns - 1.0;
         assert!(off.abs() < 0.15, "{off}");
+    }
+
+    /// Hours of builds on one disk, of which no measure of load has shown anything.
+    #[test]
+    fn a_load_that_has_ended_is_forgotten_within_three_rounds() {
+        for (busy, quiet) in [(10.0, 1.0), (1.0, 10.0), (3.0, 1.0)] {
+            let learned = taught(kept(), &[busy; 50]);
+            let found = taught(learned, &[quiet; 3]).costs();
+            let off = found.sync_ns / assumed().sync_ns / quiet - 1.0;
+            assert!(off.abs() < 0.25, "{off} from {busy} to {quiet}");
+        }
+    }
+
+    #[test]
+    fn what_is_learned_beside_others_is_not_used_without_them() {
+        let busy = |share, threads| FileLoad {
+            disk_share: share,
+            core_threads: threads,
+        };
+        assert!(!FileLoad::default().is_busy());
+        assert!(!busy(0.01, 0.25).is_busy());
+        assert!(busy(0.3, 0.0).is_busy());
+        assert!(busy(0.0, 1.0).is_busy());
+        let idle = kept().file_system;
+        let beside = FileSystem {
+            is_busy: true,
+            ..idle.clone()
+        };
+        assert_ne!(name(&idle), name(&beside));
+    }
+
+    /// The next sitting begins with the costs of the usual one, and its first rounds change them.
+    #[test]
+    fn an_odd_sitting_does_not_count_in_the_next_one() {
+        let hour = |kept: CachedFiles, hour: u64, syncs: f64| {
+            let taught = taught(kept.clone(), &[syncs; 5]);
+            let learned = taught.factors.learned::<FACTORS>().unwrap();
+            CachedFiles {
+                factors: Kept::new(&learned, Some(&kept.factors), hour * 3600),
+                ..taught
+            }
+        };
+        let usual = hour(hour(kept(), 1, 1.0), 2, 1.0);
+        let odd = hour(usual, 3, 8.0);
+        let next: CostEstimate<FACTORS> = odd.factors.at(4 * 3600, &PRIOR).unwrap();
+        let syncs = Factors::from_array(&next.costs).together;
+        assert!((syncs - 1.0).abs() < 0.1, "{syncs}");
+        assert!(next.covariance[6][6] > 0.25);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::asked::RequestSpec;
 use super::asked_messages::{AskedMessages, FilesAt};
 use super::checked::Request;
 use super::choose::choose_open;
+use super::crossings::check_any;
 use super::flits::flit_size;
 use super::messages::Messages;
 use super::open_choices::{Open, OpenChoices};
@@ -74,6 +75,9 @@ pub fn check(
     checks.longest_packet(flits, bytes);
     let order = checks.order(order, bytes);
     checks.mixed(flits, &order);
+    let (open, offered) = (checks.ways.as_ref(), checks.offered.as_deref());
+    let crossings = check_any(checks.operation, open, offered, bytes);
+    checks.keep(crossings);
     checks.tree_of_baseline(bytes);
     let profile = checks.profile(tree.as_ref(), link);
     let guard = checks.guard(profile.as_ref());

@@ -18,6 +18,7 @@ use super::alternative::Alternative;
 use super::asked::RequestSpec;
 use super::budget::Budget;
 use super::checked::Request;
+use super::crossings::check_crossings;
 use super::expected::{expected_model, steps};
 use super::gossip_ways::candidates_on;
 use super::least::least_ns;
@@ -179,6 +180,7 @@ fn alternatives<'a>(request: &Request, offer: &'a Offer<'_>) -> Vec<Alternative<
             ((uses_tree && candidate.baseline.is_none()) || place == 0)
                 && (is_slow || !is_cube)
                 && candidate.check(topology, topology).is_ok()
+                && check_crossings(candidate.operation, &topology.tree, "", offer.bytes).is_ok()
                 && candidate.pacing.is_none_or(is_safe)
         });
         all.extend(works.map(|candidate| {

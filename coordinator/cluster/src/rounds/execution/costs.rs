@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use super::driver::{Driver, StopReason};
 use super::inventory::Found;
 use crate::files::profile::Profile;
-use crate::job::host_costs::files::KnownFiles;
+use crate::job::host_costs::files::{FileLoad, KnownFiles};
 use crate::job::host_costs::{CostSource, HostCosts, is_here};
 use crate::job::model::{Measurement, measured_model, model_by};
-use crate::system::machine::BusyThreads;
+use crate::system::machine::{BusyThreads, DiskWaits};
 use crate::tuning::SHORT_PROBE;
 
 /// The costs of links, processes and files, and their sources.
@@ -34,12 +34,16 @@ pub struct KnownCosts {
 
 impl Driver<'_> {
     /// Measures all costs, except those that are known. `others` counts busy threads meanwhile.
+    /// `launch_waits` is the share of waits for disks before.
     pub async fn know_costs(
         &mut self,
         found: &Found,
         mut others: BusyThreads,
+        launch_waits: f64,
     ) -> Result<KnownCosts, StopReason> {
         let request = self.request;
+        // The run uses no files until the costs of files are measured.
+        let waits = DiskWaits::begin();
         let (measured, hosts, mut model, probing) = match &request.profile {
             Some(profile) => self.costs_of(profile).await?,
             None => {
@@ -55,10 +59,16 @@ impl Driver<'_> {
         others.count();
         model.hosts = model.hosts.in_median_of(request.rounds.max(1));
         let measured_at = Instant::now();
-        let files = self.know_files(found, &mut model).await?;
+        let is_here = is_here(&request.site);
+        // Loads of other hosts are unknown.
+        let load = match is_here {
+            true => FileLoad::new(waits.share().max(launch_waits), others.number()),
+            false => FileLoad::default(),
+        };
+        let files = self.know_files(found, &mut model, load).await?;
         others.count();
         // A profile was measured beside whatever runs on its machine.
-        let busy_threads = match is_here(&request.site) && request.profile.is_none() {
+        let busy_threads = match is_here && request.profile.is_none() {
             true => others.number(),
             false => 0,
         };

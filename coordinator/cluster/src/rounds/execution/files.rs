@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::Payload;
 
 use super::driver::{Driver, StopReason};
 use super::inventory::Found;
-use crate::job::host_costs::files::{CachedFiles, FileSystem, KnownFiles, assumed};
+use crate::job::host_costs::files::{CachedFiles, FileLoad, FileSystem, KnownFiles, assumed};
 use crate::job::host_costs::{CostSource, is_here};
 use crate::rounds::controller::ControllerEvent;
 
@@ -18,17 +18,22 @@ use crate::rounds::controller::ControllerEvent;
 type CostsOfFiles<'a> = BTreeMap<&'a FileSystem, (CachedFiles, CostSource)>;
 
 impl Driver<'_> {
-    /// Completes a model with the costs of files and their source, if messages are made of files.
+    /// Completes a model with the costs of files beside other programs and their source, if messages are
+    /// made of files.
     pub async fn know_files(
         &mut self,
         found: &Found,
         model: &mut Model,
+        load: FileLoad,
     ) -> Result<Option<KnownFiles>, StopReason> {
         if !matches!(self.request.messages.payload, Payload::Files { .. }) {
             return Ok(None);
         }
         let tree = &self.request.site.tree;
-        let file_system = |pe: PeId| self.file_system(pe, found.file_systems[pe.index()]);
+        let file_system = |pe: PeId| FileSystem {
+            is_busy: load.is_busy(),
+            ..self.file_system(pe, found.file_systems[pe.index()])
+        };
         let by_pe: Vec<FileSystem> = tree.ids().map(file_system).collect();
         let known = self.costs_of_files(&by_pe).await?;
         let places: Vec<&FileSystem> = known.keys().copied().collect();
@@ -66,6 +71,7 @@ impl Driver<'_> {
             written: written.map(|at| (at.clone(), place(at))),
             files,
             changes_host,
+            load,
         }))
     }
 
@@ -124,6 +130,7 @@ impl Driver<'_> {
         FileSystem {
             host: clock.unwrap_or_else(|| pe.to_string()),
             number,
+            is_busy: false,
         }
     }
 }

@@ -15,6 +15,7 @@ const PRIOR: Prior<COSTS> = Prior {
     drift: 0.02,
     common_drift: 0.0,
     sitting: 0.3,
+    sitting_each: 0.02,
     iterations: 10,
 };
 const TRUTH: [f64; COSTS] = [60e3, 9e3, 4e3, 0.3, 0.2, 0.1, 45e3];

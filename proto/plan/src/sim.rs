@@ -250,14 +250,7 @@ impl Simulation {
         let start = Time(step - 1);
         let player = &mut self.pes[at];
         let from = player.pe.id();
-        let mut cross = |to, item| {
-            crossings.push(Crossing {
-                step,
-                from,
-                to,
-                item,
-            });
-        };
+        let mut cross = |to, item| crossings.push(Crossing::new(step, [from, to], item));
         if let Some((to, message, index)) = player.held.pop_front() {
             if player.outgoing.is_some() {
                 return Err(busy(from));
@@ -341,19 +334,15 @@ impl Simulation {
     }
 
     fn receive(&mut self, crossing: &Crossing) -> Result<(), String> {
-        let Crossing {
-            step,
-            from,
-            to,
-            item,
-        } = *crossing;
-        let ports_are_enough = self.role.has_control_ports() && matches!(item, Item::Control(_));
+        let (step, from, to) = (crossing.step, crossing.from, crossing.to);
+        let is_control = matches!(crossing.item, Item::Control(_));
+        let ports_are_enough = self.role.has_control_ports() && is_control;
         let player = &mut self.pes[to.index()];
         let (last, first) = std::mem::replace(&mut player.heard, (step, from));
         if last == step && !ports_are_enough {
             return Err(format!("{first} and {from} both send to {to}"));
         }
-        let (message, index) = match item {
+        let (message, index) = match crossing.item {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
@@ -369,9 +358,8 @@ impl Simulation {
         }
         if route.until == Some(index) {
             player.pe.handle_received(from);
-            player
-                .paused
-                .insert(message.id, (message, index + 1, route));
+            let next = (message, index + 1, route);
+            player.paused.insert(message.id, next);
         } else if index < message.bytes {
             player.incoming = Some((message, index + 1, route));
         } else {

@@ -37,13 +37,8 @@ fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     let mut after = rules::FIRST_WAKEUP;
     for (position, pair) in (1..).zip(along.windows(2)) {
         let (from, pe) = (pair[0], pair[1]);
-        let item = Control::Wakeup { after };
-        control.push(ControlPlan {
-            step: position,
-            from,
-            to: pe,
-            item,
-        });
+        let call = Control::Wakeup { after };
+        control.push(ControlPlan::new(position, [from, pe], call));
         let own = flits[pe.index()];
         let pace = Timing::LOCK_STEP.pace(tree, pe);
         if own > 0 {

@@ -1,13 +1,8 @@
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::algorithms::ring_emulation;
-
-fn tree(spec: &str) -> Tree {
-    let spec: TreeSpec = spec.parse().unwrap();
-    spec.build().unwrap()
-}
+use crate::tests::tree;
 
 /// Returns the steps of the shorter of the two plans with one port, and the bound.
 fn by_one_port(tree: &Tree, flits: &[u64]) -> [u64; 2] {

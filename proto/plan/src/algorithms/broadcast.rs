@@ -15,7 +15,6 @@ use super::timetable::Timetable;
 use crate::cost::Ports;
 use crate::timing::Timing;
 
-/// Flit after flit, each first to the children with the most PEs below them.
 const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Broadcast,
     name: "rounds",
@@ -36,7 +35,6 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::FlitByFlit,
 };
 
-/// The most urgent child first.
 pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     name: "urgent",
     offer: Offer::choice(
@@ -49,7 +47,6 @@ pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     ..ROUNDS
 };
 
-/// One child after the other: a baseline.
 const CHILD_BY_CHILD: AlgorithmSpec = AlgorithmSpec {
     name: "child-by-child",
     offer: Offer::other(OfferKind::Baseline, "child-by-child"),

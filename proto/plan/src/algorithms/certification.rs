@@ -19,7 +19,6 @@ use crate::timing::Timing;
 /// Help of the algorithm, whichever its synchronisation.
 const HELP: &str = "Transmission-Certification: any tree";
 
-/// One child after the other.
 const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "certification",
     sync: Some("serial"),
@@ -37,7 +36,6 @@ const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     ..SERIAL
 };
 
-/// With a port for each neighbour.
 const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Parallel),
     sync: Some("parallel"),

@@ -54,11 +54,6 @@ impl CycleGossip {
     }
 
     /// Plans the gossip.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the gossip does not support the tree or the ports, or if the plan would be
-    /// too large.
     pub fn list(self, task: &ListTask<'_>) -> Result<Timetable, NotPlanned> {
         let tree = task.tree;
         if task.ports == Ports::PerEdge {

@@ -18,7 +18,6 @@ use super::{blocks, exchange_plan};
 use crate::cost::Ports;
 use crate::timing::Timing;
 
-/// Rounds of pairs in a complete network.
 const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Exchange,
     name: "rounds",
@@ -45,7 +44,6 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::StaticSchedule,
 };
 
-/// Total exchange by shifts.
 const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     name: "shifts",
     offer: Offer::choice(
@@ -57,7 +55,6 @@ const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     ..ROUNDS
 };
 
-/// All messages at the same time: a baseline.
 const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     name: "at-once",
     offer: Offer::other(
@@ -70,7 +67,6 @@ const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     ..SHIFTS
 };
 
-/// Over the edges of the tree.
 pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     name: "tree",
     fits: TreeRequirement::Trees,

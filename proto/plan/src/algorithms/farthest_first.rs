@@ -13,7 +13,6 @@ use super::steps::{MessagePlan, Plan, finish};
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
-/// Farthest destination first.
 pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Scatter,
     name: "fdf",

@@ -48,7 +48,6 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::StaticSchedule,
 };
 
-/// In a ring of all PEs.
 const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     name: "circulate",
     fits: TreeRequirement::Complete,
@@ -72,7 +71,6 @@ const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     ..CIRCULATE
 };
 
-/// In the smallest possible number of rounds.
 const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     name: "dissemination",
     offer: Offer::choice(
@@ -93,7 +91,6 @@ const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     ..CIRCULATE
 };
 
-/// From each PE directly to all others.
 const DIRECT: AlgorithmSpec = AlgorithmSpec {
     name: "direct",
     offer: Offer::choice(

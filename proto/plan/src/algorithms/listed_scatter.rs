@@ -12,7 +12,6 @@ use super::steps::MessagePlan;
 use super::timetable::hop;
 use crate::timing::Timing;
 
-/// Scatter by a static schedule.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "listed",
     offer: Offer::other(

@@ -13,7 +13,6 @@ use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement, paced};
 use super::steps::{ControlPlan, Plan, finish, gathered};
 use crate::timing::Timing;
 
-/// Gather by Shoulder-Tap.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "shoulder-tap",
     offer: Offer::choice(paced!("shoulder-tap"), "Shoulder-Tap: paths only"),

@@ -423,10 +423,8 @@ fn a_delivery_is_called_by_its_ends() {
         assert_eq!(one.delivered(&tree, DeliveryId(2 * 8 + 2)), None);
         assert_eq!(one.delivery_named(&tree, named(2, Some(2))), None);
     }
-    assert_eq!(
-        Collective::Gossip.delivery_named(&tree, named(5, None)),
-        None
-    );
+    let alone = Collective::Gossip.delivery_named(&tree, named(5, None));
+    assert_eq!(alone, None);
 }
 
 /// Conversion between lengths by message and lengths by delivery works in both directions.
@@ -476,10 +474,8 @@ fn in_turns_a_list_is_played_by_calls() {
     assert_eq!(pe.poll_transmit(now), None, "nobody has called");
     pe.handle_control(now, PeId(1), call).unwrap();
     let sent = pe.poll_transmit(now);
-    assert!(
-        matches!(sent, Some(Transmit::Part { to: PeId(1), .. })),
-        "{sent:?}"
-    );
+    let is_sent = matches!(sent, Some(Transmit::Part { to: PeId(1), .. }));
+    assert!(is_sent, "{sent:?}");
     let again = pe.handle_control(now, PeId(1), call);
     assert!(matches!(again, Err(Violation::UnexpectedControl { .. })));
 

@@ -128,11 +128,7 @@ fn best_phase(loads: &[Load], prices: &Prices) -> (LineParameters, Cost) {
             let rounds: Vec<_> = met.iter().map(|met| met.rounds(division)).collect();
             let most = if all_are_heads { 1 } else { 2 * division + 1 };
             for steps in division / 2..=most {
-                let parameters = LineParameters {
-                    heads,
-                    division,
-                    steps,
-                };
+                let parameters = LineParameters::new(heads, division, steps);
                 let of_lines = met.iter().zip(&rounds);
                 let of_lines = of_lines.map(|(met, rounds)| met.costs(rounds, parameters));
                 let cost = in_lock_step(of_lines);

@@ -54,46 +54,29 @@ pub enum InvalidGossipNetwork {
 
 impl GossipNetwork {
     /// Returns the network of this specification.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the network is invalid, with a valid alternative.
     pub fn of(spec: &NetworkSpec) -> Result<GossipNetwork, InvalidGossipNetwork> {
-        let sizes = |sides: &[u32]| sides.iter().map(|side| *side as usize).collect::<Vec<_>>();
-        let arena = match spec {
-            NetworkSpec::Ring { nodes } if *nodes < 3 => {
-                return Err(InvalidGossipNetwork::ShortRing(*nodes as usize));
-            }
-            NetworkSpec::Ring { nodes } => GossipNetwork::Grid(Grid {
-                sides: vec![*nodes as usize],
-                closed: true,
-            }),
-            NetworkSpec::Torus { sides } => {
-                if let Some(short) = sides.iter().find(|side| **side < 3) {
-                    return Err(InvalidGossipNetwork::ShortSide(*short as usize));
-                }
-                GossipNetwork::Grid(Grid {
-                    sides: sizes(sides),
-                    closed: true,
-                })
-            }
-            NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => {
-                return Err(InvalidGossipNetwork::Alone);
-            }
-            NetworkSpec::Mesh { sides } if sides.contains(&1) => {
-                return Err(InvalidGossipNetwork::NoSide);
-            }
-            NetworkSpec::Mesh { sides } => GossipNetwork::Grid(Grid {
-                sides: sizes(sides),
-                closed: false,
-            }),
-            NetworkSpec::Complete { nodes } if *nodes < 2 => {
-                return Err(InvalidGossipNetwork::Alone);
-            }
-            NetworkSpec::Complete { nodes } => GossipNetwork::Complete(*nodes as usize),
-            _ => return Err(InvalidGossipNetwork::Unknown),
+        let grid = |sides: &[u32], closed| {
+            let sides = sides.iter().map(|side| *side as usize).collect();
+            GossipNetwork::Grid(Grid { sides, closed })
         };
-        Ok(arena)
+        match spec {
+            NetworkSpec::Ring { nodes } if *nodes < 3 => {
+                Err(InvalidGossipNetwork::ShortRing(*nodes as usize))
+            }
+            NetworkSpec::Ring { nodes } => Ok(grid(&[*nodes], true)),
+            NetworkSpec::Torus { sides } => match sides.iter().find(|side| **side < 3) {
+                Some(short) => Err(InvalidGossipNetwork::ShortSide(*short as usize)),
+                None => Ok(grid(sides, true)),
+            },
+            NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => {
+                Err(InvalidGossipNetwork::Alone)
+            }
+            NetworkSpec::Mesh { sides } if sides.contains(&1) => Err(InvalidGossipNetwork::NoSide),
+            NetworkSpec::Mesh { sides } => Ok(grid(sides, false)),
+            NetworkSpec::Complete { nodes } if *nodes < 2 => Err(InvalidGossipNetwork::Alone),
+            NetworkSpec::Complete { nodes } => Ok(GossipNetwork::Complete(*nodes as usize)),
+            _ => Err(InvalidGossipNetwork::Unknown),
+        }
     }
 
     /// Returns the mesh or torus, if the network is one.
@@ -113,10 +96,6 @@ impl GossipNetwork {
     }
 
     /// Checks that a plan of this number of PEs is possible.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`InvalidGossipNetwork::TooMany`].
     pub fn check_size(&self) -> Result<(), InvalidGossipNetwork> {
         match self.pes() {
             pes if pes > MAX_PES => Err(InvalidGossipNetwork::TooMany(pes)),

@@ -66,10 +66,6 @@ pub struct Gossip {
 impl Gossip {
     /// Creates a gossip. Block i has `lengths[i]` flits, all together at most [`MAX_FLITS`]; there is
     /// one for each PE.
-    ///
-    /// # Errors
-    ///
-    /// Returns all reasons why the algorithm does not support the network.
     pub fn new(
         arena: GossipNetwork,
         lengths: &[u64],
@@ -133,10 +129,8 @@ fn halves(blocks: &Blocks) -> Box<dyn Iterator<Item = Step> + '_> {
     let steps = (1..n).map(move |step| {
         let right = (0..n).map(|pe| half(pe, step, 1));
         let all = right.chain((0..n).map(|pe| half(pe, step, -1)));
-        let packets = all.filter(|packet| !packet.flits.is_empty());
-        Step {
-            packets: packets.collect(),
-        }
+        let packets = all.filter(|packet| !packet.flits.is_empty()).collect();
+        Step { packets }
     });
     Box::new(steps.filter(|step| !step.packets.is_empty()))
 }

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use super::Network;
+use super::spanning::reached;
 
 /// Maximum number of nodes for which the search is complete: it visits at most 2^15 sets, in well
 /// below a second.
@@ -174,19 +175,10 @@ impl Search {
     /// Returns whether the bound of [`broadcast_lower_bound`](super::broadcast_lower_bound) permits
     /// a broadcast, with each of `informed` as a root.
     fn in_reach(&self, informed: u64, steps: u32) -> bool {
-        let mut reached = vec![0u64; steps as usize + 1];
-        let mut ways = 1u64; // binomial(steps, links), and from there on
-        let mut sum = 0u64;
-        for links in (0..=steps).rev() {
-            sum = sum.saturating_add(ways.saturating_mul(informed.count_ones().into()));
-            reached[links as usize] = sum;
-            // At most 64 nodes are counted, so larger numbers need not be exact.
-            ways =
-                (ways.min(1 << 32) * u64::from(links) / u64::from(steps - links + 1)).min(1 << 32);
-        }
+        let roots = u64::from(informed.count_ones());
         let (mut nearer, mut ball) = (0, informed);
-        for reached in reached {
-            if u64::from((self.all & !nearer).count_ones()) > reached {
+        for reached in reached(steps.into()) {
+            if u64::from((self.all & !nearer).count_ones()) > reached.saturating_mul(roots) {
                 return false;
             }
             (nearer, ball) = (ball, self.around(ball));

@@ -57,10 +57,6 @@ pub fn hops(tree: &Tree, message: &Message) -> u64 {
 }
 
 /// Predicts the round of these schedules, one for each PE.
-///
-/// # Errors
-///
-/// Returns an error if a round refuses its schedule, which is a bug in the schedule.
 pub fn predict(
     tree: &Arc<Tree>,
     schedules: &[PeSchedule],

@@ -107,10 +107,6 @@ impl<'a> PredictionState<'a> {
     }
 
     /// Runs the round to its end, unless another thread sets `given_up` before.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a round refuses its schedule, or if the prediction was given up.
     pub(super) fn run_to_end(
         &mut self,
         schedules: &[PeSchedule],

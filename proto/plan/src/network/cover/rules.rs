@@ -29,27 +29,14 @@ struct Grid<'a> {
 
 impl<'a> Grid<'a> {
     fn of(sides: &'a [u32], root: u32) -> Grid<'a> {
-        let mut grid = Grid {
-            sides,
-            root: vec![],
-        };
-        grid.root = grid.place(root);
-        grid
+        let root = place(sides, root);
+        Grid { sides, root }
     }
 
     /// Returns the dimensions in which nodes have neighbours.
     fn dimensions(&self) -> Vec<usize> {
         let all = 0..self.sides.len();
         all.filter(|dimension| self.sides[*dimension] > 1).collect()
-    }
-
-    fn place(&self, mut node: u32) -> Vec<u32> {
-        let mut place = vec![0; self.sides.len()];
-        for (at, side) in place.iter_mut().zip(self.sides).rev() {
-            *at = node % side;
-            node /= side;
-        }
-        place
     }
 
     /// Returns the node at a distance of one step, with wrap-around.
@@ -62,6 +49,16 @@ impl<'a> Grid<'a> {
         }
         node
     }
+}
+
+/// Returns the coordinates of a node.
+fn place(sides: &[u32], mut node: u32) -> Vec<u32> {
+    let mut place = vec![0; sides.len()];
+    for (at, side) in place.iter_mut().zip(sides).rev() {
+        *at = node % side;
+        node /= side;
+    }
+    place
 }
 
 /// Returns the last dimension before `dimensions[j]`, cyclically, in which the node differs from
@@ -88,11 +85,11 @@ fn torus(sides: &[u32], root: u32) -> Parents {
     let trees = (0..dimensions.len()).flat_map(|j| [(j, 1), (j, -1)]);
     let tree = |(j, way): (usize, i64)| {
         let parent = |node: u32| {
-            let place = grid.place(node);
-            let is_off = |dimension: usize| place[dimension] != grid.root[dimension];
+            let at = place(sides, node);
+            let is_off = |dimension: usize| at[dimension] != grid.root[dimension];
             match is_off(dimensions[j]) {
-                false => grid.beside(&place, dimensions[j], way),
-                true => grid.beside(&place, before(&dimensions, j, is_off), -way),
+                false => grid.beside(&at, dimensions[j], way),
+                true => grid.beside(&at, before(&dimensions, j, is_off), -way),
             }
         };
         tree_of(grid.sides.iter().product(), root, parent)
@@ -108,18 +105,18 @@ fn mesh(sides: &[u32], root: u32) -> Parents {
     let tree = |j: usize| {
         let own = dimensions[j];
         let parent = |node: u32| {
-            let place = grid.place(node);
+            let at = place(sides, node);
             let away =
-                |dimension: usize| i64::from(place[dimension]) - i64::from(grid.root[dimension]);
+                |dimension: usize| i64::from(at[dimension]) - i64::from(grid.root[dimension]);
             if away(own) != 0 {
                 let nearer = before(&dimensions, j, |dimension| away(dimension) != 0);
-                return grid.beside(&place, nearer, -away(nearer).signum());
+                return grid.beside(&at, nearer, -away(nearer).signum());
             }
             let steps: i64 = dimensions.iter().map(|dimension| away(*dimension)).sum();
             let is_even = steps % 2 == 0;
             let (has_below, has_above) = (grid.root[own] > 0, grid.root[own] + 1 < sides[own]);
             let goes_up = !has_below || has_above && is_even;
-            grid.beside(&place, own, if goes_up { 1 } else { -1 })
+            grid.beside(&at, own, if goes_up { 1 } else { -1 })
         };
         tree_of(grid.sides.iter().product(), root, parent)
     };
@@ -162,7 +159,7 @@ fn de_bruijn(digits: u32, root: u32) -> Parents {
         let is_free = move |other: &u32| taken[*other as usize] != Some(node);
         put_in_front(node).into_iter().filter(is_free)
     });
-    let all = [appended, in_front].into_iter();
-    all.map(|tree| tree.into_iter().flatten().collect())
-        .collect()
+    [appended, in_front]
+        .map(|tree| tree.into_iter().flatten().collect())
+        .into()
 }

@@ -4,13 +4,14 @@
 use super::algorithm::GossipAlgorithm;
 use super::complete::CompleteGossip;
 use super::flits::{Blocks, Flits};
-use super::gossip_network::{GossipNetwork, Grid};
+use super::gossip_network::GossipNetwork;
 use super::line::LineParameters;
 use super::line_cost::Load;
 use super::stage::Stage;
 use super::steps::{Cost, Prices, StepCost};
 use super::walk::Walk;
 use super::{Gossip, diagonal_search};
+use crate::network::Grid;
 
 /// The greatest a that is tried: that of the paper's Table 1.
 const MOST_DIVISION: usize = 13;

@@ -2,13 +2,13 @@
 //! factors b_j. Since x_j changes only the steps of one round, it tries every x_j round by round.
 
 use super::flits::{Blocks, Flits};
-use super::gossip_network::Grid;
 use super::line_cost::{LoadedGap, Round};
 use super::moves::Move;
 use super::stage::Diagonal;
 use super::steps::{Cost, Prices, Step, StepCost};
 use super::walk::Walk;
 use crate::gossip::GossipNetwork;
+use crate::network::Grid;
 
 struct Search<'a> {
     grid: &'a Grid,

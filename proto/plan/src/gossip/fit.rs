@@ -2,9 +2,10 @@
 
 use super::algorithm::GossipAlgorithm;
 use super::complete::{COMPLETE_FORMS, CompleteGossip, FORMS_OF_ODD};
-use super::gossip_network::{GossipNetwork, Grid};
+use super::gossip_network::GossipNetwork;
 use super::line::LineParameters;
 use super::stage::{Diagonal, Stage};
+use crate::network::Grid;
 
 /// The execution of an algorithm on one network.
 #[derive(Clone, Debug, PartialEq, Eq)]

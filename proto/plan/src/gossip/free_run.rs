@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use super::Gossip;
-use super::gossip_network::Grid;
 use super::steps::{Packet, Prices};
+use crate::network::Grid;
 
 /// A packet that is on its way, or has arrived.
 #[derive(Clone, Copy)]

@@ -6,7 +6,7 @@ use std::fmt;
 use flitcast_proto::PeId;
 
 use super::moves::Line;
-use crate::network::NetworkSpec;
+use crate::network::{Grid, NetworkSpec};
 
 /// Limit of PEs of a gossip: its plan lists the packets between all pairs of PEs, up to 4 million.
 pub const MAX_PES: usize = 2048;
@@ -18,15 +18,6 @@ pub enum GossipNetwork {
     Grid(Grid),
     /// Every PE reaches every other over its one port.
     Complete(usize),
-}
-
-/// A mesh or a torus; a ring and an array are those of one dimension.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// PEs along each axis, the slowest axis first.
-    pub sides: Vec<usize>,
-    /// Whether lines are rings.
-    pub closed: bool,
 }
 
 /// A reason why a network has no planned gossip.
@@ -55,10 +46,7 @@ pub enum InvalidGossipNetwork {
 impl GossipNetwork {
     /// Returns the network of this specification.
     pub fn of(spec: &NetworkSpec) -> Result<GossipNetwork, InvalidGossipNetwork> {
-        let grid = |sides: &[u32], closed| {
-            let sides = sides.iter().map(|side| *side as usize).collect();
-            GossipNetwork::Grid(Grid { sides, closed })
-        };
+        let grid = |sides: &[u32], closed| GossipNetwork::Grid(Grid::of(sides, closed));
         match spec {
             NetworkSpec::Ring { nodes } if *nodes < 3 => {
                 Err(InvalidGossipNetwork::ShortRing(*nodes as usize))
@@ -131,16 +119,6 @@ impl fmt::Display for GossipNetwork {
 }
 
 impl Grid {
-    /// Returns the number of PEs.
-    pub fn pes(&self) -> usize {
-        self.sides.iter().product()
-    }
-
-    /// Returns the difference between the numbers of neighbours along an axis.
-    pub fn stride(&self, axis: usize) -> usize {
-        self.sides[axis + 1..].iter().product()
-    }
-
     /// Returns the lines along an axis.
     pub fn line(&self, axis: usize) -> Line {
         Line {
@@ -151,21 +129,7 @@ impl Grid {
 
     /// Returns the first PE of each line along an axis.
     pub fn line_begins(&self, axis: usize) -> impl Iterator<Item = usize> {
-        let (stride, side) = (self.stride(axis), self.sides[axis]);
-        (0..self.pes()).filter(move |pe| pe / stride % side == 0)
-    }
-
-    /// Returns the coordinates of a PE.
-    pub fn coordinates(&self, pe: usize) -> impl Iterator<Item = usize> {
-        (0..self.sides.len()).map(move |axis| pe / self.stride(axis) % self.sides[axis])
-    }
-
-    /// Returns the PE `hops` hops away along an axis.
-    pub fn along(&self, pe: usize, axis: usize, hops: i64) -> usize {
-        let stride = self.stride(axis);
-        let place = pe / stride % self.sides[axis];
-        let other = self.line(axis).position(place as i64 + hops);
-        pe - place * stride + other * stride
+        (0..self.pes()).filter(move |pe| self.coordinate(*pe, axis) == 0)
     }
 
     pub(super) fn path(&self, from: PeId, axis: usize, hops: i64) -> Vec<PeId> {

@@ -32,6 +32,7 @@ mod steps;
 mod walk;
 pub mod whole_steps;
 
+pub use crate::network::Grid;
 pub use algorithm::{GossipAlgorithm, NameError};
 pub use choose::choose;
 pub use complete::{COMPLETE_FORMS, COMPLETE_HELP, CompleteGossip};
@@ -39,7 +40,7 @@ pub use fit::{Unfit, Way};
 pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
-pub use gossip_network::{GossipNetwork, Grid, InvalidGossipNetwork, MAX_PES};
+pub use gossip_network::{GossipNetwork, InvalidGossipNetwork, MAX_PES};
 pub use line::LineParameters;
 pub use stage::{Diagonal, Stage};
 pub use steps::{Cost, Packet, Prices, Step, StepCost};

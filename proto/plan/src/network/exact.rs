@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 
 use super::Network;
-use super::spanning::reached;
 
 /// Maximum number of nodes for which the search is complete: it visits at most 2^15 sets, in well
 /// below a second.
@@ -206,6 +205,25 @@ impl Search {
         }
     }
 }
+
+/// Returns the largest number of nodes at each distance or beyond, from 0 on, that can have the token of
+/// one root after this number of steps ([`broadcast_lower_bound`](super::broadcast_lower_bound)). Numbers
+/// from [`MANY`] on need not be exact.
+pub(super) fn reached(steps: u64) -> impl Iterator<Item = u64> {
+    let mut ways = 1u64; // binomial(steps, links), and from there on
+    let mut sum = 0u64;
+    let mut reached: Vec<u64> = Vec::with_capacity(steps as usize + 1);
+    for links in (0..=steps).rev() {
+        sum = sum.saturating_add(ways);
+        reached.push(sum);
+        // No network has as many nodes, so larger numbers need not be exact.
+        ways = (ways * links / (steps - links + 1)).min(MANY);
+    }
+    reached.into_iter().rev()
+}
+
+/// More nodes than a network can have.
+const MANY: u64 = 1 << 32;
 
 /// Returns the nodes of a set.
 fn nodes(set: u64) -> impl Iterator<Item = usize> {

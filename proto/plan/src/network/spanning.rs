@@ -216,28 +216,9 @@ fn lower_bound(depths: &[u32]) -> u64 {
         beyond[depth] += beyond[depth + 1];
     }
     let permits = |steps: &u64| {
-        reached(*steps)
+        exact::reached(*steps)
             .zip(&beyond)
             .all(|(reached, nodes)| reached >= *nodes)
     };
     (farthest as u64..).find(permits).unwrap_or(u64::MAX)
 }
-
-/// Returns the largest number of nodes at each distance or beyond, from 0 on, that have the token after
-/// this number of steps: see [`broadcast_lower_bound`]. Numbers above [`MANY`] may be too small, but not
-/// below it.
-pub(super) fn reached(steps: u64) -> impl Iterator<Item = u64> {
-    let mut ways = 1u64; // binomial(steps, links), and from there on
-    let mut sum = 0u64;
-    let mut reached: Vec<u64> = Vec::with_capacity(steps as usize + 1);
-    for links in (0..=steps).rev() {
-        sum = sum.saturating_add(ways);
-        reached.push(sum);
-        // No network has as many nodes, so larger numbers need not be exact.
-        ways = (ways * links / (steps - links + 1)).min(MANY);
-    }
-    reached.into_iter().rev()
-}
-
-/// More nodes than a network can have.
-const MANY: u64 = 1 << 32;

@@ -243,8 +243,6 @@ impl Simulation {
         let step = self.step;
         // Control items of any number may be sent and received in a step.
         let has_control_ports = self.role.has_control_ports();
-        // In lock step, static schedules contain all begins.
-        let is_duplex = self.role == PeRole::StaticSchedule;
         let waits_for_word = self.collective.direction() == Direction::Up;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
@@ -296,18 +294,16 @@ impl Simulation {
                 }
             }
         }
-        if let Some((to, message, index)) = self.next_flit(at, is_duplex)? {
+        if let Some((to, message, index)) = self.next_flit(at)? {
             cross(to, Item::Flit { message, index });
         }
         Ok(())
     }
 
     /// Takes the next flit of a PE's outgoing message: its receiver, the message, and its number from 1.
-    fn next_flit(
-        &mut self,
-        at: usize,
-        is_duplex: bool,
-    ) -> Result<Option<(PeId, Message, u64)>, String> {
+    fn next_flit(&mut self, at: usize) -> Result<Option<(PeId, Message, u64)>, String> {
+        // In lock step, static schedules contain all begins.
+        let is_duplex = self.role == PeRole::StaticSchedule;
         let step = self.step;
         let player = &mut self.pes[at];
         let Some((to, message, sent, end)) = player.outgoing.take() else {

@@ -12,7 +12,7 @@ use flitcast_proto::{PeId, Tree};
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer, paced};
-use super::steps::{ControlPlan, Plan, finish, gathered};
+use super::steps::{ControlPlan, Plan, finish, on_its_way};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
 
@@ -114,7 +114,7 @@ pub(super) fn plan_by_rank(
         };
         let own = flits[pe.index()];
         if own > 0 {
-            messages.push(gathered(tree, pe, own, at + after));
+            messages.push(on_its_way(tree, pe, own, at + after));
         }
         for slot in basis.slots(&certificates, pe, after, own) {
             let Slot { pe: to, after, .. } = slot;

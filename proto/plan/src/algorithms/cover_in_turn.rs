@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::cover_plan::finish;
 use super::listed_scatter::hops_of;
-use super::steps::MessagePlan;
+use super::steps::on_its_way;
 use super::timetable::Timetable;
 use crate::network::cover::Cover;
 
@@ -30,19 +30,14 @@ pub fn scatter_in_turn(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     streams.sort_unstable();
     let mut busy = Busy::new();
     let mut hops = vec![Vec::new(); cover.trees.len()];
-    for (Reverse(depth), pe, at) in streams {
+    for (_, pe, at) in streams {
         let (tree, flits) = (&cover.trees[at], dealt[at][pe.index()]);
         let way = way(tree, pe);
         let first_step = first_free(&busy, &way, flits);
         for (arc, step) in way.into_iter().zip(first_step..) {
             busy.entry(arc).or_default().insert(step, step + flits);
         }
-        let plan = MessagePlan {
-            pe,
-            flits,
-            first_step,
-            arrival_step: first_step + flits - 1 + u64::from(depth) - 1,
-        };
+        let plan = on_its_way(tree, pe, flits, first_step);
         hops[at].extend(hops_of(tree, &plan));
     }
     finish(cover, dealt, hops)

@@ -11,7 +11,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::farthest_first::plan_scatter_by_branch;
 use super::listed_scatter::hops_of;
-use super::steps::{ControlPlan, MessagePlan};
+use super::steps::{ControlPlan, MessagePlan, on_its_way};
 use super::timetable::{Timetable, hop};
 use crate::network::cover::Cover;
 
@@ -163,12 +163,7 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> Streams {
         let own = flits[pe.index()];
         let mut next = begins[pe.index()] + own;
         if own > 0 {
-            messages.push(MessagePlan {
-                pe,
-                flits: own,
-                first_step: begins[pe.index()],
-                arrival_step: next - 1 + u64::from(tree.depth(pe)) - 1,
-            });
+            messages.push(on_its_way(tree, pe, own, begins[pe.index()]));
         }
         for child in in_order(pe, &lags) {
             begins[child.index()] = match pe {

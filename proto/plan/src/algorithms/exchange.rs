@@ -7,7 +7,7 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::exchange_hosts::{self, rounds, shifts};
-use super::lock_step::{LockStep, NotPlanned};
+use super::lock_step::{LockStep, NotPlanned, rows};
 use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
 use super::present::Present;
 use super::spec::{
@@ -40,7 +40,7 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
             "it is worked out for at most {MOST_HOSTS_OF_ROUNDS} PEs"
         ))),
     }),
-    bound: |tree, flits| exchange_hosts::least_steps(&rows(tree, flits)),
+    bound: |tree, flits| exchange_hosts::least_steps(&rows(tree.len(), flits)),
     role: PeRole::StaticSchedule,
 };
 
@@ -83,7 +83,7 @@ pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
         })
     },
     all_ports: AllPorts::WithOwnLinks,
-    bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree, flits)),
+    bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree.len(), flits)),
     ..ROUNDS
 };
 
@@ -99,11 +99,6 @@ impl Algorithm {
 
     /// All messages at the same time, in an order that the network decides: a baseline.
     pub const EXCHANGE_AT_ONCE: Algorithm = Algorithm::of(&AT_ONCE);
-}
-
-/// Returns the rows of `all` (by delivery), one for each source.
-fn rows(tree: &Tree, all: &[u64]) -> Vec<Vec<u64>> {
-    all.chunks(tree.len()).map(<[u64]>::to_vec).collect()
 }
 
 /// Plans over the edges of a tree.

@@ -12,7 +12,7 @@ use super::algorithm::Algorithm;
 use super::certification::{order_on, plan_by_rank};
 use super::gather_order::{GatherOrderError, child_ranks};
 use super::lock_step::LockStep;
-use super::steps::gathered;
+use super::steps::on_its_way;
 use crate::on_links::{Sent, of_crossings};
 use crate::timing::Timing;
 
@@ -71,7 +71,7 @@ impl Plan {
         arrives += tree.pes().map(depth).max().unwrap_or(0);
         for pe in order_on(tree, self.operation, &bytes, timing) {
             let flits = flits[pe.index()];
-            messages.push(gathered(tree, pe, flits, arrives + 2 - depth(pe)));
+            messages.push(on_its_way(tree, pe, flits, arrives + 2 - depth(pe)));
             arrives += flits;
         }
         let plan = Plan {

@@ -10,7 +10,7 @@ use flitcast_proto::schedule::shoulder_tap as rules;
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
 use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement, paced};
-use super::steps::{ControlPlan, Plan, finish, gathered};
+use super::steps::{ControlPlan, Plan, finish, on_its_way};
 use crate::timing::Timing;
 
 const SPEC: AlgorithmSpec = AlgorithmSpec {
@@ -46,7 +46,7 @@ fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
                 true => after - 1,
                 false => rules::start(&pace, after, own),
             };
-            messages.push(gathered(tree, pe, own, position + start + 1));
+            messages.push(on_its_way(tree, pe, own, position + start + 1));
         }
         after = rules::next_wakeup(&pace, after, own);
     }

@@ -70,8 +70,8 @@ pub(super) fn finish(
     }
 }
 
-/// Returns the plan of M_i on its way to P0.
-pub(super) fn gathered(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
+/// Returns the plan of M_i on its way between P0 and P_i, without a stop.
+pub(super) fn on_its_way(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
     let arrival_step = first_step + flits - 1 + u64::from(tree.depth(pe)) - 1;
     MessagePlan {
         pe,

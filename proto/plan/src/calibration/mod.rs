@@ -311,6 +311,12 @@ mod tests {
         assert_eq!(fit_latencies(&[], true, &alike), alike);
     }
 
+    fn delay(exchange: &mut Exchange, down_ns: u64, up_ns: u64) {
+        exchange.received_ns += down_ns;
+        exchange.answered_ns += down_ns;
+        exchange.returned_ns += down_ns + up_ns;
+    }
+
     /// A flit takes 40 us down and 3 us up; its prefix has 30 bytes.
     #[test]
     fn many_short_flits_tell_what_one_takes_beside_its_bytes() {
@@ -321,26 +327,17 @@ mod tests {
             assert_eq!(setup_ns, Estimate::default());
             // Each burst is one flit.
             for one in &mut all {
-                let longer = if one.down_bytes > 0 { 40_000 } else { 0 };
-                one.received_ns += longer;
-                one.answered_ns += longer;
-                one.returned_ns += longer + if one.up_bytes > 0 { 3_000 } else { 0 };
+                let [down, up] = [one.down_bytes, one.up_bytes].map(|bytes| bytes.min(1));
+                delay(one, down * 40_000, up * 3_000);
             }
             let mut cut = all.clone();
             cut.retain(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);
             for cut in &mut cut {
                 cut.extra_flits = 63;
-                let bytes = 63 * 30;
-                if cut.down_bytes > 0 {
-                    cut.down_bytes += bytes;
-                    let longer = 63 * 40_000 + 10 * bytes;
-                    cut.received_ns += longer;
-                    cut.answered_ns += longer;
-                    cut.returned_ns += longer;
-                } else {
-                    cut.up_bytes += bytes;
-                    cut.returned_ns += 63 * 3_000 + 30 * bytes;
-                }
+                let [down, up] = [cut.down_bytes, cut.up_bytes].map(|bytes| 63 * bytes.min(1));
+                cut.down_bytes += down * 30;
+                cut.up_bytes += up * 30;
+                delay(cut, down * (40_000 + 10 * 30), up * (3_000 + 30 * 30));
             }
             all.extend(cut);
             let edge = fit_edge(&all, shared_clock).unwrap().values();

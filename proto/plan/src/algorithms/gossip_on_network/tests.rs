@@ -6,8 +6,7 @@ use super::super::Algorithm;
 use super::*;
 use crate::cost::{Link, Model, Ports};
 use crate::gossip::{Cost, Grid};
-use crate::predict::predict;
-use crate::tests::{link, tree};
+use crate::tests::{link, predicted, tree};
 
 const FLIT_BYTES: u32 = 1000;
 /// The latency, the set-up time or the time of a flit.
@@ -36,8 +35,7 @@ fn planned_and_run(arena: &GossipNetwork, algorithm: &str, flits: u64) -> [[f64;
             ..Model::alike(pes, link)
         };
         let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
-        let schedules = operation.schedules(&tree, &bytes, &timing);
-        predict(&tree, &schedules, &model).unwrap().round_ns() as f64 / UNIT_NS
+        predicted(operation, &tree, &bytes, &model, &timing).round_ns() as f64 / UNIT_NS
     };
     let Cost {
         startups, flits, ..

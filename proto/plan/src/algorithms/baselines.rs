@@ -7,19 +7,19 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::farthest_first;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer, TreeRequirement};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement};
 use crate::timing::Timing;
 
 const LINEAR: AlgorithmSpec = AlgorithmSpec {
     name: "linear",
     fits: TreeRequirement::Stars,
     role: PeRole::Linear { window: 1 },
-    ..GATHER
+    ..BASE
 };
 
 const COMBINING: AlgorithmSpec = AlgorithmSpec {
     name: "combining",
-    ..GATHER
+    ..BASE
 };
 
 const SCATTER: AlgorithmSpec = AlgorithmSpec {

@@ -10,7 +10,7 @@ use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast_plan::{self, least_steps};
 use super::lock_step::{ListTask, LockStep, NotPlanned};
-use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, BASE, Offer, OfferKind};
 use super::timetable::Timetable;
 use crate::cost::Ports;
 use crate::timing::Timing;
@@ -18,21 +18,15 @@ use crate::timing::Timing;
 const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Broadcast,
     name: "rounds",
-    sync: None,
     offer: Offer::choice(&[("rounds", None)], "rounds (flit after flit)"),
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
+    role: PeRole::FlitByFlit,
     order,
-    hops: no_hops,
     plan: LockStep::List(|task| match task.ports {
         Ports::Single => Ok(broadcast_plan::rounds(&task.rooted(), task.flits[0])),
         Ports::PerEdge => Ok(broadcast_plan::all_ports(&task.rooted(), task.flits[0])),
     }),
     bound: |tree, flits| least_steps(tree, flits.iter().copied().max().unwrap_or(0)),
-    role: PeRole::FlitByFlit,
+    ..BASE
 };
 
 pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
@@ -120,7 +114,7 @@ mod tests {
 
     use flitcast_proto::seeded::SplitMix64;
 
-    use super::super::Algorithm;
+    use super::super::{Algorithm, TreeRequirement};
     use super::*;
     use crate::sim;
     use crate::tests::{flits_of, tree};

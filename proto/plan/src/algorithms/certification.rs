@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer, paced};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, paced};
 use super::steps::{ControlPlan, Plan, finish, on_its_way};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
@@ -26,7 +26,7 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
     plan: LockStep::Messages(plan),
-    ..GATHER
+    ..BASE
 };
 
 const PIPELINED: AlgorithmSpec = AlgorithmSpec {

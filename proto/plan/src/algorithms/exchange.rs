@@ -11,7 +11,7 @@ use super::lock_step::{LockStep, NotPlanned, rows};
 use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
 use super::present::Present;
 use super::spec::{
-    AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement, by_id, everybody, no_peers,
+    AlgorithmSpec, AllPorts, BASE, Offer, OfferKind, TreeRequirement, everybody, no_peers,
 };
 use super::timetable::Timetable;
 use super::{blocks, exchange_plan};
@@ -21,7 +21,6 @@ use crate::timing::Timing;
 const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Exchange,
     name: "rounds",
-    sync: None,
     offer: Offer::choice(
         &[("rounds", None)],
         "In a complete network, rounds of pairs in which no PE receives two streams at once; the time \
@@ -29,10 +28,8 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     ),
     fits: TreeRequirement::Complete,
     gives_orders: true,
-    all_ports: AllPorts::Never,
+    role: PeRole::StaticSchedule,
     peers: everybody,
-    parts: |_| 1,
-    order: by_id,
     hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| rounds(flits)),
     plan: LockStep::List(|task| match task.tree.len() {
         0..=MOST_HOSTS_OF_ROUNDS => Ok(rounds(&task.rows())),
@@ -41,7 +38,7 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
         ))),
     }),
     bound: |tree, flits| exchange_hosts::least_steps(&rows(tree.len(), flits)),
-    role: PeRole::StaticSchedule,
+    ..BASE
 };
 
 const SHIFTS: AlgorithmSpec = AlgorithmSpec {

@@ -11,7 +11,7 @@ use super::gossip_plan::{self, Order};
 use super::lock_step::LockStep;
 use super::plan_limits::check_crossings;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, AllPorts, Offer, TreeRequirement, everybody, no_peers};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement, everybody};
 use super::timetable::{Timetable, hop};
 use crate::cost::Ports;
 use crate::gossip::CompleteGossip;
@@ -21,16 +21,13 @@ use crate::timing::Timing;
 pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Gossip,
     name: "flood",
-    sync: None,
     offer: Offer::choice(
         &[("flood", None)],
         "flood (over the edges of the tree, by the better of two orders)",
     ),
-    fits: TreeRequirement::Trees,
     gives_orders: true,
     all_ports: AllPorts::WithOwnLinks,
-    peers: no_peers,
-    parts: |_| 1,
+    role: PeRole::StaticSchedule,
     order,
     hops: |tree, bytes, timing| match timing.all_ports {
         true => hops(tree, bytes, timing, gossip_plan::all_ports),
@@ -45,7 +42,7 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
         Ports::PerEdge => Ok(gossip_plan::all_ports(task.tree, task.flits)),
     }),
     bound: gossip_plan::least_steps,
-    role: PeRole::StaticSchedule,
+    ..BASE
 };
 
 const CIRCULATE: AlgorithmSpec = AlgorithmSpec {

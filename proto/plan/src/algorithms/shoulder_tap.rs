@@ -9,7 +9,7 @@ use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement, paced};
+use super::spec::{AlgorithmSpec, BASE, Offer, TreeRequirement, paced};
 use super::steps::{ControlPlan, Plan, finish, on_its_way};
 use crate::timing::Timing;
 
@@ -20,7 +20,7 @@ const SPEC: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     role: PeRole::ShoulderTap,
     plan: LockStep::Messages(plan),
-    ..GATHER
+    ..BASE
 };
 
 impl Algorithm {

@@ -270,9 +270,9 @@ fn mixed_packets_are_sent_and_arrive_as_planned() {
         let timing = Timing::of(&model, 1, Pacing::Eager);
         let mut schedules = Algorithm::LISTED_SCATTER.schedules(&tree, &bytes, &timing);
         set_packets(&tree, &mut schedules, &plan.sequence);
-        let mut world = PredictionState::new(&tree, &schedules, &model, 1);
         let given_up = AtomicBool::new(false);
-        world.run_to_end(&schedules, &given_up).expect("a schedule");
+        let world = PredictionState::run_to_end(&given_up, &tree, &schedules, &model, 1);
+        let world = world.expect("a schedule");
         let mut sent: Vec<Vec<SentPacket>> = vec![Vec::new(); tree.len()];
         for (from, out, packets) in &world.sent {
             let sent = &mut sent[from.index()];

@@ -147,8 +147,8 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     let bytes: Vec<u64> = bytes.collect();
     let schedules = case.operation.schedules(&case.tree, &bytes, &timing);
     let given_up = AtomicBool::new(false);
-    let mut world = PredictionState::new(&case.tree, &schedules, &model, 1);
-    world.run_to_end(&schedules, &given_up).expect("a schedule");
+    let world = PredictionState::run_to_end(&given_up, &case.tree, &schedules, &model, 1);
+    let world = world.expect("a schedule");
     let planned = &(case.planned)(&timing);
     let is_count = |sent: &Sent| matches!(sent.load, Load::Count(_));
     let is_counted = planned.iter().any(is_count);

@@ -372,8 +372,9 @@ fn pieces_of_several_flits_are_predicted_as_their_flits_within_a_bound() {
             let schedules = operation.schedules(&tree, &bytes, &timing);
             let in_pieces = |flits| {
                 let given_up = AtomicBool::new(false);
-                let predicted = predict_in_pieces(&given_up, &tree, &schedules, &model, flits);
-                predicted.unwrap().round_ns() as f64
+                let state =
+                    PredictionState::run_to_end(&given_up, &tree, &schedules, &model, flits);
+                state.unwrap().prediction().round_ns() as f64
             };
             let exact = in_pieces(1);
             let waits = if operation.is_static() { n * n } else { n };

@@ -119,12 +119,11 @@ pub fn set_order(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::tree;
 
     /// P1 with P3 and P4 below it, P2 with P5 below it.
     fn ranks(order: &[u32]) -> Result<Vec<Vec<u32>>, GatherOrderError> {
-        let parents = [None, Some(0), Some(0), Some(1), Some(1), Some(2)];
-        let parents = parents.map(|parent| parent.map(PeId)).to_vec();
-        let tree = Tree::from_parents(parents).expect("it is a tree");
+        let tree = tree("parents:0,0,1,1,2");
         let order: Vec<PeId> = order.iter().copied().map(PeId).collect();
         child_ranks(&tree, &order)
     }

@@ -235,8 +235,7 @@ mod tests {
 
     #[test]
     fn offsets_and_uncertainties_add_along_the_tree() {
-        let parents = [None, Some(0), Some(1), Some(2), Some(0)];
-        let tree = Tree::from_parents(parents.map(|p| p.map(PeId)).to_vec()).unwrap();
+        let tree = crate::tests::tree("parents:0,1,2,0");
         let clocks = ["a", "b", "", "a", "b"].map(str::to_owned);
         let measured = [
             None,

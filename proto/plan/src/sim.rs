@@ -243,21 +243,12 @@ impl Simulation {
         let step = self.step;
         // Control items of any number may be sent and received in a step.
         let has_control_ports = self.role.has_control_ports();
-        // In lock step, static schedules contain all begins.
-        let is_duplex = self.role == PeRole::StaticSchedule;
         let waits_for_word = self.collective.direction() == Direction::Up;
         // A step begins at the tick before it and ends at its own.
         let start = Time(step - 1);
         let player = &mut self.pes[at];
         let from = player.pe.id();
-        let mut cross = |to, item| {
-            crossings.push(Crossing {
-                step,
-                from,
-                to,
-                item,
-            });
-        };
+        let mut cross = |to, item| crossings.push(Crossing::new(step, [from, to], item));
         if let Some((to, message, index)) = player.held.pop_front() {
             if player.outgoing.is_some() {
                 return Err(busy(from));
@@ -303,18 +294,16 @@ impl Simulation {
                 }
             }
         }
-        if let Some((to, message, index)) = self.next_flit(at, is_duplex)? {
+        if let Some((to, message, index)) = self.next_flit(at)? {
             cross(to, Item::Flit { message, index });
         }
         Ok(())
     }
 
     /// Takes the next flit of a PE's outgoing message: its receiver, the message, and its number from 1.
-    fn next_flit(
-        &mut self,
-        at: usize,
-        is_duplex: bool,
-    ) -> Result<Option<(PeId, Message, u64)>, String> {
+    fn next_flit(&mut self, at: usize) -> Result<Option<(PeId, Message, u64)>, String> {
+        // In lock step, static schedules contain all begins.
+        let is_duplex = self.role == PeRole::StaticSchedule;
         let step = self.step;
         let player = &mut self.pes[at];
         let Some((to, message, sent, end)) = player.outgoing.take() else {
@@ -341,19 +330,15 @@ impl Simulation {
     }
 
     fn receive(&mut self, crossing: &Crossing) -> Result<(), String> {
-        let Crossing {
-            step,
-            from,
-            to,
-            item,
-        } = *crossing;
-        let ports_are_enough = self.role.has_control_ports() && matches!(item, Item::Control(_));
+        let (step, from, to) = (crossing.step, crossing.from, crossing.to);
+        let is_control = matches!(crossing.item, Item::Control(_));
+        let ports_are_enough = self.role.has_control_ports() && is_control;
         let player = &mut self.pes[to.index()];
         let (last, first) = std::mem::replace(&mut player.heard, (step, from));
         if last == step && !ports_are_enough {
             return Err(format!("{first} and {from} both send to {to}"));
         }
-        let (message, index) = match item {
+        let (message, index) = match crossing.item {
             Item::Control(item) => return self.control(from, to, item),
             Item::Flit { message, index } => (message, index),
         };
@@ -369,9 +354,8 @@ impl Simulation {
         }
         if route.until == Some(index) {
             player.pe.handle_received(from);
-            player
-                .paused
-                .insert(message.id, (message, index + 1, route));
+            let next = (message, index + 1, route);
+            player.paused.insert(message.id, next);
         } else if index < message.bytes {
             player.incoming = Some((message, index + 1, route));
         } else {

@@ -1,12 +1,14 @@
 //! Trees, messages and predictions for unit tests.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use flitcast_proto::Tree;
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::{MessageId, PeId, Tree};
 
 use crate::algorithms::Algorithm;
-use crate::cost::Model;
+use crate::cost::{Link, Model};
 use crate::predict::{Prediction, predict};
 use crate::timing::Timing;
 
@@ -25,6 +27,45 @@ pub fn shaped(shapes: &[&str], pes: u64, seed: u64) -> Arc<Tree> {
     })
 }
 
+/// A flit of a message that crosses an arc: the step, the sender, the receiver, the message and the number.
+pub type Crossed = (u64, PeId, PeId, (MessageId, u64));
+
+/// Returns the crossings of single flits by step.
+pub fn flits_of(hops: &[ScheduledHop]) -> Vec<Crossed> {
+    let flits = hops.iter().flat_map(|hop| {
+        (0..hop.flits).map(|flit| {
+            let step = hop.first_step + flit * hop.every;
+            (step, hop.from, hop.to, (hop.message, hop.offset + flit))
+        })
+    });
+    let mut flits: Vec<Crossed> = flits.collect();
+    flits.sort_unstable();
+    flits
+}
+
+/// Returns the crossings of single flits. Checks that a PE sends and receives at most one flit in a step, and
+/// that it has received what it forwards.
+pub fn check_single_ports(
+    hops: &[ScheduledHop],
+    source: impl Fn(MessageId) -> PeId,
+) -> Vec<Crossed> {
+    let mut came: BTreeMap<(PeId, (MessageId, u64)), u64> = BTreeMap::new();
+    let mut ports = BTreeSet::new();
+    let crossings = flits_of(hops);
+    for &(step, from, to, flit) in &crossings {
+        let is_here = came.get(&(from, flit)).is_some_and(|came| *came < step);
+        assert!(
+            is_here || source(flit.0) == from,
+            "{flit:?} at {from} in {step}"
+        );
+        for port in [(from, true, step), (to, false, step)] {
+            assert!(ports.insert(port), "{port:?} is busy");
+        }
+        came.entry((to, flit)).or_insert(step);
+    }
+    crossings
+}
+
 /// Returns the lengths of messages by PE; P0 has none.
 pub fn lengths(pes: u64, of: impl FnMut(u64) -> u64) -> Vec<u64> {
     let mut lengths: Vec<u64> = (0..pes).map(of).collect();
@@ -35,6 +76,16 @@ pub fn lengths(pes: u64, of: impl FnMut(u64) -> u64) -> Vec<u64> {
 /// Returns P0's 0 and these lengths.
 pub fn with_root(lengths: &[u64]) -> Vec<u64> {
     [0].iter().chain(lengths).copied().collect()
+}
+
+/// Returns a link without a burst.
+pub const fn link(latency_ns: f64, setup_ns: f64, ns_per_byte: f64) -> Link {
+    Link {
+        latency_ns,
+        setup_ns,
+        ns_per_byte,
+        burst_bytes: 0.0,
+    }
 }
 
 /// Predicts a round of an algorithm.

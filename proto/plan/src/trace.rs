@@ -6,17 +6,28 @@ use std::fmt::Write;
 use flitcast_proto::PeId;
 use flitcast_proto::items::{Control, Message};
 
-/// Something that crossed an edge.
+/// Something that crosses an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crossing {
-    /// The step in which it crossed.
+pub struct Crossing<T = Item> {
+    /// The step in which it crosses.
     pub step: u64,
     /// The sender.
     pub from: PeId,
     /// The receiver.
     pub to: PeId,
     /// The item.
-    pub item: Item,
+    pub item: T,
+}
+
+impl<T> Crossing<T> {
+    pub(crate) fn new(step: u64, [from, to]: [PeId; 2], item: T) -> Crossing<T> {
+        Crossing {
+            step,
+            from,
+            to,
+            item,
+        }
+    }
 }
 
 /// An item that crosses an edge in one step.
@@ -53,9 +64,7 @@ pub fn table(crossings: &[Crossing], pes: usize) -> String {
     for crossing in crossings {
         let text = match crossing.item {
             Item::Control(Control::Token) => "[*]".to_owned(),
-            Item::Control(Control::Certificate(certificate)) => {
-                format!("<{}>", certificate.lag)
-            }
+            Item::Control(Control::Certificate(it)) => format!("<{}>", it.lag),
             Item::Control(Control::Order { after } | Control::Wakeup { after }) => {
                 format!("({after})")
             }

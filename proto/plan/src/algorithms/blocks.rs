@@ -99,32 +99,22 @@ pub(super) fn in_flits(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::BTreeSet;
 
-    use flitcast_proto::items::Packing;
     use flitcast_proto::schedule::pace::Pacing;
     use flitcast_proto::seeded::SplitMix64;
-    use flitcast_proto::tree::TreeSpec;
-    use flitcast_proto::{PeId, Tree};
 
-    use super::super::exchange_plan;
     use super::super::gossip_plan::{self, Order};
-    use super::super::timetable::Timetable;
+    use super::super::timetable;
     use super::*;
     use crate::cost::Model;
+    use crate::tests::{check_single_ports, tree};
     use crate::timing::Timing;
 
     fn hop(offset: u64, flits: u64, first_step: u64, every: u64) -> ScheduledHop {
-        ScheduledHop {
-            message: MessageId(3),
-            offset,
-            flits,
-            from: PeId(0),
-            to: PeId(1),
-            first_step,
-            every,
-            packing: Packing::Flits,
-        }
+        let ends = [PeId(0), PeId(1)];
+        let hop = timetable::hop(MessageId(3), ends, [offset, flits], first_step);
+        ScheduledHop { every, ..hop }
     }
 
     #[test]
@@ -145,7 +135,7 @@ mod tests {
     #[test]
     fn the_least_crossings_are_those_of_a_schedule_of_short_messages() {
         for spec in ["path:5", "star:6", "kary:2:9", "random:8:3", "path:2"] {
-            let tree: Tree = spec.parse::<TreeSpec>().unwrap().build().unwrap();
+            let tree = tree(spec);
             let pes = tree.len();
             // Every third pair of an exchange, and every third message of a gossip, has none.
             let between = |place: usize| place / pes != place % pes && place % 3 > 0;
@@ -179,30 +169,11 @@ mod tests {
         assert_eq!(apart, expected);
     }
 
-    /// Returns the last step of a schedule. Checks that a PE sends and receives at most one flit in
-    /// a step, and that it has received what it forwards.
+    /// Returns the last step of a schedule in which this number of flits crosses, each once.
     fn last_step(hops: &[ScheduledHop], source: impl Fn(MessageId) -> PeId, flits: u64) -> u64 {
-        let mut came: BTreeMap<(MessageId, PeId, u64), u64> = BTreeMap::new();
-        let mut ports: BTreeMap<(PeId, bool, u64), ()> = BTreeMap::new();
-        let mut crossings: Vec<(u64, MessageId, u64, PeId, PeId)> = Vec::new();
-        for hop in hops {
-            let of_hop = (0..hop.flits).map(|flit| {
-                let step = hop.first_step + flit;
-                (step, hop.message, hop.offset + flit, hop.from, hop.to)
-            });
-            crossings.extend(of_hop);
-        }
-        crossings.sort_unstable();
-        for (step, message, flit, from, to) in crossings.iter().copied() {
-            let here = came.get(&(message, from, flit));
-            let is_there = source(message) == from || here.is_some_and(|here| *here < step);
-            assert!(is_there, "{message:?} is not at {from} before step {step}");
-            for port in [(from, true, step), (to, false, step)] {
-                assert!(ports.insert(port, ()).is_none(), "{port:?} is busy");
-            }
-            assert!(came.insert((message, to, flit), step).is_none());
-        }
-        assert_eq!(crossings.len() as u64, flits, "all cross once");
+        let crossings = check_single_ports(hops, source);
+        let each: BTreeSet<_> = crossings.iter().map(|it| (it.2, it.3)).collect();
+        assert_eq!([crossings.len(), each.len()], [flits as usize; 2]);
         crossings.last().map_or(0, |last| last.0)
     }
 
@@ -213,30 +184,25 @@ mod tests {
         for seed in 0..60u64 {
             let mut random = SplitMix64::new(seed);
             let pes = 2 + random.below(8);
-            let spec: TreeSpec = format!("random:{pes}:{seed}").parse().unwrap();
-            let tree: Tree = spec.build().unwrap();
+            let tree = tree(&format!("random:{pes}:{seed}"));
             let block = 2 + random.below(6);
             let mut flits = || -> Vec<u64> { (0..pes).map(|_| 10 + random.below(90)).collect() };
             let of_pes = flits();
             let gossip = |flits: &[u64]| gossip_plan::one_port(&tree, flits, Order::Hungry);
             let coarse: Vec<u64> = of_pes.iter().map(|it| it.div_ceil(block)).collect();
             let hops = in_flits(gossip(&coarse).hops, block, |it| of_pes[it.index()]);
-            let exact: Timetable = gossip(&of_pes);
+            let exact = gossip(&of_pes);
             let all = of_pes.iter().sum::<u64>() * (pes - 1);
             let last = last_step(&hops, |message| message.pe(), all);
             assert!(last <= exact.time_steps + block * pes * pes, "seed {seed}");
 
-            let rows: Vec<Vec<u64>> = (0..pes as usize)
-                .map(|from| {
-                    let mut row = flits();
-                    row[from] = 0;
-                    row
-                })
-                .collect();
+            let mut rows: Vec<Vec<u64>> = (0..pes).map(|_| flits()).collect();
+            for (from, row) in rows.iter_mut().enumerate() {
+                row[from] = 0;
+            }
             let row = |row: &Vec<u64>| row.iter().map(|it| it.div_ceil(block)).collect();
             let coarse: Vec<Vec<u64>> = rows.iter().map(row).collect();
-            let ends =
-                |message: MessageId| [message.0 / pes, message.0 % pes].map(|pe| pe as usize);
+            let ends = |it: MessageId| [it.0 / pes, it.0 % pes].map(|pe| pe as usize);
             let hops = exchange_plan::one_port(&tree, &coarse).hops;
             let hops = in_flits(hops, block, |it| rows[ends(it)[0]][ends(it)[1]]);
             let exact = exchange_plan::one_port(&tree, &rows);

@@ -10,33 +10,25 @@ use super::algorithm::Algorithm;
 use super::blocks;
 use super::broadcast_plan::{self, least_steps};
 use super::lock_step::{ListTask, LockStep, NotPlanned};
-use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, BASE, Offer, OfferKind};
 use super::timetable::Timetable;
 use crate::cost::Ports;
 use crate::timing::Timing;
 
-/// Flit after flit, each first to the children with the most PEs below them.
 const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Broadcast,
     name: "rounds",
-    sync: None,
     offer: Offer::choice(&[("rounds", None)], "rounds (flit after flit)"),
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
-    all_ports: AllPorts::Never,
-    peers: no_peers,
-    parts: |_| 1,
+    role: PeRole::FlitByFlit,
     order,
-    hops: no_hops,
     plan: LockStep::List(|task| match task.ports {
         Ports::Single => Ok(broadcast_plan::rounds(&task.rooted(), task.flits[0])),
         Ports::PerEdge => Ok(broadcast_plan::all_ports(&task.rooted(), task.flits[0])),
     }),
     bound: |tree, flits| least_steps(tree, flits.iter().copied().max().unwrap_or(0)),
-    role: PeRole::FlitByFlit,
+    ..BASE
 };
 
-/// The most urgent child first.
 pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     name: "urgent",
     offer: Offer::choice(
@@ -49,7 +41,6 @@ pub(super) const URGENT: AlgorithmSpec = AlgorithmSpec {
     ..ROUNDS
 };
 
-/// One child after the other: a baseline.
 const CHILD_BY_CHILD: AlgorithmSpec = AlgorithmSpec {
     name: "child-by-child",
     offer: Offer::other(OfferKind::Baseline, "child-by-child"),
@@ -122,58 +113,56 @@ mod tests {
     use std::sync::Arc;
 
     use flitcast_proto::seeded::SplitMix64;
-    use flitcast_proto::tree::TreeSpec;
 
-    use super::super::Algorithm;
+    use super::super::{Algorithm, TreeRequirement};
     use super::*;
     use crate::sim;
+    use crate::tests::{flits_of, tree};
     use crate::trace::Item;
 
-    type Planned = fn(&Tree, u64) -> Timetable;
-
-    const LISTED: [(Algorithm, Planned); 2] = [
-        (Algorithm::BROADCAST_URGENT, broadcast_plan::urgent),
-        (
-            Algorithm::BROADCAST_CHILD_BY_CHILD,
-            broadcast_plan::child_by_child,
-        ),
-    ];
-
-    fn tree(spec: &str) -> Tree {
-        spec.parse::<TreeSpec>().unwrap().build().unwrap()
+    /// All broadcasts with a static schedule.
+    fn listed() -> impl Iterator<Item = Algorithm> {
+        Algorithm::listed(Collective::Broadcast).filter(|one| one.is_static())
     }
 
     /// Every flit crosses every edge in its planned step, from any root.
     #[test]
     fn lists_are_played_as_they_are_planned() {
-        for seed in 0..60u64 {
+        for (seed, broadcast) in (0..75).flat_map(|seed| listed().map(move |one| (seed, one))) {
             let mut random = SplitMix64::new(seed);
-            let pes = 1 + random.below(12);
-            let tree = tree(&format!("random:{pes}:{seed}"));
-            let root = PeId(random.below(pes) as u32);
-            let tree = Arc::new(tree.rerooted(root));
-            let flits = random.below(9);
-            for (broadcast, planned) in LISTED {
-                let plan = planned(&tree, flits);
-                let expected = plan.hops.iter().flat_map(|hop| {
-                    let flit = |flit| {
-                        let step = hop.first_step + flit * hop.every;
-                        (step, hop.from, hop.to, hop.offset + flit + 1)
-                    };
-                    (0..hop.flits).map(flit)
-                });
-                let bytes = tree.ids().map(|pe| flits * u64::from(pe != root));
-                let bytes: Vec<u64> = bytes.collect();
-                let run = sim::run(&tree, broadcast, &bytes).unwrap();
-                let crossed = run.crossings.iter().filter_map(|it| match it.item {
-                    Item::Flit { index, .. } => Some((it.step, it.from, it.to, index)),
-                    Item::Control(_) => None,
-                });
-                let expected: BTreeSet<_> = expected.collect();
-                assert_eq!(crossed.collect::<BTreeSet<_>>(), expected, "seed {seed}");
-                let last = run.arrival_steps.iter().max().copied();
-                assert_eq!(last, Some(plan.time_steps), "seed {seed}: {broadcast:?}");
-            }
+            let (is_cube, dimensions) = (broadcast.fits() == TreeRequirement::Cubes, seed % 5);
+            let (tree, flits) = match is_cube {
+                true => (tree(&format!("path:{}", 1 << dimensions)), seed / 5 * 3),
+                false => {
+                    let spec = format!("random:{}:{seed}", 1 + random.below(12));
+                    (tree(&spec), random.below(9))
+                }
+            };
+            let source = PeId(random.below(tree.len() as u64) as u32);
+            let task = ListTask {
+                tree: &tree,
+                source,
+                flits: &[flits],
+                ports: Ports::Single,
+            };
+            let plan = broadcast.list(&task).unwrap();
+            let tree = Arc::new(tree.rerooted(source));
+            let bytes = tree.ids().map(|pe| flits * u64::from(pe != source));
+            let run = sim::run(&tree, broadcast, &bytes.collect::<Vec<_>>()).unwrap();
+            let crossed = run.crossings.iter().filter_map(|it| match it.item {
+                Item::Flit { message, index } => {
+                    let part = message.id.index();
+                    let flit = broadcast.flit_of_part(&tree, flits, part, index - 1);
+                    Some((it.step, it.from, it.to, (MessageId(0), flit)))
+                }
+                Item::Control(_) => None,
+            });
+            let case = format!("seed {seed}: {broadcast:?}");
+            let planned = BTreeSet::from_iter(flits_of(&plan.hops));
+            assert_eq!(crossed.collect::<BTreeSet<_>>(), planned, "{case}");
+            let last = run.arrival_steps.iter().max().copied();
+            assert_eq!(last, Some(plan.time_steps), "{case}");
+            assert!(!is_cube || flits == 0 || plan.time_steps <= flits + dimensions);
         }
     }
 
@@ -182,35 +171,45 @@ mod tests {
     fn who_has_a_copy_gets_none_but_what_others_lack() {
         let parents = [None, None, Some(0), Some(0), Some(2), Some(3)];
         let parents = parents.map(|parent| parent.map(PeId));
-        let tree = Arc::new(Tree::with_absent(PeId(0), parents.to_vec()).unwrap());
-        for (broadcast, _) in LISTED {
-            let run = sim::run(&tree, broadcast, &[0, 0, 0, 0, 5, 0]).unwrap();
-            let ends: BTreeSet<_> = run
-                .crossings
-                .iter()
-                .map(|it| (it.from.0, it.to.0))
-                .collect();
-            assert_eq!(ends, BTreeSet::from([(0, 2), (2, 4)]));
+        let lacking = Arc::new(Tree::with_absent(PeId(0), parents.to_vec()).unwrap());
+        for broadcast in listed().filter(|one| one.fits().holds(&lacking)) {
+            let run = sim::run(&lacking, broadcast, &[0, 0, 0, 0, 5, 0]).unwrap();
+            let ends = run.crossings.iter().map(|it| (it.from.0, it.to.0));
+            assert_eq!(BTreeSet::from_iter(ends), BTreeSet::from([(0, 2), (2, 4)]));
             assert_eq!(run.arrival_steps, [0, 0, 0, 0, 6, 0]);
         }
+        let cube =
+            |bytes| sim::run(&tree("path:4"), Algorithm::BROADCAST_HYPERCUBE, bytes).unwrap();
+        let arrivals = cube(&[0, 6, 0, 6]).arrival_steps;
+        let has_come: Vec<bool> = arrivals.iter().map(|step| *step > 0).collect();
+        assert_eq!(has_come, [false, true, false, true]);
+        assert!(cube(&[0; 4]).crossings.is_empty());
     }
 
-    /// The crossings cover all flits in order and are at most [`MOST_BLOCKS`].
+    /// The crossings cover all flits of a message of any length, each part in order, and are about
+    /// [`MOST_BLOCKS`] at most.
     #[test]
     fn a_list_is_no_longer_than_a_pe_can_be_told() {
-        let tree = tree("kary:3:7");
-        let flits = 3 * MOST_BLOCKS + 1;
-        let bytes = [0, flits, flits, flits, flits, flits, flits];
-        let all = hops(&tree, &bytes, &Timing::LOCK_STEP, broadcast_plan::urgent);
-        for to in tree.pes().skip(1) {
-            let parts = all.iter().filter(|hop| hop.to == to);
-            let mut next = 0;
-            for part in parts.clone() {
-                assert_eq!(part.offset, next);
-                next += part.flits;
+        for (broadcast, spec, more) in [
+            (Algorithm::BROADCAST_URGENT, "kary:3:7", 0),
+            (Algorithm::BROADCAST_HYPERCUBE, "path:8", 3),
+        ] {
+            let tree = tree(spec);
+            for flits in [MOST_BLOCKS, 3 * MOST_BLOCKS + 1, 7 * MOST_BLOCKS + 5] {
+                let bytes: Vec<u64> = tree.ids().map(|pe| flits * u64::from(pe.0 > 0)).collect();
+                let all = broadcast.hops(&tree, &bytes, &Timing::LOCK_STEP);
+                for to in tree.below_root() {
+                    let mut of_parts = vec![0; broadcast.parts(&tree)];
+                    let to_it: Vec<_> = all.iter().filter(|hop| hop.to == to).collect();
+                    for hop in &to_it {
+                        let here = &mut of_parts[hop.message.index()];
+                        assert_eq!(hop.offset, *here, "{broadcast:?}");
+                        *here += hop.flits;
+                    }
+                    assert_eq!(of_parts, broadcast.part_flits(&tree, flits));
+                    assert!(to_it.len() as u64 <= MOST_BLOCKS + more, "{broadcast:?}");
+                }
             }
-            assert_eq!(next, flits);
-            assert!(parts.count() as u64 <= MOST_BLOCKS);
         }
     }
 }

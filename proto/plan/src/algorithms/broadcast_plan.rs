@@ -6,28 +6,22 @@
 
 use std::cmp::Reverse;
 
-use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::{MessageId, PeId, Tree};
 
-use super::timetable::Timetable;
+use super::timetable::{self, Timetable};
 
-/// Returns the crossing of flits `offset..offset + flits`, one every `every` steps.
+/// Returns the crossing of a part, its first flit and the number of its flits, one every `every` steps.
 pub(super) fn hop(
     from: PeId,
     to: PeId,
-    [offset, flits]: [u64; 2],
+    part: [u64; 2],
     first_step: u64,
     every: u64,
 ) -> ScheduledHop {
     ScheduledHop {
-        message: MessageId(0),
-        offset,
-        flits,
-        from,
-        to,
-        first_step,
         every,
-        packing: Packing::Flits,
+        ..timetable::hop(MessageId(0), [from, to], part, first_step)
     }
 }
 

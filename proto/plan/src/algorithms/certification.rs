@@ -11,15 +11,14 @@ use flitcast_proto::{PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer, paced};
-use super::steps::{ControlPlan, Plan, finish, gathered};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, paced};
+use super::steps::{ControlPlan, Plan, finish, on_its_way};
 use crate::schedule::bounds::gather_steps_beside_control;
 use crate::timing::Timing;
 
 /// Help of the algorithm, whichever its synchronisation.
 const HELP: &str = "Transmission-Certification: any tree";
 
-/// One child after the other.
 const SERIAL: AlgorithmSpec = AlgorithmSpec {
     name: "certification",
     sync: Some("serial"),
@@ -27,7 +26,7 @@ const SERIAL: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     role: PeRole::Certification(Sync::Serial),
     plan: LockStep::Messages(plan),
-    ..GATHER
+    ..BASE
 };
 
 const PIPELINED: AlgorithmSpec = AlgorithmSpec {
@@ -37,7 +36,6 @@ const PIPELINED: AlgorithmSpec = AlgorithmSpec {
     ..SERIAL
 };
 
-/// With a port for each neighbour.
 const PARALLEL: AlgorithmSpec = AlgorithmSpec {
     role: PeRole::Certification(Sync::Parallel),
     sync: Some("parallel"),
@@ -116,18 +114,12 @@ pub(super) fn plan_by_rank(
         };
         let own = flits[pe.index()];
         if own > 0 {
-            messages.push(gathered(tree, pe, own, at + after));
+            messages.push(on_its_way(tree, pe, own, at + after));
         }
         for slot in basis.slots(&certificates, pe, after, own) {
             let Slot { pe: to, after, .. } = slot;
             let step = at + slot.ordered;
-            let item = Control::Order { after };
-            control.push(ControlPlan {
-                step,
-                from: pe,
-                to,
-                item,
-            });
+            control.push(ControlPlan::new(step, [pe, to], Control::Order { after }));
             ordered[to.index()] = Some((step, after));
         }
     }
@@ -238,12 +230,8 @@ impl Basis<'_> {
             let place = self.tree.children(pe).binary_search(child).unwrap_or(0);
             let rank = ranks.and_then(|ranks| ranks.get(place)).copied();
             let reach = pace.map_or(1, |pace| pace.below[place].reach);
-            (
-                *child,
-                rank.unwrap_or(0),
-                reach,
-                certificates[child.index()],
-            )
+            let certificate = certificates[child.index()];
+            (*child, rank.unwrap_or(0), reach, certificate)
         });
         let control = pace.map_or(1, |pace| pace.control);
         rules::places(self.sync, control, certified)
@@ -275,18 +263,8 @@ impl Basis<'_> {
 fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
     let unknown = Control::Certificate(Certificate::default());
     let mut both_ways = |from: PeId, to: PeId, down: u64, up: u64| {
-        control.push(ControlPlan {
-            step: down,
-            from,
-            to,
-            item: Control::Token,
-        });
-        control.push(ControlPlan {
-            step: up,
-            from: to,
-            to: from,
-            item: unknown,
-        });
+        control.push(ControlPlan::new(down, [from, to], Control::Token));
+        control.push(ControlPlan::new(up, [to, from], unknown));
     };
     match sync {
         // The token's walk: down an edge, through the subtree, and up again.
@@ -318,10 +296,8 @@ fn synchronise(tree: &Tree, sync: Sync, control: &mut Vec<ControlPlan>) -> u64 {
         Sync::Parallel | Sync::MultiPort => {
             let mut certified = vec![0; tree.len()];
             for &pe in tree.top_down().iter().rev() {
-                let below = tree
-                    .children(pe)
-                    .iter()
-                    .map(|child| certified[child.index()]);
+                let children = tree.children(pe).iter();
+                let below = children.map(|child| certified[child.index()]);
                 let depth = u64::from(tree.depth(pe));
                 certified[pe.index()] = below.max().unwrap_or(depth) + 1;
                 if let Some(parent) = tree.parent(pe) {

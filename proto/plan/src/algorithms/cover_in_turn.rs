@@ -11,7 +11,7 @@ use flitcast_proto::{PeId, Tree};
 
 use super::cover_plan::finish;
 use super::listed_scatter::hops_of;
-use super::steps::MessagePlan;
+use super::steps::on_its_way;
 use super::timetable::Timetable;
 use crate::network::cover::Cover;
 
@@ -30,19 +30,14 @@ pub fn scatter_in_turn(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     streams.sort_unstable();
     let mut busy = Busy::new();
     let mut hops = vec![Vec::new(); cover.trees.len()];
-    for (Reverse(depth), pe, at) in streams {
+    for (_, pe, at) in streams {
         let (tree, flits) = (&cover.trees[at], dealt[at][pe.index()]);
         let way = way(tree, pe);
         let first_step = first_free(&busy, &way, flits);
         for (arc, step) in way.into_iter().zip(first_step..) {
             busy.entry(arc).or_default().insert(step, step + flits);
         }
-        let plan = MessagePlan {
-            pe,
-            flits,
-            first_step,
-            arrival_step: first_step + flits - 1 + u64::from(depth) - 1,
-        };
+        let plan = on_its_way(tree, pe, flits, first_step);
         hops[at].extend(hops_of(tree, &plan));
     }
     finish(cover, dealt, hops)
@@ -75,12 +70,11 @@ fn first_free(busy: &Busy, way: &[[PeId; 2]], flits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::items::ScheduledHop;
-
     use super::super::cover_plan::{SplitPolicy, deal, least_steps_of_scatter, scatter};
     use super::*;
     use crate::network::cover::{cover, tree_for_each_port};
     use crate::network::{Network, NetworkSpec, bfs};
+    use crate::tests::flits_of;
 
     /// Returns the last step. Checks that every arc carries at most one flit in a step, that a PE
     /// forwards a flit in the step after its arrival, and that every flit arrives.
@@ -88,15 +82,7 @@ mod tests {
         let plan = scatter_in_turn(cover, dealt);
         let mut busy = std::collections::BTreeSet::new();
         let mut at = BTreeMap::new();
-        let flits = plan.hops.iter().flat_map(|hop: &ScheduledHop| {
-            (0..hop.flits).map(|flit| {
-                let number = (hop.message, hop.offset + flit);
-                (hop.first_step + flit, [hop.from, hop.to], number)
-            })
-        });
-        let mut flits: Vec<_> = flits.collect();
-        flits.sort_unstable();
-        for (step, [from, to], flit) in flits {
+        for (step, from, to, flit) in flits_of(&plan.hops) {
             assert!(busy.insert((step, [from, to])), "{from} to {to} in {step}");
             let came = at.insert(flit, (step, to));
             let expected = (from != PeId::ROOT).then_some((step - 1, from));
@@ -119,11 +105,8 @@ mod tests {
     fn streams_over_a_shared_arc_follow_each_other() {
         let edges = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
         let network = Network::from_edges(5, edges).unwrap();
-        assert_eq!(
-            cover(&network, None, 0).unwrap().trees.len(),
-            1,
-            "one arc leads to P4"
-        );
+        let apart = cover(&network, None, 0).unwrap();
+        assert_eq!(apart.trees.len(), 1, "one arc leads to P4");
         let cover = tree_for_each_port(&network, 0).unwrap();
         assert_eq!(cover.trees.len(), 2);
         let alone = vec![vec![0, 0, 0, 0, 1], vec![0; 5]];
@@ -138,10 +121,8 @@ mod tests {
         let flits = [0, 0, 0, 4, 2];
         let distances = [0, 1, 1, 2, 3];
         assert_eq!(least_steps_of_scatter(2, &distances, &flits), 4);
-        assert_eq!(
-            replay(&cover, &[vec![0, 0, 0, 1, 2], vec![0, 0, 0, 3, 0]]),
-            4
-        );
+        let split = [vec![0, 0, 0, 1, 2], vec![0, 0, 0, 3, 0]];
+        assert_eq!(replay(&cover, &split), 4);
     }
 
     /// Eight flits for each PE: with trees that share no arc, and with one for each port of P0. More
@@ -165,14 +146,12 @@ mod tests {
                 tree_for_each_port(&network, root).unwrap(),
             ];
             assert_eq!([0, 1].map(|at| covers[at].trees.len()), trees, "{spec}");
-            let least = |times: [u64; 3]| times.into_iter().min().unwrap();
-            let apart = least(
-                SplitPolicy::ALL
-                    .map(|how| scatter(&covers[0], &deal(&covers[0], &flits, how)).time_steps),
-            );
-            let in_turn = least(
-                SplitPolicy::ALL.map(|how| replay(&covers[1], &deal(&covers[1], &flits, how))),
-            );
+            let least = |cover: &Cover, time: fn(&Cover, &[Vec<u64>]) -> u64| {
+                let times = SplitPolicy::ALL.map(|how| time(cover, &deal(cover, &flits, how)));
+                times.into_iter().min().unwrap()
+            };
+            let apart = least(&covers[0], |cover, dealt| scatter(cover, dealt).time_steps);
+            let in_turn = least(&covers[1], replay);
             let nearest = bfs(&network, root).unwrap().tree;
             let distances: Vec<u64> = nearest.pes().map(|pe| nearest.depth(pe).into()).collect();
             let ports = network.neighbours(root).len();

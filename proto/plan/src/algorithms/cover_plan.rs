@@ -5,14 +5,14 @@
 //! farthest destination first over each port, so it never waits and no two trees meet. The flits of
 //! a split message are numbered by tree.
 
-use flitcast_proto::items::{Control, Packing, ScheduledHop};
+use flitcast_proto::items::{Control, ScheduledHop};
 use flitcast_proto::schedule::certification::Certificate;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::farthest_first::plan_scatter_by_branch;
 use super::listed_scatter::hops_of;
-use super::steps::{ControlPlan, MessagePlan};
-use super::timetable::Timetable;
+use super::steps::{ControlPlan, MessagePlan, on_its_way};
+use super::timetable::{Timetable, hop};
 use crate::network::cover::Cover;
 
 pub use super::cover_split::{SplitPolicy, deal};
@@ -20,34 +20,22 @@ pub use super::cover_split::{SplitPolicy, deal};
 /// Returns a lower bound on the steps of a scatter from P0 with `ports` neighbours: all flits for
 /// PEs at a distance or beyond share these ports.
 pub fn least_steps_of_scatter(ports: usize, distances: &[u64], flits: &[u64]) -> u64 {
-    let beyond = flits_beyond(distances, flits).into_iter();
-    let steps = beyond.map(|(distance, flits)| flits.div_ceil(ports as u64) + distance - 1);
+    let mut nonnull: Vec<(&u64, &u64)> = distances.iter().zip(flits).collect();
+    nonnull.retain(|(_, flits)| **flits > 0);
+    nonnull.sort_unstable();
+    let mut beyond = 0;
+    let steps = nonnull.into_iter().rev().map(|(distance, flits)| {
+        beyond += flits;
+        beyond.div_ceil(ports as u64) + distance - 1
+    });
     steps.max().unwrap_or(0)
 }
 
 /// Returns a lower bound on the steps of a gather in which a PE sends after an order from P0 has
-/// reached it.
+/// reached it, as late as its first flit would.
 pub fn least_steps_of_gather(ports: usize, distances: &[u64], flits: &[u64]) -> u64 {
-    let beyond = flits_beyond(distances, flits).into_iter();
-    let steps = beyond.map(|(distance, flits)| flits.div_ceil(ports as u64) + 2 * distance - 1);
-    steps.max().unwrap_or(0)
-}
-
-/// Returns for each distance of a nonnull message the flits at that distance or beyond.
-fn flits_beyond(distances: &[u64], flits: &[u64]) -> Vec<(u64, u64)> {
-    let mut nonnull: Vec<(u64, u64)> = distances
-        .iter()
-        .copied()
-        .zip(flits.iter().copied())
-        .collect();
-    nonnull.retain(|(_, flits)| *flits > 0);
-    nonnull.sort_unstable();
-    let mut beyond = 0;
-    for (_, flits) in nonnull.iter_mut().rev() {
-        beyond += *flits;
-        *flits = beyond;
-    }
-    nonnull
+    let there_and_back: Vec<u64> = distances.iter().map(|distance| 2 * distance).collect();
+    least_steps_of_scatter(ports, &there_and_back, flits)
 }
 
 /// Returns a lower bound on the steps of a broadcast from the number of arc-disjoint paths to each
@@ -60,13 +48,11 @@ pub fn least_steps_of_broadcast(distances: &[u64], ways: &[usize], flits: u64) -
 
 /// Plans a scatter of the distributed messages, farthest destination first on each port.
 pub fn scatter(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
-    let plans = cover.trees.iter().zip(dealt).map(|(tree, flits)| {
+    let hops = cover.trees.iter().zip(dealt).map(|(tree, flits)| {
         let plans = plan_scatter_by_branch(tree, flits);
-        plans
-            .into_iter()
-            .flat_map(move |plan| hops_of(tree, &plan).collect::<Vec<_>>())
+        plans.iter().flat_map(|plan| hops_of(tree, plan)).collect()
     });
-    finish(cover, dealt, plans.map(Iterator::collect).collect())
+    finish(cover, dealt, hops.collect())
 }
 
 /// Plans a gather: tokens of all trees, certificates and orders, each for as many steps as the
@@ -77,20 +63,15 @@ pub fn gather(cover: &Cover, dealt: &[Vec<u64>]) -> Timetable {
     let trees = cover.trees.iter().zip(dealt);
     let hops = trees.map(|(tree, flits)| {
         let Streams { messages, .. } = streams(tree, flits, ready, 1);
-        let all = messages
-            .iter()
-            .flat_map(|plan| up(tree, plan).collect::<Vec<_>>());
-        all.collect()
+        messages.iter().flat_map(|plan| up(tree, plan)).collect()
     });
     finish(cover, dealt, hops.collect())
 }
 
 /// Returns the levels of the deepest tree.
 fn levels(cover: &Cover) -> u64 {
-    let depths = cover
-        .trees
-        .iter()
-        .flat_map(|tree| tree.pes().map(|pe| tree.depth(pe)));
+    let trees = cover.trees.iter();
+    let depths = trees.flat_map(|tree| tree.pes().map(|pe| tree.depth(pe)));
     depths.max().unwrap_or(0).into()
 }
 
@@ -122,15 +103,10 @@ pub fn control_of_gather(cover: &Cover, dealt: &[Vec<u64>]) -> Vec<(usize, Contr
                 Some((2 * levels + 1 - depth, [pe, parent], certificate)),
                 (stream > 0).then(|| (ordered, [parent, pe], order())),
             ];
-            control.extend(items.into_iter().flatten().map(|(step, [from, to], item)| {
-                let item = ControlPlan {
-                    step,
-                    from,
-                    to,
-                    item,
-                };
-                (index, item)
-            }));
+            let items = items.into_iter().flatten();
+            control.extend(
+                items.map(|(step, ends, item)| (index, ControlPlan::new(step, ends, item))),
+            );
         }
     }
     control.sort_unstable_by_key(|(tree, item)| (item.step, item.from, item.to, *tree));
@@ -187,12 +163,7 @@ fn streams(tree: &Tree, flits: &[u64], ready: u64, behind: u64) -> Streams {
         let own = flits[pe.index()];
         let mut next = begins[pe.index()] + own;
         if own > 0 {
-            messages.push(MessagePlan {
-                pe,
-                flits: own,
-                first_step: begins[pe.index()],
-                arrival_step: next - 1 + u64::from(tree.depth(pe)) - 1,
-            });
+            messages.push(on_its_way(tree, pe, own, begins[pe.index()]));
         }
         for child in in_order(pe, &lags) {
             begins[child.index()] = match pe {
@@ -215,16 +186,8 @@ fn up(tree: &Tree, plan: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
     let plan = *plan;
     way.zip(plan.first_step..)
         .filter_map(move |(from, first_step)| {
-            Some(ScheduledHop {
-                message: plan.pe.into(),
-                offset: 0,
-                flits: plan.flits,
-                from,
-                to: tree.parent(from)?,
-                first_step,
-                every: 1,
-                packing: Packing::Flits,
-            })
+            let ends = [from, tree.parent(from)?];
+            Some(hop(plan.pe.into(), ends, [0, plan.flits], first_step))
         })
 }
 
@@ -235,16 +198,10 @@ pub fn broadcast(cover: &Cover, flits: u64) -> Timetable {
     let hops = trees.flat_map(|(at, tree)| {
         let turns = (0..).take_while(move |turn| at + turn * count < flits);
         turns.flat_map(move |turn| {
-            let edges = tree.pes().filter_map(|to| Some((tree.parent(to)?, to)));
-            edges.map(move |(from, to)| ScheduledHop {
-                message: MessageId(0),
-                offset: at + turn * count,
-                flits: 1,
-                from,
-                to,
-                first_step: turn + u64::from(tree.depth(to)),
-                every: 1,
-                packing: Packing::Flits,
+            let edges = tree.pes().filter_map(|to| Some([tree.parent(to)?, to]));
+            edges.map(move |ends| {
+                let first_step = turn + u64::from(tree.depth(ends[1]));
+                hop(MessageId(0), ends, [at + turn * count, 1], first_step)
             })
         })
     });

@@ -4,7 +4,7 @@ use std::fmt;
 
 use flitcast_proto::Tree;
 
-use super::gossip_in_cycles::{Discipline, combining, fits, flit_by_flit};
+use super::gossip_in_cycles::{Discipline, fits, in_cycles};
 use super::lock_step::{ListTask, NotPlanned};
 use super::plan_limits::check_crossings;
 use super::timetable::Timetable;
@@ -54,11 +54,6 @@ impl CycleGossip {
     }
 
     /// Plans the gossip.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the gossip does not support the tree or the ports, or if the plan would be
-    /// too large.
     pub fn list(self, task: &ListTask<'_>) -> Result<Timetable, NotPlanned> {
         let tree = task.tree;
         if task.ports == Ports::PerEdge {
@@ -80,11 +75,7 @@ impl CycleGossip {
         let total: u64 = task.flits.iter().sum();
         let crossings = total.saturating_mul(tree.len() as u64 - 1);
         check_crossings(crossings.saturating_mul(times))?;
-        let plan = match self.combines {
-            true => combining(tree, task.flits, self.order),
-            false => flit_by_flit(tree, task.flits, self.order),
-        };
-        Ok(plan.plan)
+        Ok(in_cycles(tree, task.flits, self.order, self.combines).plan)
     }
 }
 

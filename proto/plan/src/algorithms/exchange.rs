@@ -6,22 +6,21 @@ use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::lock_step::{LockStep, NotPlanned};
+use super::exchange_hosts::{self, rounds, shifts};
+use super::lock_step::{LockStep, NotPlanned, rows};
 use super::plan_limits::{MOST_HOSTS_OF_ROUNDS, check_crossings};
 use super::present::Present;
 use super::spec::{
-    AlgorithmSpec, AllPorts, Offer, OfferKind, TreeRequirement, by_id, everybody, no_peers,
+    AlgorithmSpec, AllPorts, BASE, Offer, OfferKind, TreeRequirement, everybody, no_peers,
 };
 use super::timetable::Timetable;
-use super::{blocks, exchange_hosts, exchange_plan};
+use super::{blocks, exchange_plan};
 use crate::cost::Ports;
 use crate::timing::Timing;
 
-/// Rounds of pairs in a complete network.
 const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Exchange,
     name: "rounds",
-    sync: None,
     offer: Offer::choice(
         &[("rounds", None)],
         "In a complete network, rounds of pairs in which no PE receives two streams at once; the time \
@@ -29,42 +28,30 @@ const ROUNDS: AlgorithmSpec = AlgorithmSpec {
     ),
     fits: TreeRequirement::Complete,
     gives_orders: true,
-    all_ports: AllPorts::Never,
+    role: PeRole::StaticSchedule,
     peers: everybody,
-    parts: |_| 1,
-    order: by_id,
-    hops: |tree, bytes, timing| {
-        hops(tree, bytes, timing, |_, flits| {
-            exchange_hosts::rounds(flits)
-        })
-    },
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| rounds(flits)),
     plan: LockStep::List(|task| match task.tree.len() {
-        0..=MOST_HOSTS_OF_ROUNDS => Ok(exchange_hosts::rounds(&task.rows())),
+        0..=MOST_HOSTS_OF_ROUNDS => Ok(rounds(&task.rows())),
         _ => Err(NotPlanned::Unfit(format!(
             "it is worked out for at most {MOST_HOSTS_OF_ROUNDS} PEs"
         ))),
     }),
-    bound: |tree, flits| exchange_hosts::least_steps(&rows(tree, flits)),
-    role: PeRole::StaticSchedule,
+    bound: |tree, flits| exchange_hosts::least_steps(&rows(tree.len(), flits)),
+    ..BASE
 };
 
-/// Total exchange by shifts.
 const SHIFTS: AlgorithmSpec = AlgorithmSpec {
     name: "shifts",
     offer: Offer::choice(
         &[("shifts", None)],
         "Baseline: in round k each PE sends to the PE k places after it",
     ),
-    plan: LockStep::List(|task| Ok(exchange_hosts::shifts(&task.rows()))),
-    hops: |tree, bytes, timing| {
-        hops(tree, bytes, timing, |_, flits| {
-            exchange_hosts::shifts(flits)
-        })
-    },
+    plan: LockStep::List(|task| Ok(shifts(&task.rows()))),
+    hops: |tree, bytes, timing| hops(tree, bytes, timing, |_, flits| shifts(flits)),
     ..ROUNDS
 };
 
-/// All messages at the same time: a baseline.
 const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     name: "at-once",
     offer: Offer::other(
@@ -77,7 +64,6 @@ const AT_ONCE: AlgorithmSpec = AlgorithmSpec {
     ..SHIFTS
 };
 
-/// Over the edges of the tree.
 pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     name: "tree",
     fits: TreeRequirement::Trees,
@@ -85,22 +71,16 @@ pub(super) const TREE: AlgorithmSpec = AlgorithmSpec {
     plan: LockStep::List(|task| {
         let rows = task.rows();
         check_crossings(exchange_plan::crossings(task.tree, &rows))?;
-        Ok(match task.ports {
-            Ports::Single => exchange_plan::one_port(task.tree, &rows),
-            Ports::PerEdge => exchange_plan::all_ports(task.tree, &rows),
-        })
+        Ok(over_tree(task.tree, &rows, task.ports == Ports::PerEdge))
     }),
     peers: no_peers,
-    hops: |tree, bytes, timing| match timing.all_ports {
-        true => hops(tree, bytes, timing, |tree, flits| {
-            in_blocks(tree, flits, exchange_plan::all_ports)
-        }),
-        false => hops(tree, bytes, timing, |tree, flits| {
-            in_blocks(tree, flits, exchange_plan::one_port)
-        }),
+    hops: |tree, bytes, timing| {
+        hops(tree, bytes, timing, |tree, flits| {
+            in_blocks(tree, flits, timing.all_ports)
+        })
     },
     all_ports: AllPorts::WithOwnLinks,
-    bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree, flits)),
+    bound: |tree, flits| exchange_plan::least_steps(tree, &rows(tree.len(), flits)),
     ..ROUNDS
 };
 
@@ -118,21 +98,20 @@ impl Algorithm {
     pub const EXCHANGE_AT_ONCE: Algorithm = Algorithm::of(&AT_ONCE);
 }
 
-/// Returns the rows of `all` (by delivery), one for each source.
-fn rows(tree: &Tree, all: &[u64]) -> Vec<Vec<u64>> {
-    all.chunks(tree.len()).map(<[u64]>::to_vec).collect()
+/// Plans over the edges of a tree.
+fn over_tree(tree: &Tree, flits: &[Vec<u64>], all_ports: bool) -> Timetable {
+    match all_ports {
+        true => exchange_plan::all_ports(tree, flits),
+        false => exchange_plan::one_port(tree, flits),
+    }
 }
 
 /// Plans over the edges of a tree, in blocks of flits if messages are long.
-fn in_blocks(
-    tree: &Tree,
-    flits: &[Vec<u64>],
-    planned: fn(&Tree, &[Vec<u64>]) -> Timetable,
-) -> Timetable {
+fn in_blocks(tree: &Tree, flits: &[Vec<u64>], all_ports: bool) -> Timetable {
     let block = blocks::of_exchange(tree, flits);
     let row = |row: &Vec<u64>| row.iter().map(|flits| flits.div_ceil(block)).collect();
     let rows: Vec<Vec<u64>> = flits.iter().map(row).collect();
-    let plan = planned(tree, &rows);
+    let plan = over_tree(tree, &rows, all_ports);
     let pes = flits.len();
     let of_message = |message: MessageId| flits[message.index() / pes][message.index() % pes];
     let hops = blocks::in_flits(plan.hops, block, of_message);

@@ -7,7 +7,7 @@ use flitcast_proto::PeId;
 use flitcast_proto::items::{Packing, ScheduledHop};
 
 use super::exchange_plan::message;
-use super::timetable::Timetable;
+use super::timetable::{Timetable, hop};
 
 /// Returns a lower bound on the steps of an exchange: the greatest sum of a row or a column.
 pub fn least_steps(flits: &[Vec<u64>]) -> u64 {
@@ -21,24 +21,12 @@ fn sums(flits: &[Vec<u64>]) -> [Vec<u64>; 2] {
     [rows.collect(), columns.collect()]
 }
 
-fn hop(
-    from: usize,
-    to: usize,
-    pes: usize,
-    offset: u64,
-    flits: u64,
-    first_step: u64,
-) -> ScheduledHop {
-    let [from, to] = [from, to].map(|pe| PeId(pe as u32));
+/// Returns the crossing of a packet of a message between two of `pes` PEs.
+fn packet(ends: [usize; 2], pes: usize, flits: [u64; 2], first_step: u64) -> ScheduledHop {
+    let ends = ends.map(|pe| PeId(pe as u32));
     ScheduledHop {
-        message: message(from, to, pes),
-        offset,
-        flits,
-        from,
-        to,
-        first_step,
-        every: 1,
         packing: Packing::Begins,
+        ..hop(message(ends[0], ends[1], pes), ends, flits, first_step)
     }
 }
 
@@ -49,7 +37,8 @@ pub fn shifts(flits: &[Vec<u64>]) -> Timetable {
     let (mut hops, mut begun) = (Vec::new(), 0);
     for shift in 1..pes {
         let pairs = (0..pes).map(|from| (from, (from + shift) % pes));
-        let round = pairs.map(|(from, to)| hop(from, to, pes, 0, flits[from][to], begun + 1));
+        let round =
+            pairs.map(|(from, to)| packet([from, to], pes, [0, flits[from][to]], begun + 1));
         let round: Vec<ScheduledHop> = round.filter(|hop| hop.flits > 0).collect();
         begun += round.iter().map(|hop| hop.flits).max().unwrap_or(0);
         hops.extend(round);
@@ -96,7 +85,7 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
                 Some(hop) => hop.flits += real,
                 None => {
                     last[from] = Some(hops.len());
-                    hops.push(hop(from, to, pes, offset, real, step + 1));
+                    hops.push(packet([from, to], pes, [offset, real], step + 1));
                 }
             }
         }
@@ -109,8 +98,8 @@ pub fn rounds(flits: &[Vec<u64>]) -> Timetable {
 fn padded(flits: &[Vec<u64>]) -> Vec<Vec<u64>> {
     let most = least_steps(flits);
     let [rows, columns] = sums(flits);
-    let mut idle =
-        [rows, columns].map(|sums| sums.into_iter().map(|sum| most - sum).collect::<Vec<u64>>());
+    let idle = |sums: Vec<u64>| sums.into_iter().map(|sum| most - sum).collect();
+    let mut idle: [Vec<u64>; 2] = [rows, columns].map(idle);
     let mut padded = flits.to_vec();
     let (mut row, mut column) = (0, 0);
     while row < flits.len() && column < flits.len() {

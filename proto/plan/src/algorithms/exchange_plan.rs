@@ -236,7 +236,7 @@ impl Exchange {
                 self.queue(to, flit);
             }
         }
-        Timetable::of(self.hops.into_hops())
+        self.hops.finish()
     }
 
     /// Sends the next flit over an arc and returns it; `None` if none waits.

@@ -8,30 +8,24 @@ use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, Offer, TreeRequirement, no_hops, no_peers};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer};
 use super::steps::{MessagePlan, Plan, finish};
 use crate::schedule::scatter as rules;
 use crate::timing::Timing;
 
-/// Farthest destination first.
 pub(super) const SPEC: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Scatter,
     name: "fdf",
-    sync: None,
     offer: Offer::choice(
         &[("fdf", None)],
         "Farthest destination first: works on any tree, and no order is faster",
     ),
-    fits: TreeRequirement::Trees,
-    gives_orders: false,
     all_ports: AllPorts::WithOwnLinks,
-    peers: no_peers,
-    parts: |_| 1,
+    role: PeRole::Scatter,
     order,
-    hops: no_hops,
     plan: LockStep::Messages(plan_farthest_first),
     bound: rules::optimal_steps,
-    role: PeRole::Scatter,
+    ..BASE
 };
 
 impl Algorithm {

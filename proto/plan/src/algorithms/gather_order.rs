@@ -48,28 +48,16 @@ struct Share {
 
 /// Returns the ranks of each PE's children, by PE index and then in index order of the children: the PE
 /// takes their streams by increasing rank. `order` names the sources of all nonnull messages once.
-///
-/// # Errors
-///
-/// Returns an error if no gather can take the messages in this order.
 pub fn child_ranks(tree: &Tree, order: &[PeId]) -> Result<Vec<Vec<u32>>, GatherOrderError> {
     // An order may name PEs that a repaired tree lacks.
-    let order: Vec<PeId> = order
-        .iter()
-        .copied()
-        .filter(|pe| tree.contains(*pe))
-        .collect();
+    let order = order.iter().copied().filter(|pe| tree.contains(*pe));
+    let order: Vec<PeId> = order.collect();
     let mut shares: Vec<Option<Share>> = vec![None; tree.len()];
     let mut places = vec![None; tree.len()];
     for (place, &pe) in order.iter().enumerate() {
         places[pe.index()] = Some(place);
     }
-    for &pe in tree
-        .top_down()
-        .iter()
-        .rev()
-        .filter(|pe| **pe != tree.root())
-    {
+    for &pe in tree.top_down()[1..].iter().rev() {
         let below = tree.children(pe).iter();
         let below = below.filter_map(|child| shares[child.index()]);
         let own = places[pe.index()].map(|place| Share {
@@ -108,20 +96,14 @@ fn check(
         let ends = [order[first], order[last]];
         return Err(GatherOrderError::Between { top, ends, between });
     }
-    match own {
-        Some(place) if place > first => Err(GatherOrderError::Late {
-            above: top,
-            below: order[first],
-        }),
-        _ => Ok(()),
+    let (above, below) = (top, order[first]);
+    match own.is_some_and(|place| place > first) {
+        true => Err(GatherOrderError::Late { above, below }),
+        false => Ok(()),
     }
 }
 
 /// Sets the order in which P0 takes the messages of a gather.
-///
-/// # Errors
-///
-/// Returns an error if no gather can take the messages in this order.
 pub fn set_order(
     tree: &Tree,
     schedules: &mut [PeSchedule],
@@ -137,12 +119,11 @@ pub fn set_order(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::tree;
 
     /// P1 with P3 and P4 below it, P2 with P5 below it.
     fn ranks(order: &[u32]) -> Result<Vec<Vec<u32>>, GatherOrderError> {
-        let parents = [None, Some(0), Some(0), Some(1), Some(1), Some(2)];
-        let parents = parents.map(|parent| parent.map(PeId)).to_vec();
-        let tree = Tree::from_parents(parents).expect("it is a tree");
+        let tree = tree("parents:0,0,1,1,2");
         let order: Vec<PeId> = order.iter().copied().map(PeId).collect();
         child_ranks(&tree, &order)
     }

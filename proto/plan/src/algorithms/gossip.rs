@@ -11,8 +11,8 @@ use super::gossip_plan::{self, Order};
 use super::lock_step::LockStep;
 use super::plan_limits::check_crossings;
 use super::present::Present;
-use super::spec::{AlgorithmSpec, AllPorts, Offer, TreeRequirement, everybody, no_peers};
-use super::timetable::Timetable;
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement, everybody};
+use super::timetable::{Timetable, hop};
 use crate::cost::Ports;
 use crate::gossip::CompleteGossip;
 use crate::timing::Timing;
@@ -21,16 +21,13 @@ use crate::timing::Timing;
 pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Gossip,
     name: "flood",
-    sync: None,
     offer: Offer::choice(
         &[("flood", None)],
         "flood (over the edges of the tree, by the better of two orders)",
     ),
-    fits: TreeRequirement::Trees,
     gives_orders: true,
     all_ports: AllPorts::WithOwnLinks,
-    peers: no_peers,
-    parts: |_| 1,
+    role: PeRole::StaticSchedule,
     order,
     hops: |tree, bytes, timing| match timing.all_ports {
         true => hops(tree, bytes, timing, gossip_plan::all_ports),
@@ -44,11 +41,10 @@ pub(super) const FLOOD: AlgorithmSpec = AlgorithmSpec {
         }
         Ports::PerEdge => Ok(gossip_plan::all_ports(task.tree, task.flits)),
     }),
-    bound: |tree, flits| gossip_plan::least_steps(tree, flits),
-    role: PeRole::StaticSchedule,
+    bound: gossip_plan::least_steps,
+    ..BASE
 };
 
-/// In a ring of all PEs.
 const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     name: "circulate",
     fits: TreeRequirement::Complete,
@@ -58,11 +54,7 @@ const CIRCULATE: AlgorithmSpec = AlgorithmSpec {
     // Each PE has one sender.
     gives_orders: false,
     peers: |tree, pe| neighbours_at(tree, pe, |pes| vec![1, pes - 1]),
-    hops: |tree, bytes, timing| {
-        hops(tree, bytes, timing, |_, flits| {
-            in_rounds(flits, CompleteGossip::Circulate)
-        })
-    },
+    hops: |tree, bytes, timing| in_rounds(tree, bytes, timing, CompleteGossip::Circulate),
     bound: |_, flits| least_steps(flits),
     ..FLOOD
 };
@@ -76,7 +68,6 @@ const ON_NETWORK: AlgorithmSpec = AlgorithmSpec {
     ..CIRCULATE
 };
 
-/// In the smallest possible number of rounds.
 const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
     name: "dissemination",
     offer: Offer::choice(
@@ -90,15 +81,13 @@ const DISSEMINATION: AlgorithmSpec = AlgorithmSpec {
         })
     },
     hops: |tree, bytes, timing| {
-        hops(tree, bytes, timing, |_, flits| {
-            in_rounds(flits, CompleteGossip::Dissemination { ports: 1 })
-        })
+        let in_one_port = CompleteGossip::Dissemination { ports: 1 };
+        in_rounds(tree, bytes, timing, in_one_port)
     },
     gives_orders: true,
     ..CIRCULATE
 };
 
-/// From each PE directly to all others.
 const DIRECT: AlgorithmSpec = AlgorithmSpec {
     name: "direct",
     offer: Offer::choice(
@@ -106,11 +95,7 @@ const DIRECT: AlgorithmSpec = AlgorithmSpec {
         "direct (each PE sends its message to all others)",
     ),
     peers: everybody,
-    hops: |tree, bytes, timing| {
-        hops(tree, bytes, timing, |_, flits| {
-            in_rounds(flits, CompleteGossip::Direct)
-        })
-    },
+    hops: |tree, bytes, timing| in_rounds(tree, bytes, timing, CompleteGossip::Direct),
     gives_orders: true,
     ..CIRCULATE
 };
@@ -190,11 +175,10 @@ fn least_steps(flits: &[u64]) -> u64 {
 /// Plans by the better of two orders, in blocks of flits if messages are long.
 fn flood(tree: &Tree, flits: &[u64]) -> Timetable {
     let block = blocks::of_gossip(tree, flits);
-    let in_blocks = flits.iter().map(|flits| flits.div_ceil(block));
-    let in_blocks: Vec<u64> = in_blocks.collect();
+    let in_blocks: Vec<u64> = flits.iter().map(|flits| flits.div_ceil(block)).collect();
+    let hops = better_order(tree, &in_blocks).hops;
     let of_message = |message: MessageId| flits[message.index()];
-    let hops = blocks::in_flits(better_order(tree, &in_blocks).hops, block, of_message);
-    Timetable::of(hops)
+    Timetable::of(blocks::in_flits(hops, block, of_message))
 }
 
 /// Plans by the better of two orders.
@@ -210,8 +194,18 @@ fn better_order(tree: &Tree, flits: &[u64]) -> Timetable {
     }
 }
 
+/// Returns the crossings of rounds in which each PE sends one packet and receives one.
+fn in_rounds(
+    tree: &Tree,
+    bytes: &[u64],
+    timing: &Timing,
+    algorithm: CompleteGossip,
+) -> Vec<ScheduledHop> {
+    hops(tree, bytes, timing, |_, flits| rounds(flits, algorithm))
+}
+
 /// Plans rounds in which each PE sends one packet and receives one.
-fn in_rounds(flits: &[u64], algorithm: CompleteGossip) -> Timetable {
+fn rounds(flits: &[u64], algorithm: CompleteGossip) -> Timetable {
     let pes = flits.len();
     let (mut hops, mut begun) = (Vec::new(), 0);
     for packets in algorithm.sendings(pes) {
@@ -220,19 +214,13 @@ fn in_rounds(flits: &[u64], algorithm: CompleteGossip) -> Timetable {
             let mut sent = 0;
             let of = (packet.first..packet.first + packet.count).map(|of| of % pes);
             for of in of.filter(|of| flits[*of] > 0) {
-                hops.push(ScheduledHop {
-                    message: MessageId(of as u64),
-                    offset: 0,
-                    flits: flits[of],
-                    from: PeId(packet.from as u32),
-                    to: PeId(packet.to as u32),
-                    first_step: begun + sent + 1,
-                    every: 1,
-                    packing: match sent {
-                        0 => Packing::Begins,
-                        _ => Packing::Joins,
-                    },
-                });
+                let packing = match sent {
+                    0 => Packing::Begins,
+                    _ => Packing::Joins,
+                };
+                let ends = [packet.from, packet.to].map(|pe| PeId(pe as u32));
+                let hop = hop(MessageId(of as u64), ends, [0, flits[of]], begun + sent + 1);
+                hops.push(ScheduledHop { packing, ..hop });
                 sent += flits[of];
             }
             longest = longest.max(sent);

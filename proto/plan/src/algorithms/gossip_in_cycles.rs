@@ -76,15 +76,12 @@ pub fn fits(tree: &Tree) -> bool {
 
 /// Plans a gossip in which a PE sends a single flit in each step. On a complete binary tree of n PEs,
 /// n - 1 cycles are needed in every order for one flit from each: twice as long as possible.
-pub fn flit_by_flit(tree: &Tree, flits: &[u64], discipline: Discipline) -> InCycles {
-    Cycles::of(tree, flits).run(discipline, false)
-}
-
-/// Plans a gossip in which a PE sends all that it knows in each step, also what its neighbour knows
-/// (algorithm A3). A step takes as long as its largest message. On a complete binary tree of height h,
-/// 2h cycles are needed, and one less if a PE sends to its parent first.
-pub fn combining(tree: &Tree, flits: &[u64], discipline: Discipline) -> InCycles {
-    Cycles::of(tree, flits).run(discipline, true)
+///
+/// If a PE `combines`, it sends all that it knows in each step, also what its neighbour knows (algorithm
+/// A3), and a step takes as long as its largest message. On a complete binary tree of height h, 2h cycles
+/// are needed, and one less if a PE sends to its parent first.
+pub fn in_cycles(tree: &Tree, flits: &[u64], discipline: Discipline, combines: bool) -> InCycles {
+    Cycles::of(tree, flits).run(discipline, combines)
 }
 
 /// A flit that a PE has.
@@ -156,9 +153,10 @@ impl<'a> Cycles<'a> {
                         hops.put(*arc, ends, step, (flit.message, flit.offset));
                     }
                 }
-                begin += match combines {
-                    true => largest.unwrap_or(0) as u64,
-                    false => 1,
+                begin += if combines {
+                    largest.unwrap_or(0) as u64
+                } else {
+                    1
                 };
                 for (arc, flits) in sent {
                     self.receive(arc, flits);
@@ -169,7 +167,7 @@ impl<'a> Cycles<'a> {
             }
         }
         InCycles {
-            plan: Timetable::of(hops.into_hops()),
+            plan: hops.finish(),
             cycles,
         }
     }
@@ -221,15 +219,9 @@ impl<'a> Cycles<'a> {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::tree::TreeSpec;
-
     use super::*;
     use crate::algorithms::gossip_plan::least_steps;
-
-    fn tree(spec: &str) -> Tree {
-        let spec: TreeSpec = spec.parse().expect("a tree");
-        spec.build().expect("a tree")
-    }
+    use crate::tests::{check_single_ports, tree};
 
     /// Paper 004, Result 8: one flit from each PE takes the same number of cycles in all six orders,
     /// n - 1, and so about twice the best time, 2n + 2h - 3 (spec-exchange.md, section 4).
@@ -240,7 +232,7 @@ mod tests {
             let flits = vec![1; pes as usize];
             assert_eq!(least_steps(&tree, &flits), best);
             for discipline in Discipline::ALL {
-                let InCycles { plan, cycles } = flit_by_flit(&tree, &flits, discipline);
+                let InCycles { plan, cycles } = in_cycles(&tree, &flits, discipline, false);
                 // The steps to the parent come last, and no PE needs them.
                 let is_early = matches!(discipline.name(), "lrp" | "rlp");
                 let steps = 4 * (pes - 1) - 2 * u64::from(is_early);
@@ -257,7 +249,7 @@ mod tests {
             let tree = tree(&format!("kary:2:{pes}"));
             let flits = vec![1; pes];
             for discipline in Discipline::ALL {
-                let InCycles { plan, cycles } = combining(&tree, &flits, discipline);
+                let InCycles { plan, cycles } = in_cycles(&tree, &flits, discipline, true);
                 let sooner = u64::from(discipline.name().starts_with('p'));
                 assert_eq!(cycles, 2 * height - sooner, "{pes} {discipline:?}");
                 assert!(plan.time_steps >= least_steps(&tree, &flits));
@@ -265,9 +257,8 @@ mod tests {
         }
         let of_a3 = |pes: usize| {
             let tree = tree(&format!("kary:2:{pes}"));
-            combining(&tree, &vec![1; pes], Discipline::OF_A3)
-                .plan
-                .time_steps
+            let of_a3 = in_cycles(&tree, &vec![1; pes], Discipline::OF_A3, true);
+            of_a3.plan.time_steps
         };
         assert_eq!([3, 7, 15, 31].map(of_a3), [12, 72, 239, 664]);
     }
@@ -279,39 +270,20 @@ mod tests {
             let spec = ["path:6", "kary:2:9", "parents:0,0,1,2,2,3", "path:1"][seed % 4];
             let tree = tree(spec);
             let flits: Vec<u64> = (0..tree.len()).map(|pe| ((pe + seed) % 4) as u64).collect();
-            for discipline in Discipline::ALL {
-                for plan in [flit_by_flit, combining] {
-                    let InCycles { plan, .. } = plan(&tree, &flits, discipline);
-                    check(&tree, &flits, &plan);
-                }
+            let owed = flits.iter().sum::<u64>() * (tree.len() as u64 - 1);
+            for (discipline, combines) in
+                Discipline::ALL.map(|it| [(it, false), (it, true)]).concat()
+            {
+                let InCycles { plan, .. } = in_cycles(&tree, &flits, discipline, combines);
+                let crossings = check_single_ports(&plan.hops, MessageId::pe);
+                let arrived = crossings
+                    .iter()
+                    .filter(|(_, _, to, flit)| flit.0.pe() != *to);
+                let arrived: std::collections::BTreeSet<_> =
+                    arrived.map(|it| (it.2, it.3)).collect();
+                assert_eq!(arrived.len() as u64, owed, "{spec} {discipline:?}");
             }
         }
         assert!(!fits(&tree("star:5")));
-    }
-
-    fn check(tree: &Tree, flits: &[u64], plan: &Timetable) {
-        let mut has = vec![std::collections::BTreeSet::new(); tree.len()];
-        for pe in tree.pes() {
-            let own = (0..flits[pe.index()]).map(|offset| (MessageId::from(pe), offset));
-            has[pe.index()].extend(own);
-        }
-        for step in 1..=plan.time_steps {
-            let crosses = |hop: &&flitcast_proto::items::ScheduledHop| {
-                (hop.first_step..hop.first_step + hop.flits).contains(&step)
-            };
-            let now: Vec<_> = plan.hops.iter().filter(crosses).collect();
-            let mut ports = [vec![0; tree.len()], vec![0; tree.len()]];
-            let before = has.clone();
-            for hop in now {
-                ports[0][hop.from.index()] += 1;
-                ports[1][hop.to.index()] += 1;
-                let flit = (hop.message, hop.offset + step - hop.first_step);
-                assert!(before[hop.from.index()].contains(&flit));
-                has[hop.to.index()].insert(flit);
-            }
-            assert!(ports.iter().flatten().all(|flits| *flits <= 1));
-        }
-        let total: u64 = flits.iter().sum();
-        assert!(has.iter().all(|has| has.len() as u64 == total));
     }
 }

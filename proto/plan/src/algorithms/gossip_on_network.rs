@@ -35,10 +35,6 @@ pub struct OnNetwork {
 impl OnNetwork {
     /// Creates a gossip on this network by this algorithm. Each pair is stored once until the
     /// process ends, so that [`Algorithm`](super::Algorithm) is `Copy`.
-    ///
-    /// # Errors
-    ///
-    /// Returns the reasons if the algorithm does not suit the network.
     pub fn new(arena: GossipNetwork, algorithm: GossipAlgorithm) -> Result<OnNetwork, Vec<Unfit>> {
         static KEPT: Mutex<Vec<OnNetwork>> = Mutex::new(Vec::new());
         algorithm.on(&arena)?;

@@ -94,7 +94,7 @@ pub fn one_port(tree: &Tree, flits: &[u64], order: Order) -> Timetable {
             flood.take(*arc, held, *flit);
         }
     }
-    Timetable::of(hops.into_hops())
+    hops.finish()
 }
 
 /// The order of arcs, least first, then by number.

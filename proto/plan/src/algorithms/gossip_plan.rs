@@ -7,12 +7,11 @@
 //! All of this is new; the paper's algorithms are in [`super::ring_emulation`] and
 //! [`super::gossip_in_cycles`].
 
-use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{PeId, Tree};
 
 use super::arcs::Arcs;
 use super::farthest_first::plan_scatter_by_branch;
-use super::timetable::Timetable;
+use super::timetable::{Timetable, hop};
 
 pub use super::gossip_one_port::{Order, one_port};
 
@@ -86,17 +85,10 @@ pub fn all_ports(tree: &Tree, flits: &[u64]) -> Timetable {
         begins[arc] = queue;
     }
     let hops = (0..arcs.len()).flat_map(|arc| {
-        let begins = begins[arc].iter();
-        let [from, to] = arcs.ends(arc);
-        begins.map(move |begin| ScheduledHop {
-            message: begin.source.into(),
-            offset: 0,
-            flits: flits[begin.source.index()],
-            from,
-            to,
-            first_step: begin.step,
-            every: 1,
-            packing: Packing::Flits,
+        let (begins, ends) = (begins[arc].iter(), arcs.ends(arc));
+        begins.map(move |Begin { source, step }| {
+            let length = flits[source.index()];
+            hop((*source).into(), ends, [0, length], *step)
         })
     });
     Timetable::of(hops.collect())

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{MessageId, PeId};
 
-use super::timetable::Timetable;
+use super::timetable::{Timetable, hop};
 use crate::timing::Timing;
 
 /// A planned crossing of flits `offset..offset + flits` of a message. Every PE but the source gets
@@ -80,8 +80,8 @@ pub(super) fn in_order(
         Some(_) if has_planned_ports => None,
         _ => keeping(Keeps::Packets),
     };
-    let shorter = ordered.into_iter().chain(free);
-    let shorter = shorter.min_by_key(|plan| plan.time_steps);
+    let both = ordered.into_iter().chain(free);
+    let shorter = both.min_by_key(|plan| plan.time_steps);
     shorter
         .or_else(|| keeping(Keeps::Parts))
         .unwrap_or_default()
@@ -222,9 +222,8 @@ impl Run {
     fn queue(&mut self, packet: usize) -> &mut VecDeque<usize> {
         let Packet { from, to, .. } = self.packets[packet];
         let of_each = matches!(self.ports, Ports::OfEach { .. });
-        self.queues
-            .entry((from, of_each.then_some(to)))
-            .or_default()
+        let port = (from, of_each.then_some(to));
+        self.queues.entry(port).or_default()
     }
 
     /// Returns whether a packet is the next one of its send port, and of the first step that its receive
@@ -267,10 +266,8 @@ impl Run {
             let follows = |before: &usize| {
                 before + 1 == *part && self.parts[*before].message == self.parts[*part].message
             };
-            self.next[self.next_place(*part, *to)] == *part
-                || place
-                    .checked_sub(1)
-                    .is_some_and(|before| follows(&parts[before]))
+            let before = place.checked_sub(1).map(|before| &parts[before]);
+            self.next[self.next_place(*part, *to)] == *part || before.is_some_and(follows)
         };
         if parts.iter().enumerate().all(is_next)
             && let Some(step) = self.earliest(packet)
@@ -300,20 +297,17 @@ impl Run {
 
     /// Sets the step in which the ports of a packet are free again.
     fn occupy(&mut self, packet: usize, free: u64) {
-        let Packet {
-            from, to, parts, ..
-        } = &self.packets[packet];
-        let places: Vec<usize> = parts
-            .iter()
-            .map(|part| self.next_place(*part, *to))
-            .collect();
+        let Packet { from, to, .. } = self.packets[packet];
         match &mut self.ports {
             Ports::One { sends, takes } => {
                 (sends[from.index()], takes[to.index()]) = (free, free);
             }
             Ports::OfEach { arcs, taken } => {
-                arcs.insert([*from, *to], free);
-                places.into_iter().for_each(|place| taken[place] = free);
+                arcs.insert([from, to], free);
+                for part in &self.packets[packet].parts {
+                    let message = self.parts[*part].message.index();
+                    taken[to.index() * self.messages + message] = free;
+                }
             }
         }
     }
@@ -368,14 +362,8 @@ impl Run {
                     hop.flits += flits;
                 }
                 _ => hops.push(ScheduledHop {
-                    message,
-                    offset,
-                    flits,
-                    from,
-                    to,
-                    first_step,
-                    every: 1,
                     packing,
+                    ..hop(message, [from, to], [offset, flits], first_step)
                 }),
             }
             first_step += flits;

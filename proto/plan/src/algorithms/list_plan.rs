@@ -29,10 +29,6 @@ impl Algorithm {
     }
 
     /// Plans a static schedule in lock step.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the algorithm does not support the task, or if the plan would be too large.
     pub fn list(self, task: &ListTask<'_>) -> Result<Timetable, NotPlanned> {
         let pes = task.tree.len();
         if self.fits() == TreeRequirement::Cubes && !self.fits().holds(task.tree) {

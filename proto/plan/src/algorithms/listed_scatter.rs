@@ -1,18 +1,17 @@
 //! Scatter, farthest destination first, by a static schedule: a comparison with the scatter without one.
 
-use flitcast_proto::items::{Packing, ScheduledHop};
+use flitcast_proto::items::ScheduledHop;
 use flitcast_proto::ops::PeRole;
 use flitcast_proto::schedule::flits_of;
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
-use super::farthest_first;
-use super::farthest_first::{one_by_one, order};
+use super::farthest_first::{self, one_by_one, order};
 use super::spec::{AlgorithmSpec, AllPorts, Offer, OfferKind};
 use super::steps::MessagePlan;
+use super::timetable::hop;
 use crate::timing::Timing;
 
-/// Scatter by a static schedule.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "listed",
     offer: Offer::other(
@@ -34,7 +33,7 @@ impl Algorithm {
 fn scatter_hops(tree: &Tree, bytes: &[u64], timing: &Timing) -> Vec<ScheduledHop> {
     let flits = bytes
         .iter()
-        .map(|&bytes| flits_of(bytes, timing.flit_bytes()));
+        .map(|bytes| flits_of(*bytes, timing.flit_bytes()));
     let flits: Vec<u64> = flits.collect();
     let destinations = order(tree, bytes, timing).into_iter().map(MessageId::pe);
     hops_in_order(tree, &flits, &destinations.collect::<Vec<_>>())
@@ -56,23 +55,11 @@ pub(super) fn hops_in_order(
 /// Returns the crossings of a message that goes from P0 down to its PE without a stop, the last one
 /// first.
 pub fn hops_of(tree: &Tree, message: &MessagePlan) -> impl Iterator<Item = ScheduledHop> {
-    let MessagePlan {
-        pe,
-        flits,
-        first_step,
-        ..
-    } = *message;
-    let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
+    let plan = *message;
+    let up = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
     up.filter_map(move |to| {
-        Some(ScheduledHop {
-            message: pe.into(),
-            offset: 0,
-            flits,
-            from: tree.parent(to)?,
-            to,
-            first_step: first_step + u64::from(tree.depth(to)) - 1,
-            every: 1,
-            packing: Packing::Flits,
-        })
+        let first_step = plan.first_step + u64::from(tree.depth(to)) - 1;
+        let ends = [tree.parent(to)?, to];
+        Some(hop(plan.pe.into(), ends, [0, plan.flits], first_step))
     })
 }

@@ -51,9 +51,13 @@ impl ListTask<'_> {
 
     /// Returns the lengths of an exchange, a row for each source.
     pub fn rows(&self) -> Vec<Vec<u64>> {
-        let rows = self.flits.chunks(self.tree.len());
-        rows.map(<[u64]>::to_vec).collect()
+        rows(self.tree.len(), self.flits)
     }
+}
+
+/// Returns the lengths of an exchange among `pes` PEs, a row for each source.
+pub(super) fn rows(pes: usize, flits: &[u64]) -> Vec<Vec<u64>> {
+    flits.chunks(pes).map(<[u64]>::to_vec).collect()
 }
 
 /// The reason why an algorithm has no plan.

@@ -6,12 +6,12 @@
 
 mod algorithm;
 mod arcs;
+mod baselines;
 pub mod blocks;
 mod broadcast;
 mod broadcast_hypercube;
 pub mod broadcast_plan;
 mod certification;
-mod combining;
 pub mod cover_in_turn;
 pub mod cover_plan;
 mod cover_split;
@@ -27,7 +27,6 @@ mod gossip_on_network;
 mod gossip_one_port;
 pub mod gossip_plan;
 mod in_order;
-mod linear;
 mod list_plan;
 mod listed_scatter;
 mod lock_step;

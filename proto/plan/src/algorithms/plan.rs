@@ -12,7 +12,7 @@ use super::algorithm::Algorithm;
 use super::certification::{order_on, plan_by_rank};
 use super::gather_order::{GatherOrderError, child_ranks};
 use super::lock_step::LockStep;
-use super::steps::gathered;
+use super::steps::on_its_way;
 use crate::on_links::{Sent, of_crossings};
 use crate::timing::Timing;
 
@@ -36,10 +36,6 @@ pub fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
 
 /// Plans a gather by Shoulder-Tap or certification in which P0 takes the messages in the given order of
 /// their sources: the nonnull messages, each once.
-///
-/// # Errors
-///
-/// Returns an error if no gather can take the messages in this order.
 pub fn plan_gather(
     tree: &Arc<Tree>,
     operation: Algorithm,
@@ -65,23 +61,17 @@ impl Plan {
         for message in &self.messages {
             flits[message.pe.index()] = message.flits;
         }
-        let bytes = flits
-            .iter()
-            .map(|flits| flits * u64::from(timing.flit_bytes()));
+        let bytes = flits.iter().map(|it| it * u64::from(timing.flit_bytes()));
         let bytes: Vec<u64> = bytes.collect();
+        let tree = &self.tree;
+        let depth = |pe: PeId| u64::from(tree.depth(pe));
         let mut messages = Vec::new();
         // In steps, without a gap at P0, after all control items. PEs of one depth send in this order.
         let mut arrives = self.control.last().map_or(0, |item| item.step);
-        arrives += self
-            .tree
-            .pes()
-            .map(|pe| u64::from(self.tree.depth(pe)))
-            .max()
-            .unwrap_or(0);
-        for pe in order_on(&self.tree, self.operation, &bytes, timing) {
+        arrives += tree.pes().map(depth).max().unwrap_or(0);
+        for pe in order_on(tree, self.operation, &bytes, timing) {
             let flits = flits[pe.index()];
-            let first_step = arrives + 2 - u64::from(self.tree.depth(pe));
-            messages.push(gathered(&self.tree, pe, flits, first_step));
+            messages.push(on_its_way(tree, pe, flits, arrives + 2 - depth(pe)));
             arrives += flits;
         }
         let plan = Plan {

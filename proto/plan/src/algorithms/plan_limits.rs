@@ -54,11 +54,8 @@ pub enum PlanTooLarge {
     },
 }
 
-/// Checks the number of PEs of an operation in which each PE has a message for each other.
-///
-/// # Errors
-///
-/// Returns an error if there are more than [`MOST_PES`].
+/// Checks the number of PEs, at most [`MOST_PES`], of an operation in which each PE has a message for each
+/// other.
 pub fn check_pes(pes: usize) -> Result<(), PlanTooLarge> {
     match pes > MOST_PES {
         true => Err(PlanTooLarge::Pes { pes }),
@@ -66,11 +63,7 @@ pub fn check_pes(pes: usize) -> Result<(), PlanTooLarge> {
     }
 }
 
-/// Returns the total of the lengths, which `option` defines.
-///
-/// # Errors
-///
-/// Returns an error if the total exceeds [`MAX_FLITS`].
+/// Returns the total of the lengths, which `option` defines: at most [`MAX_FLITS`].
 pub fn check_flits<'a>(
     option: &'static str,
     lengths: impl IntoIterator<Item = &'a u64>,
@@ -83,11 +76,7 @@ pub fn check_flits<'a>(
     }
 }
 
-/// Checks that this number of crossings can be planned one by one.
-///
-/// # Errors
-///
-/// Returns an error if there are more than [`MOST_CROSSINGS`].
+/// Checks that this number of crossings, at most [`MOST_CROSSINGS`], can be planned one by one.
 pub fn check_crossings(crossings: u64) -> Result<(), PlanTooLarge> {
     match crossings > MOST_CROSSINGS {
         true => Err(PlanTooLarge::Crossings { crossings }),
@@ -95,11 +84,8 @@ pub fn check_crossings(crossings: u64) -> Result<(), PlanTooLarge> {
     }
 }
 
-/// Checks that a broadcast of `flits` flits to `pes` PEs can be planned flit by flit.
-///
-/// # Errors
-///
-/// Returns an error if it has more than [`MOST_CROSSINGS_OF_ONE`] crossings.
+/// Checks that a broadcast of `flits` flits to `pes` PEs can be planned flit by flit: it has at most
+/// [`MOST_CROSSINGS_OF_ONE`] crossings.
 pub fn check_size(flits: u64, pes: usize) -> Result<(), PlanTooLarge> {
     let crossings = flits.saturating_mul(pes as u64);
     let most = MOST_CROSSINGS_OF_ONE;

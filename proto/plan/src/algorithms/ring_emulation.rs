@@ -9,12 +9,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{MessageId, PeId, Tree};
 
 use super::algorithm::Algorithm;
 use super::exchange_plan::message;
-use super::lock_step::{LockStep, NotPlanned};
+use super::lock_step::{ListTask, LockStep, NotPlanned};
 use super::plan_limits::check_crossings;
 use super::spec::{AlgorithmSpec, Offer, OfferKind};
 use super::timetable::{HopList, Timetable};
@@ -50,21 +49,14 @@ const SCATTER: AlgorithmSpec = AlgorithmSpec {
         OfferKind::Planned,
         "One way around the tree, the farthest around it first (a baseline)",
     ),
-    plan: LockStep::List(|task| {
-        check_crossings(crossings_of_scatter(task.tree, task.source, task.flits))?;
-        Ok(scatter(task.tree, task.source, task.flits, task.ports))
-    }),
+    plan: LockStep::List(|task| carry(task, scatter(task.source, task.flits))),
     ..farthest_first::SPEC
 };
 
 const EXCHANGE: AlgorithmSpec = AlgorithmSpec {
     name: NAME,
     offer: Offer::other(OfferKind::Planned, ""),
-    plan: LockStep::List(|task| {
-        let rows = task.rows();
-        check_crossings(crossings(task.tree, &rows))?;
-        Ok(exchange_of_rows(task.tree, &rows, task.ports))
-    }),
+    plan: LockStep::List(|task| carry(task, exchange(task.tree.len(), task.flits))),
     ..exchange::TREE
 };
 
@@ -105,9 +97,18 @@ impl Ring {
     }
 
     /// Returns the number of arcs from the place of a PE to the place of another one.
-    fn arcs_between(&self, from: PeId, to: PeId) -> usize {
+    fn arcs_between(&self, [from, to]: [PeId; 2]) -> usize {
         let steps = self.walk.len();
         (self.places[to.index()] + steps - self.places[from.index()]) % steps
+    }
+
+    /// Returns the number of crossings of single flits of these messages.
+    fn crossings(&self, messages: &[Sent]) -> u64 {
+        let crossings = messages.iter().map(|(_, ends, flits)| {
+            let arcs = self.arcs_between(*ends) as u64;
+            flits.saturating_mul(arcs)
+        });
+        crossings.fold(0, u64::saturating_add)
     }
 }
 
@@ -136,85 +137,52 @@ fn walk(tree: &Tree) -> Vec<PeId> {
     walk
 }
 
+/// A message: its number, its ends and its length.
+type Sent = (MessageId, [PeId; 2], u64);
+
 /// Plans a gossip of one flit from each PE: each flit moves an arc in every step and meets no other. It
 /// takes `2n - 3` steps on every tree if PEs have a port for each neighbour. A flit that passes a PE
 /// twice is forwarded in the step after each arrival. This is algorithm A4 without its stops.
 pub(super) fn gossip_of_flits(tree: &Tree) -> Timetable {
-    let Ring { walk, mut places } = Ring::around(tree);
-    let steps = walk.len();
-    places.sort_unstable();
+    let ring = Ring::around(tree);
+    let mut pes: Vec<PeId> = tree.pes().collect();
+    pes.sort_unstable_by_key(|pe| ring.places[pe.index()]);
     // Each flit ends at the PE before its source in the ring.
-    let ends = places.iter().cycle().skip(places.len() - 1);
-    let ways = places.iter().zip(ends);
-    let ways: Vec<(usize, usize)> = ways
-        .map(|(place, end)| (*place, (end + steps - place) % steps))
+    let ends = pes.iter().cycle().skip(pes.len() - 1);
+    let messages = pes.iter().zip(ends);
+    let messages: Vec<Sent> = messages
+        .map(|(pe, end)| ((*pe).into(), [*pe, *end], 1))
         .collect();
-    let mut hops = Vec::new();
-    for hop in 0..steps {
-        for (place, _) in ways.iter().filter(|(_, hops)| hop < *hops) {
-            let [source, from, to] = [0, hop, hop + 1].map(|hop| walk[(place + hop) % steps]);
-            hops.push(ScheduledHop {
-                message: source.into(),
-                offset: 0,
-                flits: 1,
-                from,
-                to,
-                first_step: hop as u64 + 1,
-                every: 1,
-                packing: Packing::Flits,
-            });
-        }
-    }
-    Timetable::of(hops)
+    Travel::of(&ring, &messages).run(Ports::PerEdge)
 }
 
-/// Plans a scatter of `flits[i]` flits for P_i, the farthest around the ring first: algorithm A5, and
-/// with a port for each neighbour A6, one way. With many ports no flit waits at a relay. With one port,
-/// flits queue, since the walk passes a PE several times.
-fn scatter(tree: &Tree, from: PeId, flits: &[u64], ports: Ports) -> Timetable {
-    let ring = Ring::around(tree);
-    let messages = (0..).map(PeId).zip(flits).filter(|(pe, _)| *pe != from);
-    let messages = messages.map(|(to, flits)| (to.into(), [from, to], *flits));
-    Travel::of(&ring, messages).run(ports)
-}
-
-/// Plans an exchange of `flits[i][j]` flits from P_i to P_j: algorithm A7, in which all PEs scatter at
-/// once. For equal lengths all arcs carry the same number of flits, twice that of the fullest arc where
-/// flits take the shortest way over a binary tree.
-fn exchange_of_rows(tree: &Tree, flits: &[Vec<u64>], ports: Ports) -> Timetable {
-    let ring = Ring::around(tree);
-    let rows = (0..).map(PeId).zip(flits);
-    let messages = rows.flat_map(|(from, row)| {
-        let to_others = (0..).map(PeId).zip(row).filter(move |(to, _)| *to != from);
-        to_others.map(move |(to, length)| (message(from, to, flits.len()), [from, to], *length))
-    });
-    Travel::of(&ring, messages).run(ports)
-}
-
-/// Returns the number of crossings of single flits of such a scatter.
-fn crossings_of_scatter(tree: &Tree, from: PeId, flits: &[u64]) -> u64 {
-    let ring = Ring::around(tree);
+/// Returns the messages of a scatter of `flits[i]` flits for P_i, the farthest around the ring first:
+/// algorithm A5, and with a port for each neighbour A6, one way. With many ports no flit waits at a relay.
+/// With one port, flits queue, since the walk passes a PE several times.
+fn scatter(from: PeId, flits: &[u64]) -> Vec<Sent> {
     let messages = (0..).map(PeId).zip(flits);
-    let crossings = messages.map(|(to, flits)| {
-        let arcs = ring.arcs_between(from, to) as u64;
-        flits.saturating_mul(arcs)
-    });
-    crossings.fold(0, u64::saturating_add)
+    messages
+        .map(|(to, flits)| (to.into(), [from, to], *flits))
+        .collect()
 }
 
-/// Returns the number of crossings of single flits of such an exchange.
-fn crossings(tree: &Tree, flits: &[Vec<u64>]) -> u64 {
-    let ring = Ring::around(tree);
-    let rows = (0..).map(PeId).zip(flits);
-    let crossings = rows.flat_map(|(from, row)| {
-        let ring = &ring;
-        let to_others = (0..).map(PeId).zip(row);
-        to_others.map(move |(to, flits)| {
-            let arcs = ring.arcs_between(from, to) as u64;
-            flits.saturating_mul(arcs)
-        })
+/// Returns the messages of an exchange among `pes` PEs, row by row: algorithm A7, in which all PEs scatter
+/// at once. For equal lengths all arcs carry the same number of flits, twice that of the fullest arc where
+/// flits take the shortest way over a binary tree.
+fn exchange(pes: usize, flits: &[u64]) -> Vec<Sent> {
+    let rows = (0..).map(PeId).zip(flits.chunks(pes));
+    let messages = rows.flat_map(|(from, row)| {
+        let row = (0..).map(PeId).zip(row);
+        row.map(move |(to, length)| (message(from, to, pes), [from, to], *length))
     });
-    crossings.fold(0, u64::saturating_add)
+    messages.collect()
+}
+
+/// Plans the way of messages around the tree of a task.
+fn carry(task: &ListTask<'_>, messages: Vec<Sent>) -> Result<Timetable, NotPlanned> {
+    let ring = Ring::around(task.tree);
+    check_crossings(ring.crossings(&messages))?;
+    Ok(Travel::of(&ring, &messages).run(task.ports))
 }
 
 /// A flit on its way around the tree; the greatest is sent first, so the farthest one to go.
@@ -233,17 +201,14 @@ struct Travel<'a> {
 }
 
 impl<'a> Travel<'a> {
-    /// Creates the state before the first step. A message has a number, its ends and its length.
-    fn of(
-        ring: &'a Ring,
-        messages: impl Iterator<Item = (MessageId, [PeId; 2], u64)>,
-    ) -> Travel<'a> {
+    /// Creates the state before the first step; a message of a PE for itself stays there.
+    fn of(ring: &'a Ring, messages: &[Sent]) -> Travel<'a> {
         let mut queues = vec![BinaryHeap::new(); ring.walk.len()];
-        for (message, [from, to], flits) in messages {
-            let queue = &mut queues[ring.places[from.index()]];
-            queue.extend((0..flits).map(|offset| Flit {
-                arcs_to_go: ring.arcs_between(from, to),
-                message: Reverse(message),
+        for (message, ends, flits) in messages.iter().filter(|(_, [from, to], _)| from != to) {
+            let queue = &mut queues[ring.places[ends[0].index()]];
+            queue.extend((0..*flits).map(|offset| Flit {
+                arcs_to_go: ring.arcs_between(*ends),
+                message: Reverse(*message),
                 offset: Reverse(offset),
             }));
         }
@@ -292,7 +257,7 @@ impl<'a> Travel<'a> {
                 }
             }
         }
-        Timetable::of(hops.into_hops())
+        hops.finish()
     }
 
     /// Returns the ends of the arc from a position on the walk.
@@ -303,18 +268,15 @@ impl<'a> Travel<'a> {
 
 #[cfg(test)]
 mod tests {
-    use flitcast_proto::tree::TreeSpec;
-
     use super::*;
     use crate::algorithms::exchange_plan;
+    use crate::tests::tree;
 
-    fn tree(spec: &str) -> Tree {
-        let spec: TreeSpec = spec.parse().expect("a tree");
-        spec.build().expect("a tree")
-    }
-
-    fn scattered(tree: &Tree, from: u32, ports: Ports) -> u64 {
-        scatter(tree, PeId(from), &vec![1; tree.len()], ports).time_steps
+    fn scattered(tree: &Tree, from: PeId, ports: Ports) -> u64 {
+        let messages = scatter(from, &vec![1; tree.len()]);
+        Travel::of(&Ring::around(tree), &messages)
+            .run(ports)
+            .time_steps
     }
 
     /// One flit for each PE of complete binary trees from their last leaf, with a port for each
@@ -329,12 +291,12 @@ mod tests {
             (63, [122, 198]),
         ] {
             let tree = tree(&format!("kary:2:{pes}"));
-            let times =
-                [Ports::PerEdge, Ports::Single].map(|ports| scattered(&tree, pes - 1, ports));
+            let last = PeId(pes - 1);
+            let times = [Ports::PerEdge, Ports::Single].map(|it| scattered(&tree, last, it));
             assert_eq!(times, expected, "{pes} PEs");
         }
         let tree = tree("kary:2:31");
-        let worst = (0..31).map(|from| scattered(&tree, from, Ports::Single));
+        let worst = tree.pes().map(|from| scattered(&tree, from, Ports::Single));
         assert_eq!(worst.max(), Some(95));
     }
 
@@ -347,10 +309,9 @@ mod tests {
             let tree = tree(&format!("random:{pes}:{seed}"));
             let ring = Ring::around(&tree);
             for from in tree.pes() {
-                let others = tree.pes().filter(|pe| *pe != from);
-                let farthest = others.map(|pe| ring.arcs_between(from, pe)).max();
-                let plan = scatter(&tree, from, &vec![1; tree.len()], Ports::PerEdge);
-                assert_eq!(Some(plan.time_steps as usize), farthest, "{tree:?} {from}");
+                let farthest = tree.pes().map(|pe| ring.arcs_between([from, pe])).max();
+                let steps = scattered(&tree, from, Ports::PerEdge);
+                assert_eq!(Some(steps as usize), farthest, "{tree:?} {from}");
             }
         }
     }
@@ -370,8 +331,9 @@ mod tests {
             let rows: Vec<Vec<u64>> = (0..pes)
                 .map(|from| (0..pes).map(|to| u64::from(to != from)).collect())
                 .collect();
-            let plans =
-                [Ports::PerEdge, Ports::Single].map(|ports| exchange_of_rows(&tree, &rows, ports));
+            let (ring, messages) = (Ring::around(&tree), exchange(rows.len(), &rows.concat()));
+            let plans = [Ports::PerEdge, Ports::Single]
+                .map(|ports| Travel::of(&ring, &messages).run(ports));
             assert_eq!(plans.each_ref().map(|plan| plan.time_steps), expected);
             for plan in plans {
                 let mut loads = std::collections::BTreeMap::new();
@@ -380,7 +342,7 @@ mod tests {
                 }
                 assert!(loads.values().all(|load| *load == pes * (pes - 1) / 2));
                 let all: u64 = plan.hops.iter().map(|hop| hop.flits).sum();
-                assert_eq!(all, crossings(&tree, &rows));
+                assert_eq!(all, ring.crossings(&messages));
             }
             let least = exchange_plan::least_steps_of_all_ports(&tree, &rows);
             assert_eq!(least, (pes * pes - 1) / 4);

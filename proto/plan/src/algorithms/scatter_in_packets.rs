@@ -10,6 +10,7 @@ use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::ops::PeSchedule;
 use flitcast_proto::{MessageId, PeId, Tree};
 
+use super::timetable::hop;
 use crate::packets::model::{Run, way};
 
 /// Returns the crossings of packets that P0 sends in this order, the flits of each message in order.
@@ -28,23 +29,14 @@ pub fn hops(tree: &Tree, sequence: &[Run]) -> Vec<ScheduledHop> {
                 let to = way.get(depth + 1).map_or(run.pe, |next| PeId(*next));
                 let free = &mut free[*sender as usize];
                 let mut first_step = here.max(*free);
-                let goes_on = parts
-                    .iter()
-                    .take_while(|part| tree.depth(part.pe) as usize > depth);
-                for (place, part) in goes_on.enumerate() {
-                    hops.push(ScheduledHop {
-                        message: part.pe.into(),
-                        offset: sent[part.pe.index()],
-                        flits: part.flits,
-                        from: PeId(*sender),
-                        to,
-                        first_step,
-                        every: 1,
-                        packing: match place {
-                            0 => Packing::Begins,
-                            _ => Packing::Joins,
-                        },
-                    });
+                let parts = parts.iter();
+                let goes_on = parts.take_while(|part| tree.depth(part.pe) as usize > depth);
+                let mut packing = Packing::Begins;
+                for part in goes_on {
+                    let flits = [sent[part.pe.index()], part.flits];
+                    let hop = hop(part.pe.into(), [PeId(*sender), to], flits, first_step);
+                    hops.push(ScheduledHop { packing, ..hop });
+                    packing = Packing::Joins;
                     first_step += part.flits;
                 }
                 (*free, here) = (first_step, first_step);
@@ -60,16 +52,15 @@ pub fn hops(tree: &Tree, sequence: &[Run]) -> Vec<ScheduledHop> {
 
 /// Replaces the static schedules of a scatter by one in these packets.
 pub fn set_packets(tree: &Tree, schedules: &mut [PeSchedule], sequence: &[Run]) {
-    schedules
-        .iter_mut()
-        .for_each(|schedule| schedule.hops.clear());
+    for schedule in schedules.iter_mut() {
+        schedule.hops.clear();
+    }
     let mut firsts: BTreeMap<MessageId, u64> = BTreeMap::new();
     for hop in hops(tree, sequence) {
         firsts.entry(hop.message).or_insert(hop.first_step);
         schedules[hop.from.index()].hops.push(hop);
         schedules[hop.to.index()].hops.push(hop);
     }
-    let root = &mut schedules[tree.root().index()];
-    root.sends
-        .sort_by_key(|message| firsts.get(&message.id).copied());
+    let sends = &mut schedules[tree.root().index()].sends;
+    sends.sort_by_key(|message| firsts.get(&message.id).copied());
 }

@@ -9,11 +9,10 @@ use flitcast_proto::schedule::shoulder_tap as rules;
 
 use super::algorithm::Algorithm;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, GATHER, Offer, TreeRequirement, paced};
-use super::steps::{ControlPlan, Plan, finish, gathered};
+use super::spec::{AlgorithmSpec, BASE, Offer, TreeRequirement, paced};
+use super::steps::{ControlPlan, Plan, finish, on_its_way};
 use crate::timing::Timing;
 
-/// Gather by Shoulder-Tap.
 const SPEC: AlgorithmSpec = AlgorithmSpec {
     name: "shoulder-tap",
     offer: Offer::choice(paced!("shoulder-tap"), "Shoulder-Tap: paths only"),
@@ -21,7 +20,7 @@ const SPEC: AlgorithmSpec = AlgorithmSpec {
     gives_orders: true,
     role: PeRole::ShoulderTap,
     plan: LockStep::Messages(plan),
-    ..GATHER
+    ..BASE
 };
 
 impl Algorithm {
@@ -37,13 +36,8 @@ fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
     let mut after = rules::FIRST_WAKEUP;
     for (position, pair) in (1..).zip(along.windows(2)) {
         let (from, pe) = (pair[0], pair[1]);
-        let item = Control::Wakeup { after };
-        control.push(ControlPlan {
-            step: position,
-            from,
-            to: pe,
-            item,
-        });
+        let call = Control::Wakeup { after };
+        control.push(ControlPlan::new(position, [from, pe], call));
         let own = flits[pe.index()];
         let pace = Timing::LOCK_STEP.pace(tree, pe);
         if own > 0 {
@@ -52,7 +46,7 @@ fn plan(tree: &Arc<Tree>, operation: Algorithm, flits: &[u64]) -> Plan {
                 true => after - 1,
                 false => rules::start(&pace, after, own),
             };
-            messages.push(gathered(tree, pe, own, position + start + 1));
+            messages.push(on_its_way(tree, pe, own, position + start + 1));
         }
         after = rules::next_wakeup(&pace, after, own);
     }

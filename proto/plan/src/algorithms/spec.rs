@@ -158,8 +158,9 @@ macro_rules! paced {
 }
 pub(super) use paced;
 
-/// A gather in which each source has one message and each PE one port, without a name.
-pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
+/// The properties that most algorithms share: any tree, one message of each source, one port of each PE,
+/// and no name. They are those of a gather.
+pub(super) const BASE: AlgorithmSpec = AlgorithmSpec {
     collective: Collective::Gather,
     name: "",
     sync: None,
@@ -171,7 +172,7 @@ pub(super) const GATHER: AlgorithmSpec = AlgorithmSpec {
     peers: no_peers,
     parts: |_| 1,
     order: by_id,
-    hops: no_hops,
+    hops: |_, _, _| Vec::new(),
     plan: LockStep::None,
     bound: gather_steps,
 };
@@ -191,10 +192,5 @@ pub(super) fn everybody(tree: &Tree, pe: PeId) -> Vec<PeId> {
 
 /// Returns no PE.
 pub(super) fn no_peers(_tree: &Tree, _pe: PeId) -> Vec<PeId> {
-    Vec::new()
-}
-
-/// Returns no static schedule.
-pub(super) fn no_hops(_tree: &Tree, _bytes: &[u64], _timing: &Timing) -> Vec<ScheduledHop> {
     Vec::new()
 }

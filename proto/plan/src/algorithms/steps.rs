@@ -24,28 +24,12 @@ pub struct MessagePlan {
 }
 
 /// The step in which a control item crosses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControlPlan {
-    /// The step.
-    pub step: u64,
-    /// The sender.
-    pub from: PeId,
-    /// The receiver.
-    pub to: PeId,
-    /// The control item.
-    pub item: Control,
-}
+pub type ControlPlan = Crossing<Control>;
 
 impl ControlPlan {
     /// Returns the crossing of the item.
     pub fn sent(&self) -> Sent {
-        Sent {
-            step: self.step,
-            from: self.from,
-            to: self.to,
-            load: Load::Control,
-            after: Vec::new(),
-        }
+        Sent::new(self.step, [self.from, self.to], Load::Control)
     }
 }
 
@@ -86,8 +70,8 @@ pub(super) fn finish(
     }
 }
 
-/// Returns the plan of M_i on its way to P0.
-pub(super) fn gathered(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
+/// Returns the plan of M_i on its way between P0 and P_i, without a stop.
+pub(super) fn on_its_way(tree: &Tree, pe: PeId, flits: u64, first_step: u64) -> MessagePlan {
     let arrival_step = first_step + flits - 1 + u64::from(tree.depth(pe)) - 1;
     MessagePlan {
         pe,
@@ -102,26 +86,13 @@ impl Plan {
     /// then by sender. Their number is the number of flits times the edges on their way.
     pub fn crossings(&self) -> Vec<Crossing> {
         let tree = &self.tree;
-        let mut all: Vec<Crossing> = Vec::new();
-        for &ControlPlan {
-            step,
-            from,
-            to,
-            item,
-        } in &self.control
-        {
-            all.push(Crossing {
-                step,
-                from,
-                to,
-                item: Item::Control(item),
-            });
-        }
+        let control = self.control.iter();
+        let control =
+            control.map(|it| Crossing::new(it.step, [it.from, it.to], Item::Control(it.item)));
+        let mut all: Vec<Crossing> = control.collect();
         for plan in &self.messages {
-            let mut way = vec![plan.pe];
-            while let Some(parent) = way.last().and_then(|&pe| tree.parent(pe)) {
-                way.push(parent);
-            }
+            let up = std::iter::successors(Some(plan.pe), |pe| tree.parent(*pe));
+            let mut way: Vec<PeId> = up.collect();
             if self.operation.collective().direction() == Direction::Down {
                 way.reverse();
             }
@@ -133,12 +104,9 @@ impl Plan {
             };
             for (edge, hop) in (0..).zip(way.windows(2)) {
                 for index in 1..=plan.flits {
-                    all.push(Crossing {
-                        step: plan.first_step + edge + index - 1,
-                        from: hop[0],
-                        to: hop[1],
-                        item: Item::Flit { message, index },
-                    });
+                    let step = plan.first_step + edge + index - 1;
+                    let item = Item::Flit { message, index };
+                    all.push(Crossing::new(step, [hop[0], hop[1]], item));
                 }
             }
         }

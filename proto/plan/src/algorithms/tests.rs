@@ -7,7 +7,6 @@ use flitcast_proto::items::{
 use flitcast_proto::ops::{Collective, Direction, PeMachine, PeSchedule};
 use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{DeliveryId, DeliveryName, MessageId, PeId, Time, Tree};
 
 use super::listed_scatter::hops_in_order;
@@ -17,13 +16,9 @@ use crate::cost::{Model, Ports};
 use crate::gossip::GossipNetwork;
 use crate::predict::predict;
 use crate::sim;
+use crate::tests::{arrivals, flits_of, predicted, tree};
 use crate::timing::Timing;
 use crate::trace::Item;
-
-fn tree(spec: &str) -> Arc<Tree> {
-    let spec: TreeSpec = spec.parse().unwrap();
-    Arc::new(spec.build().unwrap())
-}
 
 /// Random trees and lengths, some of which are 0.
 fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
@@ -39,37 +34,23 @@ fn cases() -> impl Iterator<Item = (u64, Arc<Tree>, Vec<u64>)> {
     })
 }
 
-/// The plan, every crossing of the simulation, and every arrival are equal.
+/// The plan, every crossing of the simulation, and every arrival are equal, and so are predictions on unit
+/// links. On other links a PE with a static schedule may be earlier, since it sends while it receives.
 #[test]
 fn a_scatter_by_a_list_takes_the_steps_of_the_one_that_is_not() {
-    for (seed, tree, flits) in cases() {
-        let [fdf, listed] =
-            [Algorithm::FARTHEST_FIRST, Algorithm::LISTED_SCATTER].map(|operation| {
-                let run = sim::run(&tree, operation, &flits).unwrap();
-                (plan(&tree, operation, &flits), run)
-            });
-        assert_eq!(listed.1.crossings, fdf.1.crossings, "seed {seed}");
-        assert_eq!(listed.1.arrival_steps, fdf.1.arrival_steps, "seed {seed}");
-        assert_eq!(listed.0.messages, fdf.0.messages, "seed {seed}");
-        assert_eq!(listed.0.crossings(), fdf.0.crossings(), "seed {seed}");
-        assert_eq!(listed.0.time_steps, fdf.0.time_steps, "seed {seed}");
-        assert_eq!(listed.0.lower_bound_steps, fdf.0.lower_bound_steps);
-    }
-}
-
-/// A PE with a static schedule sends while it receives, so on other links it may be earlier.
-#[test]
-fn a_scatter_by_a_list_is_predicted_as_the_one_that_is_not_on_unit_links() {
     for (seed, tree, flits) in cases() {
         let model = Model::unit(tree.len());
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
         let [fdf, listed] =
             [Algorithm::FARTHEST_FIRST, Algorithm::LISTED_SCATTER].map(|operation| {
-                let schedules = operation.schedules(&tree, &flits, &timing);
-                predict(&tree, &schedules, &model).unwrap()
+                let plan = plan(&tree, operation, &flits);
+                let run = sim::run(&tree, operation, &flits).unwrap();
+                let free = predicted(operation, &tree, &flits, &model, &timing);
+                let planned = (plan.messages, plan.time_steps, plan.lower_bound_steps);
+                let simulated = (run.crossings, run.arrival_steps);
+                (planned, simulated, free.arrivals_ns, free.visible_ns)
             });
-        assert_eq!(listed.arrivals_ns, fdf.arrivals_ns, "seed {seed}");
-        assert_eq!(listed.visible_ns, fdf.visible_ns, "seed {seed}");
+        assert_eq!(listed, fdf, "seed {seed}");
     }
 }
 
@@ -106,16 +87,8 @@ fn listed(hops: Vec<ScheduledHop>) -> PeMachine {
 }
 
 fn hop(message: u64, from: u32, to: u32, first_step: u64) -> ScheduledHop {
-    ScheduledHop {
-        offset: 0,
-        every: 1,
-        message: MessageId(message),
-        flits: 1,
-        from: PeId(from),
-        to: PeId(to),
-        first_step,
-        packing: Packing::Flits,
-    }
+    let ends = [PeId(from), PeId(to)];
+    super::timetable::hop(MessageId(message), ends, [0, 1], first_step)
 }
 
 fn message_for(pe: u32) -> Message {
@@ -139,11 +112,8 @@ fn a_list_may_have_a_message_held() {
         later_from: u64::MAX,
         packing: Packing::Flits,
     };
-    assert_eq!(
-        pe.poll_transmit(Time(3)),
-        Some(sent),
-        "while another comes in"
-    );
+    let now = pe.poll_transmit(Time(3));
+    assert_eq!(now, Some(sent), "while another comes in");
 }
 
 /// In dissemination among four PEs, P2 sends its message to P1, and then to P0 with that of P3.
@@ -175,11 +145,9 @@ fn short_messages_to_one_neighbour_wait_for_each_other() {
         assert_eq!(sends(&mut pe), at_once.filter(|_| !waits));
         pe.handle_head(PeId(3), others).unwrap();
         pe.handle_received(PeId(3));
-        assert_eq!(
-            sends(&mut pe),
-            at_once.filter(|_| waits).or(Some((PeId(0), others)))
-        );
-        assert_eq!(sends(&mut pe), Some((PeId(0), others)).filter(|_| waits));
+        let with_others = Some((PeId(0), others));
+        assert_eq!(sends(&mut pe), at_once.filter(|_| waits).or(with_others));
+        assert_eq!(sends(&mut pe), with_others.filter(|_| waits));
     }
 }
 
@@ -195,16 +163,10 @@ fn what_the_list_does_not_have_next_is_refused() {
 #[test]
 fn no_two_entries_are_alike() {
     let all = Algorithm::ALL;
-    let names: BTreeSet<_> = all
-        .into_iter()
-        .map(|one| (one.collective().name(), one.algorithm(), one.sync()))
-        .collect();
-    assert_eq!(names.len(), all.len());
-    for operation in all {
-        assert!(
-            operation.role().serves(operation.collective()),
-            "{operation:?}"
-        );
+    let names = all.map(|one| (one.collective().name(), one.algorithm(), one.sync()));
+    assert_eq!(BTreeSet::from(names).len(), all.len());
+    for one in all {
+        assert!(one.role().serves(one.collective()), "{one:?}");
     }
 }
 
@@ -308,17 +270,12 @@ fn blocks_that_go_around_take_as_long_as_a_pe_takes_them() {
 fn gossip_and_exchange_are_played_as_planned() {
     for (seed, tree, operation, flits) in across() {
         let hops = operation.hops(&tree, &flits, &Timing::LOCK_STEP);
-        let planned = hops.iter().flat_map(|hop| {
-            let flits = 0..hop.flits;
-            flits.map(|flit| {
-                let index = hop.offset + flit + 1;
-                (hop.first_step + flit, hop.from, hop.to, hop.message, index)
-            })
-        });
-        let planned: BTreeSet<_> = planned.collect();
+        let planned = BTreeSet::from_iter(flits_of(&hops));
         let run = sim::run(&tree, operation, &flits).unwrap();
         let crossed = run.crossings.iter().filter_map(|it| match it.item {
-            Item::Flit { message, index } => Some((it.step, it.from, it.to, message.id, index)),
+            Item::Flit { message, index } => {
+                Some((it.step, it.from, it.to, (message.id, index - 1)))
+            }
             Item::Control(_) => None,
         });
         let crossed: BTreeSet<_> = crossed.collect();
@@ -340,14 +297,10 @@ fn gossip_and_exchange_run_freely_as_fast_as_in_lock_step() {
             ..Model::unit(tree.len())
         };
         let timing = Timing::of(&model, 1, Pacing::Scheduled);
-        let schedules = operation.schedules(&tree, &flits, &timing);
-        let free = predict(&tree, &schedules, &model).unwrap();
-        for (delivery, step) in lock_step.arrival_steps.iter().enumerate() {
-            let arrival = free.arrivals_ns[delivery].unwrap_or(0);
-            assert!(
-                arrival <= *step && (arrival > 0) == (*step > 0),
-                "seed {seed}: {operation:?}, delivery {delivery}: {arrival} for {step}"
-            );
+        let free = predicted(operation, &tree, &flits, &model, &timing);
+        for (step, arrival) in lock_step.arrival_steps.iter().zip(arrivals(&free)) {
+            let case = format!("seed {seed}: {operation:?}: {arrival} for {step}");
+            assert!(arrival <= *step && (arrival > 0) == (*step > 0), "{case}");
         }
     }
 }
@@ -368,24 +321,17 @@ fn all_ports_are_used_at_once() {
             let model = model(own_links);
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
             let schedules = operation.schedules(&tree, &flits, &timing);
-            assert!(
-                schedules
-                    .iter()
-                    .all(|schedule| schedule.all_ports == own_links)
-            );
+            assert!(schedules.iter().all(|it| it.all_ports == own_links));
             let run = predict(&tree, &schedules, &model).unwrap();
             let arrived = run.arrivals_ns.iter().map(Option::is_some);
             let owed = flits.iter().map(|flits| *flits > 0);
             assert!(arrived.eq(owed), "seed {seed}: {operation:?}");
-            let last = operation.hops(&tree, &flits, &timing).into_iter();
-            let last = last.map(|hop| hop.first_step + (hop.flits - 1) * hop.every);
-            (run.round_ns(), last.max().unwrap_or(0))
+            let planned = flits_of(&operation.hops(&tree, &flits, &timing));
+            (run.round_ns(), planned.last().map_or(0, |last| last.0))
         });
         let [(at_once, planned), (one_by_one, _)] = ends;
-        assert!(
-            at_once <= planned,
-            "seed {seed}: {operation:?}: {at_once} for {planned}"
-        );
+        let case = format!("seed {seed}: {operation:?}: {at_once} for {planned}");
+        assert!(at_once <= planned, "{case}");
         sooner += usize::from(at_once < one_by_one);
     }
     assert!(sooner > 10, "{sooner}");
@@ -403,10 +349,8 @@ fn lists_name_none_but_neighbours() {
             let timing = Timing::of(&model, 1, Pacing::Scheduled);
             for hop in operation.hops(&tree, &flits, &timing) {
                 for [one, other] in [[hop.from, hop.to], [hop.to, hop.from]] {
-                    assert!(
-                        operation.neighbours(&tree, one).contains(&other),
-                        "seed {seed}: {operation:?}: {hop:?}"
-                    );
+                    let neighbours = operation.neighbours(&tree, one);
+                    assert!(neighbours.contains(&other), "{seed} {operation:?}: {hop:?}");
                 }
             }
         }
@@ -419,74 +363,53 @@ fn lists_name_none_but_neighbours() {
 fn deliveries_have_numbers_and_names() {
     let parents = [Some(PeId(1)), Some(PeId(2)), None, None, Some(PeId(2))];
     let tree = Tree::with_absent(PeId(2), parents.to_vec()).unwrap();
-    for operation in Algorithm::ALL {
+    for collective in Collective::ALL {
         let mut met = BTreeSet::new();
-        for message in operation.collective().messages(&tree) {
+        for message in collective.messages(&tree) {
             for at in message.ends(&tree) {
-                let delivery = operation.collective().delivery(&tree, message.id, at);
-                assert!(delivery.index() < operation.collective().deliveries(&tree));
-                assert_eq!(
-                    operation.collective().delivered(&tree, delivery),
-                    Some((message, at))
-                );
-                let name = operation.collective().delivery_name(&tree, delivery);
-                assert_eq!(
-                    operation.collective().delivery_named(&tree, name),
-                    Some(delivery)
-                );
+                let delivery = collective.delivery(&tree, message.id, at);
+                assert!(delivery.index() < collective.deliveries(&tree));
+                let delivered = collective.delivered(&tree, delivery);
+                assert_eq!(delivered, Some((message, at)));
+                let name = collective.delivery_name(&tree, delivery);
+                assert_eq!(collective.delivery_named(&tree, name), Some(delivery));
                 let is_there = tree.contains(message.source) && tree.contains(at);
-                assert_eq!(
-                    operation.collective().can_deliver(&tree, delivery),
-                    is_there
-                );
-                assert!(met.insert(delivery), "{operation:?}: {delivery:?}");
+                assert_eq!(collective.can_deliver(&tree, delivery), is_there);
+                assert!(met.insert(delivery), "{collective:?}: {delivery:?}");
             }
         }
-        let none = DeliveryId(operation.collective().deliveries(&tree) as u32);
-        assert_eq!(operation.collective().delivered(&tree, none), None);
-        assert_eq!(
-            operation
-                .collective()
-                .delivered(&tree, DeliveryId(u32::MAX)),
-            None
-        );
+        for none in [collective.deliveries(&tree) as u32, u32::MAX] {
+            assert_eq!(collective.delivered(&tree, DeliveryId(none)), None);
+        }
     }
 }
 
 #[test]
 fn a_delivery_is_called_by_its_ends() {
     let tree = tree("star:8");
-    let name = |operation: Algorithm, delivery| {
+    let name = |collective: Collective, delivery| {
         let delivery = DeliveryId(delivery);
-        let name = operation
-            .collective()
-            .delivery_name(&tree, delivery)
-            .to_string();
-        (name, operation.collective().row(&tree, delivery).0)
+        let name = collective.delivery_name(&tree, delivery).to_string();
+        (name, collective.row(&tree, delivery).0)
     };
-    assert_eq!(name(Algorithm::FARTHEST_FIRST, 3), ("P3".to_owned(), 3));
-    assert_eq!(name(Algorithm::COMBINING_GATHER, 3), ("P3".to_owned(), 3));
-    assert_eq!(name(Algorithm::BROADCAST_URGENT, 3), ("P3".to_owned(), 3));
-    let pairs = [Algorithm::GOSSIP_FLOOD, Algorithm::EXCHANGE_TREE];
-    for operation in pairs {
-        assert_eq!(name(operation, 2 * 8 + 5), ("P2's at P5".to_owned(), 5));
-        assert_eq!(
-            operation
-                .collective()
-                .delivered(&tree, DeliveryId(2 * 8 + 2)),
-            None
-        );
-        let own = DeliveryName {
-            row: PeId(2),
-            source: Some(PeId(2)),
-        };
-        assert_eq!(operation.collective().delivery_named(&tree, own), None);
+    for one in [
+        Collective::Scatter,
+        Collective::Gather,
+        Collective::Broadcast,
+    ] {
+        assert_eq!(name(one, 3), ("P3".to_owned(), 3));
     }
-    let alone = DeliveryName {
-        row: PeId(5),
-        source: None,
+    let named = |row, source: Option<u32>| DeliveryName {
+        row: PeId(row),
+        source: source.map(PeId),
     };
-    assert_eq!(pairs[0].collective().delivery_named(&tree, alone), None);
+    for one in [Collective::Gossip, Collective::Exchange] {
+        assert_eq!(name(one, 2 * 8 + 5), ("P2's at P5".to_owned(), 5));
+        assert_eq!(one.delivered(&tree, DeliveryId(2 * 8 + 2)), None);
+        assert_eq!(one.delivery_named(&tree, named(2, Some(2))), None);
+    }
+    let alone = Collective::Gossip.delivery_named(&tree, named(5, None));
+    assert_eq!(alone, None);
 }
 
 /// Conversion between lengths by message and lengths by delivery works in both directions.
@@ -536,10 +459,8 @@ fn in_turns_a_list_is_played_by_calls() {
     assert_eq!(pe.poll_transmit(now), None, "nobody has called");
     pe.handle_control(now, PeId(1), call).unwrap();
     let sent = pe.poll_transmit(now);
-    assert!(
-        matches!(sent, Some(Transmit::Part { to: PeId(1), .. })),
-        "{sent:?}"
-    );
+    let is_sent = matches!(sent, Some(Transmit::Part { to: PeId(1), .. }));
+    assert!(is_sent, "{sent:?}");
     let again = pe.handle_control(now, PeId(1), call);
     assert!(matches!(again, Err(Violation::UnexpectedControl { .. })));
 

@@ -6,6 +6,25 @@ use std::ops::Range;
 use flitcast_proto::items::{Packing, ScheduledHop};
 use flitcast_proto::{MessageId, PeId};
 
+/// Returns the crossing of flits `offset..offset + flits`, each a packet, one in every step.
+pub(super) fn hop(
+    message: MessageId,
+    [from, to]: [PeId; 2],
+    [offset, flits]: [u64; 2],
+    first_step: u64,
+) -> ScheduledHop {
+    ScheduledHop {
+        message,
+        offset,
+        flits,
+        from,
+        to,
+        first_step,
+        every: 1,
+        packing: Packing::Flits,
+    }
+}
+
 /// A list of crossings with their steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
@@ -78,8 +97,8 @@ fn most_kept(visits: &[Visit]) -> u64 {
     for visits in visits.chunk_by(|one, next| one.message == next.message) {
         let ends = visits
             .iter()
-            .flat_map(|visit| [visit.flits.start, visit.flits.end]);
-        let mut ends: Vec<u64> = ends.collect();
+            .map(|visit| [visit.flits.start, visit.flits.end]);
+        let mut ends: Vec<u64> = ends.flatten().collect();
         ends.sort_unstable();
         ends.dedup();
         let mut later = visits.iter().peekable();
@@ -142,20 +161,12 @@ impl HopList {
             return;
         }
         self.last[arc] = Some(self.hops.len());
-        self.hops.push(ScheduledHop {
-            message,
-            offset,
-            flits: 1,
-            from: ends[0],
-            to: ends[1],
-            first_step: step,
-            every: 1,
-            packing: Packing::Flits,
-        });
+        self.hops.push(hop(message, ends, [offset, 1], step));
     }
 
-    pub(super) fn into_hops(self) -> Vec<ScheduledHop> {
-        self.hops
+    /// Returns the timetable of all crossings.
+    pub(super) fn finish(self) -> Timetable {
+        Timetable::of(self.hops)
     }
 }
 
@@ -166,30 +177,18 @@ mod tests {
     use flitcast_proto::Tree;
     use flitcast_proto::ops::Collective;
     use flitcast_proto::seeded::SplitMix64;
-    use flitcast_proto::tree::TreeSpec;
 
     use super::super::Algorithm;
     use super::super::gossip_plan::{self, Order};
     use super::super::lock_step::ListTask;
     use super::*;
     use crate::cost::Ports;
-
-    fn tree(spec: &str) -> Tree {
-        let spec: TreeSpec = spec.parse().expect("a tree");
-        spec.build().expect("a tree")
-    }
+    use crate::tests::{flits_of, tree};
 
     /// Plays all crossings step by step and counts the flits of others that each PE has and that
     /// leave it later.
     fn replay(hops: &[ScheduledHop], source: impl Fn(MessageId) -> PeId) -> u64 {
-        let flits = hops.iter().flat_map(|hop| {
-            (0..hop.flits).map(|flit| {
-                let step = hop.first_step + flit * hop.every;
-                (step, hop.from, hop.to, (hop.message, hop.offset + flit))
-            })
-        });
-        let mut flits: Vec<_> = flits.collect();
-        flits.sort_unstable_by_key(|flit| flit.0);
+        let flits = flits_of(hops);
         let mut has: BTreeSet<(PeId, (MessageId, u64))> = BTreeSet::new();
         let mut most = 0;
         for step in 1..=flits.last().map_or(0, |last| last.0) {
@@ -217,20 +216,19 @@ mod tests {
                 1 => format!("star:{pes}"),
                 _ => format!("random:{pes}:{seed}"),
             };
-            let tree = tree(&spec);
             let flits: Vec<u64> = (0..pes).map(|_| random.below(6)).collect();
             let to_each = |from: u64, random: &mut SplitMix64| -> Vec<u64> {
                 let length = |to| if to == from { 0 } else { random.below(4) };
                 (0..pes).map(length).collect()
             };
             let rows: Vec<Vec<u64>> = (0..pes).map(|from| to_each(from, &mut random)).collect();
+            let cube = tree(&format!("path:{}", 2 << (seed % 4)));
+            let tree = tree(&spec);
             for order in [Order::Hungry, Order::Needy] {
                 let plan = gossip_plan::one_port(&tree, &flits, order);
                 let kept = replay(&plan.hops, MessageId::pe);
                 assert_eq!(plan.kept_flits(), kept, "{spec} {flits:?}");
             }
-            let cube = format!("path:{}", 2 << (seed % 4)).parse::<TreeSpec>();
-            let cube = cube.expect("a tree").build().expect("a tree");
             let ones = vec![1; pes as usize];
             let (long, all) = ([1 + random.below(9)], rows.concat());
             for one in Collective::ALL.into_iter().flat_map(Algorithm::listed) {
@@ -239,10 +237,8 @@ mod tests {
                     Collective::Exchange => vec![(&tree, &all)],
                     _ => vec![(&tree, &flits), (&tree, &ones)],
                 };
-                let both = [Ports::Single, Ports::PerEdge].into_iter();
-                for (ports, (tree, flits)) in
-                    both.flat_map(|ports| inputs.iter().map(move |input| (ports, *input)))
-                {
+                let both = |input| [Ports::Single, Ports::PerEdge].map(|ports| (ports, input));
+                for (ports, (tree, flits)) in inputs.into_iter().flat_map(both) {
                     let task = ListTask {
                         tree,
                         source: PeId::ROOT,

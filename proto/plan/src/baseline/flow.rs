@@ -76,14 +76,17 @@ pub fn flow(tree: &Tree, transfers: &[Transfer]) -> Flow {
 impl Carrier<'_> {
     /// Starts a transfer at its source.
     fn begin(&mut self, index: usize) {
-        let Transfer {
-            from, to, flits, ..
-        } = self.transfers[index];
-        let next = self.toward(from, to);
-        self.queues[from.index()].push_back(Hop {
-            transfer: index,
+        let Transfer { from, flits, .. } = self.transfers[index];
+        self.queue(from, index, flits);
+    }
+
+    /// Queues a transfer at a PE that has `here` of its flits.
+    fn queue(&mut self, at: PeId, transfer: usize, here: u64) {
+        let next = self.toward(at, self.transfers[transfer].to);
+        self.queues[at.index()].push_back(Hop {
+            transfer,
             next,
-            here: flits,
+            here,
             sent: 0,
         });
     }
@@ -100,30 +103,28 @@ impl Carrier<'_> {
         // The receiver of each sender, and the sender that each PE receives from.
         let mut chosen: Vec<Option<PeId>> = vec![None; self.queues.len()];
         for from in self.tree.pes() {
-            let Some(leg) = self.queues[from.index()].front() else {
+            let leg = self.queues[from.index()].front();
+            let Some(leg) = leg.filter(|leg| leg.sent < leg.here) else {
                 continue;
             };
-            if leg.sent == leg.here {
-                continue;
-            }
             let to = leg.next.index();
             let goes_on = self.last_heard[to] == Some((from, leg.transfer));
             if goes_on || chosen[to].is_none() {
                 chosen[to] = Some(from);
             }
         }
-        let pes = self.tree.pes();
-        let moves: Vec<(PeId, PeId)> = pes
-            .filter_map(|to| Some((chosen[to.index()]?, to)))
-            .collect();
-        let send = |&(from, to): &(PeId, PeId)| Some((from, to, self.send(from)?));
-        let sent: Vec<(PeId, PeId, Hop)> = moves.iter().filter_map(send).collect();
-        for (from, to, leg) in sent {
-            self.receive(from, to, leg);
+        let moves = self
+            .tree
+            .pes()
+            .filter_map(|to| Some((chosen[to.index()]?, to)));
+        let sent = moves.filter_map(|(from, to)| Some((from, to, self.send(from)?)));
+        let sent: Vec<(PeId, PeId, Hop)> = sent.collect();
+        for (from, to, leg) in &sent {
+            self.receive(*from, *to, *leg);
         }
         let fullest = self.held.iter().copied().max().unwrap_or(0);
         self.flow.largest_buffer_flits = self.flow.largest_buffer_flits.max(fullest);
-        !moves.is_empty()
+        !sent.is_empty()
     }
 
     /// Sends one flit of the transfer under way and returns its state.
@@ -152,16 +153,10 @@ impl Carrier<'_> {
         self.last_heard[at.index()] = (!last).then_some((from, leg.transfer));
         let keeps = transfer.to == at;
         if !keeps {
-            let next = self.toward(at, transfer.to);
-            let queue = &mut self.queues[at.index()];
-            match queue.iter_mut().find(|l| l.transfer == leg.transfer) {
+            let mut queue = self.queues[at.index()].iter_mut();
+            match queue.find(|it| it.transfer == leg.transfer) {
                 Some(under_way) => under_way.here += 1,
-                None => queue.push_back(Hop {
-                    transfer: leg.transfer,
-                    next,
-                    here: 1,
-                    sent: 0,
-                }),
+                None => self.queue(at, leg.transfer, 1),
             }
         } else if !transfer.control {
             self.flow.time_steps = self.step;
@@ -211,10 +206,8 @@ mod tests {
         let one = flow(&tree, &Baseline::Linear.gather(&tree, &flits));
         let all = flow(&tree, &Baseline::Window(6).gather(&tree, &flits));
         assert!(all.time_steps < one.time_steps, "{all:?} {one:?}");
-        assert!(
-            all.largest_buffer_flits > one.largest_buffer_flits,
-            "{all:?} {one:?}"
-        );
+        let [all, one] = [all, one].map(|flow| flow.largest_buffer_flits);
+        assert!(all > one, "{all} {one}");
     }
 
     #[test]
@@ -246,16 +239,14 @@ mod tests {
         let tree = tree("random:23:5");
         let flits = lengths(23, |i| i * 5 % 7);
         let total: u64 = flits.iter().sum();
-        for baseline in [
-            Baseline::Linear,
-            Baseline::Window(4),
-            Baseline::Binomial,
-            Baseline::Adaptive,
-        ] {
-            for transfers in [
-                baseline.gather(&tree, &flits),
-                baseline.scatter(&tree, &flits),
-            ] {
+        let by_request = [Baseline::Linear, Baseline::Window(4)];
+        for baseline in by_request
+            .into_iter()
+            .chain([Baseline::Binomial, Baseline::Adaptive])
+        {
+            for transfers in
+                [Baseline::gather, Baseline::scatter].map(|it| it(baseline, &tree, &flits))
+            {
                 let is_at_root = |t: &&Transfer| [t.to, t.from].contains(&PeId::ROOT);
                 let at_root = transfers.iter().filter(|t| !t.control).filter(is_at_root);
                 assert_eq!(at_root.map(|t| t.flits).sum::<u64>(), total, "{baseline:?}");

@@ -101,11 +101,10 @@ pub fn after_token(tree: &Tree, gather: Vec<Transfer>) -> Vec<Transfer> {
     let mut tokens: Vec<Transfer> = Vec::new();
     let mut token_of = vec![None; tree.len()];
     for &pe in tree.top_down() {
-        let Some(parent) = tree.parent(pe) else {
-            continue;
-        };
-        token_of[pe.index()] = Some(tokens.len());
-        tokens.push(Transfer::control(parent, pe, token_of[parent.index()]));
+        if let Some(parent) = tree.parent(pe) {
+            token_of[pe.index()] = Some(tokens.len());
+            tokens.push(Transfer::control(parent, pe, token_of[parent.index()]));
+        }
     }
     let before = tokens.len();
     tokens.extend(gather.into_iter().map(|mut transfer| {
@@ -131,10 +130,8 @@ fn merged(merges: &[Merge], pes: usize) -> Tree {
     for merge in merges {
         parents[merge.from] = Some(PeId(merge.to as u32));
     }
-    match Tree::from_parents(parents) {
-        Ok(tree) => tree,
-        Err(faults) => unreachable!("every block but P0's is merged once: {faults}"),
-    }
+    let tree = Tree::from_parents(parents);
+    tree.unwrap_or_else(|faults| unreachable!("every block but P0's is merged once: {faults}"))
 }
 
 /// Returns the transfers of a gather in which P0 sends requests by index, at most `width`
@@ -166,11 +163,10 @@ fn binomial(pes: usize) -> Vec<Merge> {
     let mut merges = Vec::new();
     let mut block = 1;
     while block < pes {
-        let senders = (block..pes).step_by(2 * block);
-        merges.extend(senders.map(|from| Merge {
-            from,
-            to: from - block,
-        }));
+        for from in (block..pes).step_by(2 * block) {
+            let to = from - block;
+            merges.push(Merge { from, to });
+        }
         block *= 2;
     }
     merges
@@ -184,11 +180,9 @@ fn adaptive(flits: &[u64]) -> Vec<Merge> {
     while blocks.len() > 1 {
         let merged = blocks.chunks(2).map(|pair| match *pair {
             [(left, a), (right, b)] => {
-                let left_receives = left == 0 || a >= b;
-                let (to, from) = if left_receives {
-                    (left, right)
-                } else {
-                    (right, left)
+                let (to, from) = match left == 0 || a >= b {
+                    true => (left, right),
+                    false => (right, left),
                 };
                 merges.push(Merge { from, to });
                 (to, a + b)
@@ -233,9 +227,7 @@ fn reversed(gather: Vec<Transfer>, flits: &[u64]) -> Vec<Transfer> {
         feeds[transfer.from.index()] = Some(last - index);
     }
     let turn = |transfer: &Transfer| {
-        let Transfer {
-            from, to, flits, ..
-        } = *transfer;
+        let (from, to, flits) = (transfer.from, transfer.to, transfer.flits);
         Transfer {
             // The part that the sender received for others.
             held_flits: if to == PeId::ROOT { 0 } else { flits },

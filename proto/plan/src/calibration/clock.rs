@@ -152,13 +152,7 @@ mod tests {
             self.pass(up_ns);
             let returned_ns = self.now_ns;
             self.pass(50_000);
-            Exchange {
-                sent_ns,
-                received_ns,
-                answered_ns,
-                returned_ns,
-                ..Exchange::default()
-            }
+            exchange([sent_ns, received_ns, answered_ns, returned_ns])
         }
     }
 
@@ -183,11 +177,8 @@ mod tests {
             let all = (0..count).map(|_| skewed.exchange(down_ns, up_ns));
             let all: Vec<Exchange> = all.collect();
             let found = ClockOffset::between(&all).unwrap();
-            for at in [
-                START_NS,
-                all[all.len() / 2].sent_ns,
-                all[all.len() - 1].returned_ns,
-            ] {
+            let end = all[all.len() - 1].returned_ns;
+            for at in [START_NS, all[all.len() / 2].sent_ns, end] {
                 let wrong = found.offset_ns.abs_diff(skewed.offset_at(at));
                 assert!(
                     wrong <= found.uncertainty_ns,
@@ -196,11 +187,8 @@ mod tests {
             }
             // The uncertainty is also useful: at most half of the best round trip, plus the drift.
             let best = all.iter().map(Exchange::round_trip_ns).min().unwrap();
-            let window = all[all.len() - 1].returned_ns - START_NS;
-            assert!(
-                found.uncertainty_ns <= best / 2 + 102 + window / 10_000,
-                "{found:?}"
-            );
+            let most = best / 2 + 102 + (end - START_NS) / 10_000;
+            assert!(found.uncertainty_ns <= most, "{found:?}");
 
             let later = skewed.now_ns + 60_000_000_000;
             let aged = found.aged(60_000_000_000);
@@ -208,15 +196,19 @@ mod tests {
         }
     }
 
+    fn exchange([sent_ns, received_ns, answered_ns, returned_ns]: [u64; 4]) -> Exchange {
+        Exchange {
+            sent_ns,
+            received_ns,
+            answered_ns,
+            returned_ns,
+            ..Exchange::default()
+        }
+    }
+
     #[test]
     fn even_delays_give_the_offset_itself() {
-        let even = Exchange {
-            sent_ns: 1_000,
-            received_ns: 5_001_500,
-            answered_ns: 5_001_700,
-            returned_ns: 2_200,
-            ..Exchange::default()
-        };
+        let even = exchange([1_000, 5_001_500, 5_001_700, 2_200]);
         let slow = Exchange {
             returned_ns: 900_000,
             ..even
@@ -230,13 +222,7 @@ mod tests {
     /// An exchange in which a message arrives before it was sent is ignored.
     #[test]
     fn exchanges_that_cannot_be_are_not_believed() {
-        let lie = Exchange {
-            sent_ns: 1_000,
-            received_ns: 10,
-            answered_ns: 5_000,
-            returned_ns: 1_100,
-            ..Exchange::default()
-        };
+        let lie = exchange([1_000, 10, 5_000, 1_100]);
         assert_eq!(ClockOffset::between(&[lie]), None);
     }
 
@@ -249,8 +235,7 @@ mod tests {
 
     #[test]
     fn offsets_and_uncertainties_add_along_the_tree() {
-        let parents = [None, Some(0), Some(1), Some(2), Some(0)];
-        let tree = Tree::from_parents(parents.map(|p| p.map(PeId)).to_vec()).unwrap();
+        let tree = crate::tests::tree("parents:0,1,2,0");
         let clocks = ["a", "b", "", "a", "b"].map(str::to_owned);
         let measured = [
             None,

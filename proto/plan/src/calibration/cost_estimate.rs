@@ -81,11 +81,9 @@ impl<const N: usize> CostEstimate<N> {
     /// Returns the assumed costs.
     pub fn assumed(prior: &Prior<N>) -> CostEstimate<N> {
         let own = |i: usize| prior.log_deviations[i] * prior.log_deviations[i];
-        let none = [[0.0; N]; N];
-        let covariance = drifted(&none, own, prior.common);
         CostEstimate {
             costs: prior.costs,
-            covariance,
+            covariance: drifted(&[[0.0; N]; N], own, prior.common),
             rounds: 0,
         }
     }
@@ -163,9 +161,7 @@ impl<const N: usize> CostEstimate<N> {
                     _ => part /= 2.0,
                 }
             };
-            let Some(found) = better else {
-                break;
-            };
+            let Some(found) = better else { break };
             (at, here) = found;
         }
         let covariance = inverse(&here.hessian).unwrap_or(drifted);

@@ -112,15 +112,13 @@ pub fn fit_link(points: &[Point], seed: u64) -> Result<LinkFit, FitError> {
         by_size.entry(point.bytes).or_default().push(point.ns);
     }
     let found = by_size.len();
-    if found < 2 {
-        return Err(FitError(format!(
-            "bursts of {found} sizes: at least two are needed"
-        )));
-    }
-    if found > MAX_SIZES {
-        return Err(FitError(format!(
-            "bursts of {found} sizes; the limit is {MAX_SIZES}"
-        )));
+    let fault = match found {
+        0..2 => Some(": at least two are needed".to_owned()),
+        2..=MAX_SIZES => None,
+        _ => Some(format!("; the limit is {MAX_SIZES}")),
+    };
+    if let Some(fault) = fault {
+        return Err(FitError(format!("bursts of {found} sizes{fault}")));
     }
     for times in by_size.values_mut() {
         times.sort_by(f64::total_cmp);

@@ -38,10 +38,6 @@ impl MeasuredEdge {
 
 /// Fits an edge to the exchanges over it. If both ends read the same clock, each direction is timed
 /// separately; otherwise each is assumed to take half of a round trip.
-///
-/// # Errors
-///
-/// Returns an error if the exchanges of a direction have too few sizes, or too many.
 pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEdge, FitError> {
     let [(_, down), (_, up)] = fit_directions(exchanges, shared_clock)?;
     Ok(MeasuredEdge {
@@ -51,10 +47,6 @@ pub fn fit_edge(exchanges: &[Exchange], shared_clock: bool) -> Result<MeasuredEd
 }
 
 /// Fits an edge and returns the points of each direction with the fit, down and up.
-///
-/// # Errors
-///
-/// Returns an error like [`fit_edge`].
 pub fn fit_directions(
     exchanges: &[Exchange],
     shared_clock: bool,
@@ -253,13 +245,10 @@ mod tests {
     fn a_slow_wire_keeps_its_rate_and_a_fast_one_is_the_software() {
         let seen = [measured(1e6, 40.0), measured(38_000.0, 0.45)];
         let wires = edges_from_measurements(&seen, &Hosts::one(HOST));
-        assert_eq!(wires[0].up.latency_ns, 960_000.0);
-        assert_eq!(wires[0].up.ns_per_byte, 40.0);
-        assert_eq!(wires[0].up.burst_bytes, 7.0);
-        assert_eq!(
-            (wires[1].down.latency_ns, wires[1].down.ns_per_byte),
-            (0.0, 0.0)
-        );
+        let [slow, fast] = [wires[0].up, wires[1].down];
+        assert_eq!((slow.latency_ns, slow.ns_per_byte), (960_000.0, 40.0));
+        assert_eq!(slow.burst_bytes, 7.0);
+        assert_eq!((fast.latency_ns, fast.ns_per_byte), (0.0, 0.0));
     }
 
     /// Returns exchanges over an edge with 1 ms and 10 ns per byte down, 2 ms and 30 ns per byte
@@ -299,17 +288,16 @@ mod tests {
     }
 
     #[test]
-    fn one_clock_tells_the_two_ways_apart() {
-        let edge = fit_edge(&exchanges(0), true).unwrap().values();
-        assert_near(|link| link.latency_ns, edge, [1e6, 2e6], 1e-6);
-        assert_near(|link| link.ns_per_byte, edge, [10.0, 30.0], 1e-6);
-    }
-
-    #[test]
-    fn two_clocks_give_half_of_the_round_trip_and_both_rates() {
-        let edge = fit_edge(&exchanges(5_000_000_000), false).unwrap().values();
-        assert_near(|link| link.latency_ns, edge, [1.5e6, 1.5e6], 1e-3);
-        assert_near(|link| link.ns_per_byte, edge, [10.0, 30.0], 1e-3);
+    fn one_clock_tells_the_two_ways_apart_and_two_give_half_of_the_round_trip() {
+        for (ahead_ns, latencies, within) in
+            [(0, [1e6, 2e6], 1e-6), (5_000_000_000, [1.5e6, 1.5e6], 1e-3)]
+        {
+            let edge = fit_edge(&exchanges(ahead_ns), ahead_ns == 0)
+                .unwrap()
+                .values();
+            assert_near(|link| link.latency_ns, edge, latencies, within);
+            assert_near(|link| link.ns_per_byte, edge, [10.0, 30.0], within);
+        }
     }
 
     #[test]
@@ -323,38 +311,33 @@ mod tests {
         assert_eq!(fit_latencies(&[], true, &alike), alike);
     }
 
+    fn delay(exchange: &mut Exchange, down_ns: u64, up_ns: u64) {
+        exchange.received_ns += down_ns;
+        exchange.answered_ns += down_ns;
+        exchange.returned_ns += down_ns + up_ns;
+    }
+
     /// A flit takes 40 us down and 3 us up; its prefix has 30 bytes.
     #[test]
     fn many_short_flits_tell_what_one_takes_beside_its_bytes() {
         for ahead_ns in [0, 5_000_000_000] {
             let shared_clock = ahead_ns == 0;
             let mut all = exchanges(ahead_ns);
-            assert_eq!(
-                fit_edge(&all, shared_clock).unwrap().down.setup_ns,
-                Estimate::default()
-            );
+            let setup_ns = fit_edge(&all, shared_clock).unwrap().down.setup_ns;
+            assert_eq!(setup_ns, Estimate::default());
             // Each burst is one flit.
             for one in &mut all {
-                let longer = if one.down_bytes > 0 { 40_000 } else { 0 };
-                one.received_ns += longer;
-                one.answered_ns += longer;
-                one.returned_ns += longer + if one.up_bytes > 0 { 3_000 } else { 0 };
+                let [down, up] = [one.down_bytes, one.up_bytes].map(|bytes| bytes.min(1));
+                delay(one, down * 40_000, up * 3_000);
             }
             let mut cut = all.clone();
             cut.retain(|e| e.down_bytes.max(e.up_bytes) == 1 << 16);
             for cut in &mut cut {
                 cut.extra_flits = 63;
-                let bytes = 63 * 30;
-                if cut.down_bytes > 0 {
-                    cut.down_bytes += bytes;
-                    let longer = 63 * 40_000 + 10 * bytes;
-                    cut.received_ns += longer;
-                    cut.answered_ns += longer;
-                    cut.returned_ns += longer;
-                } else {
-                    cut.up_bytes += bytes;
-                    cut.returned_ns += 63 * 3_000 + 30 * bytes;
-                }
+                let [down, up] = [cut.down_bytes, cut.up_bytes].map(|bytes| 63 * bytes.min(1));
+                cut.down_bytes += down * 30;
+                cut.up_bytes += up * 30;
+                delay(cut, down * (40_000 + 10 * 30), up * (3_000 + 30 * 30));
             }
             all.extend(cut);
             let edge = fit_edge(&all, shared_clock).unwrap().values();

@@ -67,11 +67,7 @@ fn numbers(text: &str) -> Option<Vec<usize>> {
 
 fn line_parameters(text: &str) -> Option<LineParameters> {
     let [heads, division, steps] = numbers(text)?.try_into().ok()?;
-    Some(LineParameters {
-        heads,
-        division,
-        steps,
-    })
+    Some(LineParameters::new(heads, division, steps))
 }
 
 fn diagonal(text: &str) -> Option<Diagonal> {
@@ -94,32 +90,34 @@ impl FromStr for GossipAlgorithm {
             Some((word, rest)) => (word, Some(rest)),
             None => (text, None),
         };
+        let numbers = rest.unwrap_or_default();
         let (form, read) = match (word, rest) {
             ("approach1", None) => ("", Some(GossipAlgorithm::Approach1)),
             ("approach2", None) => ("", Some(GossipAlgorithm::Approach2(1))),
             ("cubgos", None) => ("", Some(GossipAlgorithm::Cubgos)),
             ("halves", None) => ("", Some(GossipAlgorithm::Halves)),
-            ("approach2", Some(rest)) => {
-                ("approach2:A", number(rest).map(GossipAlgorithm::Approach2))
-            }
-            ("circgos", rest) => {
-                let read = line_parameters(rest.unwrap_or_default());
+            ("approach2", _) => (
+                "approach2:A",
+                number(numbers).map(GossipAlgorithm::Approach2),
+            ),
+            ("circgos", _) => {
+                let read = line_parameters(numbers);
                 ("circgos:A,a,b", read.map(GossipAlgorithm::Circgos))
             }
-            ("torgos", rest) => {
-                let read = diagonal(rest.unwrap_or_default());
-                (
-                    "torgos:A;b0,b1,..;x0,x1,..",
-                    read.map(GossipAlgorithm::Torgos),
-                )
+            ("torgos", _) => {
+                let read = diagonal(numbers).map(GossipAlgorithm::Torgos);
+                ("torgos:A;b0,b1,..;x0,x1,..", read)
             }
-            ("phases", rest) => {
-                let phases = rest.unwrap_or_default().split('/').map(line_parameters);
-                let phases: Option<Vec<LineParameters>> = phases.collect();
+            ("phases", _) => {
+                let phases: Option<Vec<_>> = numbers.split('/').map(line_parameters).collect();
                 ("phases:A,a,b/A,a,b/..", phases.map(GossipAlgorithm::Phases))
             }
-            _ => match CompleteGossip::read(word, rest.map(number)) {
-                Some((form, read)) => (form, read.map(GossipAlgorithm::Among)),
+            ("dissemination", Some(_)) => {
+                let read = number(numbers).map(|ports| CompleteGossip::Dissemination { ports });
+                ("dissemination:K", read.map(GossipAlgorithm::Among))
+            }
+            _ => match CompleteGossip::named(text) {
+                Some(one) => ("", Some(GossipAlgorithm::Among(one))),
                 None => return Err(NameError::Unknown(text.to_owned())),
             },
         };

@@ -16,28 +16,24 @@ pub fn bound(arena: &GossipNetwork, lengths: &[u64], ports: usize, prices: &Pric
     if nonnull == 0 || pes == 1 {
         return Fraction::new(0, 1);
     }
-    let degree = |pe| match arena {
-        GossipNetwork::Grid(grid) => grid.degree(pe),
-        GossipNetwork::Complete(_) => 1,
-    };
     let unit = u128::from(prices.unit);
-    let data = |pe: usize| {
-        let flits = u128::from(total - lengths[pe]);
-        let degree = u128::from(degree(pe));
-        Fraction::new(flits * u128::from(prices.flit), degree * unit)
+    let whole = |price: u64, times: u64| Fraction::new(u128::from(price) * u128::from(times), unit);
+    // The edges of a PE, and the distance to the farthest PE.
+    let around = |pe: usize| match arena {
+        GossipNetwork::Grid(grid) => (grid.degree(pe), grid.eccentricity(pe)),
+        GossipNetwork::Complete(_) => (1, 1),
     };
-    let eccentricity = |pe: usize| match arena {
-        GossipNetwork::Grid(grid) => grid.eccentricity(pe),
-        GossipNetwork::Complete(_) => 1,
+    let data = |pe: usize| {
+        let price = u128::from(prices.flit) * u128::from(total - lengths[pe]);
+        Fraction::new(price, u128::from(around(pe).0) * unit)
     };
     let sources = (0..pes).filter(|pe| lengths[*pe] > 0);
-    let hops = sources.map(eccentricity).max().unwrap_or(0);
+    let hops = sources.map(|pe| around(pe).1).max().unwrap_or(0);
     let fan_out = match arena {
-        GossipNetwork::Grid(grid) => (0..pes).map(|pe| grid.degree(pe)).max().unwrap_or(1),
+        GossipNetwork::Grid(_) => (0..pes).map(|pe| around(pe).0).max().unwrap_or(1),
         GossipNetwork::Complete(_) => ports as u64,
     };
     let steps = least_steps(pes.min(nonnull + 1) as u64, fan_out);
-    let whole = |price: u64, times: u64| Fraction::new(u128::from(price) * u128::from(times), unit);
     let others = [whole(prices.hop, hops), whole(prices.startup, steps)];
     let all = (0..pes).map(data).chain(others);
     all.max().unwrap_or(Fraction::new(0, 1))

@@ -4,13 +4,14 @@
 use super::algorithm::GossipAlgorithm;
 use super::complete::CompleteGossip;
 use super::flits::{Blocks, Flits};
-use super::gossip_network::{GossipNetwork, Grid};
+use super::gossip_network::GossipNetwork;
 use super::line::LineParameters;
 use super::line_cost::Load;
 use super::stage::Stage;
 use super::steps::{Cost, Prices, StepCost};
 use super::walk::Walk;
 use super::{Gossip, diagonal_search};
+use crate::network::Grid;
 
 /// The greatest a that is tried: that of the paper's Table 1.
 const MOST_DIVISION: usize = 13;
@@ -128,11 +129,7 @@ fn best_phase(loads: &[Load], prices: &Prices) -> (LineParameters, Cost) {
             let rounds: Vec<_> = met.iter().map(|met| met.rounds(division)).collect();
             let most = if all_are_heads { 1 } else { 2 * division + 1 };
             for steps in division / 2..=most {
-                let parameters = LineParameters {
-                    heads,
-                    division,
-                    steps,
-                };
+                let parameters = LineParameters::new(heads, division, steps);
                 let of_lines = met.iter().zip(&rounds);
                 let of_lines = of_lines.map(|(met, rounds)| met.costs(rounds, parameters));
                 let cost = in_lock_step(of_lines);

@@ -48,35 +48,13 @@ impl CompleteGossip {
         ("direct", CompleteGossip::Direct),
     ];
 
-    /// Returns the form of the name that begins with this word, and the algorithm if the number behind
-    /// the word is valid.
-    pub(super) fn read(
-        word: &str,
-        rest: Option<Option<usize>>,
-    ) -> Option<(&'static str, Option<CompleteGossip>)> {
-        let mut named = CompleteGossip::ALL.into_iter().map(|(_, one)| one);
-        Some(match (word, rest) {
-            ("dissemination", None) => ("", Some(CompleteGossip::Dissemination { ports: 1 })),
-            ("dissemination", Some(ports)) => {
-                let read = ports.map(|ports| CompleteGossip::Dissemination { ports });
-                ("dissemination:K", read)
-            }
-            (_, Some(_)) => return None,
-            (_, None) => ("", Some(named.find(|one| one.to_string() == word)?)),
-        })
-    }
-
-    /// Returns the number of packets in a step, if it is a parameter.
-    pub(super) fn given_ports(self) -> Option<usize> {
-        match self {
-            CompleteGossip::Dissemination { ports } => Some(ports),
-            _ => None,
+    /// Returns the algorithm with this name without parameters.
+    pub(super) fn named(name: &str) -> Option<CompleteGossip> {
+        let mut all = CompleteGossip::ALL.into_iter().map(|(_, one)| one);
+        match name {
+            "dissemination" => Some(CompleteGossip::Dissemination { ports: 1 }),
+            _ => all.find(|one| one.to_string() == name),
         }
-    }
-
-    /// Returns whether the number of PEs must be even.
-    pub(super) fn is_of_pairs(self) -> bool {
-        self == CompleteGossip::Neighbour
     }
 
     /// Returns the maximum number of packets that a PE sends in a step.
@@ -147,7 +125,7 @@ impl CompleteGossip {
             }
             _ => self.sendings(n),
         };
-        let packets = sendings.enumerate().map(move |(step, sendings)| {
+        let steps = sendings.enumerate().map(move |(step, sendings)| {
             let meets = self == CompleteGossip::CirculateBothWays && 2 * (step + 1) == n;
             let packets = sendings.iter().enumerate().map(|(place, sending)| {
                 let mut packet = sending.packet(blocks);
@@ -156,10 +134,10 @@ impl CompleteGossip {
                 }
                 packet
             });
-            packets.filter(|packet| !packet.flits.is_empty()).collect()
+            let packets = packets.filter(|packet| !packet.flits.is_empty()).collect();
+            Step { packets }
         });
-        let steps = packets.filter(|packets: &Vec<Packet>| !packets.is_empty());
-        Box::new(steps.map(|packets| Step { packets }))
+        Box::new(steps.filter(|step| !step.packets.is_empty()))
     }
 }
 

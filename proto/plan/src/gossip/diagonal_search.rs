@@ -2,13 +2,13 @@
 //! factors b_j. Since x_j changes only the steps of one round, it tries every x_j round by round.
 
 use super::flits::{Blocks, Flits};
-use super::gossip_network::Grid;
 use super::line_cost::{LoadedGap, Round};
 use super::moves::Move;
 use super::stage::Diagonal;
 use super::steps::{Cost, Prices, Step, StepCost};
 use super::walk::Walk;
 use crate::gossip::GossipNetwork;
+use crate::network::Grid;
 
 struct Search<'a> {
     grid: &'a Grid,
@@ -65,9 +65,8 @@ impl Search<'_> {
             walk.push(Diagonal::spread(spacing, division, division / 2));
             walk.by_ref().for_each(drop);
             let next = spacing / division;
-            for stage in Diagonal::wipe(next, division, self.grid.sides.len()) {
-                walk.push(stage);
-            }
+            let wipe = Diagonal::wipe(next, division, self.grid.sides.len());
+            wipe.for_each(|stage| walk.push(stage));
             let cost = cost + of_spreading + self.rest_of(&mut walk);
             let mut diagonal = so_far.clone();
             diagonal.rounds.push((division, steps));
@@ -88,7 +87,7 @@ impl Search<'_> {
                 for gap in of_line.iter() {
                     let at = |point| walk.held(class, self.grid.along(first, axis, point));
                     let whole = at(gap.points[0]);
-                    let new = gap.points[1..=gap.new_points()].iter();
+                    let new = gap.new_points().iter();
                     let ranks = new.map(|point| at(*point).ranks_in(whole));
                     held.push((whole.len(), ranks.collect()));
                     gaps.push(gap.clone());

@@ -2,9 +2,10 @@
 
 use super::algorithm::GossipAlgorithm;
 use super::complete::{COMPLETE_FORMS, CompleteGossip, FORMS_OF_ODD};
-use super::gossip_network::{GossipNetwork, Grid};
+use super::gossip_network::GossipNetwork;
 use super::line::LineParameters;
 use super::stage::{Diagonal, Stage};
+use crate::network::Grid;
 
 /// The execution of an algorithm on one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +102,6 @@ impl Unfit {
 
 impl GossipAlgorithm {
     /// Returns the execution of the algorithm on a network.
-    ///
-    /// # Errors
-    ///
-    /// Returns all reasons why the algorithm does not support the network.
     pub fn on(&self, arena: &GossipNetwork) -> Result<Way, Vec<Unfit>> {
         let unfit = || Err(vec![Unfit::other_network(arena)]);
         match (self, arena) {
@@ -137,9 +134,7 @@ impl GossipAlgorithm {
                 }
                 (GossipAlgorithm::Cubgos, _) => {
                     let side = equal_side(grid, arena)?;
-                    let Some(power) = power_of_3(side) else {
-                        return Err(vec![Unfit::NoPowerOf3(side)]);
-                    };
+                    let power = power_of_3(side).ok_or_else(|| vec![Unfit::NoPowerOf3(side)])?;
                     let diagonal = Diagonal {
                         points: 3,
                         rounds: vec![(3, 1); power - 1],
@@ -163,31 +158,25 @@ fn in_phases(grid: &Grid, parameters: impl Fn(usize) -> LineParameters) -> Way {
 
 /// Returns the algorithms of a network, as errors list them.
 fn fitting(arena: &GossipNetwork) -> String {
-    let of_grid = match arena {
+    let (circgos, last) = match arena {
         GossipNetwork::Complete(_) => return format!("auto, {COMPLETE_FORMS}, approach1"),
         GossipNetwork::Grid(Grid { sides, closed }) => match (sides.len(), closed) {
-            (1, true) => {
-                "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
-                 phases:A,a,b, halves"
-            }
-            (1, false) => {
-                "auto, approach1, approach2[:A], circgos:A,a,b, torgos:A;b0,b1,..;x0,x1,.., cubgos, \
-                 phases:A,a,b"
-            }
-            (_, _) => {
-                "auto, approach1, approach2[:A], torgos:A;b0,b1,..;x0,x1,.., cubgos, \
-                 phases:A,a,b/A,a,b/.."
-            }
+            (1, true) => (" circgos:A,a,b,", ", halves"),
+            (1, false) => (" circgos:A,a,b,", ""),
+            (_, _) => ("", "/A,a,b/.."),
         },
     };
-    of_grid.to_owned()
+    format!(
+        "auto, approach1, approach2[:A],{circgos} torgos:A;b0,b1,..;x0,x1,.., cubgos, \
+         phases:A,a,b{last}"
+    )
 }
 
 fn check_among(among: CompleteGossip, pes: usize) -> Result<Way, Vec<Unfit>> {
-    match among.given_ports() {
-        _ if among.is_of_pairs() && pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
-        Some(given) if given == 0 || given >= pes => {
-            let most = pes - 1;
+    let most = pes - 1;
+    match among {
+        CompleteGossip::Neighbour if pes % 2 == 1 => Err(vec![Unfit::Odd(pes)]),
+        CompleteGossip::Dissemination { ports: given } if given == 0 || given > most => {
             Err(vec![Unfit::Ports { given, most }])
         }
         _ => Ok(Way::Among(among)),
@@ -205,15 +194,11 @@ fn least_steps(name: &str, given: usize, of: usize) -> Option<Unfit> {
 
 fn check_line(parameters: LineParameters, grid: &Grid) -> Result<(), Vec<Unfit>> {
     let most = grid.sides.iter().copied().max().unwrap_or(1);
-    let LineParameters {
-        heads,
-        division,
-        steps,
-    } = parameters;
+    let (heads, division) = (parameters.heads, parameters.division);
     let faults = [
         (heads == 0 || heads > most).then_some(Unfit::Heads { given: heads, most }),
         (division < 2).then_some(Unfit::Division(division)),
-        least_steps("b", steps, division),
+        least_steps("b", parameters.steps, division),
     ];
     all_well(faults.into_iter().flatten().collect())
 }
@@ -226,14 +211,11 @@ fn check_phases(
     let (given, needed) = (phases.len(), grid.sides.len());
     let checks = phases.iter().map(|phase| check_line(*phase, grid));
     let mut faults: Vec<Unfit> = checks.filter_map(Result::err).flatten().collect();
-    if given != needed {
-        let arena = arena.to_string();
-        faults.push(Unfit::Phases {
-            given,
-            arena,
-            needed,
-        });
-    }
+    faults.extend((given != needed).then(|| Unfit::Phases {
+        given,
+        arena: arena.to_string(),
+        needed,
+    }));
     all_well(faults)?;
     Ok(in_phases(grid, |axis| phases[axis]))
 }
@@ -243,21 +225,18 @@ fn check_diagonal(diagonal: &Diagonal, side: usize) -> Result<(), Vec<Unfit>> {
     let product = divisions.fold(diagonal.points as u128, |product, division| {
         product.saturating_mul(division as u128)
     });
-    let steps = diagonal.rounds.iter().enumerate();
-    let steps =
-        steps.filter_map(|(j, &(division, steps))| least_steps(&format!("x{j}"), steps, division));
-    let mut faults: Vec<Unfit> = steps.collect();
-    if product != side as u128 {
-        faults.push(Unfit::Product {
-            given: product,
-            side,
-        });
-    }
+    let rounds = diagonal.rounds.iter().enumerate();
+    let steps = rounds.filter_map(|(j, (of, steps))| least_steps(&format!("x{j}"), *steps, *of));
+    let given = product;
+    let wrong = (given != side as u128).then_some(Unfit::Product { given, side });
     // A b of 1 divides nothing.
-    if diagonal.rounds.iter().any(|round| round.0 == 1) {
-        faults.push(Unfit::Division(1));
-    }
-    all_well(faults)
+    let is_one = diagonal.rounds.iter().any(|round| round.0 == 1);
+    all_well(
+        steps
+            .chain(wrong)
+            .chain(is_one.then_some(Unfit::Division(1)))
+            .collect(),
+    )
 }
 
 fn equal_side(grid: &Grid, arena: &GossipNetwork) -> Result<usize, Vec<Unfit>> {

@@ -123,9 +123,7 @@ impl Flits {
                 before += last - first;
                 ranges = rest;
             }
-            let partly = ranges
-                .first()
-                .map_or(0, |range| end.saturating_sub(range.0));
+            let partly = ranges.first().map_or(0, |it| end.saturating_sub(it.0));
             let outside = end - (before + partly);
             let left = outside - begin;
             begin = outside;
@@ -138,6 +136,11 @@ impl Flits {
 pub fn share(len: u64, part: usize, parts: usize) -> u64 {
     // At most `len`, since `part` is at most `parts`.
     (u128::from(len) * part as u128 / parts as u128) as u64
+}
+
+/// Returns the length of one of `parts` parts that are as equal as flits allow.
+pub(super) fn share_of(len: u64, part: usize, parts: usize) -> u64 {
+    share(len, part + 1, parts) - share(len, part, parts)
 }
 
 /// A part of a block.
@@ -167,7 +170,7 @@ impl Blocks {
             let mut first = vec![0];
             let mut next = 0;
             for &flits in lengths {
-                next += share(flits, class + 1, classes) - share(flits, class, classes);
+                next += share_of(flits, class, classes);
                 first.push(next);
             }
             first
@@ -190,7 +193,7 @@ impl Blocks {
 
     /// Returns the initial flits of a PE in a class.
     pub fn of(&self, class: usize, pe: usize) -> Flits {
-        Flits::range(self.first[class][pe], self.first[class][pe + 1])
+        self.of_range(class, pe, pe + 1)
     }
 
     /// Returns the initial flits of PEs `from` to `to - 1` in a class.

@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use super::Gossip;
-use super::gossip_network::Grid;
 use super::steps::{Packet, Prices};
+use crate::network::Grid;
 
 /// A packet that is on its way, or has arrived.
 #[derive(Clone, Copy)]
@@ -57,13 +57,8 @@ pub fn free_run(gossip: &Gossip, prices: &Prices) -> Option<u128> {
             run.send(packet);
         }
     }
-    Some(
-        run.flights
-            .iter()
-            .map(|flight| flight.end)
-            .max()
-            .unwrap_or(0),
-    )
+    let ends = run.flights.iter().map(|flight| flight.end);
+    Some(ends.max().unwrap_or(0))
 }
 
 impl FreeRun<'_> {
@@ -81,13 +76,8 @@ impl FreeRun<'_> {
         let came = &mut self.came[packet.class][packet.to.index()];
         let mut rank = 0;
         for &(first, last) in packet.flits.ranges() {
-            let packet = self.flights.len();
-            let range = Came {
-                end: last,
-                packet,
-                rank,
-            };
-            came.insert(first, range);
+            let (end, packet) = (last, self.flights.len());
+            came.insert(first, Came { end, packet, rank });
             rank += last - first;
         }
         self.flights.push(Flight { head, end });

@@ -6,7 +6,7 @@ use std::fmt;
 use flitcast_proto::PeId;
 
 use super::moves::Line;
-use crate::network::NetworkSpec;
+use crate::network::{Grid, NetworkSpec};
 
 /// Limit of PEs of a gossip: its plan lists the packets between all pairs of PEs, up to 4 million.
 pub const MAX_PES: usize = 2048;
@@ -18,15 +18,6 @@ pub enum GossipNetwork {
     Grid(Grid),
     /// Every PE reaches every other over its one port.
     Complete(usize),
-}
-
-/// A mesh or a torus; a ring and an array are those of one dimension.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid {
-    /// PEs along each axis, the slowest axis first.
-    pub sides: Vec<usize>,
-    /// Whether lines are rings.
-    pub closed: bool,
 }
 
 /// A reason why a network has no planned gossip.
@@ -54,46 +45,26 @@ pub enum InvalidGossipNetwork {
 
 impl GossipNetwork {
     /// Returns the network of this specification.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the network is invalid, with a valid alternative.
     pub fn of(spec: &NetworkSpec) -> Result<GossipNetwork, InvalidGossipNetwork> {
-        let sizes = |sides: &[u32]| sides.iter().map(|side| *side as usize).collect::<Vec<_>>();
-        let arena = match spec {
+        let grid = |sides: &[u32], closed| GossipNetwork::Grid(Grid::of(sides, closed));
+        match spec {
             NetworkSpec::Ring { nodes } if *nodes < 3 => {
-                return Err(InvalidGossipNetwork::ShortRing(*nodes as usize));
+                Err(InvalidGossipNetwork::ShortRing(*nodes as usize))
             }
-            NetworkSpec::Ring { nodes } => GossipNetwork::Grid(Grid {
-                sides: vec![*nodes as usize],
-                closed: true,
-            }),
-            NetworkSpec::Torus { sides } => {
-                if let Some(short) = sides.iter().find(|side| **side < 3) {
-                    return Err(InvalidGossipNetwork::ShortSide(*short as usize));
-                }
-                GossipNetwork::Grid(Grid {
-                    sides: sizes(sides),
-                    closed: true,
-                })
-            }
+            NetworkSpec::Ring { nodes } => Ok(grid(&[*nodes], true)),
+            NetworkSpec::Torus { sides } => match sides.iter().find(|side| **side < 3) {
+                Some(short) => Err(InvalidGossipNetwork::ShortSide(*short as usize)),
+                None => Ok(grid(sides, true)),
+            },
             NetworkSpec::Mesh { sides } if sides.iter().all(|side| *side == 1) => {
-                return Err(InvalidGossipNetwork::Alone);
+                Err(InvalidGossipNetwork::Alone)
             }
-            NetworkSpec::Mesh { sides } if sides.contains(&1) => {
-                return Err(InvalidGossipNetwork::NoSide);
-            }
-            NetworkSpec::Mesh { sides } => GossipNetwork::Grid(Grid {
-                sides: sizes(sides),
-                closed: false,
-            }),
-            NetworkSpec::Complete { nodes } if *nodes < 2 => {
-                return Err(InvalidGossipNetwork::Alone);
-            }
-            NetworkSpec::Complete { nodes } => GossipNetwork::Complete(*nodes as usize),
-            _ => return Err(InvalidGossipNetwork::Unknown),
-        };
-        Ok(arena)
+            NetworkSpec::Mesh { sides } if sides.contains(&1) => Err(InvalidGossipNetwork::NoSide),
+            NetworkSpec::Mesh { sides } => Ok(grid(sides, false)),
+            NetworkSpec::Complete { nodes } if *nodes < 2 => Err(InvalidGossipNetwork::Alone),
+            NetworkSpec::Complete { nodes } => Ok(GossipNetwork::Complete(*nodes as usize)),
+            _ => Err(InvalidGossipNetwork::Unknown),
+        }
     }
 
     /// Returns the mesh or torus, if the network is one.
@@ -113,10 +84,6 @@ impl GossipNetwork {
     }
 
     /// Checks that a plan of this number of PEs is possible.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`InvalidGossipNetwork::TooMany`].
     pub fn check_size(&self) -> Result<(), InvalidGossipNetwork> {
         match self.pes() {
             pes if pes > MAX_PES => Err(InvalidGossipNetwork::TooMany(pes)),
@@ -152,16 +119,6 @@ impl fmt::Display for GossipNetwork {
 }
 
 impl Grid {
-    /// Returns the number of PEs.
-    pub fn pes(&self) -> usize {
-        self.sides.iter().product()
-    }
-
-    /// Returns the difference between the numbers of neighbours along an axis.
-    pub fn stride(&self, axis: usize) -> usize {
-        self.sides[axis + 1..].iter().product()
-    }
-
     /// Returns the lines along an axis.
     pub fn line(&self, axis: usize) -> Line {
         Line {
@@ -172,21 +129,7 @@ impl Grid {
 
     /// Returns the first PE of each line along an axis.
     pub fn line_begins(&self, axis: usize) -> impl Iterator<Item = usize> {
-        let (stride, side) = (self.stride(axis), self.sides[axis]);
-        (0..self.pes()).filter(move |pe| pe / stride % side == 0)
-    }
-
-    /// Returns the coordinates of a PE.
-    pub fn coordinates(&self, pe: usize) -> impl Iterator<Item = usize> {
-        (0..self.sides.len()).map(move |axis| pe / self.stride(axis) % self.sides[axis])
-    }
-
-    /// Returns the PE `hops` hops away along an axis.
-    pub fn along(&self, pe: usize, axis: usize, hops: i64) -> usize {
-        let stride = self.stride(axis);
-        let place = pe / stride % self.sides[axis];
-        let other = self.line(axis).position(place as i64 + hops);
-        pe - place * stride + other * stride
+        (0..self.pes()).filter(move |pe| self.coordinate(*pe, axis) == 0)
     }
 
     pub(super) fn path(&self, from: PeId, axis: usize, hops: i64) -> Vec<PeId> {

@@ -15,17 +15,22 @@ pub struct LineParameters {
 }
 
 impl LineParameters {
+    /// Creates parameters from A, a and b.
+    pub const fn new(heads: usize, division: usize, steps: usize) -> LineParameters {
+        LineParameters {
+            heads,
+            division,
+            steps,
+        }
+    }
+
     /// Parameters with which every block goes around.
     pub const APPROACH_1: LineParameters = LineParameters::approach_2(usize::MAX);
 
     /// Returns parameters that concentrate in this number of heads, and reverse that: 1 in the paper's
     /// text, 3 in its Table 1.
     pub const fn approach_2(heads: usize) -> LineParameters {
-        LineParameters {
-            heads,
-            division: 3,
-            steps: 1,
-        }
+        LineParameters::new(heads, 3, 1)
     }
 
     /// Returns the number of packets in which a round spreads the heads' data: `2b - a + 2`.
@@ -55,11 +60,8 @@ pub fn meeting(line: Line, heads: usize) -> (Vec<Move>, Vec<usize>) {
     let mut moves = concentrate(segments.clone().map(|(first, m)| (first as i64, m)));
     let heads: Vec<usize> = segments.map(|(first, m)| first + root(m)).collect();
     if count > 1 {
-        let width = count;
-        moves.push(Move::Exchange {
-            heads: heads.clone(),
-            width,
-        });
+        let (heads, width) = (heads.clone(), count);
+        moves.push(Move::Exchange { heads, width });
     }
     (moves, heads)
 }
@@ -69,9 +71,7 @@ pub fn spreading(line: Line, mut heads: Vec<usize>, division: usize) -> Vec<Vec<
     let mut rounds = Vec::new();
     while heads.len() < line.positions {
         let gaps = gaps(line, &heads, division);
-        let new = gaps
-            .iter()
-            .flat_map(|gap| &gap.points[1..=gap.new_points()]);
+        let new = gaps.iter().flat_map(Gap::new_points);
         heads.extend(new.map(|point| line.position(*point)));
         heads.sort_unstable();
         rounds.push(gaps);
@@ -109,7 +109,7 @@ fn gaps(line: Line, heads: &[usize], division: usize) -> Vec<Gap> {
         gaps.push(beyond(last, 1, n - 1 - last));
         gaps.push(beyond(first, -1, first));
     }
-    gaps.retain(|gap| gap.new_points() > 0);
+    gaps.retain(|gap| !gap.new_points().is_empty());
     gaps
 }
 

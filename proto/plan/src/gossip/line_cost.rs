@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::flits::{Flits, share};
+use super::flits::{Flits, share_of};
 use super::line::{LineParameters, meeting, spreading};
 use super::moves::{Gap, Line, Move};
 use super::steps::StepCost;
@@ -52,16 +52,13 @@ impl Load {
             let sizes: Vec<u64> = met.held.iter().map(Flits::len).collect();
             for step in 1..=one.steps(self.line) {
                 let sends = one.sends(self.line, step).into_iter();
-                let costs = sends.map(|send| match sizes[send.of] {
-                    0 => StepCost::default(),
-                    size => StepCost {
-                        distance: send.hops.unsigned_abs(),
-                        flits: part_size(size, send.part, send.parts),
-                    },
+                let costs = sends.map(|send| StepCost {
+                    distance: send.hops.unsigned_abs(),
+                    flits: share_of(sizes[send.of], send.part, send.parts),
                 });
                 let nonnull = costs.filter(|cost| cost.flits > 0);
-                met.costs
-                    .push(nonnull.fold(StepCost::default(), StepCost::max));
+                let whole = nonnull.fold(StepCost::default(), StepCost::max);
+                met.costs.push(whole);
             }
             if let Move::Concentrate(pairs) = one {
                 for &(from, to) in pairs {
@@ -77,10 +74,6 @@ impl Load {
     pub fn positions(&self) -> usize {
         self.line.positions
     }
-}
-
-fn part_size(size: u64, part: usize, parts: usize) -> u64 {
-    share(size, part + 1, parts) - share(size, part, parts)
 }
 
 /// A line whose heads have everything.
@@ -102,15 +95,13 @@ impl Met<'_> {
 
     /// Returns the cost of all phases, step by step; `rounds` must have the same parameters.
     pub fn costs(&self, rounds: &[Round], parameters: LineParameters) -> Vec<StepCost> {
+        let held = |point: &i64| &self.held[self.load.line.position(*point)];
         let mut costs = self.costs.clone();
         for round in rounds {
             let loaded = round.gaps.iter().map(|gap| LoadedGap {
                 gap,
                 total: self.load.total,
-                held: gap.points[1..=gap.new_points()]
-                    .iter()
-                    .map(|point| &self.held[self.load.line.position(*point)])
-                    .collect(),
+                held: gap.new_points().iter().map(held).collect(),
             });
             costs.extend(round.costs(self.load.total, loaded, parameters.packets()));
         }
@@ -154,7 +145,7 @@ impl Round {
         let mut limits = costs.clone();
         let nothing = Flits::default();
         for gap in &self.kinds {
-            let (total, held) = (most, vec![&nothing; gap.new_points()]);
+            let (total, held) = (most, vec![&nothing; gap.new_points().len()]);
             put_costs(&LoadedGap { gap, total, held }, packets, &mut limits);
         }
         for gap in loaded {
@@ -169,7 +160,7 @@ impl Round {
 
 fn put_costs(loaded: &LoadedGap, packets: usize, costs: &mut [StepCost]) {
     let LoadedGap { gap, total, held } = loaded;
-    let (new, steps) = (gap.new_points(), gap.steps(packets));
+    let (new, steps) = (gap.new_points().len(), gap.steps(packets));
     let mut sizes = vec![0; packets];
     for (q, held) in (1..).zip(held) {
         for (size, left) in sizes.iter_mut().zip(held.outside_of_parts(*total, packets)) {

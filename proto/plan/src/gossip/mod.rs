@@ -32,6 +32,7 @@ mod steps;
 mod walk;
 pub mod whole_steps;
 
+pub use crate::network::Grid;
 pub use algorithm::{GossipAlgorithm, NameError};
 pub use choose::choose;
 pub use complete::{COMPLETE_FORMS, COMPLETE_HELP, CompleteGossip};
@@ -39,7 +40,7 @@ pub use fit::{Unfit, Way};
 pub(crate) use flits::share;
 pub use flits::{Blocks, Flits, Piece};
 pub use free_run::free_run;
-pub use gossip_network::{GossipNetwork, Grid, InvalidGossipNetwork, MAX_PES};
+pub use gossip_network::{GossipNetwork, InvalidGossipNetwork, MAX_PES};
 pub use line::LineParameters;
 pub use stage::{Diagonal, Stage};
 pub use steps::{Cost, Packet, Prices, Step, StepCost};
@@ -66,10 +67,6 @@ pub struct Gossip {
 impl Gossip {
     /// Creates a gossip. Block i has `lengths[i]` flits, all together at most [`MAX_FLITS`]; there is
     /// one for each PE.
-    ///
-    /// # Errors
-    ///
-    /// Returns all reasons why the algorithm does not support the network.
     pub fn new(
         arena: GossipNetwork,
         lengths: &[u64],
@@ -133,10 +130,8 @@ fn halves(blocks: &Blocks) -> Box<dyn Iterator<Item = Step> + '_> {
     let steps = (1..n).map(move |step| {
         let right = (0..n).map(|pe| half(pe, step, 1));
         let all = right.chain((0..n).map(|pe| half(pe, step, -1)));
-        let packets = all.filter(|packet| !packet.flits.is_empty());
-        Step {
-            packets: packets.collect(),
-        }
+        let packets = all.filter(|packet| !packet.flits.is_empty()).collect();
+        Step { packets }
     });
     Box::new(steps.filter(|step| !step.packets.is_empty()))
 }

@@ -45,9 +45,9 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Returns the number of new points.
-    pub fn new_points(&self) -> usize {
-        self.points.len() - 1 - usize::from(self.closed)
+    /// Returns the new points.
+    pub fn new_points(&self) -> &[i64] {
+        &self.points[1..self.points.len() - usize::from(self.closed)]
     }
 
     /// Returns the hops from point q to the next one: to the right if above 0.
@@ -65,7 +65,7 @@ impl Gap {
 
     /// Returns the number of steps in which this number of packets reaches all new points.
     pub fn steps(&self, packets: usize) -> usize {
-        match (self.new_points(), self.closed) {
+        match (self.new_points().len(), self.closed) {
             (0, _) => 0,
             (new, true) => (packets + new - 1).div_ceil(2),
             (new, false) => packets + new - 1,
@@ -117,9 +117,8 @@ impl Move {
             Move::Spread { gaps, packets } => {
                 let gaps = gaps.iter().filter(|gap| step <= gap.steps(*packets));
                 let gaps: Vec<&Gap> = gaps.collect();
-                let onwards = gaps
-                    .iter()
-                    .flat_map(|gap| onwards(line, gap, *packets, step));
+                let each = gaps.iter();
+                let onwards = each.flat_map(|gap| onwards(line, gap, *packets, step));
                 let closed = gaps.iter().filter(|gap| gap.closed);
                 let back = closed.flat_map(|gap| back(line, gap, *packets, step));
                 onwards.chain(back).collect()
@@ -148,9 +147,10 @@ fn exchange_sends(line: Line, heads: &[usize], width: usize, step: usize) -> Vec
         let at = i as i64 + by;
         match line.closed {
             true => Some(at.rem_euclid(count as i64) as usize),
-            false => usize::try_from(at)
-                .ok()
-                .filter(|at| at / width == i / width && *at < count),
+            false => {
+                let on_line = usize::try_from(at).ok();
+                on_line.filter(|at| at / width == i / width && *at < count)
+            }
         }
     };
     // Both sides would send the same data: each sends half of it (not in the paper, which sends all
@@ -171,16 +171,16 @@ fn exchange_sends(line: Line, heads: &[usize], width: usize, step: usize) -> Vec
             parts: if meets { 2 } else { 1 },
         })
     };
-    let right = (0..count).filter_map(|i| send(i, 1));
-    right
-        .chain((0..count).filter_map(|i| send(i, -1)))
-        .collect()
+    let both = [1, -1]
+        .into_iter()
+        .flat_map(|way| (0..count).map(move |i| (i, way)));
+    both.filter_map(|(i, way)| send(i, way)).collect()
 }
 
 /// Returns the sends from the first head of a gap onwards: point q forwards packet `step - 1 - q`; to
 /// the left, packets are counted from the end.
 fn onwards(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<Item = Send> {
-    let points = (0..gap.new_points().min(step)).filter(move |q| step - 1 - q < packets);
+    let points = (0..gap.new_points().len().min(step)).filter(move |q| step - 1 - q < packets);
     points.map(move |q| Send {
         from: line.position(gap.points[q]),
         hops: gap.hops(q),
@@ -192,7 +192,7 @@ fn onwards(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<
 
 /// Returns the sends from the other head back, beginning with the last packet.
 fn back(line: Line, gap: &Gap, packets: usize, step: usize) -> impl Iterator<Item = Send> {
-    let new = gap.new_points();
+    let new = gap.new_points().len();
     // The number of points after the head.
     let behind = (0..new.min(step)).filter(move |behind| step - 1 - behind < packets);
     behind.map(move |behind| {

@@ -30,16 +30,11 @@ pub struct TorusRow {
 
 const fn ring(side: usize, ratio: u64, printed: [u64; 3], circgos: [usize; 3]) -> RingRow {
     let [heads, division, steps] = circgos;
-    let circgos = LineParameters {
-        heads,
-        division,
-        steps,
-    };
     RingRow {
         side,
         ratio,
         printed,
-        circgos,
+        circgos: LineParameters::new(heads, division, steps),
     }
 }
 
@@ -129,17 +124,14 @@ pub fn ring_approach_2(n: usize, r: f64) -> f64 {
 
 /// Lemma 6, with A heads and rounds by a.
 pub fn ring_circgos(n: usize, r: f64, parameters: LineParameters) -> f64 {
-    let LineParameters {
-        heads,
-        division,
-        steps,
-    } = parameters;
-    let part = n as f64 / heads as f64;
+    let [heads, division, steps] =
+        [parameters.heads, parameters.division, parameters.steps].map(|it| it as f64);
+    let part = n as f64 / heads;
     let packet = n.div_ceil(parameters.packets()) as f64;
     log(3.0, part) * r
         + part / 2.0
-        + (heads / 2) as f64 * (r + part)
-        + log(division as f64, part) * steps as f64 * (r + packet)
+        + (parameters.heads / 2) as f64 * (r + part)
+        + log(division, part) * steps * (r + packet)
 }
 
 /// Lemma 7: approaches 1-1, 2-1 and 2-2.

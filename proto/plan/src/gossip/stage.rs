@@ -105,7 +105,7 @@ impl Stage {
                 // Positions before the first point of an array have no head at their other side.
                 let before = (!line.closed).then(|| gap(first as i64, -next));
                 let mut gaps: Vec<Gap> = inner.chain(before).collect();
-                gaps.retain(|gap| gap.new_points() > 0);
+                gaps.retain(|gap| !gap.new_points().is_empty());
                 vec![Move::Spread {
                     gaps: gaps.into(),
                     packets,

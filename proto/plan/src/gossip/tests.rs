@@ -3,6 +3,16 @@
 use super::*;
 use crate::network::NetworkSpec;
 
+/// Returns prices of a start-up, a hop and a flit.
+fn prices(startup: u64, hop: u64, flit: u64) -> Prices {
+    Prices {
+        startup,
+        hop,
+        flit,
+        unit: 1,
+    }
+}
+
 /// Start-ups, sum of D and sum of F of a gossip of equal blocks.
 #[track_caller]
 fn cost(network: &str, algorithm: &str, flits: u64) -> [u64; 3] {
@@ -26,7 +36,7 @@ fn arena(network: &str) -> GossipNetwork {
 }
 
 #[test]
-fn rings_and_arrays_cost_what_the_table_says() {
+fn grids_cost_what_the_table_says() {
     for (network, algorithm, flits, expected) in [
         ("ring:9", "circgos:9,3,1", 1, [4, 4, 4]),
         ("ring:9", "circgos:1,3,1", 1, [4, 8, 18]),
@@ -45,18 +55,6 @@ fn rings_and_arrays_cost_what_the_table_says() {
         ("mesh:9", "circgos:1,3,1", 1, [4, 8, 18]),
         ("mesh:27", "circgos:9,3,1", 1, [10, 26, 51]),
         ("mesh:10", "circgos:3,4,3", 1, [9, 14, 23]),
-    ] {
-        assert_eq!(
-            cost(network, algorithm, flits),
-            expected,
-            "{network} {algorithm}"
-        );
-    }
-}
-
-#[test]
-fn tori_and_meshes_cost_what_the_table_says() {
-    for (network, algorithm, flits, expected) in [
         ("torus:6x6", "torgos:3;2;1", 2, [5, 7, 27]),
         ("torus:9x9", "torgos:3;3;1", 2, [5, 9, 66]),
         ("torus:12x12", "torgos:2;2,3;1,2", 2, [9, 24, 116]),
@@ -71,11 +69,8 @@ fn tori_and_meshes_cost_what_the_table_says() {
         ("mesh:3x4x5", "approach1", 3, [12, 12, 89]),
         ("mesh:9x9", "torgos:3;3;1", 2, [10, 18, 133]),
     ] {
-        assert_eq!(
-            cost(network, algorithm, flits),
-            expected,
-            "{network} {algorithm}"
-        );
+        let found = cost(network, algorithm, flits);
+        assert_eq!(found, expected, "{network} {algorithm}");
     }
 }
 
@@ -112,42 +107,21 @@ const RATIOS: [u64; 5] = [0, 2, 10, 50, 250];
 /// The computed costs in the search are those of the steps.
 #[test]
 fn the_choice_is_the_best_of_all_that_are_walked() {
-    for network in [
-        "ring:9",
-        "ring:12",
-        "mesh:10",
-        "mesh:3x4",
-        "torus:4x4",
-        "torus:3x5",
-    ] {
+    for network in "ring:9 ring:12 mesh:10 mesh:3x4 torus:4x4 torus:3x5".split(' ') {
         let arena = arena(network);
         for (seed, ratio) in RATIOS.into_iter().enumerate() {
             let mut random = flitcast_proto::seeded::SplitMix64::new(seed as u64);
             let lengths: Vec<u64> = (0..arena.pes()).map(|_| random.below(5)).collect();
-            let prices = Prices {
-                startup: ratio,
-                hop: 1,
-                flit: 2,
-                unit: 1,
-            };
+            let prices = prices(ratio, 1, 2);
             let time = |algorithm: &GossipAlgorithm| {
                 let gossip = Gossip::new(arena.clone(), &lengths, algorithm);
                 prices.time(gossip.expect("it suits").cost())
             };
             let chosen = choose(&arena, &lengths, &prices);
-            let others = [
-                "approach1",
-                "approach2",
-                "approach2:3",
-                "circgos:3,3,2",
-                "halves",
-            ];
-            let others = others.map(|name| name.parse::<GossipAlgorithm>().expect("it is one"));
-            for other in others.iter().filter(|other| other.on(&arena).is_ok()) {
-                assert!(
-                    time(&chosen) <= time(other),
-                    "{network}: {chosen} and {other}"
-                );
+            for other in "approach1 approach2 approach2:3 circgos:3,3,2 halves".split(' ') {
+                let other: GossipAlgorithm = other.parse().expect("it is one");
+                let is_no_better = other.on(&arena).is_err() || time(&chosen) <= time(&other);
+                assert!(is_no_better, "{network}: {chosen} and {other}");
             }
         }
     }
@@ -163,13 +137,8 @@ fn arithmetic_and_steps_agree_on_lines() {
         let closed = below(2) == 0;
         let sides = vec![n];
         let arena = GossipNetwork::Grid(Grid { sides, closed });
-        let heads = 1 + below(n);
-        let division = 2 + below(6);
-        let parameters = LineParameters {
-            heads,
-            division,
-            steps: division / 2 + below(5),
-        };
+        let (heads, division) = (1 + below(n), 2 + below(6));
+        let parameters = LineParameters::new(heads, division, division / 2 + below(5));
         let flits = [1, 4, 30][below(3)];
         let lengths: Vec<u64> = (0..n).map(|_| below(flits + 1) as u64).collect();
         let gossip = Gossip::new(arena, &lengths, &GossipAlgorithm::Circgos(parameters));
@@ -182,37 +151,21 @@ fn arithmetic_and_steps_agree_on_lines() {
         let load = line_cost::Load::new(line, &own.iter().collect::<Vec<_>>());
         let met = load.met(heads);
         let costs = met.costs(&met.rounds(division), parameters);
-        let cost: Cost = costs.into_iter().collect();
-        assert_eq!(
-            cost,
-            gossip.cost(),
-            "{n} {closed} {parameters:?} {lengths:?}"
-        );
+        let case = format!("{n} {closed} {parameters:?} {lengths:?}");
+        assert_eq!(Cost::from_iter(costs), gossip.cost(), "{case}");
     }
 }
 
 #[test]
 fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
     let mut random = flitcast_proto::seeded::SplitMix64::new(5);
-    for network in [
-        "torus:4x4",
-        "torus:6x6",
-        "mesh:3x5",
-        "torus:3x4x5",
-        "mesh:2x3x4",
-        "mesh:4x4",
-        "mesh:6x6",
-        "mesh:4x4x4",
-        "torus:4x4x4",
-    ] {
+    let tori = "torus:4x4 torus:6x6 torus:3x4x5 torus:4x4x4".split(' ');
+    for network in tori.chain("mesh:3x5 mesh:2x3x4 mesh:4x4 mesh:6x6 mesh:4x4x4".split(' ')) {
         let GossipNetwork::Grid(grid) = arena(network) else {
             panic!("{network} is a grid");
         };
         for startup in RATIOS {
-            let prices = Prices {
-                startup,
-                ..Prices::default()
-            };
+            let prices = prices(startup, 0, 1);
             let lengths: Vec<u64> = (0..grid.pes()).map(|_| random.below(7)).collect();
             let blocks = Blocks::new(&lengths, grid.sides.len());
             let walked = |algorithm: GossipAlgorithm| {
@@ -232,24 +185,12 @@ fn arithmetic_and_steps_agree_in_phases_and_on_diagonals() {
 #[test]
 fn a_free_run_takes_what_the_table_says() {
     let lengths = |pe| [0, 0, 0, 0, 320, 40, 0, 0, 0][pe];
-    let prices = Prices {
-        startup: 10,
-        hop: 5,
-        flit: 1,
-        unit: 1,
-    };
     for (algorithm, expected) in [("approach1", 420), ("approach2:3", 815), ("halves", 300)] {
         let gossip = gossip("ring:9", algorithm, lengths);
-        assert_eq!(free_run(&gossip, &prices), Some(expected), "{algorithm}");
-        let [bound, data] = [
-            prices,
-            Prices {
-                startup: 0,
-                hop: 0,
-                ..prices
-            },
-        ]
-        .map(|prices| gossip.bound(&prices).whole());
+        let free = free_run(&gossip, &prices(10, 5, 1));
+        assert_eq!(free, Some(expected), "{algorithm}");
+        let [bound, data] =
+            [prices(10, 5, 1), prices(0, 0, 1)].map(|prices| gossip.bound(&prices).whole());
         assert_eq!((bound, data), (Some(180), Some(180)));
     }
 }
@@ -263,17 +204,9 @@ fn a_free_run_never_ends_after_lock_step() {
                 let lengths: Vec<u64> = (0..20).map(|_| random.below(9)).collect();
                 let gossip = gossip(network, algorithm, |pe| lengths[pe]);
                 let mut below = |n| 1 + random.below(n);
-                let prices = Prices {
-                    startup: below(20),
-                    hop: below(9),
-                    flit: below(3),
-                    unit: 1,
-                };
-                let (free, locked) = (free_run(&gossip, &prices), prices.time(gossip.cost()));
-                assert!(
-                    free.is_some_and(|free| free <= locked),
-                    "{network} {algorithm}"
-                );
+                let prices = prices(below(20), below(9), below(3));
+                let free = free_run(&gossip, &prices).expect("it is a grid");
+                assert!(free <= prices.time(gossip.cost()), "{network} {algorithm}");
             }
         }
     }
@@ -288,8 +221,7 @@ fn printed(number: f64) -> u64 {
 /// All cells are compared but one of Table 1 and two of Table 2, which are misprints.
 #[test]
 fn formulas_give_what_the_paper_prints() {
-    let mut differ = Vec::new();
-    for row in &paper::TABLE_1 {
+    let rings = paper::TABLE_1.iter().flat_map(|row| {
         let (n, r) = (row.side, row.ratio as f64);
         let circgos = match row.circgos.heads == n {
             true => paper::ring_approach_1(n, r),
@@ -300,22 +232,20 @@ fn formulas_give_what_the_paper_prints() {
             paper::ring_approach_2(n, r),
             circgos,
         ];
-        for (paper, formula) in row.printed.into_iter().zip(formulas.map(printed)) {
-            if paper != formula {
-                differ.push((n, row.ratio, paper, formula));
-            }
-        }
-    }
-    for row in &paper::TABLE_2 {
+        let cells = row.printed.into_iter().zip(formulas);
+        cells.map(move |(paper, formula)| (n, row.ratio, paper, printed(formula)))
+    });
+    let tori = paper::TABLE_2.iter().flat_map(|row| {
         let (n, r) = (row.side, row.ratio as f64);
         let torgos = [[3, 3, 1], row.torgos].map(|one| paper::torus_torgos(n, r, one));
         let formulas = paper::torus_approaches(n, r).into_iter().chain(torgos);
-        for (paper, formula) in row.printed.into_iter().zip(formulas.map(printed)) {
-            if paper != formula {
-                differ.push((n, row.ratio, paper, formula));
-            }
-        }
-    }
+        let cells = row.printed.into_iter().zip(formulas);
+        cells.map(move |(paper, formula)| (n, row.ratio, paper, printed(formula)))
+    });
+    let differ = rings
+        .chain(tori)
+        .filter(|(.., paper, formula)| paper != formula);
+    let differ: Vec<_> = differ.collect();
     let misprints = [
         (81, 10, 319, 313),
         (81, 250, 13568, 13586),
@@ -382,10 +312,8 @@ fn check(gossip: &Gossip) {
     }
     for (class, held) in held.iter().enumerate() {
         let all = blocks(class).fold(Flits::default(), |all, one| all.union(&one));
-        assert!(
-            held.iter().all(|held| all.minus(held).is_empty()),
-            "{class}"
-        );
+        let mut lacking = held.iter().map(|held| all.minus(held));
+        assert!(lacking.all(|lacking| lacking.is_empty()), "{class}");
     }
 }
 

@@ -7,10 +7,10 @@ use std::rc::Rc;
 use flitcast_proto::PeId;
 
 use super::flits::{Blocks, Flits};
-use super::gossip_network::Grid;
 use super::moves::{Line, Move};
 use super::stage::Stage;
 use super::steps::{Packet, Step};
+use crate::network::Grid;
 
 /// The steps of a gossip, one after the other.
 #[derive(Clone)]

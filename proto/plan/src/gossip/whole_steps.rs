@@ -61,8 +61,8 @@ pub fn ring_whole_steps(n: usize, parameters: LineParameters) -> WholeSteps {
     }
     let segment = n.div_ceil(heads);
     let met = concentration(segment).and(heads / 2, ((heads / 2) * segment) as f64);
-    let lengths =
-        std::iter::successors(Some(segment), |gap| Some(gap.div_ceil(parameters.division)));
+    let next = |gap: &usize| Some(gap.div_ceil(parameters.division));
+    let lengths = std::iter::successors(Some(segment), next);
     let rounds = lengths.take_while(|gap| *gap > 1).count();
     let steps = rounds * parameters.steps;
     met.and(steps, (steps * n.div_ceil(parameters.packets())) as f64)
@@ -71,11 +71,7 @@ pub fn ring_whole_steps(n: usize, parameters: LineParameters) -> WholeSteps {
 /// Returns the parameters with the least time in whole steps on a ring: all A up to n / 2, a up to 13,
 /// b up to `2a + 1` are tried.
 pub fn best_ring(n: usize, r: f64) -> (LineParameters, WholeSteps) {
-    let all_heads = LineParameters {
-        heads: n,
-        division: 2,
-        steps: 1,
-    };
+    let all_heads = LineParameters::new(n, 2, 1);
     let mut best = (all_heads, ring_whole_steps(n, all_heads));
     for heads in 1..=n / 2 {
         let met = heads / 2 + concentration_steps(n.div_ceil(heads));
@@ -84,11 +80,7 @@ pub fn best_ring(n: usize, r: f64) -> (LineParameters, WholeSteps) {
         }
         for division in 2..=13 {
             for steps in division / 2..=2 * division + 1 {
-                let parameters = LineParameters {
-                    heads,
-                    division,
-                    steps,
-                };
+                let parameters = LineParameters::new(heads, division, steps);
                 let whole = ring_whole_steps(n, parameters);
                 if whole.time(r) < best.1.time(r) {
                     best = (parameters, whole);
@@ -185,14 +177,8 @@ fn best_rounds(
             let mut diagonal = diagonal.clone();
             diagonal.rounds.push((division, steps));
             let held = held * (division as f64).powi(dimensions as i32 - 1);
-            best_rounds(
-                dimensions,
-                spacing / division,
-                held,
-                (diagonal, whole),
-                r,
-                best,
-            );
+            let (next, so_far) = (spacing / division, (diagonal, whole));
+            best_rounds(dimensions, next, held, so_far, r, best);
         }
     }
 }

@@ -174,19 +174,10 @@ impl Search {
     /// Returns whether the bound of [`broadcast_lower_bound`](super::broadcast_lower_bound) permits
     /// a broadcast, with each of `informed` as a root.
     fn in_reach(&self, informed: u64, steps: u32) -> bool {
-        let mut reached = vec![0u64; steps as usize + 1];
-        let mut ways = 1u64; // binomial(steps, links), and from there on
-        let mut sum = 0u64;
-        for links in (0..=steps).rev() {
-            sum = sum.saturating_add(ways.saturating_mul(informed.count_ones().into()));
-            reached[links as usize] = sum;
-            // At most 64 nodes are counted, so larger numbers need not be exact.
-            ways =
-                (ways.min(1 << 32) * u64::from(links) / u64::from(steps - links + 1)).min(1 << 32);
-        }
+        let roots = u64::from(informed.count_ones());
         let (mut nearer, mut ball) = (0, informed);
-        for reached in reached {
-            if u64::from((self.all & !nearer).count_ones()) > reached {
+        for reached in reached(steps.into()) {
+            if u64::from((self.all & !nearer).count_ones()) > reached.saturating_mul(roots) {
                 return false;
             }
             (nearer, ball) = (ball, self.around(ball));
@@ -214,6 +205,25 @@ impl Search {
         }
     }
 }
+
+/// Returns the largest number of nodes at each distance or beyond, from 0 on, that can have the token of
+/// one root after this number of steps ([`broadcast_lower_bound`](super::broadcast_lower_bound)). Numbers
+/// from [`MANY`] on need not be exact.
+pub(super) fn reached(steps: u64) -> impl Iterator<Item = u64> {
+    let mut ways = 1u64; // binomial(steps, links), and from there on
+    let mut sum = 0u64;
+    let mut reached: Vec<u64> = Vec::with_capacity(steps as usize + 1);
+    for links in (0..=steps).rev() {
+        sum = sum.saturating_add(ways);
+        reached.push(sum);
+        // No network has as many nodes, so larger numbers need not be exact.
+        ways = (ways * links / (steps - links + 1)).min(MANY);
+    }
+    reached.into_iter().rev()
+}
+
+/// More nodes than a network can have.
+const MANY: u64 = 1 << 32;
 
 /// Returns the nodes of a set.
 fn nodes(set: u64) -> impl Iterator<Item = usize> {

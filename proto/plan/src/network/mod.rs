@@ -10,10 +10,12 @@
 
 pub mod cover;
 mod exact;
+mod grid;
 mod harutyunyan_shao;
 mod spanning;
 mod spec;
 
+pub use grid::Grid;
 pub use spanning::{Spanning, SpanningError, bfs, broadcast, broadcast_lower_bound};
 pub use spec::{NetworkSpec, NetworkSpecError};
 

@@ -61,10 +61,6 @@ fn cut(root: u32, nodes: &[u32], count: usize) -> String {
 
 /// Returns the breadth-first tree: every node is as near to the root as possible, and its parent is
 /// its lowest-numbered neighbour that is one step nearer.
-///
-/// # Errors
-///
-/// Returns an error if the root does not exist, or if nodes cannot be reached from it.
 pub fn bfs(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
     let depths = depths(network, root)?;
     Ok(Spanning::new(root, &nearest_parents(network, &depths)))
@@ -78,10 +74,6 @@ pub fn bfs(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
 /// tree that the round heuristic of Harutyunyan and Shao found (`harutyunyan_shao`); for up to 64 nodes, a
 /// complete search with bounded effort may improve it. It never takes more steps than the
 /// breadth-first tree. The same network gives the same tree on every machine.
-///
-/// # Errors
-///
-/// Returns an error if the root does not exist, or if nodes cannot be reached from it.
 pub fn broadcast(network: &Network, root: u32) -> Result<Spanning, SpanningError> {
     let depths = depths(network, root)?;
     let bound = lower_bound(&depths);
@@ -117,10 +109,6 @@ pub fn broadcast(network: &Network, root: u32) -> Result<Spanning, SpanningError
 /// farthest node t >= d. The bound also includes (after Fraigniaud and Lazard, *Methods and
 /// problems of communication in usual networks*, 1994) that two farthest nodes take one step more
 /// than one.
-///
-/// # Errors
-///
-/// Returns an error if the root does not exist, or if nodes cannot be reached from it.
 pub fn broadcast_lower_bound(network: &Network, root: u32) -> Result<u64, SpanningError> {
     Ok(lower_bound(&depths(network, root)?))
 }
@@ -135,10 +123,10 @@ impl Spanning {
             let parent = parents[node as usize];
             (node != root).then(|| pe_on(parent, root))
         });
-        match Tree::from_parents(pe_parents.collect()) {
-            Ok(tree) => Spanning { tree, nodes },
-            Err(faults) => unreachable!("the parents were found from the root on: {faults}"),
-        }
+        let tree = Tree::from_parents(pe_parents.collect()).unwrap_or_else(|faults| {
+            unreachable!("the parents were found from the root on: {faults}")
+        });
+        Spanning { tree, nodes }
     }
 
     /// Returns the PE on a node of the network.
@@ -152,11 +140,10 @@ impl Spanning {
 }
 
 fn pe_on(node: u32, root: u32) -> PeId {
-    PeId(match node {
-        _ if node == root => 0,
-        _ if node < root => node + 1,
-        _ => node,
-    })
+    match node == root {
+        true => PeId::ROOT,
+        false => PeId(node + u32::from(node < root)),
+    }
 }
 
 /// Returns the distance of each node from the root.
@@ -212,10 +199,8 @@ pub(super) fn breadth_first<N: IntoIterator<Item = u32>>(
 fn nearest_parents(network: &Network, depths: &[u32]) -> Vec<u32> {
     let parent = |node: u32| {
         let mut neighbours = network.neighbours(node).iter().copied();
-        let depth = depths[node as usize];
-        neighbours
-            .find(|&n| depths[n as usize] < depth)
-            .unwrap_or(node)
+        let is_nearer = |n: &u32| depths[*n as usize] < depths[node as usize];
+        neighbours.find(is_nearer).unwrap_or(node)
     };
     (0..network.len() as u32).map(parent).collect()
 }
@@ -230,22 +215,10 @@ fn lower_bound(depths: &[u32]) -> u64 {
     for depth in (0..farthest).rev() {
         beyond[depth] += beyond[depth + 1];
     }
-    let enough = |steps: &u64| {
-        let mut reached = 0u128;
-        let mut ways = 1u128; // binomial(steps, links)
-        for links in (0..=*steps).rev() {
-            reached += ways;
-            if reached >= depths.len() as u128 {
-                break; // Less distant ones are no more.
-            }
-            if let Some(&nodes) = beyond.get(links as usize)
-                && reached < u128::from(nodes)
-            {
-                return false;
-            }
-            ways = ways * u128::from(links) / u128::from(steps - links + 1);
-        }
-        reached >= depths.len() as u128
+    let permits = |steps: &u64| {
+        exact::reached(*steps)
+            .zip(&beyond)
+            .all(|(reached, nodes)| reached >= *nodes)
     };
-    (farthest as u64..).find(enough).unwrap_or(u64::MAX)
+    (farthest as u64..).find(permits).unwrap_or(u64::MAX)
 }

@@ -101,7 +101,6 @@ impl FromStr for NetworkSpec {
                 ))
             })
         };
-        let nodes = |given| number("N", given, 1, MAX_PES as u64);
         let sides = || {
             let side = |given| number("each side", given, 1, MAX_PES as u64);
             rest.split('x').map(side).collect::<Result<Vec<u32>, _>>()
@@ -120,23 +119,21 @@ impl FromStr for NetworkSpec {
             _ if rest.is_empty() || rest.contains(':') => return Err(wrong_form()),
             "mesh" => NetworkSpec::Mesh { sides: sides()? },
             "torus" => NetworkSpec::Torus { sides: sides()? },
-            "array" => NetworkSpec::Mesh {
-                sides: vec![nodes(rest)?],
-            },
-            "ring" => NetworkSpec::Ring {
-                nodes: nodes(rest)?,
-            },
             "hypercube" => NetworkSpec::Hypercube {
                 dimensions: number("D", rest, 0, MAX_DIMENSIONS)?,
             },
-            _ => NetworkSpec::Complete {
-                nodes: nodes(rest)?,
-            },
+            _ => {
+                let nodes = number("N", rest, 1, MAX_PES as u64)?;
+                match name {
+                    "array" => NetworkSpec::Mesh { sides: vec![nodes] },
+                    "ring" => NetworkSpec::Ring { nodes },
+                    _ => NetworkSpec::Complete { nodes },
+                }
+            }
         };
-        match spec.check_size() {
-            Ok(()) => Ok(spec),
-            Err(fault) => Err(NetworkSpecError(format!("{text}: {fault}"))),
-        }
+        let checked = spec.check_size();
+        checked.map_err(|fault| NetworkSpecError(format!("{text}: {fault}")))?;
+        Ok(spec)
     }
 }
 
@@ -191,9 +188,8 @@ impl NetworkSpec {
             NetworkSpec::Hypercube { dimensions } => {
                 let nodes = 1u32 << dimensions;
                 let up = |node: u32| {
-                    let bits = (0..*dimensions).map(move |bit| node | 1 << bit);
-                    bits.filter(move |&other| other != node)
-                        .map(move |other| (node, other))
+                    let others = (0..*dimensions).map(move |bit| (node, node | 1 << bit));
+                    others.filter(|(node, other)| node != other)
                 };
                 Network::from_edges(nodes as usize, (0..nodes).flat_map(up))
             }
@@ -228,10 +224,8 @@ impl NetworkSpec {
                 let long = sides.iter().filter(|&&side| side > 1).count();
                 // Each dimension has two neighbours, or one if the side is 2.
                 let pairs = sides.iter().filter(|&&side| side == 2).count();
-                (
-                    nodes.fold(1, u128::saturating_mul),
-                    (2 * long - pairs) as u128,
-                )
+                let degree = (2 * long - pairs) as u128;
+                (nodes.fold(1, u128::saturating_mul), degree)
             }
             NetworkSpec::Ring { nodes } => (u128::from(*nodes), 2),
             NetworkSpec::Hypercube { dimensions } => {
@@ -243,9 +237,7 @@ impl NetworkSpec {
                 let degree = (2 * u128::from(*base)).min(nodes.saturating_sub(1));
                 (nodes, degree)
             }
-            NetworkSpec::Complete { nodes } => {
-                (u128::from(*nodes), u128::from(*nodes).saturating_sub(1))
-            }
+            NetworkSpec::Complete { nodes } => ((*nodes).into(), nodes.saturating_sub(1).into()),
             NetworkSpec::Edges(_) => return Ok(()),
         };
         bounded(nodes, nodes.saturating_mul(degree) / 2)

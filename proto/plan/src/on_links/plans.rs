@@ -12,11 +12,8 @@ use crate::trace::{Crossing, Item};
 
 /// Returns the crossings of a plan that lists flits and control items step by step.
 pub fn of_crossings(crossings: &[Crossing]) -> Vec<Sent> {
-    let all = crossings.iter().map(|crossing| Sent {
-        step: crossing.step,
-        from: crossing.from,
-        to: crossing.to,
-        load: match crossing.item {
+    let all = crossings.iter().map(|crossing| {
+        let load = match crossing.item {
             Item::Control(_) => Load::Control,
             Item::Flit { message, index } => Load::Flits {
                 flits: vec![Piece {
@@ -26,8 +23,8 @@ pub fn of_crossings(crossings: &[Crossing]) -> Vec<Sent> {
                 }],
                 is_whole: false,
             },
-        },
-        after: Vec::new(),
+        };
+        Sent::new(crossing.step, [crossing.from, crossing.to], load)
     });
     all.collect()
 }
@@ -45,15 +42,12 @@ pub fn of_hops(hops: &[ScheduledHop], are_whole: bool) -> Vec<Sent> {
             offset: hop.offset + place,
             flits,
         };
-        let packet = |place, number| Sent {
-            step: hop.first_step + place * hop.every,
-            from: hop.from,
-            to: hop.to,
-            load: Load::Flits {
+        let packet = |place, number| {
+            let load = Load::Flits {
                 flits: vec![flits(place, number)],
                 is_whole: are_whole,
-            },
-            after: Vec::new(),
+            };
+            Sent::new(hop.first_step + place * hop.every, ends, load)
         };
         let joined = last.get(&ends).filter(|_| hop.packing == Packing::Joins);
         match (hop.packing, joined.map(|place| &mut all[*place].load)) {
@@ -75,16 +69,11 @@ pub fn of_gossip(gossip: &Gossip, are_whole: bool) -> Vec<Sent> {
     let all = steps.flat_map(|(step, packets)| {
         packets.packets.into_iter().map(move |packet| {
             let pieces = gossip.blocks.pieces(packet.class, &packet.flits);
-            Sent {
-                step,
-                from: packet.from,
-                to: packet.to,
-                load: Load::Flits {
-                    flits: pieces.collect(),
-                    is_whole: are_whole,
-                },
-                after: Vec::new(),
-            }
+            let load = Load::Flits {
+                flits: pieces.collect(),
+                is_whole: are_whole,
+            };
+            Sent::new(step, [packet.from, packet.to], load)
         })
     });
     all.collect()

@@ -20,6 +20,19 @@ pub struct Sent {
     pub after: Vec<usize>,
 }
 
+impl Sent {
+    /// Creates a crossing that waits for its flits alone.
+    pub(crate) fn new(step: u64, [from, to]: [PeId; 2], load: Load) -> Sent {
+        Sent {
+            step,
+            from,
+            to,
+            load,
+            after: Vec::new(),
+        }
+    }
+}
+
 /// The content of a planned crossing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Load {

@@ -7,20 +7,12 @@ use crate::algorithms::{Algorithm, plan::plan};
 use crate::baseline::{Baseline, after_token, binomial_tree};
 use crate::cost::Link;
 use crate::gossip::{Gossip, GossipNetwork};
-use crate::tests::{lengths, tree};
+use crate::tests::{lengths, link, tree};
 use crate::timing::Timing;
 
-const fn link(latency_ns: f64, ns_per_byte: f64, setup_ns: f64) -> Link {
-    Link {
-        latency_ns,
-        setup_ns,
-        ns_per_byte,
-        burst_bytes: 0.0,
-    }
-}
 const LATENCY: Link = link(1.0, 0.0, 0.0);
-const RATE: Link = link(0.0, 1.0, 0.0);
-const SETUP: Link = link(0.0, 0.0, 1.0);
+const SETUP: Link = link(0.0, 1.0, 0.0);
+const RATE: Link = link(0.0, 0.0, 1.0);
 
 /// A model of one port for each PE, whose control items have no bytes.
 fn model(pes: usize, link: Link) -> Model {
@@ -51,14 +43,9 @@ fn control_items_take_latencies_alone() {
     for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
         assert_eq!(times(certification(sync), "path:6"), [20.0, 5.0, 5.0]);
     }
-    assert_eq!(
-        times(certification(Sync::Pipelined), "kary:2:7"),
-        [8.0, 6.0, 6.0]
-    );
-    assert_eq!(
-        times(Algorithm::FARTHEST_FIRST, "kary:2:7"),
-        [2.0, 6.0, 6.0]
-    );
+    let [gather, scatter] = [certification(Sync::Pipelined), Algorithm::FARTHEST_FIRST];
+    assert_eq!(times(gather, "kary:2:7"), [8.0, 6.0, 6.0]);
+    assert_eq!(times(scatter, "kary:2:7"), [2.0, 6.0, 6.0]);
 }
 
 /// Returns the times of a gossip of blocks of `flits` flits in a complete network.

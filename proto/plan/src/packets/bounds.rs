@@ -26,9 +26,8 @@ pub fn of_rest(cost: LinkCost, messages: &[Message], left: &[u64], start: Ticks)
             count += 1;
             tail = tail.min(least_tail(cost, message.hops, own));
         }
-        let is_last_of_depth = messages
-            .get(place + 1)
-            .is_none_or(|next| next.hops < message.hops);
+        let next = messages.get(place + 1);
+        let is_last_of_depth = next.is_none_or(|next| next.hops < message.hops);
         if is_last_of_depth && count > 0 {
             let whole = cost.stream(count, flits) + tail;
             let grown = growing(cost, message.hops, count, flits);

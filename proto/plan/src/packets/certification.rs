@@ -192,9 +192,8 @@ impl Planner<'_> {
         whole.lag = self.control * children.len() as Ticks;
         for child in children {
             let here = child.ready + child.delay;
-            whole.lag = whole
-                .lag
-                .max(here.saturating_sub(self.cost.certified(&whole)));
+            let lag = here.saturating_sub(self.cost.certified(&whole));
+            whole.lag = whole.lag.max(lag);
             let below = self.certificate(child.pe);
             whole.packets += below.packets;
             whole.flits += below.flits;
@@ -227,10 +226,6 @@ impl Planner<'_> {
 }
 
 /// Returns the gather of `flits[i]` from P_i in even packets of at most `cap` flits.
-///
-/// # Errors
-///
-/// Returns an error if there are too many flits.
 pub fn plan(
     tree: &Tree,
     flits: &[u64],
@@ -285,10 +280,6 @@ fn with_cap(
 }
 
 /// Returns the gather under the cap with the least time, of as many as there is time to try.
-///
-/// # Errors
-///
-/// Returns an error if there are too many flits.
 pub fn plan_best_cap(
     tree: &Tree,
     flits: &[u64],

@@ -79,10 +79,6 @@ pub enum Split {
 
 /// Returns the best schedule found for a scatter of `flits[i]` flits to P_i; on a tree that needs a
 /// search, after at most `nodes` nodes of it.
-///
-/// # Errors
-///
-/// Returns an error if the messages are too long or cross too many links.
 pub fn plan(
     tree: &Tree,
     flits: &[u64],
@@ -101,10 +97,6 @@ pub fn plan(
 /// after the other: `order`
 /// has each PE with a nonnull message once. Farthest destination first on a path, each message has
 /// its own packet size, and the schedule is optimal.
-///
-/// # Errors
-///
-/// Returns an error if the messages are too long or cross too many links.
 pub fn plan_in_order(
     tree: &Tree,
     flits: &[u64],
@@ -215,10 +207,6 @@ const EITHER: [Sorting; 2] = [Sorting::FarthestFirst, Sorting::LargestTailFirst]
 
 /// Plans a scatter whose messages are cut as given; without an order, farthest destination first or
 /// the largest tail first, whichever is faster.
-///
-/// # Errors
-///
-/// Returns an error if the messages cannot be cut this way, or are too long.
 pub fn plan_split(
     tree: &Tree,
     flits: &[u64],
@@ -340,10 +328,6 @@ fn joined(sequence: &[Run]) -> Vec<Run> {
 
 /// Returns the times of two schedules without planning, farthest destination first: each message in
 /// one packet, and each in packets of one flit.
-///
-/// # Errors
-///
-/// Returns an error if the messages or the tree are too large.
 pub fn unplanned(
     tree: &Tree,
     flits: &[u64],

@@ -36,21 +36,18 @@ pub fn is_one_way(tree: &Tree, messages: &[Message]) -> bool {
 /// are too many caps to try them all.
 pub fn plan(cost: LinkCost, messages: &[Message]) -> PacketPlan {
     let at_most = (MOST_TIMES / messages.len().max(1)).min(MOST_CAPS);
-    let Caps {
-        tried: caps,
-        are_all,
-    } = caps(messages.iter().map(|message| message.flits), at_most);
-    let (time, better) = least_time(cost, messages, &caps, |cap| cap.least);
+    let Caps { tried, are_all } = caps(messages.iter().map(|message| message.flits), at_most);
+    let (time, better) = least_time(cost, messages, &tried, |cap| cap.least);
     let bound = match are_all {
         true => time,
-        false => least_time(cost, messages, &caps, |cap| cap.most).0,
+        false => least_time(cost, messages, &tried, |cap| cap.most).0,
     };
     let mut sequence = Vec::new();
     let mut chosen = 0;
     for (message, better) in messages.iter().zip(better.iter().rev()) {
         // A nearer message has a cap no smaller, and this is the best of those.
         chosen = better.first_from(chosen);
-        let packets = message.flits.div_ceil(caps[chosen].least);
+        let packets = message.flits.div_ceil(tried[chosen].least);
         sequence.extend(even(message.pe, message.flits, packets));
     }
     PacketPlan {

@@ -149,10 +149,7 @@ impl Search<'_> {
 
     /// Returns whether the same flits were left before with no time later; else remembers the state.
     fn is_dominated(&mut self) -> bool {
-        let state = [self.time]
-            .into_iter()
-            .chain(self.ports.free.iter().copied());
-        let state: Vec<Ticks> = state.collect();
+        let state = [&[self.time], &self.ports.free[..]].concat();
         let last = self.sent.last().map(|packet| packet.message);
         let place = (self.left.clone(), last);
         let is_no_later =

@@ -74,10 +74,6 @@ pub struct Schedule {
 
 impl Scatter {
     /// Creates the scatter of `flits[i]` for P_i.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the paths have too many links.
     pub fn new(tree: &Tree, flits: &[u64], cost: LinkCost) -> Result<Scatter, PacketPlanError> {
         let messages = messages(tree, flits);
         let hops: u64 = messages.iter().map(|message| message.hops).sum();

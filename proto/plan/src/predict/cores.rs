@@ -239,11 +239,8 @@ mod tests {
         // As long as the other program had the core, PEs have it.
         assert_eq!(cores.give_up(SLICE_NS + 9, PES[0]), Some(PES[1]));
         assert!(!cores.take(SLICE_NS + 10, PES[2]));
-        assert_eq!(
-            cores.give_up(2 * SLICE_NS, PES[1]),
-            None,
-            "it is the other's turn"
-        );
+        let next = cores.give_up(2 * SLICE_NS, PES[1]);
+        assert_eq!(next, None, "it is the other's turn");
         assert_eq!(cores.turn(3 * SLICE_NS), Some(PES[2]));
         // A core that no PE needs is the other's at once.
         assert_eq!(cores.give_up(3 * SLICE_NS + 1, PES[2]), None);
@@ -271,10 +268,7 @@ mod tests {
         assert!(cores.take(0, PES[1]));
         assert!(!cores.take(0, PES[2]));
         assert_eq!(cores.give_up(9, PES[1]), Some(PES[2]));
-        assert_eq!(
-            cores.give_up(SLICE_NS, PES[2]),
-            None,
-            "it is the other's turn"
-        );
+        let next = cores.give_up(SLICE_NS, PES[2]);
+        assert_eq!(next, None, "it is the other's turn");
     }
 }

@@ -90,10 +90,8 @@ impl PredictionState<'_> {
             // Very long work is divided into a limited number of stretches.
             let stretch = work.min((SLICE_NS as f64).max(*work / 16.0));
             *work -= stretch;
-            self.cause(
-                now.saturating_add(stretch.round() as u64),
-                Event::Step(index),
-            );
+            let end = now.saturating_add(stretch.round() as u64);
+            self.cause(end, Event::Step(index));
         }
     }
 }

@@ -183,8 +183,7 @@ impl<'a> FileThreads<'a> {
         let desk = &mut self.desks[at.index()];
         let is_it = |reading: &Reading| reading.message == message;
         let is_left = |reading: &Reading| reading.taken < reading.message.bytes;
-        desk.opened
-            .retain(|reading| is_it(reading) || is_left(reading));
+        desk.opened.retain(|it| is_it(it) || is_left(it));
         let Some(reading) = desk.opened.iter_mut().find(|reading| is_it(reading)) else {
             return true;
         };
@@ -267,11 +266,8 @@ impl<'a> FileThreads<'a> {
         let (disk, costs) = self.costs(at);
         let writing = self.desks[at.index()].writing_of(message);
         let whole = writing.message.bytes as f64;
-        let made_of = self
-            .made_of
-            .get(&writing.message.id)
-            .copied()
-            .unwrap_or_default();
+        let made_of = self.made_of.get(&writing.message.id).copied();
+        let made_of = made_of.unwrap_or_default();
         let entry_bytes = whole / made_of.entries.max(1) as f64;
         let (before, bytes) = (writing.given as f64, writing.filled as f64);
         writing.given += writing.filled;

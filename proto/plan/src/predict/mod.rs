@@ -57,10 +57,6 @@ pub fn hops(tree: &Tree, message: &Message) -> u64 {
 }
 
 /// Predicts the round of these schedules, one for each PE.
-///
-/// # Errors
-///
-/// Returns an error if a round refuses its schedule, which is a bug in the schedule.
 pub fn predict(
     tree: &Arc<Tree>,
     schedules: &[PeSchedule],
@@ -84,20 +80,8 @@ pub fn predict_unless(
     let flits = sent.map(|(message, flit)| message.bytes.div_ceil(flit.into()));
     let flits = flits.max().unwrap_or(0);
     let flits_a_piece = flits.div_ceil(most_pieces(tree, schedules)).max(1);
-    predict_in_pieces(given_up, tree, schedules, model, flits_a_piece)
-}
-
-/// Predicts a round in which this number of flits crosses an edge at a time.
-fn predict_in_pieces(
-    given_up: &AtomicBool,
-    tree: &Arc<Tree>,
-    schedules: &[PeSchedule],
-    model: &Model,
-    flits_a_piece: u64,
-) -> Result<Prediction, ProtocolError> {
-    let mut world = PredictionState::new(tree, schedules, model, flits_a_piece);
-    world.run_to_end(schedules, given_up)?;
-    Ok(world.prediction())
+    let state = PredictionState::run_to_end(given_up, tree, schedules, model, flits_a_piece)?;
+    Ok(state.prediction())
 }
 
 #[cfg(test)]

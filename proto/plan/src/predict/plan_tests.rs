@@ -16,6 +16,7 @@ use super::*;
 use crate::algorithms::Algorithm;
 use crate::cost::{Link, Ports};
 use crate::on_links::{Load, Sent, course, of_hops};
+use crate::tests::link;
 use crate::timing::Timing;
 
 const FLIT_BYTES: u32 = 4096;
@@ -39,20 +40,20 @@ fn planned_of(planned: &[Sent], multi: bool) -> OfPorts<Vec<Flit>> {
             Load::Control => continue,
             Load::Count(flits) => vec![(sent.to, 0, 0); *flits as usize],
             Load::Flits { flits, .. } => {
-                let each = flits.iter();
-                let each = each
-                    .flat_map(|it| (0..it.flits).map(|at| (sent.to, it.message.0, it.offset + at)));
-                each.collect()
+                let each = flits
+                    .iter()
+                    .flat_map(|it| (0..it.flits).map(move |at| (it, at)));
+                each.map(|(it, at)| (sent.to, it.message.0, it.offset + at))
+                    .collect()
             }
         };
         let port = (sent.from, multi.then_some(sent.to));
         let of_port: &mut BTreeMap<u64, Vec<Flit>> = steps.entry(port).or_default();
         of_port.entry(sent.step).or_default().extend(flits);
     }
-    let steps = steps.into_iter();
-    steps
-        .map(|(port, steps)| (port, steps.into_values().collect()))
-        .collect()
+    let ports = steps.into_iter();
+    let ports = ports.map(|(port, steps)| (port, steps.into_values().collect()));
+    ports.collect()
 }
 
 /// Returns whether some PE does not receive the flits of a message in order, as a real PE has to.
@@ -73,18 +74,13 @@ fn is_out_of_order(planned: &[Sent]) -> bool {
 
 /// Returns the flits that a run sends over each port, in order, and the number of its packets.
 fn sent_of(case: &Case, world: &PredictionState, is_counted: bool) -> (OfPorts<Flit>, u64) {
-    let Case {
-        tree,
-        operation,
-        flits,
-        ..
-    } = case;
+    let (tree, operation) = (&case.tree, case.operation);
     let (mut sent, mut all): (OfPorts<Flit>, u64) = (BTreeMap::new(), 0);
     for (from, out, packets) in &world.sent {
         all += packets;
         let (whole, part) = operation.collective().whole(tree, out.piece.message.id);
         let address = operation.address(tree, whole).expect("a message");
-        let length = operation.collective().length(tree, address, flits);
+        let length = operation.collective().length(tree, address, &case.flits);
         let first = out.piece.offset / u64::from(FLIT_BYTES);
         let flit = |at| match is_counted {
             true => (out.to, 0, 0),
@@ -96,9 +92,8 @@ fn sent_of(case: &Case, world: &PredictionState, is_counted: bool) -> (OfPorts<F
         };
         let port = (*from, case.multi.then_some(out.to));
         let flits = out.piece.bytes.div_ceil(FLIT_BYTES.into());
-        sent.entry(port)
-            .or_default()
-            .extend((first..first + flits).map(flit));
+        let of_port = sent.entry(port).or_default();
+        of_port.extend((first..first + flits).map(flit));
     }
     (sent, all)
 }
@@ -140,10 +135,7 @@ fn hops_of(schedules: &[PeSchedule]) -> Vec<ScheduledHop> {
 /// Returns the differences between a run and its plan on one kind of links.
 fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     let model = Model {
-        ports: match case.multi {
-            true => Ports::PerEdge,
-            false => Ports::Single,
-        },
+        ports: [Ports::Single, Ports::PerEdge][usize::from(case.multi)],
         own_links: case.multi,
         prefix_bytes: 0,
         control_bytes: CONTROL_BYTES,
@@ -155,21 +147,20 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
     let bytes: Vec<u64> = bytes.collect();
     let schedules = case.operation.schedules(&case.tree, &bytes, &timing);
     let given_up = AtomicBool::new(false);
-    let mut world = PredictionState::new(&case.tree, &schedules, &model, 1);
-    world.run_to_end(&schedules, &given_up).expect("a schedule");
+    let world = PredictionState::run_to_end(&given_up, &case.tree, &schedules, &model, 1);
+    let world = world.expect("a schedule");
     let planned = &(case.planned)(&timing);
-    let is_counted = planned
-        .iter()
-        .any(|sent| matches!(sent.load, Load::Count(_)));
+    let is_count = |sent: &Sent| matches!(sent.load, Load::Count(_));
+    let is_counted = planned.iter().any(is_count);
     let (mut sent, packets) = sent_of(case, &world, is_counted);
     let mut of_ports = planned_of(planned, case.multi);
     // The network orders what is sent at once.
     let is_at_once = case.operation == Algorithm::EXCHANGE_AT_ONCE;
     if is_at_once || is_out_of_order(planned) {
         sent.values_mut().for_each(|flits| flits.sort_unstable());
-        of_ports
-            .values_mut()
-            .for_each(|steps| *steps = vec![steps.concat()]);
+        for steps in of_ports.values_mut() {
+            *steps = vec![steps.concat()];
+        }
     }
     let mut differences = differences_of(sent, of_ports);
     let timed = match is_out_of_order(planned) {
@@ -181,27 +172,24 @@ fn differences(case: &Case, kind: &str, link: Link) -> Vec<String> {
         differences.push(format!("{packets} packets for {}", planned.packets));
     }
     let took = world.prediction().round_ns() as f64;
-    let (is_early, is_late) = (
-        took < planned.time_ns * (1.0 - OFF),
-        took > planned.time_ns * (1.0 + OFF) && !is_at_once,
-    );
-    if is_early || is_late {
+    let off = took / planned.time_ns - 1.0;
+    if off < -OFF || off > OFF && !is_at_once {
         let [took, planned] = [took, planned.time_ns].map(|ns| ns / UNIT_NS);
         differences.push(format!("{took:.2} units for {planned:.2}"));
     }
-    let named = differences.into_iter();
-    named
-        .map(|it| format!("{}, {kind}: {it}", case.name))
-        .collect()
+    let named = differences
+        .iter()
+        .map(|it| format!("{}, {kind}: {it}", case.name));
+    named.collect()
 }
 
 #[test]
 fn a_run_is_its_plan() {
-    let [mut latency, mut rate, mut setup] = [Link::default(); 3];
-    latency.latency_ns = UNIT_NS;
-    rate.ns_per_byte = UNIT_NS / f64::from(FLIT_BYTES);
-    setup.setup_ns = UNIT_NS;
-    let links = [("latency", latency), ("rate", rate), ("set-up", setup)];
+    let links = [
+        ("latency", link(UNIT_NS, 0.0, 0.0)),
+        ("rate", link(0.0, 0.0, UNIT_NS / f64::from(FLIT_BYTES))),
+        ("set-up", link(0.0, UNIT_NS, 0.0)),
+    ];
     let mut all = Vec::new();
     for operation in Algorithm::ALL {
         let cases = cases(operation);

@@ -48,9 +48,7 @@ impl Prediction {
             arrivals_ns: later(self.arrivals_ns, part.arrivals_ns),
             visible_ns: later(self.visible_ns, part.visible_ns),
             files_ns: files.map(|(one, other)| one.max(other)).collect(),
-            spans: spans
-                .map(|(one, other)| one.into_iter().chain(other).collect())
-                .collect(),
+            spans: spans.map(|(one, other)| [one, other].concat()).collect(),
             streams: self.streams,
         }
     }

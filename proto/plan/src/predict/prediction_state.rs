@@ -57,8 +57,33 @@ pub(super) struct PredictionState<'a> {
 }
 
 impl<'a> PredictionState<'a> {
-    /// Creates the state before a round in which this number of flits crosses an edge at a time.
-    pub(super) fn new(
+    /// Runs a round in which this number of flits crosses an edge at a time to its end, unless another
+    /// thread sets `given_up` before.
+    pub(super) fn run_to_end(
+        given_up: &AtomicBool,
+        tree: &'a Arc<Tree>,
+        schedules: &'a [PeSchedule],
+        model: &'a Model,
+        flits_a_piece: u64,
+    ) -> Result<PredictionState<'a>, ProtocolError> {
+        let mut state = PredictionState::new(tree, schedules, model, flits_a_piece);
+        state.begin_all(schedules)?;
+        while let Some(((now, _), event)) = state.events.pop_first() {
+            if given_up.load(Relaxed) {
+                return Err(ProtocolError::GivenUp);
+            }
+            match event {
+                Event::Look(at) => state.look(now, at)?,
+                Event::Done(at) => state.done(now, at)?,
+                Event::Step(chore) => state.step(now, chore),
+                Event::Turn(thread) => state.take_turn(now, thread),
+            }
+        }
+        Ok(state)
+    }
+
+    /// Creates the state before the round.
+    fn new(
         tree: &'a Arc<Tree>,
         schedules: &'a [PeSchedule],
         model: &'a Model,
@@ -104,31 +129,6 @@ impl<'a> PredictionState<'a> {
             #[cfg(test)]
             sent: Vec::new(),
         }
-    }
-
-    /// Runs the round to its end, unless another thread sets `given_up` before.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if a round refuses its schedule, or if the prediction was given up.
-    pub(super) fn run_to_end(
-        &mut self,
-        schedules: &[PeSchedule],
-        given_up: &AtomicBool,
-    ) -> Result<(), ProtocolError> {
-        self.begin_all(schedules)?;
-        while let Some(((now, _), event)) = self.events.pop_first() {
-            if given_up.load(Relaxed) {
-                return Err(ProtocolError::GivenUp);
-            }
-            match event {
-                Event::Look(at) => self.look(now, at)?,
-                Event::Done(at) => self.done(now, at)?,
-                Event::Step(chore) => self.step(now, chore),
-                Event::Turn(thread) => self.take_turn(now, thread),
-            }
-        }
-        Ok(())
     }
 
     fn begin_all(&mut self, schedules: &[PeSchedule]) -> Result<(), ProtocolError> {

@@ -30,9 +30,8 @@ impl PredictionState<'_> {
         let station = &self.stations[at.index()];
         let (piece, per_byte, along) = match work {
             Work::Out(action) => match FlitsOut::of(action) {
-                Some(out) => {
-                    let along = station.gathered.is_for(out.to);
-                    (out.piece, host.send_ns_per_byte, along)
+                Some(FlitsOut { to, piece, .. }) => {
+                    (piece, host.send_ns_per_byte, station.gathered.is_for(to))
                 }
                 None => return host.control_ns.round() as u64,
             },
@@ -46,10 +45,10 @@ impl PredictionState<'_> {
         let (ends, first_or_last) = match work {
             // The bytes were prepared for the first neighbour.
             Work::Out(Action::SendAgain { .. }) => (false, false),
-            Work::Out(_) => (
-                message.source == at,
-                piece.offset == 0 && !station.set_up.contains(&message.id),
-            ),
+            Work::Out(_) => {
+                let is_first = piece.offset == 0 && !station.set_up.contains(&message.id);
+                (message.source == at, is_first)
+            }
             Work::In(..) => (message.is_for(at), piece.is_last()),
         };
         if ends {

@@ -15,12 +15,11 @@ fn flits_from_depth_down(tree: &Tree, flits: &[u64]) -> Vec<(u64, u64)> {
         at_depth[tree.depth(pe) as usize] += flits[pe.index()];
     }
     let mut down_from_here = 0;
-    let by_depth = at_depth.into_iter().enumerate().rev();
-    let down = by_depth
-        .filter(|(_, flits)| *flits > 0)
-        .map(|(depth, flits)| {
-            down_from_here += flits;
-            (depth as u64, down_from_here)
-        });
+    let by_depth = (0..).zip(at_depth).filter(|(_, flits)| *flits > 0);
+    let by_depth: Vec<(u64, u64)> = by_depth.collect();
+    let down = by_depth.into_iter().rev().map(|(depth, flits)| {
+        down_from_here += flits;
+        (depth, down_from_here)
+    });
     down.collect()
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::network::cover::{cover, ways_to_all};
 use crate::network::{Network, NetworkSpec, bfs};
+use crate::tests::tree;
 
 struct Case {
     network: Network,
@@ -41,100 +42,31 @@ impl Case {
 /// one long message; the gather of the striped 8; the broadcast of 60.
 #[test]
 fn covers_take_what_the_table_says() {
-    for (spec, root, shape, eights, big, others) in [
-        (
-            "mesh:4x4",
-            0,
-            [2, 2, 6],
-            [60, 64, 60, 60],
-            [87, 165, 87, 88],
-            [78, 35],
-        ),
-        (
-            "mesh:4x4",
-            5,
-            [4, 2, 4],
-            [30, 40, 36, 39],
-            [44, 163, 85, 84],
-            [48, 33],
-        ),
-        (
-            "torus:4x4",
-            0,
-            [4, 4, 6],
-            [30, 33, 30, 30],
-            [44, 163, 47, 46],
-            [48, 20],
-        ),
-        (
-            "torus:8x8",
-            0,
-            [4, 4, 14],
-            [126, 129, 126, 126],
-            [56, 167, 59, 58],
-            [168, 28],
-        ),
-        (
-            "torus:4x4x4",
-            0,
-            [6, 6, 9],
-            [84, 88, 85, 84],
-            [37, 165, 41, 39],
-            [112, 18],
-        ),
-        (
-            "hypercube:6",
-            0,
-            [6, 6, 7],
-            [84, 88, 85, 84],
-            [37, 165, 39, 38],
-            [106, 16],
-        ),
-        (
-            "debruijn:2:4",
-            0,
-            [2, 2, 4],
-            [60, 64, 60, 60],
-            [87, 163, 90, 87],
-            [72, 33],
-        ),
-        (
-            "debruijn:2:4",
-            5,
-            [3, 2, 5],
-            [40, 48, 60, 44],
-            [58, 162, 88, 85],
-            [75, 34],
-        ),
-        (
-            "debruijn:3:3",
-            5,
-            [6, 4, 6],
-            [35, 40, 52, 36],
-            [31, 162, 47, 45],
-            [70, 20],
-        ),
-    ] {
+    let table = "
+        mesh:4x4      0   2 2 6    60 64 60 60      87 165 87 88   78 35
+        mesh:4x4      5   4 2 4    30 40 36 39      44 163 85 84   48 33
+        torus:4x4     0   4 4 6    30 33 30 30      44 163 47 46   48 20
+        torus:8x8     0   4 4 14   126 129 126 126  56 167 59 58   168 28
+        torus:4x4x4   0   6 6 9    84 88 85 84      37 165 41 39   112 18
+        hypercube:6   0   6 6 7    84 88 85 84      37 165 39 38   106 16
+        debruijn:2:4  0   2 2 4    60 64 60 60      87 163 90 87   72 33
+        debruijn:2:4  5   3 2 5    40 48 60 44      58 162 88 85   75 34
+        debruijn:3:3  5   6 4 6    35 40 52 36      31 162 47 45   70 20";
+    for row in table.lines().skip(1) {
+        let (spec, numbers) = row.trim().split_once(' ').unwrap();
+        let numbers = numbers.split_whitespace().map(|it| it.parse().unwrap());
+        let numbers: Vec<u64> = numbers.collect();
+        let (root, numbers) = numbers.split_first().unwrap();
+        let root = *root as u32;
         let case = case(spec, root);
-        let trees = &case.cover.trees;
-        let depths = trees
-            .iter()
-            .flat_map(|tree| tree.pes().map(|pe| tree.depth(pe) as usize));
-        let found = [case.ports, trees.len(), depths.max().unwrap()];
-        assert_eq!(found, shape, "{spec} from {root}");
+        let depth = levels(&case.cover);
+        let mut found = vec![case.ports as u64, case.cover.trees.len() as u64, depth];
         let mut flits = vec![8; case.network.len()];
         flits[0] = 0;
-        assert_eq!(case.scatters(&flits), eights, "{spec} from {root}, 8 each");
-        let gathered = gather(
-            &case.cover,
-            &deal(&case.cover, &flits, SplitPolicy::Striped),
-        );
+        found.extend(case.scatters(&flits));
+        let striped = deal(&case.cover, &flits, SplitPolicy::Striped);
+        let gathered = gather(&case.cover, &striped);
         let sent = broadcast(&case.cover, 60);
-        assert_eq!(
-            [gathered.time_steps, sent.time_steps],
-            others,
-            "{spec} from {root}"
-        );
         let ways = ways_to_all(&case.network, root);
         let mut ways_of_pes = ways.clone();
         for (pe, node) in case.cover.nodes.iter().enumerate() {
@@ -149,19 +81,15 @@ fn covers_take_what_the_table_says() {
         let mut flits = vec![1; case.network.len()];
         flits[0] = 0;
         flits[first.unwrap()] = 160;
-        assert_eq!(case.scatters(&flits), big, "{spec} from {root}, one long");
+        found.extend(case.scatters(&flits));
+        found.extend([gathered.time_steps, sent.time_steps]);
+        assert_eq!(found, numbers, "{spec} from {root}");
     }
 }
 
 /// The cases of the spec, computed by hand there.
 #[test]
 fn a_port_for_each_child_of_p0_gathers_as_the_spec_says() {
-    let tree = |spec: &str| {
-        spec.parse::<flitcast_proto::tree::TreeSpec>()
-            .unwrap()
-            .build()
-            .unwrap()
-    };
     let path = tree("path:6");
     let flits = [0, 2, 3, 0, 2, 1];
     let Streams { lags, .. } = streams(&path, &flits, 11, 2);

@@ -1,12 +1,7 @@
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
-
-fn tree(spec: &str) -> Tree {
-    let spec: TreeSpec = spec.parse().unwrap();
-    spec.build().unwrap()
-}
+use crate::tests::tree;
 
 fn each(pes: usize, length: u64) -> Vec<Vec<u64>> {
     let row = |from: usize| (0..pes).map(move |to| if from == to { 0 } else { length });

@@ -1,14 +1,12 @@
 //! Rounds take as long as the paper's steps, on links with only a latency, a rate or a set-up time.
 
-use std::sync::Arc;
-
 use flitcast_proto::schedule::pace::Pacing;
 
 use super::super::Algorithm;
 use super::*;
-use crate::cost::{Edge, Link, Model, Ports};
-use crate::gossip::Grid;
-use crate::predict::predict;
+use crate::cost::{Link, Model, Ports};
+use crate::gossip::{Cost, Grid};
+use crate::tests::{link, predicted, tree};
 
 const FLIT_BYTES: u32 = 1000;
 /// The latency, the set-up time or the time of a flit.
@@ -27,104 +25,64 @@ fn planned_and_run(arena: &GossipNetwork, algorithm: &str, flits: u64) -> [[f64;
     let gossip = Gossip::new(arena.clone(), &vec![flits; pes], &algorithm).unwrap();
     let one = OnNetwork::new(arena.clone(), algorithm).unwrap();
     let operation = Algorithm::gossip_on(one);
-    let parents = (0..pes).map(|pe| (pe > 0).then_some(PeId(0)));
-    let tree = Arc::new(Tree::from_parents(parents.collect()).unwrap());
+    let tree = tree(&format!("star:{pes}"));
     let each = flits * u64::from(FLIT_BYTES);
     let bytes = operation.collective().by_delivery(&tree, &vec![each; pes]);
     let run = |link: Link| {
-        let edge = Edge {
-            down: link,
-            up: link,
-        };
         let model = Model {
-            edges: vec![edge; pes],
             ports: Ports::PerEdge,
             own_links: true,
-            prefix_bytes: 0,
-            ..Model::unit(pes)
+            ..Model::alike(pes, link)
         };
         let timing = Timing::of(&model, FLIT_BYTES, Pacing::Eager);
-        let schedules = operation.schedules(&tree, &bytes, &timing);
-        predict(&tree, &schedules, &model).unwrap().round_ns() as f64 / UNIT_NS
+        predicted(operation, &tree, &bytes, &model, &timing).round_ns() as f64 / UNIT_NS
     };
-    let none = Link::default();
-    let cost = gossip.cost();
-    let [startups, flits] = [cost.startups, cost.flits].map(|units| units as f64);
+    let Cost {
+        startups, flits, ..
+    } = gossip.cost();
+    let ns_per_byte = UNIT_NS / f64::from(FLIT_BYTES);
     [
-        (
-            startups,
-            Link {
-                latency_ns: UNIT_NS,
-                ..none
-            },
-        ),
-        (
-            flits,
-            Link {
-                ns_per_byte: UNIT_NS / f64::from(FLIT_BYTES),
-                ..none
-            },
-        ),
-        (
-            startups,
-            Link {
-                setup_ns: UNIT_NS,
-                ..none
-            },
-        ),
+        (startups, link(UNIT_NS, 0.0, 0.0)),
+        (flits, link(0.0, 0.0, ns_per_byte)),
+        (startups, link(0.0, UNIT_NS, 0.0)),
     ]
-    .map(|(planned, link)| [planned, run(link)])
+    .map(|(planned, link)| [planned as f64, run(link)])
 }
 
 /// Packets wait for all of their blocks, begin when their links are free, and pay one set-up.
 #[test]
 fn a_round_takes_as_long_as_the_steps() {
-    let line = ["approach1", "approach2", "circgos:3,3,1"];
     for (sides, closed, algorithms) in [
         (
             &[9][..],
             true,
-            &[&line[..], &["halves", "circgos:9,3,1"]].concat()[..],
+            "approach1 approach2 circgos:3,3,1 halves circgos:9,3,1",
         ),
         (
             &[27],
             true,
-            &[&line[..], &["halves", "circgos:9,3,1", "circgos:3,3,2"]].concat(),
+            "approach1 approach2 circgos:3,3,1 halves circgos:9,3,1 circgos:3,3,2",
         ),
-        (&[9], false, &line),
+        (&[9], false, "approach1 approach2 circgos:3,3,1"),
         (
             &[3, 3],
             true,
-            &[
-                "approach1",
-                "approach2",
-                "torgos:3;;",
-                "cubgos",
-                "phases:1,3,1/1,3,1",
-            ],
+            "approach1 approach2 torgos:3;; cubgos phases:1,3,1/1,3,1",
         ),
         (
             &[9, 9],
             true,
-            &[
-                "approach1",
-                "approach2",
-                "torgos:3;3;1",
-                "torgos:9;;",
-                "cubgos",
-            ],
+            "approach1 approach2 torgos:3;3;1 torgos:9;; cubgos",
         ),
-        (&[3, 3, 3], true, &["approach1", "approach2", "cubgos"]),
-        (&[4, 4], false, &["approach1"]),
+        (&[3, 3, 3], true, "approach1 approach2 cubgos"),
+        (&[4, 4], false, "approach1"),
     ] {
         let arena = grid(sides, closed);
-        for (algorithm, flits) in algorithms.iter().flat_map(|it| [(it, 1), (it, 6)]) {
+        let algorithms = algorithms.split(' ');
+        for (algorithm, flits) in algorithms.flat_map(|it| [(it, 1), (it, 6)]) {
             for [planned, run] in planned_and_run(&arena, algorithm, flits) {
-                let off = (run - planned).abs();
-                assert!(
-                    off <= 1e-6,
-                    "{sides:?} {algorithm} {flits}: {run} for {planned}"
-                );
+                let case = format!("{sides:?} {algorithm} {flits}: {run} for {planned}");
+                assert!((run - planned).abs() <= 1e-6, "{case}");
             }
         }
     }

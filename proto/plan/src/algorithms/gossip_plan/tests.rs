@@ -1,13 +1,8 @@
 use flitcast_proto::seeded::SplitMix64;
-use flitcast_proto::tree::TreeSpec;
 
 use super::*;
 use crate::algorithms::ring_emulation;
-
-fn tree(spec: &str) -> Tree {
-    let spec: TreeSpec = spec.parse().unwrap();
-    spec.build().unwrap()
-}
+use crate::tests::tree;
 
 /// Returns the steps of the shorter of the two plans with one port, and the bound.
 fn by_one_port(tree: &Tree, flits: &[u64]) -> [u64; 2] {
@@ -55,18 +50,12 @@ fn many_ports_and_rings_take_what_is_proved_on_every_tree() {
         let tree = tree(&format!("random:{pes}:{seed}"));
         let flits: Vec<u64> = (0..pes).map(|_| random.below(6)).collect();
         let steps = all_ports(&tree, &flits).time_steps;
-        assert_eq!(
-            steps,
-            least_steps_of_all_ports(&tree, &flits),
-            "{tree:?} {flits:?}"
-        );
+        let least = least_steps_of_all_ports(&tree, &flits);
+        assert_eq!(steps, least, "{tree:?} {flits:?}");
         let one_each = vec![1; pes as usize];
         assert_eq!(all_ports(&tree, &one_each).time_steps, pes - 1, "{tree:?}");
-        assert_eq!(
-            ring_emulation::gossip_of_flits(&tree).time_steps,
-            2 * pes - 3,
-            "{tree:?}"
-        );
+        let ring = ring_emulation::gossip_of_flits(&tree);
+        assert_eq!(ring.time_steps, 2 * pes - 3, "{tree:?}");
     }
 }
 
@@ -100,8 +89,6 @@ fn a_lone_pe_and_null_messages_take_no_step() {
         assert_eq!(one_port(&tree, &flits, Order::Needy), none);
         assert_eq!(by_one_port(&tree, &flits), [0; 2]);
     }
-    assert_eq!(
-        ring_emulation::gossip_of_flits(&tree("path:1")),
-        Timetable::default()
-    );
+    let ring = ring_emulation::gossip_of_flits(&tree("path:1"));
+    assert_eq!(ring, Timetable::default());
 }

@@ -56,11 +56,8 @@ fn lessons(wild: &[usize], count: usize) -> Vec<Observation> {
     let lesson = |round: usize| {
         let factor = if wild.contains(&round) { 4.0 } else { 1.0 };
         let times = times_of(&TRUTH, round).expect("each has a prediction");
-        observation(
-            times.iter().map(|ns| ns * factor * noise()).collect(),
-            0.1,
-            5,
-        )
+        let times = times.iter().map(|ns| ns * factor * noise());
+        observation(times.collect(), 0.1, 5)
     };
     (0..count).map(lesson).collect()
 }

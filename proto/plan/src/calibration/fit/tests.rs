@@ -1,6 +1,7 @@
 //! Fits of links with known parameters, measured with noise and outliers.
 
 use super::*;
+use crate::tests::link;
 
 /// A link and the conditions of its measurement.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +29,8 @@ fn measure(weather: Weather, random: &mut SplitMix64) -> Vec<Point> {
     for bytes in sizes {
         for _ in 0..weather.repeats {
             let mut bell = || (0..3).map(|_| uniform(random)).sum::<f64>() / 1.5 - 1.0;
-            let clean =
-                link.latency_ns + link.ns_per_byte * (bytes as f64 - link.burst_bytes).max(0.0);
+            let beyond = (bytes as f64 - link.burst_bytes).max(0.0);
+            let clean = link.latency_ns + link.ns_per_byte * beyond;
             let noisy = clean * (1.0 + weather.noise * bell()) + weather.jitter_ns * bell();
             let factor = match random.below(100) < weather.wild_pct {
                 true if random.below(10) == 0 => 0.2 + 0.6 * uniform(random),
@@ -45,16 +46,7 @@ fn measure(weather: Weather, random: &mut SplitMix64) -> Vec<Point> {
     points
 }
 
-fn link(latency_ns: f64, ns_per_byte: f64, burst_bytes: f64) -> Link {
-    Link {
-        latency_ns,
-        setup_ns: 0.0,
-        ns_per_byte,
-        burst_bytes,
-    }
-}
-
-/// Links from loopback to a slow line, without and with a token bucket.
+/// Latency, rate and burst of links from loopback to a slow line, without and with a token bucket.
 const LINKS: [(f64, f64, f64); 6] = [
     (15_000.0, 0.3, 0.0),
     (60_000.0, 8.0, 0.0),
@@ -67,8 +59,11 @@ const LINKS: [(f64, f64, f64); 6] = [
 fn weathers(wild_pct: u64) -> impl Iterator<Item = Weather> {
     LINKS
         .into_iter()
-        .map(move |(latency, rate, burst)| Weather {
-            link: link(latency, rate, burst),
+        .map(move |(latency, rate, burst_bytes)| Weather {
+            link: Link {
+                burst_bytes,
+                ..link(latency, 0.0, rate)
+            },
             repeats: 9,
             noise: 0.03,
             jitter_ns: 1_500.0,
@@ -107,15 +102,15 @@ fn without_noise_the_fit_is_exact() {
 /// software.
 #[test]
 fn a_burst_at_the_softwares_pace_is_no_rate() {
-    let sizes = (0..11).map(|k| 1024u64 << k);
-    let points: Vec<Point> = sizes
-        .map(|bytes| {
-            let b = bytes as f64;
-            let ns = (12_000.0 + 0.3 * b).max(12_000.0 + 8.0 * (b - 60_000.0));
-            Point { bytes, ns }
-        })
-        .collect();
-    let found = fit_link(&points, 0).unwrap().link.value();
+    let points = (0..11).map(|k| 1024u64 << k).map(|bytes| {
+        let b = bytes as f64;
+        let ns = (12_000.0 + 0.3 * b).max(12_000.0 + 8.0 * (b - 60_000.0));
+        Point { bytes, ns }
+    });
+    let found = fit_link(&points.collect::<Vec<_>>(), 0)
+        .unwrap()
+        .link
+        .value();
     assert!((found.ns_per_byte - 8.0).abs() < 0.01, "{found:?}");
     assert!((found.burst_bytes - 60_000.0).abs() < 100.0, "{found:?}");
     assert!((found.latency_ns - 12_000.0).abs() < 100.0, "{found:?}");
@@ -140,10 +135,8 @@ fn parameters_are_recovered_from_noise_and_outliers() {
             }
         }
         let cases = CASES * LINKS.len() as u64;
-        assert!(
-            missed.iter().all(|m| m * 20 <= cases),
-            "{missed:?} of {cases}, {wild_pct} % wild"
-        );
+        let are_few = missed.iter().all(|m| m * 20 <= cases);
+        assert!(are_few, "{missed:?} of {cases}, {wild_pct} % wild");
     }
 }
 
@@ -160,22 +153,16 @@ fn the_intervals_hold_the_truth_in_nine_of_ten_cases() {
             for seed in 0..CASES {
                 let points = measure(weather, &mut SplitMix64::new(1_000 + seed));
                 let fit = fit_link(&points, seed).unwrap().link;
-                for (k, (found, truth)) in against_truth(fit, weather.link).into_iter().enumerate()
-                {
-                    assert!(
-                        found.low <= found.value && found.value <= found.high,
-                        "{fit:?}"
-                    );
+                for (k, (found, truth)) in (0..).zip(against_truth(fit, weather.link)) {
+                    assert!((found.low..=found.high).contains(&found.value), "{fit:?}");
                     held[k] += u64::from((found.low..=found.high).contains(&truth));
                 }
                 widths += (fit.ns_per_byte.high - fit.ns_per_byte.low) / fit.ns_per_byte.value;
             }
         }
         let cases = CASES * LINKS.len() as u64;
-        assert!(
-            held.iter().all(|h| h * 10 >= cases * 9),
-            "{held:?} of {cases}, {wild_pct} % wild, {repeats} times"
-        );
+        let case = format!("{held:?} of {cases}, {wild_pct} % wild, {repeats} times");
+        assert!(held.iter().all(|h| h * 10 >= cases * 9), "{case}");
         let wide = widths / cases as f64;
         assert!(wild_pct > 10 || wide < 0.03, "{wide}, {wild_pct} % wild");
     }
@@ -212,18 +199,14 @@ fn too_few_or_too_many_sizes_are_refused() {
         bytes: 9,
         ns: f64::NAN,
     };
-    for (points, fault) in [
-        (vec![], "bursts of 0 sizes: at least two are needed"),
-        (
-            points(1).collect(),
-            "bursts of 1 sizes: at least two are needed",
-        ),
-        (points(25).collect(), "bursts of 25 sizes; the limit is 24"),
-        (
-            points(1).chain([not_a_time]).collect(),
-            "bursts of 1 sizes: at least two are needed",
-        ),
+    let few = ": at least two are needed";
+    for (points, sizes, fault) in [
+        (vec![], 0, few),
+        (points(1).collect(), 1, few),
+        (points(25).collect(), 25, "; the limit is 24"),
+        (points(1).chain([not_a_time]).collect(), 1, few),
     ] {
+        let fault = format!("bursts of {sizes} sizes{fault}");
         assert_eq!(fit_link(&points, 0).unwrap_err().to_string(), fault);
     }
 }

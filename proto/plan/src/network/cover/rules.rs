@@ -1,8 +1,8 @@
 //! Covers of networks with a rule: parents follow from coordinates relative to the root.
 
 use super::Parents;
-use crate::network::NetworkSpec;
 use crate::network::spanning::breadth_first;
+use crate::network::{Grid, NetworkSpec};
 
 /// Returns the trees by the network's rule, if it has one.
 pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
@@ -21,47 +21,10 @@ pub(super) fn parents(spec: &NetworkSpec, root: u32) -> Option<Parents> {
     }
 }
 
-/// Coordinates in a grid; dimension 0 changes slowest.
-struct Grid<'a> {
-    sides: &'a [u32],
-    root: Vec<u32>,
-}
-
-impl<'a> Grid<'a> {
-    fn of(sides: &'a [u32], root: u32) -> Grid<'a> {
-        let mut grid = Grid {
-            sides,
-            root: vec![],
-        };
-        grid.root = grid.place(root);
-        grid
-    }
-
-    /// Returns the dimensions in which nodes have neighbours.
-    fn dimensions(&self) -> Vec<usize> {
-        let all = 0..self.sides.len();
-        all.filter(|dimension| self.sides[*dimension] > 1).collect()
-    }
-
-    fn place(&self, mut node: u32) -> Vec<u32> {
-        let mut place = vec![0; self.sides.len()];
-        for (at, side) in place.iter_mut().zip(self.sides).rev() {
-            *at = node % side;
-            node /= side;
-        }
-        place
-    }
-
-    /// Returns the node at a distance of one step, with wrap-around.
-    fn beside(&self, place: &[u32], dimension: usize, step: i64) -> u32 {
-        let mut node = 0;
-        for (at, side) in self.sides.iter().enumerate() {
-            let step = if at == dimension { step } else { 0 };
-            let moved = (i64::from(place[at]) + step).rem_euclid(i64::from(*side));
-            node = node * side + moved as u32;
-        }
-        node
-    }
+/// Returns the dimensions in which nodes have neighbours.
+fn dimensions(grid: &Grid) -> Vec<usize> {
+    let all = 0..grid.sides.len();
+    all.filter(|dimension| grid.sides[*dimension] > 1).collect()
 }
 
 /// Returns the last dimension before `dimensions[j]`, cyclically, in which the node differs from
@@ -74,8 +37,11 @@ fn before(dimensions: &[usize], j: usize, is_off: impl Fn(usize) -> bool) -> usi
 }
 
 /// Returns the parents of all nodes but the root, which is its own.
-fn tree_of(nodes: u32, root: u32, parent: impl Fn(u32) -> u32) -> Vec<u32> {
-    let parent = |node| if node == root { root } else { parent(node) };
+fn tree_of(nodes: usize, root: u32, parent: impl Fn(usize) -> usize) -> Vec<u32> {
+    let parent = |node| match node == root as usize {
+        true => root,
+        false => parent(node) as u32,
+    };
     (0..nodes).map(parent).collect()
 }
 
@@ -83,19 +49,20 @@ fn tree_of(nodes: u32, root: u32, parent: impl Fn(u32) -> u32) -> Vec<u32> {
 /// from a node to the root, the first step leaves the root's level in the dimension; then the path
 /// returns to that level in all other dimensions, and last in the dimension itself.
 fn torus(sides: &[u32], root: u32) -> Parents {
-    let grid = Grid::of(sides, root);
-    let dimensions = grid.dimensions();
+    let grid = Grid::of(sides, true);
+    let dimensions = dimensions(&grid);
     let trees = (0..dimensions.len()).flat_map(|j| [(j, 1), (j, -1)]);
     let tree = |(j, way): (usize, i64)| {
-        let parent = |node: u32| {
-            let place = grid.place(node);
-            let is_off = |dimension: usize| place[dimension] != grid.root[dimension];
+        let parent = |node: usize| {
+            let is_off = |dimension: usize| {
+                grid.coordinate(node, dimension) != grid.coordinate(root as usize, dimension)
+            };
             match is_off(dimensions[j]) {
-                false => grid.beside(&place, dimensions[j], way),
-                true => grid.beside(&place, before(&dimensions, j, is_off), -way),
+                false => grid.along(node, dimensions[j], way),
+                true => grid.along(node, before(&dimensions, j, is_off), -way),
             }
         };
-        tree_of(grid.sides.iter().product(), root, parent)
+        tree_of(grid.pes(), root, parent)
     };
     trees.map(tree).collect()
 }
@@ -103,25 +70,26 @@ fn torus(sides: &[u32], root: u32) -> Parents {
 /// Returns a tree for each dimension (a new rule), which leaves the root by both of its ports in
 /// that dimension.
 fn mesh(sides: &[u32], root: u32) -> Parents {
-    let grid = Grid::of(sides, root);
-    let dimensions = grid.dimensions();
+    let grid = Grid::of(sides, false);
+    let dimensions = dimensions(&grid);
+    let at_root = |dimension: usize| grid.coordinate(root as usize, dimension);
     let tree = |j: usize| {
         let own = dimensions[j];
-        let parent = |node: u32| {
-            let place = grid.place(node);
-            let away =
-                |dimension: usize| i64::from(place[dimension]) - i64::from(grid.root[dimension]);
+        let parent = |node: usize| {
+            let away = |dimension: usize| {
+                grid.coordinate(node, dimension) as i64 - at_root(dimension) as i64
+            };
             if away(own) != 0 {
                 let nearer = before(&dimensions, j, |dimension| away(dimension) != 0);
-                return grid.beside(&place, nearer, -away(nearer).signum());
+                return grid.along(node, nearer, -away(nearer).signum());
             }
             let steps: i64 = dimensions.iter().map(|dimension| away(*dimension)).sum();
             let is_even = steps % 2 == 0;
-            let (has_below, has_above) = (grid.root[own] > 0, grid.root[own] + 1 < sides[own]);
+            let (has_below, has_above) = (at_root(own) > 0, at_root(own) + 1 < grid.sides[own]);
             let goes_up = !has_below || has_above && is_even;
-            grid.beside(&place, own, if goes_up { 1 } else { -1 })
+            grid.along(node, own, if goes_up { 1 } else { -1 })
         };
-        tree_of(grid.sides.iter().product(), root, parent)
+        tree_of(grid.pes(), root, parent)
     };
     (0..dimensions.len()).map(tree).collect()
 }
@@ -129,10 +97,10 @@ fn mesh(sides: &[u32], root: u32) -> Parents {
 /// Returns a tree for each dimension (Johnsson and Ho, 1989); dimension 0 is the highest bit.
 fn hypercube(dimensions: u32, root: u32) -> Parents {
     let all: Vec<usize> = (0..dimensions as usize).collect();
-    let bit = |dimension: usize| 1u32 << (all.len() - 1 - dimension);
+    let bit = |dimension: usize| 1usize << (all.len() - 1 - dimension);
     let tree = |j: usize| {
-        let parent = |node: u32| {
-            let is_off = |dimension: usize| (node ^ root) & bit(dimension) != 0;
+        let parent = |node: usize| {
+            let is_off = |dimension: usize| (node ^ root as usize) & bit(dimension) != 0;
             match is_off(j) {
                 false => node ^ bit(j),
                 true => node ^ bit(before(&all, j, is_off)),
@@ -162,7 +130,7 @@ fn de_bruijn(digits: u32, root: u32) -> Parents {
         let is_free = move |other: &u32| taken[*other as usize] != Some(node);
         put_in_front(node).into_iter().filter(is_free)
     });
-    let all = [appended, in_front].into_iter();
-    all.map(|tree| tree.into_iter().flatten().collect())
-        .collect()
+    [appended, in_front]
+        .map(|tree| tree.into_iter().flatten().collect())
+        .into()
 }

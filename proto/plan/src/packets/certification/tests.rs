@@ -24,9 +24,8 @@ fn case(seed: u64) -> (Arc<Tree>, Vec<u64>, LinkCost) {
     let pes = 2 + random.below(11);
     let most = [2, 9, 40][random.below(3) as usize];
     let flits = lengths(pes, |_| random.below(most));
-    let betas = ["0", "1/2", "1", "2", "7"];
-    let cost = betas[random.below(5) as usize];
-    let cost = cost.parse().expect("a set-up cost");
+    let beta = ["0", "1/2", "1", "2", "7"][random.below(5) as usize];
+    let cost = beta.parse().expect("a set-up cost");
     let tree = shaped(&["path", "kary", "star", "random"], pes, seed);
     (tree, flits, cost)
 }
@@ -121,31 +120,26 @@ fn replay(tree: &Tree, flits: &[u64], cost: LinkCost, certified: &Certified) {
         received.retain(|link| !link.is_empty());
         received.sort_by_key(|link| link[0].begin);
         let received: Vec<Crossing> = received.into_iter().flatten().copied().collect();
-        for packets in received.windows(2) {
-            assert!(
-                packets[0].end <= packets[1].begin,
-                "{pe} receives two at once"
-            );
-        }
+        let mut pairs = received.windows(2);
+        let meet = pairs.any(|pair| pair[0].end > pair[1].begin);
+        assert!(!meet, "{pe} receives two at once");
         if pe == tree.root() {
             let flits: u64 = received.iter().map(|packet| packet.flits).sum();
             assert_eq!(flits, certified.certificates[pe.index()].flits);
             last = received.last().map_or(0, |packet| packet.end);
             continue;
         }
-        let Some(Stream {
-            after, start, end, ..
-        }) = starts[pe.index()]
-        else {
+        let Some(planned) = starts[pe.index()] else {
             assert!(received.is_empty() && flits[pe.index()] == 0);
             continue;
         };
+        let (after, start) = (planned.after, planned.start);
         let certificate = certified.certificates[pe.index()];
         assert_eq!(Some(start), ordered[pe.index()].map(|at| at + after));
         assert!(after >= certificate.lag, "{pe} begins too early");
         let own = flits[pe.index()];
         let stream = stream_of(pe, start, own, certified.cap, cost, &received);
-        assert_eq!(stream.last().map(|packet| packet.end), Some(end));
+        assert_eq!(stream.last().map(|packet| packet.end), Some(planned.end));
         assert_eq!(stream.len() as u64, certificate.packets);
         let relayed = &stream[stream.len() - received.len()..];
         for (here, on) in received.iter().zip(relayed) {
@@ -158,12 +152,10 @@ fn replay(tree: &Tree, flits: &[u64], cost: LinkCost, certified: &Certified) {
         });
         let sizes = received.iter().map(|packet| packet.flits);
         let largest = sizes.max().unwrap_or(0);
+        let most = cost.flit * Ticks::from(largest);
         for now in times {
             let held = crossed(&received, cost, now) - crossed(relayed, cost, now);
-            assert!(
-                held <= cost.flit * Ticks::from(largest),
-                "{pe} holds {held}"
-            );
+            assert!(held <= most, "{pe} holds {held}");
         }
         links[pe.index()] = stream;
     }

@@ -1,20 +1,22 @@
 //! Orders against all there are, by a replay flit by flit that shares no code with the search.
 
+use std::sync::Arc;
+
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{PeId, Tree};
 
 use super::{Hop, search};
 use crate::schedule::scatter::{farthest_first, optimal_steps};
+use crate::tests::{lengths, tree};
 
 /// When the last flit is there, each flit of each message over each link, in this order.
 fn replay(tree: &Tree, flits: &[u64], hops: &[Hop], order: &[PeId]) -> u64 {
     let mut free = vec![0u64; tree.len()];
     let mut end = 0;
     for &pe in order {
-        let mut way = vec![pe];
-        while let Some(parent) = tree.parent(way[0]) {
-            way.insert(0, parent);
-        }
+        let up = std::iter::successors(Some(pe), |pe| tree.parent(*pe));
+        let mut way: Vec<PeId> = up.collect();
+        way.reverse();
         for _ in 0..flits[pe.index()] {
             let mut at = 0;
             for hop in way.windows(2) {
@@ -45,26 +47,19 @@ fn orders(left: &[PeId]) -> Vec<Vec<PeId>> {
     all
 }
 
-fn random_case(random: &mut SplitMix64, alike: bool) -> (Tree, Vec<u64>, Vec<Hop>) {
+fn random_case(random: &mut SplitMix64, alike: bool) -> (Arc<Tree>, Vec<u64>, Vec<Hop>) {
     let pes = 2 + random.below(5);
-    let mut parents = vec![None];
-    let mut flits = vec![0];
-    for pe in 1..pes {
-        parents.push(Some(PeId(random.below(pe) as u32)));
-        flits.push(random.below(6));
-    }
-    let hop = |_| match alike {
-        true => Hop {
-            flit: 1,
-            latency: 0,
-        },
-        false => Hop {
-            flit: 1 + random.below(6),
-            latency: random.below(12),
-        },
+    let tree = tree(&format!("random:{pes}:{}", random.below(1 << 20)));
+    let flits = lengths(pes, |_| random.below(6));
+    let hop = |_| {
+        let (flit, latency) = match alike {
+            true => (1, 0),
+            false => (1 + random.below(6), random.below(12)),
+        };
+        Hop { flit, latency }
     };
     let hops = (0..pes).map(hop).collect();
-    (Tree::from_parents(parents).unwrap(), flits, hops)
+    (tree, flits, hops)
 }
 
 #[test]
@@ -81,11 +76,8 @@ fn no_order_beats_what_is_called_optimal() {
         for nodes in [0, 3, 100_000] {
             let found = search(&tree, &flits, &hops, nodes).unwrap();
             assert_eq!(found.farthest_first, fdf, "case {case}");
-            assert_eq!(
-                replay(&tree, &flits, &hops, &found.order),
-                found.time,
-                "case {case}"
-            );
+            let took = replay(&tree, &flits, &hops, &found.order);
+            assert_eq!(took, found.time, "case {case}");
             assert!((optimum..=fdf).contains(&found.time), "case {case}");
             assert!(found.bound <= optimum, "case {case}");
             if nodes == 100_000 {
@@ -111,7 +103,7 @@ fn on_links_alike_nothing_beats_farthest_first() {
 
 #[test]
 fn times_beyond_counting_are_refused() {
-    let tree = Tree::from_parents(vec![None, Some(PeId(0))]).unwrap();
+    let tree = tree("path:2");
     let hop = Hop {
         flit: u64::MAX / 2,
         latency: 0,

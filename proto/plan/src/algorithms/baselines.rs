@@ -1,4 +1,5 @@
-//! Baselines: scatter and gather in which each PE combines the messages of its subtree.
+//! Baselines: scatter and gather in which each PE combines the messages of its subtree, and a gather
+//! from one PE after the other.
 
 use flitcast_proto::ops::{PeRole, largest_first};
 use flitcast_proto::{MessageId, PeId, Tree};
@@ -6,12 +7,19 @@ use flitcast_proto::{MessageId, PeId, Tree};
 use super::algorithm::Algorithm;
 use super::farthest_first;
 use super::lock_step::LockStep;
-use super::spec::{AlgorithmSpec, AllPorts, GATHER, Offer};
+use super::spec::{AlgorithmSpec, AllPorts, BASE, Offer, TreeRequirement};
 use crate::timing::Timing;
+
+const LINEAR: AlgorithmSpec = AlgorithmSpec {
+    name: "linear",
+    fits: TreeRequirement::Stars,
+    role: PeRole::Linear { window: 1 },
+    ..BASE
+};
 
 const COMBINING: AlgorithmSpec = AlgorithmSpec {
     name: "combining",
-    ..GATHER
+    ..BASE
 };
 
 const SCATTER: AlgorithmSpec = AlgorithmSpec {
@@ -25,6 +33,9 @@ const SCATTER: AlgorithmSpec = AlgorithmSpec {
 };
 
 impl Algorithm {
+    /// Gather on a star, one PE after the other.
+    pub const LINEAR_GATHER: Algorithm = Algorithm::of(&LINEAR);
+
     /// Gather in which each PE holds all messages of its subtree before it forwards them.
     pub const COMBINING_GATHER: Algorithm = Algorithm::of(&COMBINING);
 

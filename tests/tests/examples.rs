@@ -27,7 +27,7 @@ const WITHOUT_EXAMPLES: [&str; 2] = ["SUMMARY.md", "terms.md"];
 /// A fenced block: its info string, and its lines.
 type Block<'a> = (&'a str, String);
 
-/// The place where a page's examples are run, with addresses of its own.
+/// The folder and the network in which a page's examples run.
 struct Place {
     folder: Folder,
     net: String,

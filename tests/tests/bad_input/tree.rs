@@ -41,7 +41,7 @@ fn a_list_of_parents_that_is_no_tree() {
     );
 }
 
-/// Row 25 of the table of faults has a file whose lines are right and which is no tree.
+/// The table of faults has a file of a cycle and of several roots (row 25).
 #[test]
 fn a_tree_file_that_is_no_tree() {
     let dir = scratch();

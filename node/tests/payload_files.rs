@@ -17,9 +17,8 @@ use flitcast_node::payload::{
 };
 use flitcast_proto::PeId;
 use proptest::prelude::*;
-use support::{
-    Scratch, describe, entry_ends, names, pack, rich_tree, set_mtime, touch, unpack, unpacker,
-};
+use support::{Scratch, describe, entry_ends, names, pack, rich_message};
+use support::{set_mtime, touch, unpack, unpacker};
 
 fn among(pes: usize) -> Others {
     Others {
@@ -30,11 +29,8 @@ fn among(pes: usize) -> Others {
 
 #[test]
 fn rich_tree_arrives_as_it_was() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let source = dir.path().join("source");
-    rich_tree(&source)?;
-    let message = pack(&Content::Entry(source.clone()), &[64 * 1024]);
-    let destination = dir.path().join("p3");
+    let (dir, source, message) = rich_message()?;
+    let destination = dir.join("p3");
     unpack(&message, &[64 * 1024], &destination, false).expect("it is a good message");
     assert_eq!(describe(&destination)?, describe(&source)?);
     assert_eq!(names(dir.path())?, ["p3", "source"]);
@@ -64,18 +60,12 @@ fn file_arrives_as_it_was() -> io::Result<()> {
 
 #[test]
 fn dealt_files_arrive_with_their_directories() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let source = dir.path().join("source");
-    rich_tree(&source)?;
-    let sent = describe(&source)?;
+    let (dir, source, _) = rich_message()?;
+    let mut sent = describe(&source)?;
     let mut arrived = Vec::new();
-    for (pe, content) in deal(&source, among(4))
-        .expect("it is readable")
-        .iter()
-        .enumerate()
-    {
-        let Some(content) = content else { continue };
-        let destination = dir.path().join(format!("p{pe}"));
+    let dealt = deal(&source, among(4)).expect("it is readable");
+    for (pe, content) in dealt.iter().flatten().enumerate() {
+        let destination = dir.join(&format!("p{pe}"));
         unpack(&pack(content, &[100]), &[77], &destination, false).expect("it is good");
         let received = describe(&destination)?;
         assert_eq!(received[0].mode, 0o040_755);
@@ -85,8 +75,8 @@ fn dealt_files_arrive_with_their_directories() -> io::Result<()> {
         arrived.extend(received.into_iter().filter(|entry| !entry.is_dir()));
     }
     arrived.sort();
-    let files: Vec<_> = sent.into_iter().filter(|entry| !entry.is_dir()).collect();
-    assert_eq!(arrived, files);
+    sent.retain(|entry| !entry.is_dir());
+    assert_eq!(arrived, sent);
     Ok(())
 }
 
@@ -146,27 +136,20 @@ fn paths_as_long_as_there_are_arrive_wherever_the_root_is() -> io::Result<()> {
         assert!(again == message, "{name}");
         // An aborted message is removed, too.
         let mut broken = unpacker(&arrived.with_extension("broken"), false).expect("it is free");
-        broken
-            .write(&message[..message.len() - 1])
-            .expect("so far it is good");
+        let part = &message[..message.len() - 1];
+        broken.write(part).expect("so far it is good");
         drop(broken);
-        assert_eq!(
-            support::names(arrived.parent().expect("it has one"))?,
-            ["p1"]
-        );
+        let left = support::names(arrived.parent().expect("it has one"))?;
+        assert_eq!(left, ["p1"]);
         remove(&arrived)?;
         remove(&source)?;
     }
     let longer: Vec<&str> = vec![&long; 17];
     support::deep(&root("longer"), &longer)?;
     let refused = Content::Entry(root("longer")).measure();
-    let refused = refused.expect_err("no call could name it");
-    assert!(
-        refused
-            .to_string()
-            .ends_with("its path is longer than 4095 bytes"),
-        "{refused}"
-    );
+    let refused = refused.expect_err("no call could name it").to_string();
+    let told = "its path is longer than 4095 bytes";
+    assert!(refused.ends_with(told), "{refused}");
     remove(&dir.path().join("longer"))
 }
 
@@ -241,17 +224,12 @@ fn a_hole_that_is_filled_before_it_is_sent_is_a_change() -> io::Result<()> {
         file.write_all_at(&[1; 4096], at)?;
         // A user may set the time with the intent to deceive.
         set_mtime(&source, 1_000_000, 5)?;
-        let mut buffer = vec![0; 1 << 20];
-        let mut packed = Packer::open(&content, expected);
-        let error = loop {
-            match packed.as_mut().map(|packer| packer.fill(&mut buffer)) {
-                Ok(Ok(0)) => panic!("the change went unnoticed"),
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => break error.to_string(),
-                Err(error) => break error.to_string(),
-            }
-        };
-        Ok(error)
+        let packed = Packer::open(&content, expected).and_then(|mut packer| {
+            let mut buffer = vec![0; 1 << 20];
+            while packer.fill(&mut buffer)? > 0 {}
+            Ok(())
+        });
+        Ok(packed.expect_err("the change is noticed").to_string())
     };
     set_mtime(&source, 1_000_000, 5)?;
     for at in [512 << 10, 0] {
@@ -268,27 +246,23 @@ const QUIET_MS: u64 = 40;
 /// An observer of a PE sees its progress, file by file.
 #[test]
 fn each_entry_that_is_finished_shows() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let source = dir.path().join("source");
-    rich_tree(&source)?;
-    let message = pack(&Content::Entry(source), &[4096]);
+    let (dir, _, message) = rich_message()?;
     let pulse = Arc::new(ActivityMonitor::default());
-    let unpacker = Unpacker::create(support::target(&dir.path().join("p1")), pulse.clone());
+    let unpacker = Unpacker::create(support::target(&dir.join("p1")), pulse.clone());
     let mut unpacker = unpacker.expect("it is free");
     let mut start = 0;
-    for end in support::entry_ends(&message) {
+    for end in entry_ends(&message) {
         while pulse.pong(false).files_quiet_ms < QUIET_MS {
             std::thread::yield_now();
         }
         let began = Instant::now();
-        unpacker
-            .write(&message[start..end])
-            .expect("it is a good message");
+        let entry = &message[start..end];
+        unpacker.write(entry).expect("it is a good message");
         let quiet_ms = u128::from(pulse.pong(false).files_quiet_ms);
         let took_ms = began.elapsed().as_millis();
         // A directory is finished when it is left.
         let is_done = quiet_ms <= took_ms + u128::from(QUIET_MS / 2);
-        let is_directory = support::is_directory(&message[start..]);
+        let is_directory = support::is_directory(entry);
         assert!(is_done || is_directory, "{quiet_ms} of {took_ms} ms");
         start = end;
     }
@@ -299,52 +273,35 @@ fn each_entry_that_is_finished_shows() -> io::Result<()> {
 #[test]
 fn measuring_refuses_what_cannot_be_sent() -> io::Result<()> {
     let dir = Scratch::new()?;
-    let root = dir.path().join("p1");
-    let measure = || Content::Entry(root.clone()).measure();
-    let missing = measure().expect_err("nothing is there yet");
-    assert!(
-        missing.to_string().contains("p1`: No such file"),
-        "{missing}"
-    );
-
+    let root = dir.join("p1");
+    let refused = |path: &Path, told: &str| {
+        let error = Content::Entry(path.into()).measure().expect_err(told);
+        assert!(error.to_string().contains(told), "{error}");
+    };
+    refused(&root, "p1`: No such file");
     fs::create_dir(&root)?;
     let odd = root.join("odd");
-    for (target, whole) in [("/etc/passwd", false), ("../p2", false), ("nowhere", true)] {
+    for target in ["/etc/passwd", "../p2"] {
         symlink(target, &odd)?;
-        match measure() {
-            Ok(_) => assert!(whole, "{target}"),
+        match Content::Entry(root.clone()).measure() {
             Err(PayloadError::Refused { path, why }) => {
-                assert!(!whole, "{target}");
-                assert_eq!(
-                    (path, why),
-                    (odd.clone(), Refusal::SymlinkLeaves(target.into()))
-                );
+                assert_eq!(path, odd);
+                assert_eq!(why, Refusal::SymlinkLeaves(target.into()));
             }
-            Err(other) => panic!("{other}"),
+            other => panic!("{target}: {other:?}"),
         }
         fs::remove_file(&odd)?;
     }
-
-    let socket = UnixListener::bind(&odd)?;
-    assert!(
-        measure()
-            .expect_err("a socket")
-            .to_string()
-            .contains("odd` is refused: it is a socket")
-    );
-    drop(socket);
+    symlink("nowhere", &odd)?;
+    let dangling = Content::Entry(root.clone()).measure();
+    dangling.expect("a link may lead nowhere");
+    fs::remove_file(&odd)?;
+    let _socket = UnixListener::bind(&odd)?;
+    refused(&root, "odd` is refused: it is a socket");
     fs::remove_file(&odd)?;
     rustix::fs::mkfifoat(rustix::fs::CWD, &odd, 0o600.into())?;
-    assert!(
-        measure()
-            .expect_err("a fifo")
-            .to_string()
-            .contains("odd` is refused: it is a fifo")
-    );
-    let device = Content::Entry("/dev/null".into())
-        .measure()
-        .expect_err("a device");
-    assert!(device.to_string().contains("it is a device"), "{device}");
+    refused(&root, "odd` is refused: it is a fifo");
+    refused(Path::new("/dev/null"), "it is a device");
     Ok(())
 }
 
@@ -365,10 +322,8 @@ fn measuring_finds_what_cannot_be_read() -> io::Result<()> {
             assert!(measured.expect("root reads all") > 0);
         } else {
             let error = measured.expect_err("nobody may read it").to_string();
-            assert!(
-                error.contains(name) && error.contains("Permission denied"),
-                "{error}"
-            );
+            let is_told = error.contains(name) && error.contains("Permission denied");
+            assert!(is_told, "{error}");
         }
         fs::set_permissions(&locked, Permissions::from_mode(0o700))?;
     }
@@ -415,58 +370,40 @@ fn change_while_packing(change: impl FnOnce(&Path) -> io::Result<()>) -> io::Res
     Ok(error.to_string().replace(&dir, "dir"))
 }
 
+type Change<'a> = &'a dyn Fn(&Path) -> io::Result<()>;
+
 #[test]
 fn change_while_packing_is_noticed() -> io::Result<()> {
     let big = |dir: &Path| File::options().write(true).open(dir.join("big"));
-    let shrank = change_while_packing(|dir| big(dir)?.set_len(600))?;
-    let grew = change_while_packing(|dir| big(dir)?.set_len(2000))?;
-    let overwritten = change_while_packing(|dir| touch(&dir.join("big"), &[8; 1000], 0o644, 2, 0))?;
-    for error in [shrank, grew, overwritten] {
-        assert!(
-            error.starts_with("`dir/big` changed while it was being read"),
-            "{error}"
-        );
+    let later = |dir: &Path, content: &str| fs::write(dir.join("later"), content);
+    let write = |dir: &Path| touch(&dir.join("big"), &[8; 1000], 0o644, 2, 0);
+    let changes: [(&str, Change); 6] = [
+        ("`dir/big`", &|dir| big(dir)?.set_len(600)),
+        ("`dir/big`", &|dir| big(dir)?.set_len(2000)),
+        ("`dir/big`", &write),
+        ("`dir/later`", &|dir| fs::remove_file(dir.join("later"))),
+        // One byte more before `later` is reached: the new length is reported.
+        ("`dir`", &|dir| later(dir, "longer")),
+        ("`dir`", &|dir| later(dir, "l")),
+    ];
+    for (place, change) in changes {
+        let error = change_while_packing(change)?;
+        let told = format!("{place} changed while it was being read");
+        assert!(error.starts_with(&told), "{told}: {error}");
     }
-    let vanished = change_while_packing(|dir| fs::remove_file(dir.join("later")))?;
-    assert!(vanished.starts_with("`dir/later` changed"), "{vanished}");
-    // One byte more before `later` is reached: the new length is reported.
-    let longer = change_while_packing(|dir| fs::write(dir.join("later"), "longer"))?;
-    assert!(longer.starts_with("`dir` changed"), "{longer}");
-    let shorter = change_while_packing(|dir| fs::write(dir.join("later"), "l"))?;
-    assert!(shorter.starts_with("`dir` changed"), "{shorter}");
+    let missing = Packer::open(&Content::Entry("/nowhere/at/all".into()), 10);
+    assert!(matches!(missing, Err(PayloadError::Changed { .. })));
     Ok(())
 }
 
 #[test]
-fn both_ends_can_live_on_a_blocking_thread() {
-    fn is_send<T: Send>() {}
-    is_send::<Packer>();
-    is_send::<Unpacker>();
-    is_send::<Content>();
-    is_send::<PayloadError>();
-}
-
-#[test]
-fn missing_content_is_found_on_opening() {
-    let content = Content::Entry("/nowhere/at/all".into());
-    assert!(matches!(
-        Packer::open(&content, 10),
-        Err(PayloadError::Changed { .. })
-    ));
-}
-
-#[test]
 fn existing_destination_stays_unless_replaced() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let (source, destination) = (dir.path().join("source"), dir.path().join("p2"));
-    rich_tree(&source)?;
-    let message = pack(&Content::Entry(source.clone()), &[4096]);
-
+    let (dir, source, message) = rich_message()?;
+    let destination = dir.join("p2");
     fs::write(&destination, "precious")?;
     let early = unpack(&message, &[4096], &destination, false).expect_err("it is taken");
     assert!(matches!(early, PayloadError::Exists { .. }), "{early}");
     assert_eq!(fs::read(&destination)?, b"precious");
-
     // Taken only after the message began.
     fs::remove_file(&destination)?;
     let mut unpacker = unpacker(&destination, false).expect("it is free");
@@ -488,12 +425,10 @@ fn existing_destination_stays_unless_replaced() -> io::Result<()> {
 
 #[test]
 fn no_part_of_a_message_is_ever_visible() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let (source, output) = (dir.path().join("source"), dir.path().join("output"));
-    rich_tree(&source)?;
+    let (dir, _, message) = rich_message()?;
+    let output = dir.join("output");
     fs::create_dir(&output)?;
-    let message = pack(&Content::Entry(source), &[4096]);
-    let ends = support::entry_ends(&message);
+    let ends = entry_ends(&message);
     let around = |&end: &usize| [end / 2, end - 1, end, end + 1];
     for end in ends.iter().flat_map(around) {
         let end = end.min(message.len());

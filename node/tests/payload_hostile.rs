@@ -29,6 +29,11 @@ fn file(path: &str) -> FileEntry {
     entry(Kind::File, path)
 }
 
+/// Returns a directory, a file and a symlink with this path.
+fn of_each_kind(path: &str) -> [FileEntry; 3] {
+    [directory(path), file(path), symlink(path, "target")]
+}
+
 fn symlink(path: &str, target: &str) -> FileEntry {
     FileEntry {
         target: target.as_bytes().to_vec().into(),
@@ -46,10 +51,8 @@ fn refusal_of(message: &[u8]) -> io::Result<PayloadError> {
 
 #[track_caller]
 fn assert_refused(entries: &[FileEntry], expected: Refusal) {
-    let message: Vec<u8> = entries
-        .iter()
-        .flat_map(Message::encode_length_delimited_to_vec)
-        .collect();
+    let encoded = entries.iter().map(Message::encode_length_delimited_to_vec);
+    let message: Vec<u8> = encoded.flatten().collect();
     match refusal_of(&message).expect("a temporary directory") {
         PayloadError::Refused { why, .. } => assert_eq!(why, expected),
         other => panic!("{other}"),
@@ -58,28 +61,13 @@ fn assert_refused(entries: &[FileEntry], expected: Refusal) {
 
 #[test]
 fn paths_that_could_leave() {
-    for path in [
-        "/",
-        "/etc/passwd",
-        "..",
-        "../x",
-        "a/..",
-        "a/../b",
-        ".",
-        "./a",
-        "a/.",
-        "a//b",
-        "a/",
-        "a\0b",
-    ] {
-        for odd in [directory(path), file(path), symlink(path, "target")] {
+    for path in "/ /etc/passwd .. ../x a/.. a/../b . ./a a/. a//b a/ a\0b".split(' ') {
+        for odd in of_each_kind(path) {
             assert_refused(&[directory(""), directory("a"), odd], Refusal::PathNotPlain);
         }
     }
-    assert_refused(
-        &[directory(""), file(&"n/".repeat(2049))],
-        Refusal::PathTooLong,
-    );
+    let long = file(&"n/".repeat(2049));
+    assert_refused(&[directory(""), long], Refusal::PathTooLong);
 }
 
 #[test]
@@ -88,11 +76,8 @@ fn symlinks_that_could_leave() {
         let refused = Refusal::SymlinkLeaves(target.into());
         assert_refused(&[directory(""), symlink("link", target)], refused);
     }
-    let long = "t".repeat(4097);
-    assert_refused(
-        &[directory(""), symlink("link", &long)],
-        Refusal::PathTooLong,
-    );
+    let long = symlink("link", &"t".repeat(4097));
+    assert_refused(&[directory(""), long], Refusal::PathTooLong);
     assert_refused(&[symlink("", "target")], Refusal::RootSymlink);
 }
 
@@ -103,75 +88,51 @@ fn entries_out_of_place() {
     assert_refused(&[file(""), file("")], Refusal::Duplicate);
     assert_refused(&[directory(""), directory("")], Refusal::Duplicate);
     // The content of a directory must follow it directly.
-    for late in [directory("a/b"), file("a/b"), symlink("a/b", "c")] {
-        let left = [directory(""), directory("a"), directory("b"), late];
-        assert_refused(&left, Refusal::NoParent);
-    }
-    for below in [directory("a/b"), file("a/b"), symlink("a/b", "c")] {
-        assert_refused(&[directory(""), below.clone()], Refusal::NoParent);
-        assert_refused(
-            &[directory(""), file("a"), below.clone()],
-            Refusal::NoParent,
-        );
+    for below in of_each_kind("a/b") {
+        let left = [directory("a"), directory("b")];
         // Nothing is written through a symlink, which is not created yet.
-        let through = [directory(""), directory("d"), symlink("a", "d"), below];
-        assert_refused(&through, Refusal::NoParent);
+        let link = [directory("d"), symlink("a", "d")];
+        for before in [&left[..], &[], &[file("a")], &link] {
+            let entries = [&[directory("")], before, std::slice::from_ref(&below)];
+            assert_refused(&entries.concat(), Refusal::NoParent);
+        }
     }
 }
 
 #[test]
 fn the_same_path_twice() {
-    let all = [directory("a"), file("a"), symlink("a", "b")];
-    for first in &all {
-        for second in &all {
-            let twice = [directory(""), first.clone(), second.clone()];
+    for first in of_each_kind("a") {
+        for second in of_each_kind("a") {
+            let twice = [directory(""), first.clone(), second];
             assert_refused(&twice, Refusal::Duplicate);
         }
     }
     // The directory of a link's name is real until the commit, which refuses it.
-    let hidden = [
-        directory(""),
-        symlink("a", "b"),
-        directory("a"),
-        file("a/x"),
-    ];
+    let [directory, _, link] = of_each_kind("a");
+    let hidden = [self::directory(""), link, directory, file("a/x")];
     assert_refused(&hidden, Refusal::Duplicate);
 }
 
 #[test]
 fn entries_that_are_none() {
-    let unknown = FileEntry {
-        kind: 77,
-        ..file("")
+    let refused = |mut entry: FileEntry, why, spoil: &dyn Fn(&mut FileEntry)| {
+        spoil(&mut entry);
+        assert_refused(&[entry], Refusal::Malformed(why));
     };
-    assert_refused(&[unknown], Refusal::Malformed("unknown kind"));
-    assert_refused(&[FileEntry::default()], Refusal::Malformed("unknown kind"));
-    let late = FileEntry {
-        mtime_nanos: 1_000_000_000,
-        ..file("")
-    };
-    assert_refused(
-        &[late],
-        Refusal::Malformed("more nanoseconds than a second has"),
-    );
-    let full = FileEntry {
-        size: 1,
-        ..directory("")
-    };
-    assert_refused(&[full], Refusal::Malformed("content without a file"));
-    let holes = FileEntry {
-        extents: vec![1],
-        ..directory("")
-    };
-    assert_refused(&[holes], Refusal::Malformed("content without a file"));
+    let why = "unknown kind";
+    refused(file(""), why, &|entry| entry.kind = 77);
+    refused(FileEntry::default(), why, &|_| {});
+    let why = "more nanoseconds than a second has";
+    refused(file(""), why, &|entry| entry.mtime_nanos = 1_000_000_000);
+    let why = "content without a file";
+    refused(directory(""), why, &|entry| entry.size = 1);
+    refused(directory(""), why, &|entry| entry.extents = vec![1]);
+    let why = "extents that are not those of its size";
     for extents in [vec![2], vec![u64::MAX, 3], vec![0, 1, 0, 1], vec![1; 4000]] {
-        let wrong = FileEntry {
-            size: 1,
-            extents,
-            ..file("")
-        };
-        let why = "extents that are not those of its size";
-        assert_refused(&[wrong], Refusal::Malformed(why));
+        refused(file(""), why, &|entry| {
+            entry.size = 1;
+            entry.extents = extents.clone();
+        });
     }
 }
 
@@ -184,10 +145,8 @@ fn lengths_beyond_the_bound() -> io::Result<()> {
         &[0xff; 20],
     ] {
         let refused = refusal_of(prefix)?.to_string();
-        assert!(
-            refused.contains("longer than any entry can be"),
-            "{refused}"
-        );
+        let told = "longer than any entry can be";
+        assert!(refused.contains(told), "{refused}");
     }
     let garbage = refusal_of(&[3, 0xff, 0xff, 0xff])?.to_string();
     assert!(garbage.contains("not a FileEntry"), "{garbage}");

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use flitcast_node::payload::{Content, Packer, PayloadError, Target, Unpacker, prefix_bytes};
 use flitcast_proto::wire::flit::Digest;
 use proptest::prelude::*;
-use support::{NONCE, Scratch, UNDERTAKING, describe, names, pack, rich_tree, target, touch};
+use support::{NONCE, Scratch, UNDERTAKING, describe, names, pack, target, touch};
+use support::{rich_message, rich_tree};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Returns the place of a message that is kept, as a run has it.
@@ -20,6 +21,22 @@ fn kept(destination: &Path, run: u64) -> Target {
         is_kept: true,
         ..target(destination)
     }
+}
+
+/// Changes the partial content or the heads of a message that is kept in this directory as `p1`.
+fn damage(dir: &Scratch, what: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    let path = dir.join(&format!(".flitcast-{UNDERTAKING:016x}-p1.{what}"));
+    let mut content = fs::read(&path)?;
+    change(&mut content);
+    fs::write(&path, content)
+}
+
+/// Delivers all of a message where a part of it has been left.
+fn deliver_whole(message: &[u8], destination: &Path) {
+    let whole = Unpacker::create(kept(destination, NONCE + 1), Arc::default());
+    let mut whole = whole.expect("nothing of it is visible");
+    whole.write(message).expect("what was left makes way");
+    whole.commit().expect("it is complete");
 }
 
 fn digest(bytes: &[u8]) -> Digest {
@@ -56,7 +73,7 @@ fn assert_continued(source: &Path, cuts: impl IntoIterator<Item = usize>) -> io:
     for cut in cuts.into_iter().filter(|cut| *cut < message.len()) {
         for part in [1, 2] {
             let dir = Scratch::new()?;
-            let destination = dir.path().join("p1");
+            let destination = dir.join("p1");
             cut_off(&message[..cut], &destination);
             let there = prefix_bytes(destination.clone(), UNDERTAKING) as usize;
             assert!(there <= cut, "{there} of {cut}");
@@ -67,10 +84,7 @@ fn assert_continued(source: &Path, cuts: impl IntoIterator<Item = usize>) -> io:
             if bytes > 40 {
                 go_on(&message, bytes, &destination).expect("it is as it was left");
             } else {
-                let whole = Unpacker::create(kept(&destination, NONCE + 1), Arc::default());
-                let mut whole = whole.expect("nothing of it is visible");
-                whole.write(&message).expect("what was left makes way");
-                whole.commit().expect("it is complete");
+                deliver_whole(&message, &destination);
             }
             assert_eq!(describe(&destination)?, sent, "{bytes} of {cut}");
             assert_eq!(names(dir.path())?, ["p1"], "{bytes} of {cut}");
@@ -82,7 +96,7 @@ fn assert_continued(source: &Path, cuts: impl IntoIterator<Item = usize>) -> io:
 #[test]
 fn a_tree_of_all_kinds_is_continued_wherever_it_was_cut() -> io::Result<()> {
     let dir = Scratch::new()?;
-    let source = dir.path().join("source");
+    let source = dir.join("source");
     rich_tree(&source)?;
     assert_continued(&source, (0..).step_by(41).take(200))
 }
@@ -90,19 +104,14 @@ fn a_tree_of_all_kinds_is_continued_wherever_it_was_cut() -> io::Result<()> {
 #[test]
 fn a_file_with_zeros_is_continued() -> io::Result<()> {
     let dir = Scratch::new()?;
-    let source = dir.path().join("source");
-    let content = [
-        vec![1; 5000],
-        vec![0; 20_000],
-        vec![2; 10_000],
-        vec![0; 9000],
-    ]
-    .concat();
+    let source = dir.join("source");
+    let parts = [(1, 5000), (0, 20_000), (2, 10_000), (0, 9000)];
+    let content = parts.map(|(byte, count)| vec![byte; count]).concat();
     touch(&source, &content, 0o440, 7, 7)?;
     assert_continued(&source, (0..).step_by(1999).take(40))?;
     // The measured length is at least that of the data that has arrived.
     let message = pack(&Content::Entry(source), &[4096]);
-    let destination = dir.path().join("p1");
+    let destination = dir.join("p1");
     cut_off(&message[..30_000], &destination);
     let there = prefix_bytes(destination, UNDERTAKING);
     assert!((29_000..=30_000).contains(&there), "{there}");
@@ -113,55 +122,34 @@ fn a_file_with_zeros_is_continued() -> io::Result<()> {
 #[test]
 fn what_was_changed_where_it_is_kept_has_another_digest() -> io::Result<()> {
     let dir = Scratch::new()?;
-    let source = dir.path().join("source");
+    let source = dir.join("source");
     fs::write(&source, vec![7; 10_000])?;
     let message = pack(&Content::Entry(source), &[4096]);
-    let destination = dir.path().join("p1");
+    let destination = dir.join("p1");
     cut_off(&message[..8000], &destination);
-    let partial = dir
-        .path()
-        .join(format!(".flitcast-{UNDERTAKING:016x}-p1.partial"));
-    let mut content = fs::read(&partial)?;
-    content[3000] ^= 1;
-    fs::write(&partial, &content)?;
+    damage(&dir, "partial", |content| content[3000] ^= 1)?;
     let bytes = prefix_bytes(destination.clone(), UNDERTAKING);
     let resumed = Unpacker::resume(kept(&destination, 9), bytes, Arc::default());
     let (unpacker, found) = resumed.expect("it can be read");
     assert_ne!(found, digest(&message[..bytes as usize]));
     drop(unpacker);
-    deliver_whole(&message, &destination)
-}
-
-/// Delivers all of a message where a part of it has been left.
-fn deliver_whole(message: &[u8], destination: &Path) -> io::Result<()> {
-    let whole = Unpacker::create(kept(destination, 10), Arc::default());
-    let mut whole = whole.expect("nothing of it is visible");
-    whole.write(message).expect("what was left makes way");
-    whole.commit().expect("it is complete");
+    deliver_whole(&message, &destination);
     Ok(())
 }
 
 #[test]
 fn damaged_heads_are_never_taken_for_what_arrived() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let source = dir.path().join("source");
-    rich_tree(&source)?;
-    let message = pack(&Content::Entry(source.clone()), &[4096]);
+    let (dir, source, message) = rich_message()?;
     let damages: [fn(&mut Vec<u8>); 4] = [
         |heads| heads.clear(),
         |heads| heads[0] = 0xff,
         |heads| heads[10] ^= 0x40,
         |heads| heads.extend([0xff; 20]),
     ];
-    for damage in damages {
-        let destination = dir.path().join("p1");
+    for change in damages {
+        let destination = dir.join("p1");
         cut_off(&message[..message.len() - 500], &destination);
-        let path = dir
-            .path()
-            .join(format!(".flitcast-{UNDERTAKING:016x}-p1.heads"));
-        let mut heads = fs::read(&path)?;
-        damage(&mut heads);
-        fs::write(&path, heads)?;
+        damage(&dir, "heads", change)?;
         let bytes = prefix_bytes(destination.clone(), UNDERTAKING) as usize;
         let resumed = Unpacker::resume(kept(&destination, 9), bytes as u64, Arc::default());
         let is_right = |found: Digest| bytes > 0 && found == digest(&message[..bytes]);
@@ -173,7 +161,7 @@ fn damaged_heads_are_never_taken_for_what_arrived() -> io::Result<()> {
             }
             resumed => {
                 drop(resumed);
-                deliver_whole(&message, &destination)?;
+                deliver_whole(&message, &destination);
             }
         }
         assert_eq!(describe(&destination)?, describe(&source)?);
@@ -187,19 +175,17 @@ fn damaged_heads_are_never_taken_for_what_arrived() -> io::Result<()> {
 #[test]
 fn a_part_that_is_being_written_is_left_alone() -> io::Result<()> {
     let dir = Scratch::new()?;
-    let source = dir.path().join("source");
+    let source = dir.join("source");
     fs::write(&source, vec![7; 10_000])?;
     let message = pack(&Content::Entry(source), &[4096]);
-    let destination = dir.path().join("p1");
-    let mut first =
-        Unpacker::create(kept(&destination, NONCE), Arc::default()).expect("it is free");
+    let destination = dir.join("p1");
+    let first = Unpacker::create(kept(&destination, NONCE), Arc::default());
+    let mut first = first.expect("it is free");
     first.write(&message[..5000]).expect("it is a good message");
     assert_eq!(prefix_bytes(destination.clone(), UNDERTAKING), 0);
-    deliver_whole(&message, &destination)?;
+    deliver_whole(&message, &destination);
     first.write(&message[5000..]).expect("nothing was removed");
-    first
-        .commit()
-        .expect("the job replaces what it has delivered");
+    first.commit().expect("the job replaces what was delivered");
     assert_eq!(fs::read(&destination)?, vec![7; 10_000]);
     assert_eq!(names(dir.path())?, ["p1", "source"]);
     Ok(())
@@ -207,11 +193,8 @@ fn a_part_that_is_being_written_is_left_alone() -> io::Result<()> {
 
 #[test]
 fn a_source_skips_what_is_not_sent() -> io::Result<()> {
-    let dir = Scratch::new()?;
-    let source = dir.path().join("source");
-    rich_tree(&source)?;
+    let (_dir, source, message) = rich_message()?;
     let content = Content::Entry(source);
-    let message = pack(&content, &[4096]);
     for skipped in (0..=message.len()).step_by(13).chain([message.len()]) {
         let mut packer = Packer::open(&content, message.len() as u64).expect("it is readable");
         packer.skip(skipped as u64).expect("it is as long");
@@ -237,7 +220,7 @@ proptest! {
         cut in 41usize..2000,
     ) {
         let dir = Scratch::new()?;
-        let source = dir.path().join("source");
+        let source = dir.join("source");
         fs::create_dir(&source)?;
         for (name, (content, mode)) in files {
             touch(&source.join(name), &content, mode | 0o400, 7, 7)?;

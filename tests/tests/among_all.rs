@@ -2,22 +2,117 @@
 //! that dies in mid-round costs its own messages only.
 
 use flitcast_tests::pairs::Pairs;
-use flitcast_tests::rows;
+use flitcast_tests::{Report, printed, reported, rows};
+use serde_json::Value;
 
 /// Slow enough to kill a PE during a round.
 const SLOW: &str = "--link rate=40mbit,latency=5ms --flit-size 16KiB --retry 1";
 
 /// Creates messages of which those of one PE are long.
 fn with_long(operation: &str, pes: u32, long: u32) -> Pairs {
-    let is_gossip = operation == "gossip";
-    Pairs::filled(operation, pes, |(from, to)| {
-        match (is_gossip, from == long) {
-            (true, true) => 2 << 20,
-            (true, false) => 20_000 + 1000 * from as usize,
-            (false, true) => 768 << 10,
-            (false, false) => 20_000 + 1000 * to as usize,
-        }
+    let long_bytes = match operation {
+        "gossip" => 2 << 20,
+        _ => 768 << 10,
+    };
+    Pairs::filled(operation, pes, |(from, to)| match from == long {
+        true => long_bytes,
+        false => 20_000 + 1000 * (from + to) as usize,
     })
+}
+
+/// Checks that messages of these lengths arrived, and that each PE received as many bytes, as predicted
+/// and as measured.
+#[track_caller]
+pub fn assert_received(report: &Report, messages: &[u64], received: &[u64]) {
+    let sum: u64 = messages.iter().sum();
+    assert_eq!(report.number("/round/bytes"), sum, "a message counts once");
+    let count = messages.iter().filter(|bytes| **bytes > 0).count();
+    assert_eq!(report.number("/round/messages"), count as u64);
+    assert_eq!(report.list("/pes").len(), received.len());
+    for (pe, bytes) in received.iter().enumerate() {
+        let of = |what: &str| format!("/pes/{pe}/{what}");
+        assert_eq!(report.number(&of("bytes")), *bytes, "P{pe}");
+        if *bytes == 0 {
+            assert_eq!(report.value(&of("measured_us")), &Value::Null, "P{pe}");
+            continue;
+        }
+        assert!(report.float(&of("predicted_us")) > 0.0, "P{pe}");
+        assert!(report.float(&of("measured_us/median")) > 0.0, "P{pe}");
+        let all = report.float("/round/measured_us/max");
+        assert!(report.float(&of("measured_us/max")) <= all, "P{pe}");
+    }
+}
+
+/// Checks that every PE received as many bytes of each other PE.
+#[track_caller]
+fn assert_all_have(report: &Report, operation: &str, pes: usize, bytes: u64) {
+    assert_eq!(report.value("/operation"), operation);
+    let messages = match operation {
+        "gossip" => pes,
+        _ => pes * (pes - 1),
+    };
+    let received = vec![(pes as u64 - 1) * bytes; pes];
+    assert_received(report, &vec![bytes; messages], &received);
+}
+
+#[test]
+fn messages_that_are_no_files_arrive_in_every_round() {
+    for [operation, line] in rows(
+        "
+        gossip   | gossip --tree kary:3:4
+        gossip   | allgather --network complete:4
+        gossip   | gossip --network complete:4 --algorithm dissemination --flit-size 4KiB
+        gossip   | gossip --network complete:4 --algorithm direct
+        exchange | exchange --tree kary:3:4
+        exchange | alltoall --network complete:4
+        exchange | exchange --network complete:4 --algorithm shifts --flit-size 4KiB
+        exchange | exchange --network complete:4 --algorithm tree
+    ",
+    ) {
+        let report = reported(&format!("{line} --size 100KiB --rounds 3"));
+        assert_all_have(&report, operation, 4, 100 << 10);
+        assert_eq!(report.number("/rounds"), 3);
+    }
+    for operation in ["gossip", "exchange"] {
+        let shown = printed(&format!("{operation} --tree path:3 --size 1MiB"));
+        let count = shown.matches("  2 MiB  ").count();
+        assert_eq!(count, 3, "P0 as all others:\n{shown}");
+        for nothing in ["--tree path:3 --size 0", "--network complete:1 --size 5"] {
+            let report = reported(&format!("{operation} {nothing}"));
+            assert_eq!(report.number("/round/messages"), 0);
+        }
+    }
+}
+
+/// The busiest port takes the time for its bytes, with any algorithm: in a gossip the messages of all
+/// other PEs cross the busiest edge once, in an exchange over a path there are two PEs on both sides of
+/// the middle edge.
+#[test]
+fn links_are_as_slow_as_they_are_to_be() {
+    let (bytes, ns_per_byte) = (64 << 10, 40.0);
+    for [operation, crossings, way] in rows(
+        "
+        gossip   | 3 | --tree path:4
+        gossip   | 3 | --network complete:4 --algorithm circulate
+        gossip   | 3 | --network complete:4 --algorithm dissemination
+        gossip   | 3 | --network complete:4 --algorithm direct
+        exchange | 4 | --tree path:4
+        exchange | 3 | --network complete:4 --algorithm rounds
+        exchange | 3 | --network complete:4 --algorithm shifts
+    ",
+    ) {
+        let link = "--link rate=200mbit,latency=1ms";
+        let report = reported(&format!("{operation} {way} --lengths equal:64KiB {link}"));
+        assert_all_have(&report, operation, 4, bytes);
+        for edge in report.list("/edges") {
+            for direction in ["up", "down"] {
+                assert_eq!(edge["shaped"][direction]["ns_per_byte"], ns_per_byte);
+            }
+        }
+        let crossings: f64 = crossings.parse().expect("a number");
+        let least_us = crossings * bytes as f64 * ns_per_byte / 1000.0;
+        assert!(report.float("/round/predicted_us") > least_us, "{way}");
+    }
 }
 
 #[test]
@@ -97,12 +192,7 @@ fn messages_arrive_over_tls() {
         exchange | --network complete:4
     ",
     ) {
-        let bytes = if operation == "gossip" {
-            200_000
-        } else {
-            100_000
-        };
-        let files = Pairs::filled(operation, 4, |_| bytes);
+        let files = Pairs::filled(operation, 4, |_| 200_000);
         files.dir().run("ca init @/ca --pes 4").ok();
         let finished = files.run(&format!("{way} --credentials @/ca")).ok();
         finished.prints(&["TLS 1.3 both ways"]);

@@ -7,14 +7,14 @@ use flitcast_plan::baseline::{Baseline, adaptive_tree, binomial_tree, flow};
 use flitcast_plan::cost::Model;
 use flitcast_plan::predict::predict;
 use flitcast_plan::timing::Timing;
-use flitcast_plan::trace::Item;
+use flitcast_plan::trace::{Crossing, Item};
 use flitcast_plan::{Algorithm, sim};
-use flitcast_proto::Tree;
 use flitcast_proto::items::Control;
 use flitcast_proto::tree::TreeSpec;
+use flitcast_proto::{PeId, Tree};
 use flitcast_tests::files::assert_same_below;
 use flitcast_tests::random::tree_and_flits;
-use flitcast_tests::{parsed, refused_each, scratch};
+use flitcast_tests::{refused_each, reported, rows, scratch};
 use proptest::prelude::*;
 
 /// Runs in virtual time, where early items wait; in lock step they would collide.
@@ -45,9 +45,8 @@ proptest! {
 
     #[test]
     fn a_linear_gather_asks_one_pe_after_the_other((_, flits) in tree_and_flits(20)) {
-        let star = Arc::new(Tree::from_parents(
-            (0..flits.len()).map(|i| (i > 0).then_some(flitcast_proto::PeId::ROOT)).collect(),
-        ).unwrap());
+        let parents = (0..flits.len()).map(|i| (i > 0).then_some(PeId::ROOT));
+        let star = Arc::new(Tree::from_parents(parents.collect()).unwrap());
         let run = sim::run(&star, Algorithm::linear_gather(1), &flits).unwrap();
         let planned = flow(&star, &Baseline::Linear.gather(&star, &flits));
         prop_assert_eq!(run.time_steps(), planned.time_steps);
@@ -65,10 +64,8 @@ fn a_binomial_gather_takes_what_is_compared() {
     let flits = [0, 3, 3, 3, 3, 3, 3, 3];
     let run = sim::run(&tree, Algorithm::COMBINING_GATHER, &flits).unwrap();
     let planned = flow(&tree, &Baseline::Binomial.gather(&tree, &flits));
-    let tokens = run
-        .crossings
-        .iter()
-        .filter(|c| c.item == Item::Control(Control::Token));
+    let is_token = |crossing: &&Crossing| crossing.item == Item::Control(Control::Token);
+    let tokens = run.crossings.iter().filter(is_token);
     let begun = tokens.map(|crossing| crossing.step).max().unwrap();
     let time = run.time_steps();
     let expected = planned.time_steps..=planned.time_steps + begun;
@@ -77,21 +74,22 @@ fn a_binomial_gather_takes_what_is_compared() {
 
 #[test]
 fn baselines_run_for_real() {
-    for pes in [1, 2, 3, 5, 8, 16] {
-        for (operation, algorithms) in [
-            ("gather", &["linear", "window", "binomial", "adaptive"][..]),
-            ("scatter", &["linear", "binomial", "adaptive"][..]),
-        ] {
-            for algorithm in algorithms {
-                let report = parsed(&format!(
-                    "{operation} --network complete:{pes} --algorithm {algorithm} \
-                     --lengths uniform:0..20000:{pes} --flit-size 4KiB --rounds 2 --format json"
-                ));
-                assert_eq!(report["algorithm"], *algorithm);
-                for pe in report["pes"].as_array().unwrap() {
-                    let arrived = !pe["measured_us"].is_null();
-                    assert_eq!(arrived, pe["bytes"].as_u64() > Some(0), "{report:#}");
-                }
+    for [operation, algorithms] in rows(
+        "
+        gather | linear window binomial adaptive
+        scatter | linear binomial adaptive
+    ",
+    ) {
+        let all = [1, 2, 3, 5, 8, 16].into_iter();
+        let all = all.flat_map(|pes| algorithms.split(' ').map(move |it| (pes, it)));
+        for (pes, algorithm) in all {
+            let lengths = format!("--lengths uniform:0..20000:{pes} --flit-size 4KiB --rounds 2");
+            let site = format!("--network complete:{pes} --algorithm {algorithm}");
+            let report = reported(&format!("{operation} {site} {lengths}"));
+            assert_eq!(report.value("/algorithm"), algorithm);
+            for pe in report.list("/pes") {
+                let arrived = !pe["measured_us"].is_null();
+                assert_eq!(arrived, pe["bytes"].as_u64() > Some(0), "{site}: {pe}");
             }
         }
     }
@@ -100,11 +98,10 @@ fn baselines_run_for_real() {
 /// Four PEs: P3's message stops at P2 on the binomial tree, which holds all of it.
 #[test]
 fn what_a_combining_pe_holds_is_told() {
-    let report = parsed(
-        "gather --network complete:4 --algorithm binomial --lengths 0,0,64KiB --flit-size 4KiB --format json",
-    );
-    assert_eq!(report["parents"], serde_json::json!([null, 0, 0, 2]));
-    assert_eq!(report["round"]["peak_buffered_flits"], 16);
+    let line = "gather --network complete:4 --algorithm binomial --lengths 0,0,64KiB";
+    let report = reported(&format!("{line} --flit-size 4KiB"));
+    assert_eq!(report.value("/parents").to_string(), "[null,0,0,2]");
+    assert_eq!(report.number("/round/peak_buffered_flits"), 16);
 }
 
 #[test]

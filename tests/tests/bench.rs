@@ -28,29 +28,37 @@ fn keys(object: &Value) -> Vec<&str> {
     object.keys().map(String::as_str).collect()
 }
 
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
 fn float(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{value} is no number"))
+    let number = value.as_f64();
+    number.unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Checks which algorithms are timed, and which are not; returns the output.
+#[track_caller]
+fn assert_timed(line: &str, timed: &[&str], skipped: &[&str]) -> Value {
+    let line = format!("bench {line} --flit-size 4KiB --warm-up 1 --format json");
+    let bench = parsed(&line);
+    assert_eq!(names(&bench["results"], "algorithm"), timed, "{line}");
+    assert_eq!(names(&bench["skipped"], "algorithm"), skipped, "{line}");
+    for result in list(&bench["results"]) {
+        assert_consistent(result, float(&bench["bytes"]));
+    }
+    bench
 }
 
 /// Checks which algorithms are timed on a tree, and which are not.
 #[track_caller]
 fn assert_times(operation: &str, tree: &str, timed: &[&str], skipped: &[&str]) {
-    let bench = parsed(&format!(
-        "bench {operation} {tree} --lengths uniform:0..20000:7 --flit-size 4KiB \
-         --rounds 4 --warm-up 1 --format json"
-    ));
-    assert_eq!(names(&bench["results"], "algorithm"), timed, "{tree}");
-    assert_eq!(names(&bench["skipped"], "algorithm"), skipped, "{tree}");
-    let spec = tree.rsplit(' ').next();
-    assert_eq!(bench["tree"].as_str(), spec);
+    let line = format!("{operation} {tree} --lengths uniform:0..20000:7 --rounds 4");
+    let bench = assert_timed(&line, timed, skipped);
     for reason in names(&bench["skipped"], "reason") {
         assert!(reason.starts_with("for "), "{reason}");
     }
-    for result in bench["results"].as_array().expect("a list") {
-        assert_consistent(result, float(&bench["bytes"]));
-    }
+    assert_eq!(bench["tree"].as_str(), tree.rsplit(' ').next());
 }
 
 /// Operations between any two PEs, and one message for all, are timed.
@@ -68,24 +76,13 @@ fn broadcasts_gossips_and_exchanges_are_timed() {
     ",
     ) {
         let [timed, skipped] = [timed, skipped].map(|all| all.split_whitespace().collect::<Vec<_>>());
-        let messages: f64 = messages.parse().expect("a number");
-        let bench = parsed(&format!(
-            "bench {line} --size 9000 --flit-size 4KiB --rounds 2 --warm-up 1 --format json"
-        ));
-        assert_eq!(names(&bench["results"], "algorithm"), timed, "{line}");
-        assert_eq!(names(&bench["skipped"], "algorithm"), skipped, "{line}");
-        assert_eq!(float(&bench["bytes"]), 9000.0 * messages, "{line}");
-        for result in bench["results"].as_array().expect("a list") {
-            assert_consistent(result, float(&bench["bytes"]));
-        }
+        let messages: u64 = messages.parse().expect("a number");
+        let bench = assert_timed(&format!("{line} --size 9000 --rounds 2"), &timed, &skipped);
+        assert_eq!(bench["bytes"], 9000 * messages, "{line}");
     }
-    refused(
-        "bench exchange --network complete:4 --size 5 --algorithms at-once,flood",
-        &[
-            "no exchange called `flood`",
-            "tree, rounds, shifts, at-once",
-        ],
-    );
+    let line = "bench exchange --network complete:4 --size 5 --algorithms at-once,flood";
+    let there_are = "tree, rounds, shifts, at-once";
+    refused(line, &["no exchange called `flood`", there_are]);
 }
 
 #[track_caller]
@@ -94,12 +91,9 @@ fn assert_consistent(result: &Value, bytes: f64) {
     assert!(measured[0] > 0.0 && measured.is_sorted(), "{result:#}");
     let [min, median, p95, _] = measured;
     let near = |key: &str, expected: f64| {
-        let value = float(&result[key]);
-        let difference = (value - expected).abs();
-        assert!(
-            difference <= expected.abs() * 1e-9,
-            "{key}: {expected}, {result:#}"
-        );
+        let difference = (float(&result[key]) - expected).abs();
+        let is_near = difference <= expected.abs() * 1e-9;
+        assert!(is_near, "{key}: {expected}, {result:#}");
     };
     let predicted = float(&result["predicted_us"]);
     assert!(predicted > 0.0, "{result:#}");
@@ -152,21 +146,12 @@ fn json_is_what_scripts_depend_on() {
     let results = names(&bench["results"], "algorithm");
     assert_eq!(results, ["window", "certification-serial"], "each once");
     assert_eq!(bench["skipped"], serde_json::json!([]));
-    let fixed = [
-        "algorithm",
-        "predicted_us",
-        "measured_us",
-        "error_pct",
-        "goodput_bytes_per_s",
-        "collisions",
-        "peak_buffered_flits",
-    ];
-    for result in bench["results"].as_array().expect("a list") {
-        assert_eq!(keys(result)[..7], fixed);
-        assert_eq!(
-            keys(&result["measured_us"]),
-            ["min", "median", "p95", "max"]
-        );
+    let fixed = "algorithm predicted_us measured_us error_pct goodput_bytes_per_s collisions \
+                 peak_buffered_flits";
+    for result in list(&bench["results"]) {
+        assert_eq!(keys(result)[..7].join(" "), fixed);
+        let of_measured = keys(&result["measured_us"]);
+        assert_eq!(of_measured, ["min", "median", "p95", "max"]);
         assert!(result["collisions"].is_u64(), "{result:#}");
         assert_eq!(result["peak_buffered_flits"], 0, "a star relays nothing");
     }
@@ -187,10 +172,8 @@ fn records(text: &str) -> Vec<Record> {
     let mut reader = csv::ReaderBuilder::new()
         .comment(Some(b'#'))
         .from_reader(text.as_bytes());
-    let records = reader.deserialize();
-    records
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|error| panic!("{error} in\n{text}"))
+    let records: Result<_, _> = reader.deserialize().collect();
+    records.unwrap_or_else(|error| panic!("{error} in\n{text}"))
 }
 
 /// Microseconds with three decimals, as nanoseconds.
@@ -220,39 +203,29 @@ fn csv_says_what_the_samples_say() {
     let bench = dir.run(&format!("{INTO_A_FILE} --format csv"));
     let lines = records(&bench.ok().stdout);
     let raw = dir.read("raw.csv");
-    let header: Vec<&str> = raw.lines().take(3).collect();
-    for (line, (field, content)) in header.iter().zip([
+    let command = " bench gather --tree star:4 --lengths 10000,0,30000 ";
+    let header = [
         ("# commit: ", ""),
         ("# host: ", " core"),
-        (
-            "# command: ",
-            " bench gather --tree star:4 --lengths 10000,0,30000 ",
-        ),
-    ]) {
-        assert!(
-            line.starts_with(field) && line.len() > field.len(),
-            "{line}"
-        );
-        assert!(line.contains(content), "{line}");
+        ("# command: ", command),
+    ];
+    for (line, (field, part)) in raw.lines().zip(header) {
+        let content = line.strip_prefix(field).unwrap_or_default();
+        assert!(!content.is_empty() && line.contains(part), "{line}");
     }
     let samples = records(&raw);
     assert_eq!(samples.len(), 3 * 8);
     let algorithms: Vec<&String> = lines.iter().map(|line| &line["algorithm"]).collect();
-    assert_eq!(
-        algorithms,
-        ["linear", "certification-pipelined", "binomial"]
-    );
+    let timed = ["linear", "certification-pipelined", "binomial"];
+    assert_eq!(algorithms, timed);
     for line in &lines {
         assert_eq!(line["tree"], "star:4");
         assert_eq!(line["lengths"], "10000,0,30000");
-        let own: Vec<&Record> = samples
-            .iter()
-            .filter(|sample| sample["algorithm"] == line["algorithm"])
-            .collect();
-        let rounds: Vec<&String> = own.iter().map(|sample| &sample["round"]).collect();
-        assert_eq!(rounds, ["1", "2", "3", "4", "5", "6", "7", "8"]);
-        let passes: Vec<&String> = own.iter().map(|sample| &sample["pass"]).collect();
-        assert_eq!(passes, ["1", "1", "2", "2", "2", "3", "3", "3"]);
+        let is_own = |sample: &&Record| sample["algorithm"] == line["algorithm"];
+        let own: Vec<&Record> = samples.iter().filter(is_own).collect();
+        let all = |column: &str| -> Vec<&str> { own.iter().map(|it| &*it[column]).collect() };
+        assert_eq!(all("round").join(" "), "1 2 3 4 5 6 7 8");
+        assert_eq!(all("pass").join(" "), "1 1 2 2 2 3 3 3");
         let of = |column| own.iter().map(move |sample| nanos(sample, column));
         let mut measured: Vec<u64> = of("measured_us").collect();
         let (median, p95) = median_and_p95(&mut measured);
@@ -268,10 +241,8 @@ fn csv_says_what_the_samples_say() {
         let error = (predicted as f64 - median as f64) / median as f64 * 100.0;
         assert!((number("error_pct") - error).abs() <= 0.0501, "{line:?}");
         let goodput = 40_000.0 / median as f64 * 1e9;
-        assert!(
-            (number("goodput_bytes_per_s") - goodput).abs() <= 0.501,
-            "{line:?}"
-        );
+        let difference = number("goodput_bytes_per_s") - goodput;
+        assert!(difference.abs() <= 0.501, "{line:?}");
         let collisions = own.iter().map(|sample| &sample["collisions"]);
         let collisions = collisions.map(|text| text.parse::<u64>().expect("a count"));
         assert_eq!(number("collisions"), collisions.max().unwrap_or(0) as f64);
@@ -310,10 +281,8 @@ fn what_a_csv_leaves_out_is_told() {
     let line = "bench gather --tree kary:2:4 --size 1KiB --rounds 1 --format csv";
     let finished = run(line.split_whitespace()).ok();
     assert_eq!(records(&finished.stdout).len(), OURS.len());
-    finished.says(&[
-        "skipped: shoulder-tap is for paths only",
-        "skipped: window is ",
-    ]);
+    let told = "skipped: shoulder-tap is for paths only";
+    finished.says(&[told, "skipped: window is "]);
 }
 
 #[test]
@@ -337,28 +306,19 @@ fn a_table_has_the_quickest_first_and_marks_it() {
     let mut expected = [&OURS[..], &GATHER_BASELINES].concat();
     expected.sort_unstable();
     assert_eq!(timed, expected);
-    let notes: Vec<&str> = lines.collect();
-    for note in [
-        "  *  ",
-        "  tree  ",
-        "  skipped     shoulder-tap, ",
-        "  verified  ",
-    ] {
-        assert!(
-            notes.iter().any(|line| line.starts_with(note)),
-            "{note}: {text}"
-        );
+    let skipped = "  skipped     shoulder-tap, ";
+    for note in ["  *  ", "  tree  ", skipped, "  verified  "] {
+        let is_there = lines.clone().any(|line| line.starts_with(note));
+        assert!(is_there, "{note}: {text}");
     }
 }
 
 #[test]
 fn what_is_wrong_with_a_bench_is_told_at_once() {
     let dir = scratch();
-    let line = format!(
-        "bench gather --tree kary:2:8 --lengths 1,2 --flit-size 1 \
-         --algorithms fdf,window,shoulder-tap --raw {}",
-        dir.shown("no/raw.csv")
-    );
+    let raw = dir.shown("no/raw.csv");
+    let line = "bench gather --tree kary:2:8 --lengths 1,2 --flit-size 1";
+    let line = format!("{line} --algorithms fdf,window,shoulder-tap --raw {raw}");
     let faults = [
         "there is no gather called `fdf`; there are certification-serial, ",
         "window is for PEs that can all reach each other, which kary:2:8 does not promise",
@@ -385,10 +345,10 @@ fn what_is_wrong_with_a_bench_is_told_at_once() {
 #[test]
 fn samples_are_not_overwritten() {
     let dir = scratch();
-    let raw = dir.put("raw.csv", "dear");
+    dir.put("raw.csv", "dear");
     let line = format!(
         "bench gather --tree path:3 --size 1 --raw {}",
-        raw.display()
+        dir.shown("raw.csv")
     );
     refused(&line, &["not overwritten"]);
     assert_eq!(dir.read("raw.csv"), "dear");
@@ -427,10 +387,8 @@ fn a_failing_algorithm_is_named() {
     running.wait_for(&["P0| ", "take message"]);
     running.pe(2).signal(Signal::KILL);
     let finished = running.finish();
-    finished.fails(
-        1,
-        &["error: certification-serial: P2 was killed by signal 9"],
-    );
+    let told = "error: certification-serial: P2 was killed by signal 9";
+    finished.fails(1, &[told]);
     let report = finished.report();
     assert_eq!(report.value("/error/algorithm"), "certification-serial");
     assert_eq!(report.number("/error/pe"), 2);

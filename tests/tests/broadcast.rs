@@ -4,44 +4,51 @@ use std::fs;
 use std::path::PathBuf;
 
 use flitcast_tests::files::{assert_same_below, fill, names, record, wait_for_partial};
-use flitcast_tests::report::Report;
-use flitcast_tests::{Finished, Folder, refused, reported, resume, rows, run, scratch};
+use flitcast_tests::{Finished, Folder, Report, Running, refused, reported, resume, rows};
+use flitcast_tests::{run, scratch};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// The source and the output of broadcasts.
-struct Files {
-    dir: Folder,
-}
+struct Files(Folder);
 
 impl Files {
-    fn new() -> Files {
-        Files { dir: scratch() }
+    /// Creates a source of `bytes` bytes: the file `weights`, or an entry of that folder.
+    #[track_caller]
+    fn of(entry: &str, bytes: usize) -> Files {
+        let files = Files(scratch());
+        fill(&files.0.join(entry), bytes);
+        files
     }
 
     fn weights(&self) -> PathBuf {
-        self.dir.join("weights")
+        self.0.join("weights")
     }
 
     fn output(&self) -> PathBuf {
-        self.dir.join("out")
+        self.0.join("out")
+    }
+
+    #[track_caller]
+    fn start(&self, more: &str) -> Running {
+        let line = format!("broadcast --input @/weights --output @/out {more}");
+        self.0.start(&line)
     }
 
     #[track_caller]
     fn broadcast(&self, more: &str) -> Finished {
-        self.dir.run(&format!(
-            "broadcast --input @/weights --output @/out {more}"
-        ))
+        self.start(more).finish()
     }
 
-    /// Starts a broadcast, kills a PE when a copy arrives, and waits for the end.
+    /// Starts a broadcast, kills a PE when a copy arrives, and checks that the command fails and that
+    /// exactly these PEs have a copy.
     #[track_caller]
-    fn killing(&self, pe: u32, more: &str) -> Finished {
-        let line = format!("broadcast --input @/weights --output @/out {more}");
-        let running = self.dir.start(&line);
+    fn killing(&self, pe: u32, more: &str, left: &[u32]) {
+        let running = self.start(more);
         wait_for_partial(&self.output());
         running.pe(pe).signal(Signal::KILL);
-        running.finish()
+        running.finish().with_code(1);
+        self.assert_copies(left.iter().copied());
     }
 
     /// Checks that exactly these PEs have a copy.
@@ -69,6 +76,15 @@ impl Files {
     }
 }
 
+/// Broadcasts a file, and checks that all PEs but its source have a copy.
+#[track_caller]
+fn copied(bytes: usize, pes: u32, from: u32, line: &str) -> Report {
+    let files = Files::of("weights", bytes);
+    let finished = files.broadcast(&format!("{line} --format json")).ok();
+    files.assert_copies((0..pes).filter(|pe| *pe != from));
+    finished.report()
+}
+
 /// Checks that every PE but P0 received a message of this length, as predicted and as measured.
 #[track_caller]
 fn assert_all_have(report: &Report, bytes: u64) {
@@ -87,8 +103,7 @@ fn assert_all_have(report: &Report, bytes: u64) {
 
 #[test]
 fn every_pe_gets_a_copy_of_a_folder_but_its_source() {
-    let files = Files::new();
-    fill(&files.weights().join("layers/first"), 300_000);
+    let files = Files::of("weights/layers/first", 300_000);
     fill(&files.weights().join("empty"), 0);
     let finished = files.broadcast("--tree kary:2:8 --format json").ok();
     files.assert_copies(1..8);
@@ -108,11 +123,8 @@ fn so_it_does_of_a_file_over_any_tree() {
         ("kary:2", 6, "urgent"),
         ("kary:2", 6, "child-by-child"),
     ] {
-        let files = Files::new();
-        fill(&files.weights(), 70_001);
         let line = format!("--tree {tree}:{pes} --algorithm {algorithm} --flit-size 4KiB");
-        files.broadcast(&line).ok();
-        files.assert_copies(1..pes);
+        copied(70_001, pes, 0, &line);
     }
 }
 
@@ -131,16 +143,10 @@ fn where_all_reach_each_other_a_tree_is_laid() {
         ("path", 2, json!([2, 0, null, 1, 3])),
         ("kary:3", 0, json!([null, 0, 0, 0, 1])),
     ] {
-        let files = Files::new();
-        fill(&files.weights(), 100_000);
         let line = format!("--network complete:5 --algorithm {algorithm} --from P{root}");
-        let report = files
-            .broadcast(&format!("{line} --format json"))
-            .ok()
-            .report();
+        let report = copied(100_000, 5, root, &line);
         let found = report.list("/pes").iter().map(|pe| pe["parent"].clone());
         assert_eq!(found.collect::<Value>(), parents, "{algorithm}");
-        files.assert_copies((0..5).filter(|pe| *pe != root));
     }
 }
 
@@ -148,9 +154,9 @@ fn where_all_reach_each_other_a_tree_is_laid() {
 #[test]
 fn auto_lays_the_tree_that_is_predicted_to_be_the_quickest() {
     let chosen = |size: &str| {
-        let line =
-            "broadcast --network complete:8 --algorithm auto --link rate=100mbit,latency=1ms";
-        let report = reported(&format!("{line} --size {size}"));
+        let line = "broadcast --network complete:8 --algorithm auto";
+        let link = "--link rate=100mbit,latency=1ms";
+        let report = reported(&format!("{line} {link} --size {size}"));
         assert!(report.number("/choice/ways") > 10);
         assert_eq!(report.value("/tree"), report.value("/choice/chosen/tree"));
         let depths = report.list("/pes").iter().map(|pe| pe["depth"].as_u64());
@@ -167,11 +173,11 @@ fn copies_arrive_over_tls() {
         ("--tree path:4 --algorithm urgent", 1..4),
         ("--network complete:4 --algorithm hypercube", 1..4),
     ] {
-        let files = Files::new();
-        fill(&files.weights().join("a"), 300_000);
+        let files = Files::of("weights/a", 300_000);
+        let pes_of_all = pes.len() + 1;
         files
-            .dir
-            .run(&format!("ca init @/ca --pes {}", pes.len() + 1))
+            .0
+            .run(&format!("ca init @/ca --pes {pes_of_all}"))
             .ok();
         let finished = files.broadcast(&format!("{way} --credentials @/ca")).ok();
         finished.prints(&["TLS 1.3 both ways"]);
@@ -189,7 +195,7 @@ fn a_relay_holds_a_flit() {
 
 #[test]
 fn what_cannot_be_broadcast_is_told_before_anything_begins() {
-    let files = Files::new();
+    let files = Files(scratch());
     files.broadcast("--tree path:3").fails(2, &["weights"]);
     assert!(!files.output().exists());
     for [line, what] in rows("
@@ -208,26 +214,16 @@ fn what_cannot_be_broadcast_is_told_before_anything_begins() {
 /// also on links that share a port of each PE.
 #[test]
 fn a_hypercube_carries_parts_over_all_its_trees() {
+    let link = "--flit-size 4KiB --link rate=200mbit,latency=1ms";
     for (pes, from, bytes, more) in [
         (8, 0, 70_001, "--flit-size 4KiB"),
-        (
-            8,
-            5,
-            1 << 20,
-            "--flit-size 4KiB --link rate=200mbit,latency=1ms",
-        ),
+        (8, 5, 1 << 20, link),
         (4, 3, 1, ""),
         (2, 1, 100_000, ""),
         (16, 9, 300_000, "--flit-size 4KiB"),
     ] {
-        let files = Files::new();
-        fill(&files.weights(), bytes);
         let line = format!("--network complete:{pes} --from {from} --algorithm hypercube {more}");
-        let report = files
-            .broadcast(&format!("{line} --format json"))
-            .ok()
-            .report();
-        files.assert_copies((0..pes).filter(|pe| *pe != from));
+        let report = copied(bytes, pes, from, &line);
         assert_eq!(report.value("/algorithm"), "hypercube");
     }
     let line = "broadcast --network complete:8 --algorithm hypercube --size 300KiB --rounds 3";
@@ -238,11 +234,9 @@ fn a_hypercube_carries_parts_over_all_its_trees() {
 #[test]
 fn a_hypercube_that_lacks_a_pe_is_gone_on_with() {
     for (dies, left) in [(3, &[1, 2, 4, 5, 6, 7][..]), (0, &[])] {
-        let files = Files::new();
-        fill(&files.weights(), 4 << 20);
+        let files = Files::of("weights", 4 << 20);
         let line = "--network complete:8 --algorithm hypercube --link rate=20mbit --retry 1";
-        files.killing(dies, line).with_code(1);
-        files.assert_copies(left.iter().copied());
+        files.killing(dies, line, left);
         files.assert_resumed(1..8);
     }
 }
@@ -250,11 +244,9 @@ fn a_hypercube_that_lacks_a_pe_is_gone_on_with() {
 /// The death of a leaf affects no other PE.
 #[test]
 fn a_leaf_that_dies_is_left_out() {
-    let files = Files::new();
-    fill(&files.weights(), 6 << 20);
+    let files = Files::of("weights", 6 << 20);
     let line = "--tree kary:2:5 --link rate=20mbit --retry 1";
-    files.killing(4, line).with_code(1);
-    files.assert_copies([1, 2, 3]);
+    files.killing(4, line, &[1, 2, 3]);
 }
 
 /// The PEs below it receive from its parent, and those with a copy keep it.
@@ -265,22 +257,16 @@ fn a_relay_that_dies_is_gone_around() {
         "--tree path:4 --algorithm urgent",
         "--network complete:4 --algorithm path",
     ] {
-        let files = Files::new();
-        fill(&files.weights().join("some"), 3 << 20);
+        let files = Files::of("weights/some", 3 << 20);
         let line = format!("{way} --link rate=20mbit --retry 1");
-        files.killing(1, &line).with_code(1);
-        files.assert_copies([2, 3]);
+        files.killing(1, &line, &[2, 3]);
     }
 }
 
 /// The round is over, and no partial files are left; missing messages can be delivered later.
 #[test]
 fn a_source_that_dies_leaves_no_half_copies() {
-    let files = Files::new();
-    fill(&files.weights(), 6 << 20);
-    files
-        .killing(0, "--tree kary:2:5 --link rate=20mbit")
-        .with_code(1);
-    files.assert_copies([]);
+    let files = Files::of("weights", 6 << 20);
+    files.killing(0, "--tree kary:2:5 --link rate=20mbit", &[]);
     files.assert_resumed(1..5);
 }

@@ -57,9 +57,8 @@ fn a_profile_is_written_and_stands_for_the_measurement() {
 fn without_an_output_it_only_tells() {
     let run = scratch().run(&format!("calibrate --tree path:2 {SHORT}"));
     let run = run.ok();
-    run.prints(&[
-        "P0 to P1", "P1 to P0", "latency", "rate", "runs ", "costs", "clocks", "not kept",
-    ]);
+    let told = "P0 to P1, P1 to P0, latency, rate, runs , costs, clocks, not kept";
+    run.prints(&told.split(", ").collect::<Vec<_>>());
     // Processes of one machine are fast enough for every workload, and there is no relay on the way.
     for unwanted in ["left out", "relay"] {
         assert!(!run.stdout.contains(unwanted), "{}", run.stdout);
@@ -77,10 +76,8 @@ impl Cache {
     #[track_caller]
     fn run(&self, line: &str) -> Report {
         let line = format!("{line} --format json");
-        start_with(line.split(' '), &[(CACHE_VARIABLE, self.0.path())])
-            .finish()
-            .ok()
-            .report()
+        let running = start_with(line.split(' '), &[(CACHE_VARIABLE, self.0.path())]);
+        running.finish().ok().report()
     }
 
     /// Returns the source of the costs for a command's prediction, and the number of rounds behind
@@ -175,24 +172,26 @@ fn each_machine_of_a_cluster_is_measured_and_learned() {
     let report = cache.run(&line);
     report.assert_all_arrived();
     assert_eq!(report.value("/costs/source"), "measured");
-    let machines = report.value("/costs/machines").as_array().expect("a list");
-    let pes: Vec<&Value> = machines.iter().map(|machine| &machine["pes"]).collect();
+    let machines = report.list("/costs/machines").iter();
+    let of = |key: &str| {
+        machines
+            .clone()
+            .map(|machine| machine[key].clone())
+            .collect()
+    };
+    let [pes, of_cores]: [Value; 2] = ["pes", "cores"].map(of);
     let cores = std::thread::available_parallelism();
-    let cores = cores.expect("Linux tells").get();
-    match cores {
-        1 => assert_eq!(pes, [&json!([0, 1, 2])]),
-        _ => {
-            assert_eq!(pes, [&json!([0, 2]), &json!([1])]);
-            assert_eq!(machines[0]["cores"], 1);
-            assert_eq!(machines[1]["cores"], cores);
+    match cores.expect("Linux tells").get() {
+        1 => assert_eq!(pes, json!([[0, 1, 2]])),
+        cores => {
+            assert_eq!(pes, json!([[0, 2], [1]]));
+            assert_eq!(of_cores, json!([1, cores]));
         }
     }
-    let rounds = |known: (String, Option<u64>)| {
-        assert_eq!(known.0, "cached");
-        known.1.expect("they are counted")
-    };
-    let first = rounds(cache.known(&line));
-    assert_eq!(rounds(cache.known(&line)), first + 3);
+    let (source, first) = cache.known(&line);
+    assert_eq!(source, "cached");
+    let rounds = first.map(|first| first + 3).expect("they are counted");
+    assert_eq!(cache.known(&line), ("cached".to_owned(), Some(rounds)));
 }
 
 /// A link on which each flit takes 2 ms in addition to its bytes, which take much less: this is

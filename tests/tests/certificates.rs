@@ -16,9 +16,8 @@ use flitcast_proto::schedule::pace::Pacing;
 use flitcast_proto::seeded::SplitMix64;
 use flitcast_proto::{PeId, Tree};
 use flitcast_tests::random::tree_and_flits;
-use flitcast_tests::run;
+use flitcast_tests::{parsed, printed, reported};
 use proptest::prelude::*;
-use serde_json::Value;
 
 /// Returns a model with different edges.
 fn model(pes: usize, seed: u64) -> Model {
@@ -102,33 +101,24 @@ fn the_papers_figure_has_these_certificates() {
     assert_eq!(figures, expected.map(|(c, n, s)| (c, n, Some(s))));
 }
 
-/// Runs a gather of real processes.
-fn gathered(line: &str) -> String {
-    run(line.split_whitespace()).ok().stdout
-}
-
 #[test]
 fn real_processes_receive_the_planned_certificates() {
-    let line =
-        "gather --tree random:8:5 --lengths 4KiB,0,9KiB,1KiB,0,70KiB,2KiB --link rate=80mbit";
+    let lengths = "--lengths 4KiB,0,9KiB,1KiB,0,70KiB,2KiB";
+    let line = format!("gather --tree random:8:5 {lengths} --link rate=80mbit");
     for way in [
         "--sync serial --pacing scheduled",
         "--sync pipelined --pacing scheduled",
         "--sync pipelined --pacing turns",
         "--sync pipelined --pacing eager --rounds 3",
     ] {
-        let printed = gathered(&format!("{line} {way} --format json"));
-        let report: Value = serde_json::from_str(&printed).expect("it is JSON");
-        assert!(
-            report["round"]["certificates_of_round"].is_number(),
-            "{way}"
-        );
+        let report = parsed(&format!("{line} {way} --format json"));
+        let of_round = &report["round"]["certificates_of_round"];
+        assert!(of_round.is_number(), "{way}");
         let pes = report["pes"].as_array().expect("a list");
         assert!(pes[0]["certificate"].is_null());
         let mut total = 0;
         for pe in &pes[1..] {
-            let [planned, received] =
-                ["planned", "received"].map(|which| &pe["certificate"][which]);
+            let [planned, received] = ["planned", "received"].map(|it| &pe["certificate"][it]);
             for key in ["lag_us", "stream_us", "stream_bytes", "after_us"] {
                 assert_eq!(planned[key], received[key], "{way}: {key} of {pe}");
             }
@@ -140,9 +130,9 @@ fn real_processes_receive_the_planned_certificates() {
             assert_eq!(received["first_flit_us"].is_number(), holds_bytes, "{pe}");
             if holds_bytes {
                 let at = |key: &str| received[key].as_f64().expect("a number");
+                let [first, last] = ["first_flit_us", "last_flit_us"].map(at);
                 assert!(at("certified_us") < at("ordered_us"), "{pe}");
-                assert!(at("ordered_us") < at("first_flit_us"), "{pe}");
-                assert!(at("first_flit_us") <= at("last_flit_us"), "{pe}");
+                assert!(at("ordered_us") < first && first <= last, "{pe}");
             }
         }
         assert_eq!(report["round"]["bytes"], total, "{way}");
@@ -153,19 +143,15 @@ fn real_processes_receive_the_planned_certificates() {
 fn certificates_are_in_the_table_of_verbose_runs_and_in_dry_runs() {
     let line = "gather --tree kary:2:5 --size 2KiB";
     let told = "certificates as planned, and as received in round 1";
-    let table = gathered(&format!("-v {line}"));
+    let table = printed(&format!("-v {line}"));
     assert!(table.contains(told), "{table}");
-    let received = table
-        .lines()
-        .filter(|line| line.trim_start().starts_with("received"));
+    let lines = table.lines().map(str::trim_start);
+    let received = lines.filter(|line| line.starts_with("received"));
     assert_eq!(received.count(), 4, "{table}");
-    assert!(!gathered(line).contains("certificates"));
-    let printed = gathered(&format!("{line} --dry-run --format json"));
-    let report: Value = serde_json::from_str(&printed).expect("it is JSON");
-    let certificate = &report["pes"][1]["certificate"];
-    assert!(certificate["planned"]["lag_us"].as_f64() > Some(0.0));
-    assert!(certificate["received"].is_null());
-    let scatter = gathered("scatter --tree path:3 --size 1KiB --format json");
-    let report: Value = serde_json::from_str(&scatter).expect("it is JSON");
-    assert!(report["pes"][1]["certificate"].is_null());
+    assert!(!printed(line).contains("certificates"));
+    let report = reported(&format!("{line} --dry-run"));
+    assert!(report.float("/pes/1/certificate/planned/lag_us") > 0.0);
+    assert!(report.value("/pes/1/certificate/received").is_null());
+    let scatter = reported("scatter --tree path:3 --size 1KiB");
+    assert!(scatter.value("/pes/1/certificate").is_null());
 }

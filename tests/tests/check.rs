@@ -1,7 +1,7 @@
 //! `flitcast check`: it shows the content of a valid file, and all faults of an invalid one with
 //! their positions.
 
-use flitcast_tests::{Finished, Folder, scratch};
+use flitcast_tests::{Finished, Folder, rows, scratch};
 
 const HOSTS: &str = r#"name = "three hosts"
 coordinator = "10.0.0.9"
@@ -28,26 +28,14 @@ parent = "alpha"
 "#;
 
 const NETWORK: &str = r#"link = "rate=200mbit,latency=1ms"
-
+pe = [
+    { name = "a", address = "127.0.0.1" },
+    { name = "b", address = "127.0.0.2" },
+    { name = "c", address = "127.0.0.3" },
+    { name = "d", address = "127.0.0.4", link = "rate=50mbit" },
+]
 [network]
 edges = [["a", "b"], ["b", "c"], ["c", "a"], ["c", "d"]]
-
-[[pe]]
-name = "a"
-address = "127.0.0.1"
-
-[[pe]]
-name = "b"
-address = "127.0.0.2"
-
-[[pe]]
-name = "c"
-address = "127.0.0.3"
-
-[[pe]]
-name = "d"
-address = "127.0.0.4"
-link = "rate=50mbit"
 "#;
 
 #[track_caller]
@@ -101,18 +89,20 @@ c.toml is good
     assert_eq!(without_path(&folder, &shown.stdout), expected);
     assert_eq!(shown.stderr, "");
     let report = check(&folder, "--format json").ok().report();
-    for (pointer, expected) in [
-        ("/good", "true"),
-        ("/security", "\"tls\""),
-        ("/timeouts/silence", "\"5s\""),
-        ("/timeouts/write", "\"10s\""),
-        ("/pes/2/parent", "0"),
-        ("/pes/2/name", "\"gamma\""),
-        ("/pes/2/parent_address", "\"10.0.0.1\""),
-        ("/certificates/2/is_here", "true"),
-        ("/certificates/3/is_here", "false"),
-        ("/broadcast_steps", "2"),
-    ] {
+    for [pointer, expected] in rows(
+        r#"
+        /good | true
+        /security | "tls"
+        /timeouts/silence | "5s"
+        /timeouts/write | "10s"
+        /pes/2/parent | 0
+        /pes/2/name | "gamma"
+        /pes/2/parent_address | "10.0.0.1"
+        /certificates/2/is_here | true
+        /certificates/3/is_here | false
+        /broadcast_steps | 2
+    "#,
+    ) {
         assert_eq!(report.value(pointer).to_string(), expected, "{pointer}");
     }
 }
@@ -214,10 +204,8 @@ fn certificates_that_are_not_good_are_told() {
         std::fs::copy(from, to).expect("it can be");
     }
     std::fs::remove_file(folder.join("keys/p0.key")).expect("it is there");
-    faults(&[
-        "p0.key: No such file",
-        "p2.pem: the certificate is for P1, not for P2",
-    ]);
+    let other = "p2.pem: the certificate is for P1, not for P2";
+    faults(&["p0.key: No such file", other]);
     // A round also reports errors in the credentials of the coordinator.
     std::fs::remove_file(folder.join("keys/coordinator.pem")).expect("it is there");
     let gather = "gather --size 1 --cluster @/c.toml";

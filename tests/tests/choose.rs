@@ -23,10 +23,8 @@ fn what_is_chosen_is_what_runs() {
         // Everything may be equal within 2 %.
         if !next.is_null() {
             assert!(time(best) <= time(next), "{choice:#}");
-            assert_ne!(
-                (&best["algorithm"], &best["tree"]),
-                (&next["algorithm"], &next["tree"])
-            );
+            let of = |way: &Value| ["algorithm", "tree"].map(|key| way[key].clone());
+            assert_ne!(of(best), of(next));
         }
         assert_eq!(report["tree"], best["tree"]);
         assert_eq!(report["flit_bytes"], best["flit_bytes"]);
@@ -56,10 +54,8 @@ fn without_a_name_algorithm_and_tree_are_chosen() {
         assert!(choice["ways"].as_u64() > Some(0), "{line}: {choice:#}");
         let depths = report["pes"].as_array().expect("a row for each PE").iter();
         let deepest = depths.map(|pe| pe["depth"].as_u64()).max().flatten();
-        assert!(
-            depth == "any" || deepest == depth.parse().ok(),
-            "{line}: {report:#}"
-        );
+        let is_as_deep = depth == "any" || deepest == depth.parse().ok();
+        assert!(is_as_deep, "{line}: {report:#}");
     }
 }
 
@@ -68,6 +64,7 @@ fn without_a_name_algorithm_and_tree_are_chosen() {
 fn what_is_named_is_not_chosen() {
     for line in [
         "gather --tree kary:2:7 --size 9KiB",
+        "gather --tree path:4 --size 9KiB",
         "gather --network complete:6 --algorithm certification --size 9KiB",
         "broadcast --network complete:6 --algorithm rounds --size 9KiB",
         "scatter --network complete:6 --spanning bfs --size 9KiB",
@@ -79,56 +76,41 @@ fn what_is_named_is_not_chosen() {
 
 #[test]
 fn on_one_tree_the_algorithm_alone_is_chosen() {
-    let report = chosen(&format!(
-        "gather --algorithm auto --tree path:4 --size 9KiB {LINK}"
-    ));
+    let line = format!("gather --algorithm auto --tree path:4 --size 9KiB {LINK}");
+    let report = chosen(&line);
     assert_eq!(report["tree"], "path:4");
     // Serial and pipelined, and Shoulder-Tap: three pacings each, and further flit sizes of the best.
     let choice = &report["choice"];
     assert!(choice["ways"].as_u64() > Some(9), "{choice:#}");
-    assert_eq!(
-        (&choice["excluded"], &choice["skipped"]),
-        (&0.into(), &0.into())
-    );
-    let line = format!("gather --algorithm auto --tree path:4 --size 9KiB --flit-size 4KiB {LINK}");
-    let report = chosen(&format!("{line} --pacing turns"));
+    assert_eq!(choice["excluded"], 0);
+    assert_eq!(choice["skipped"], 0);
+    let report = chosen(&format!("{line} --flit-size 4KiB --pacing turns"));
     assert_eq!(report["choice"]["ways"], 3);
-    assert_eq!(
-        (&report["pacing"], &report["flit_bytes"]),
-        (&"turns".into(), &4096.into())
-    );
-    assert!(chosen("gather --tree path:4 --size 9KiB")["choice"].is_null());
+    assert_eq!(report["pacing"], "turns");
+    assert_eq!(report["flit_bytes"], 4096);
 }
 
 #[test]
 fn one_line_says_why() {
-    let text = printed(&format!(
-        "scatter --tree auto --network complete:5 --size 8KiB {LINK}"
-    ));
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("  chosen: "))
-        .expect("a line");
-    assert!(
-        line.contains(" predicted, the least of ") && line.contains(" predictions in "),
-        "{line}"
-    );
+    let line = "scatter --tree auto --network complete:5 --size 8KiB";
+    let text = printed(&format!("{line} {LINK}"));
+    let is_told = |line: &&str| line.starts_with("  chosen: ");
+    let line = text.lines().find(is_told).expect("a line");
+    for part in [" predicted, the least of ", " predictions in "] {
+        assert!(line.contains(part), "{line}");
+    }
 }
 
 #[test]
 fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
     let dir = scratch();
-    dir.run("calibrate --tree star:4 --output @/profile.toml --seconds 0.5")
-        .ok();
-    let report = dir.report(
-        "gather --algorithm auto --tree auto --network complete:4 --size 9KiB \
-         --profile @/profile.toml",
-    );
+    let calibrate = "calibrate --tree star:4 --output @/profile.toml --seconds 0.5";
+    dir.run(calibrate).ok();
+    let line = "gather --algorithm auto --tree auto --network complete:4 --size 9KiB";
+    let report = dir.report(&format!("{line} --profile @/profile.toml"));
     // The choice used the same model, so the times are equal to the nanosecond.
-    assert_eq!(
-        report.value("/round/predicted_us"),
-        report.value("/choice/chosen/predicted_us")
-    );
+    let chosen = report.value("/choice/chosen/predicted_us");
+    assert_eq!(report.value("/round/predicted_us"), chosen);
     let pacing = report.value("/pacing").as_str().expect("a pacing");
     let text = dir.read("profile.toml");
     assert!(text.contains(&format!("pacing = \"{pacing}\"")), "{text}");
@@ -136,22 +118,20 @@ fn a_profile_decides_and_is_used_for_the_tree_that_was_chosen() {
 
 #[test]
 fn there_must_be_something_to_choose_from() {
-    refused(
-        "gather --tree auto --size 1KiB",
-        &["--tree auto chooses among the trees over a network"],
-    );
     let dir = scratch();
-    dir.run("calibrate --tree star:3 --output @/profile.toml --seconds 0.5")
-        .ok();
-    let line = format!("--size 1KiB --profile {}", dir.shown("profile.toml"));
-    refused(
-        &format!("gather --tree auto --network complete:4 {line}"),
-        &["--profile: it was measured on 3 PEs, not on 4"],
-    );
-    refused(
-        &format!("gather --tree star:3 --link latency=1ms {line}"),
-        &["--profile: it was measured on links as they are, not on links of "],
-    );
+    let calibrate = "calibrate --tree star:3 --output @/profile.toml --seconds 0.5";
+    dir.run(calibrate).ok();
+    let profile = dir.shown("profile.toml");
+    for [line, told] in rows(
+        "
+        auto | --tree auto chooses among the trees over a network
+        auto --network complete:4 --profile @ | --profile: it was measured on 3 PEs, not on 4
+        star:3 --link latency=1ms --profile @ | --profile: it was measured on links as they are, not on links of
+    ",
+    ) {
+        let line = format!("gather --size 1KiB --tree {line}").replace('@', &profile);
+        refused(&line, &[told]);
+    }
 }
 
 /// A message that would be one flit of the usual size, over several slow links.
@@ -174,13 +154,10 @@ fn flits_are_as_large_as_is_best_and_the_report_says_why() {
 
 #[test]
 fn a_flit_size_that_is_asked_for_is_taken() {
-    let report = chosen(
-        "broadcast --tree path:5 --size 64KiB --link rate=50mbit --flit-size 64KiB --rounds 1",
-    );
-    assert_eq!(report["flit_bytes"], 65_536);
-    assert!(report["flit_choice"].is_null());
     // If only software takes time, the default size stays.
-    let report = chosen("broadcast --tree path:5 --size 64KiB");
-    assert_eq!(report["flit_bytes"], 65_536);
-    assert!(report["flit_choice"].is_null());
+    for more in ["--link rate=50mbit --flit-size 64KiB --rounds 1", ""] {
+        let report = chosen(&format!("broadcast --tree path:5 --size 64KiB {more}"));
+        assert_eq!(report["flit_bytes"], 65_536);
+        assert!(report["flit_choice"].is_null());
+    }
 }

@@ -28,19 +28,17 @@ struct Place {
 }
 
 impl Place {
+    /// Creates messages for these PEs.
     #[track_caller]
-    fn new() -> Place {
-        Place {
+    fn new(pes: impl IntoIterator<Item = u32>) -> Place {
+        let place = Place {
             dir: scratch(),
             clock: WallClock::new(),
-        }
-    }
-
-    #[track_caller]
-    fn fill(&self, pes: impl IntoIterator<Item = u32>) {
+        };
         for pe in pes {
-            fill(&self.at(&format!("in/p{pe}/data")), BYTES);
+            fill(&place.at(&format!("in/p{pe}/data")), BYTES);
         }
+        place
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -51,11 +49,10 @@ impl Place {
     #[track_caller]
     fn start(&self, line: &str) -> Running {
         let mut command = Command::new(flitcast());
-        command
-            .args(line.split_whitespace())
-            .current_dir(self.dir.path())
-            .env("XDG_RUNTIME_DIR", self.dir.path())
-            .env(CACHE_VARIABLE, self.at("cache"));
+        command.args(line.split_whitespace());
+        command.current_dir(self.dir.path());
+        command.env("XDG_RUNTIME_DIR", self.dir.path());
+        command.env(CACHE_VARIABLE, self.at("cache"));
         self.clock.rule(&mut command);
         begin(command)
     }
@@ -65,13 +62,20 @@ impl Place {
         self.start(line).finish()
     }
 
+    /// Starts a round that logs, and waits until a PE sends on this day.
+    #[track_caller]
+    fn round(&self, line: &str) -> Running {
+        let mut round = self.start(&format!("{line} -vv --format json"));
+        round.wait_for(&[&self.clock.day(), "send message"]);
+        round
+    }
+
     /// Sets the clock, and waits until a PE has logged the begin of another message on the new day:
     /// the round runs, and uses this clock.
     #[track_caller]
     fn jumps(&self, round: &mut Running, days: i64) {
         self.clock.set(days);
-        let day = self.clock.day();
-        round.wait_for(&[&day, "send message"]);
+        round.wait_for(&[&self.clock.day(), "send message"]);
     }
 }
 
@@ -92,16 +96,12 @@ fn assert_sane(report: &Report, began: Instant, least_us: f64) {
 #[test]
 #[ignore = "needs faketime"]
 fn a_round_of_files_does_not_notice() {
-    let place = Place::new();
-    place.fill(1..=MESSAGES);
+    let place = Place::new(1..=MESSAGES);
     let tree = format!("--tree star:{} --link {RATE}", MESSAGES + 1);
     for (operation, from, to) in [("scatter", "in", "out"), ("gather", "out", "back")] {
-        let line = format!("{operation} {tree} --input {from} --output {to} -vv --format json");
         let began = Instant::now();
-        let mut round = place.start(&line);
-        let today = place.clock.day();
-        round.wait_for(&[&today, "send message"]);
-
+        let line = format!("{operation} {tree} --input {from} --output {to}");
+        let mut round = place.round(&line);
         place.jumps(&mut round, 1);
         let now = eventually("the round is watched", || picture(&place));
         let passed_ns = began.elapsed().as_nanos() as u64;
@@ -132,22 +132,16 @@ fn picture(place: &Place) -> Option<Value> {
 #[test]
 #[ignore = "needs faketime"]
 fn a_guarded_round_outlives_its_certificates_and_no_other_begins() {
-    let place = Place::new();
-    place.fill(1..=MESSAGES);
-    place
-        .run(&format!("ca init ca --pes {} --days 2", MESSAGES + 1))
-        .ok();
-    let line = format!(
-        "scatter --tree star:{} --link {RATE} --credentials ca --input in --output out",
-        MESSAGES + 1
-    );
+    let place = Place::new(1..=MESSAGES);
+    let pes = MESSAGES + 1;
+    place.run(&format!("ca init ca --pes {pes} --days 2")).ok();
+    let line = format!("scatter --tree star:{pes} --link {RATE} --credentials ca");
+    let line = format!("{line} --input in --output out");
     let began = Instant::now();
-    let mut round = place.start(&format!("{line} -vv --format json"));
-    let today = place.clock.day();
-    round.wait_for(&[&today, "send message"]);
-    place.jumps(&mut round, 10);
-    place.jumps(&mut round, -10);
-    place.jumps(&mut round, 10);
+    let mut round = place.round(&line);
+    for days in [10, -10, 10] {
+        place.jumps(&mut round, days);
+    }
     let done = round.finish().ok();
     let report = done.report();
     assert_eq!(report.value("/security"), "tls");
@@ -167,14 +161,11 @@ fn a_guarded_round_outlives_its_certificates_and_no_other_begins() {
 #[test]
 #[ignore = "needs faketime"]
 fn a_round_is_repaired_on_another_day() {
-    let place = Place::new();
-    place.fill(2..=6);
+    let place = Place::new(2..=6);
     let began = Instant::now();
-    let mut round = place.start(&format!(
-        "scatter --tree kary:2:7 --link {RATE} --input in --output out --retry 1 -vv --format json"
-    ));
-    let today = place.clock.day();
-    round.wait_for(&[&today, "P0| ", "send message"]);
+    let line = format!("scatter --tree kary:2:7 --link {RATE} --input in --output out --retry 1");
+    let mut round = place.round(&line);
+    round.wait_for(&["P0| ", "send message"]);
     place.jumps(&mut round, 1);
     round.pe(1).signal(Signal::KILL);
     round.wait_for(&["going on without it: P3, P4 move to P0"]);

@@ -54,15 +54,9 @@ fn a_cluster_file_has_compose_start_the_pes() {
 /// The PEs of both files are those of one compose file.
 #[test]
 fn both_cluster_files_have_the_same_pes() {
-    let pes = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../deploy")
-            .join(name);
-        let text = std::fs::read_to_string(path).expect("it is there");
-        let (_, pes) = text.split_once("[[pe]]").expect("it has PEs");
-        pes.to_owned()
-    };
-    assert_eq!(pes("compose.toml"), pes("containers.toml"));
+    let pes = |text: &'static str| text.split_once("[[pe]]").expect("it has PEs").1;
+    let compose = pes(include_str!("../../deploy/compose.toml"));
+    assert_eq!(compose, pes(include_str!("../../deploy/containers.toml")));
 }
 
 /// Disturbs P1 during a round, and checks the reports and their time limit.
@@ -88,14 +82,11 @@ fn mishap(happens: impl FnOnce(&Containers, &str), ends: impl FnOnce(&str), told
 #[test]
 #[ignore = "needs Docker and docker-compose"]
 fn a_container_that_is_killed_is_gone() {
+    let below = "cut off with it: P3, P4, P7";
     mishap(
         |_, victim| drop(docker(&["kill", victim])),
         |_| {},
-        &[
-            "P1 is gone: its ",
-            "joined from 10.117.0.11:",
-            "cut off with it: P3, P4, P7",
-        ],
+        &["P1 is gone: its ", "joined from 10.117.0.11:", below],
     );
 }
 
@@ -115,12 +106,8 @@ fn a_container_that_is_paused_is_silent() {
 fn a_link_that_is_cut_is_told() {
     mishap(
         |containers, victim| {
-            drop(docker(&[
-                "network",
-                "disconnect",
-                &containers.network("edge1"),
-                victim,
-            ]));
+            let edge = containers.network("edge1");
+            drop(docker(&["network", "disconnect", &edge, victim]));
         },
         |_| {},
         &["P0", "P1", "10.117.1.", " cannot be reached"],

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use flitcast_tests::files::names;
+use flitcast_tests::files::{names, snapshot};
+
+use super::architecture::rust_files;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -21,26 +23,15 @@ fn pages() -> Vec<String> {
     all.filter(|name| name.ends_with(".md")).collect()
 }
 
+/// All documents except the pages of the manual.
+const DOCUMENTS: &str = "README.md ARCHITECTURE.md CONTRIBUTING.md CHANGELOG.md deploy/README.md \
+    deploy/lab/README.md deploy/runs/README.md tests/README.md";
+
 /// Returns all documents and the pages of the manual.
 fn documents() -> Vec<PathBuf> {
-    let whole = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-    ];
-    let others = [
-        "deploy/README.md",
-        "deploy/lab/README.md",
-        "deploy/runs/README.md",
-        "tests/README.md",
-    ];
     let manual = root().join("coordinator/docs");
     let pages = pages().into_iter().map(|name| manual.join(name));
-    let others = whole
-        .into_iter()
-        .chain(others)
-        .map(|name| root().join(name));
+    let others = DOCUMENTS.split(' ').map(|name| root().join(name));
     others.chain(pages).collect()
 }
 
@@ -70,52 +61,35 @@ fn links_lead_somewhere() {
 /// Returns the anchor of a heading: its words in small letters, with dashes between them.
 fn anchor(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = words
-        .chars()
-        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-/// Adds all files and folders below one, as paths from the root.
-fn below(folder: &str, found: &mut Vec<String>) {
-    for name in names(&root().join(folder)) {
-        let path = format!("{folder}/{name}");
-        if root().join(&path).is_dir() {
-            below(&path, found);
-        }
-        found.push(path);
-    }
+    let is_kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    let kept: String = words.chars().filter(is_kept).collect();
+    kept.replace(' ', "-")
 }
 
 /// A file may be named by the end of its path, as long as that is unique.
 #[test]
 fn files_that_are_named_are_there() {
-    let mut all = vec![".ci/run".to_owned()];
+    let mut all = vec![PathBuf::from(".ci/run")];
     for folder in ["proto", "node", "coordinator", "tests", "deploy"] {
-        below(folder, &mut all);
+        let below = snapshot(&root().join(folder)).into_keys();
+        all.extend(below.map(|path| Path::new(folder).join(path)));
     }
     let ends_so = |name: &str| {
-        let ends = [format!("/{name}"), format!("/{name}.rs")];
+        let ends = [PathBuf::from(name), PathBuf::from(format!("{name}.rs"))];
         all.iter()
-            .any(|path| path == name || ends.iter().any(|end| path.ends_with(end)))
+            .any(|path| ends.iter().any(|end| path.ends_with(end)))
     };
     for document in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = text_of(&root().join(document));
         let lines = text.lines().filter(|line| !line.starts_with("```"));
-        let lines: Vec<&str> = lines.collect();
-        let quoted = lines
-            .iter()
-            .flat_map(|line| line.split('`').skip(1).step_by(2));
+        let quoted = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
         let is_path = |word: &&str| {
             let plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
             word.chars().all(plain) && (word.contains('/') || word.ends_with(".rs"))
         };
         let mut named = 0;
         for name in quoted.filter(is_path) {
-            assert!(
-                ends_so(name),
-                "{document} names `{name}`, which is not there"
-            );
+            assert!(ends_so(name), "{document}: `{name}` is not there");
             named += 1;
         }
         assert!(named > 5, "{document} names {named} files");
@@ -126,10 +100,7 @@ fn files_that_are_named_are_there() {
 fn documents_stay_short() {
     for (document, most) in [("README.md", 110), ("ARCHITECTURE.md", 250)] {
         let lines = text_of(&root().join(document)).lines().count();
-        assert!(
-            lines <= most,
-            "{document} has {lines} lines, {most} are enough"
-        );
+        assert!(lines <= most, "{document} has {lines} lines, not {most}");
     }
 }
 
@@ -145,27 +116,10 @@ fn the_table_of_contents_lists_every_page() {
 #[test]
 fn the_index_of_runs_lists_every_run() {
     let index = text_of(&root().join("deploy/runs/README.md"));
-    for run in names(&root().join("deploy/runs")) {
-        let is_there =
-            run == "README.md" || index.contains(&format!("| [{run}]({run}/README.md) |"));
+    let runs = names(&root().join("deploy/runs"));
+    for run in runs.iter().filter(|run| *run != "README.md") {
+        let is_there = index.contains(&format!("| [{run}]({run}/README.md) |"));
         assert!(is_there, "deploy/runs/README.md lacks {run}");
-    }
-}
-
-/// Adds the texts of all source files below a folder, with string literals on one line.
-fn add_sources(folder: &Path, sources: &mut String) {
-    for name in names(folder) {
-        let path = folder.join(name);
-        if path.is_dir() {
-            add_sources(&path, sources);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            let text = text_of(&path);
-            let mut parts = text.split("\\\n");
-            sources.push_str(parts.next().unwrap_or_default());
-            for part in parts {
-                sources.push_str(part.trim_start());
-            }
-        }
     }
 }
 
@@ -173,25 +127,25 @@ fn add_sources(folder: &Path, sources: &mut String) {
 /// `..` of a message occur in it.
 #[test]
 fn messages_that_are_explained_exist() {
-    let mut sources = String::new();
-    for part in [
+    let folders = [
         "proto/src",
         "node/src",
         "coordinator/cluster/src",
         "coordinator/src",
-    ] {
-        add_sources(&root().join(part), &mut sources);
-    }
+    ]
+    .into_iter();
+    let texts = folders.flat_map(rust_files).map(|(_, text)| text);
+    let texts: String = texts.collect();
+    // String literals on one line.
+    let sources: String = texts.split("\\\n").map(str::trim_start).collect();
     let page = text_of(&root().join("coordinator/docs/troubleshooting.md"));
     let messages = page.lines().filter_map(|line| line.strip_prefix("| `"));
     let messages = messages.filter_map(|line| Some(line.split_once("` |")?.0));
     let mut explained = 0;
     for message in messages {
         for part in message.split("..").map(str::trim) {
-            assert!(
-                sources.contains(part),
-                "troubleshooting.md: no message has `{part}`"
-            );
+            let is_there = sources.contains(part);
+            assert!(is_there, "troubleshooting.md: no message has `{part}`");
         }
         explained += 1;
     }

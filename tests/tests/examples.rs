@@ -27,7 +27,7 @@ const WITHOUT_EXAMPLES: [&str; 2] = ["SUMMARY.md", "terms.md"];
 /// A fenced block: its info string, and its lines.
 type Block<'a> = (&'a str, String);
 
-/// The place where a page's examples are run.
+/// The folder and the network in which a page's examples run.
 struct Place {
     folder: Folder,
     net: String,
@@ -42,24 +42,15 @@ fn manual() -> PathBuf {
 fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut lines = page.lines();
-    while let Some(line) = lines.next() {
-        if let Some(kind) = line.strip_prefix("```") {
-            let within = lines.by_ref().take_while(|line| *line != "```");
-            let block: String = within.flat_map(|line| [line, "\n"]).collect();
-            blocks.push((kind, block));
-        }
+    while let Some(kind) = lines.find_map(|line| line.strip_prefix("```")) {
+        let within = lines.by_ref().take_while(|line| *line != "```");
+        let block: String = within.flat_map(|line| [line, "\n"]).collect();
+        blocks.push((kind, block));
     }
     blocks
 }
 
 impl Place {
-    fn new() -> Place {
-        Place {
-            folder: scratch(),
-            net: own_net(),
-        }
-    }
-
     fn at(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
@@ -92,7 +83,10 @@ impl Place {
 fn try_page(name: &str) {
     let page = fs::read_to_string(manual().join(format!("{name}.md")));
     let page = page.expect("it is in the manual");
-    let place = Place::new();
+    let place = Place {
+        folder: scratch(),
+        net: own_net(),
+    };
     for folder in ["here", "home", "run"] {
         fs::create_dir(place.at(folder)).expect("it can be made");
     }
@@ -121,12 +115,10 @@ fn try_page(name: &str) {
     assert!(ran > 0, "{name} has no example");
     for picture in pictures(&page) {
         let committed = fs::read_to_string(manual().join("pictures").join(picture));
-        let drawn = fs::read_to_string(place.at("here").join(picture));
-        let is_it = drawn.is_ok_and(|drawn| committed.is_ok_and(|committed| committed == drawn));
-        assert!(
-            is_it,
-            "{name}: pictures/{picture} is not what the example draws"
-        );
+        let drawn = fs::read_to_string(place.at("here").join(picture)).ok();
+        let is_it = drawn.is_some() && drawn == committed.ok();
+        let fault = "is not what the example draws";
+        assert!(is_it, "{name}: pictures/{picture} {fault}");
     }
 }
 

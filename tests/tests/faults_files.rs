@@ -25,31 +25,19 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// Creates a scatter: P2 has its message, which is sent first; P1's is in transit.
     #[track_caller]
-    fn scatter() -> Transfer {
-        Transfer::start("scatter", "p2", "p1")
+    fn start(operation: &str) -> Transfer {
+        Transfer::start_by(&[], operation)
     }
 
-    /// Creates a gather: P0 has P1's message, which arrives first; P2's is in transit.
+    /// Starts it with another program, which becomes `flitcast`. In a scatter P2 has its message,
+    /// which is sent first, and P1's is in transit; in a gather P0 has P1's, which arrives first.
     #[track_caller]
-    fn gather() -> Transfer {
-        Transfer::start("gather", "p1", "p2")
-    }
-
-    #[track_caller]
-    fn start(operation: &str, short: &'static str, long: &'static str) -> Transfer {
-        Transfer::start_by(&[], operation, short, long)
-    }
-
-    /// Starts it with another program, which becomes `flitcast`.
-    #[track_caller]
-    fn start_by(
-        launcher: &[&str],
-        operation: &str,
-        short: &'static str,
-        long: &'static str,
-    ) -> Transfer {
+    fn start_by(launcher: &[&str], operation: &str) -> Transfer {
+        let (short, long) = match operation {
+            "scatter" => ("p2", "p1"),
+            _ => ("p1", "p2"),
+        };
         let dir = scratch();
         let input = dir.join("input");
         fill(&input.join(short).join("one"), 200_000);
@@ -110,50 +98,46 @@ impl Transfer {
     }
 }
 
-/// Kills a PE; the command must fail.
+/// Kills each PE in turn; the command must fail.
 #[track_caller]
-fn kill_pe(running: Running, pe: u32) -> Option<i32> {
-    running.pe(pe).signal(Signal::KILL);
-    let finished = running.finish();
-    let cause = format!("P{pe} was killed by signal 9");
-    finished.says(&[&cause]);
-    finished.code
+fn each_pe_dies(operation: &str) {
+    for pe in [0, 1, 2] {
+        let code = Transfer::start(operation).ends(|running| {
+            running.pe(pe).signal(Signal::KILL);
+            let finished = running.finish();
+            finished.says(&[&format!("P{pe} was killed by signal 9")]);
+            finished.code
+        });
+        assert_eq!(code, Some(1), "P{pe}");
+    }
 }
 
 #[test]
 fn a_pe_dies_while_files_are_scattered() {
-    for pe in [0, 1, 2] {
-        let code = Transfer::scatter().ends(|running| kill_pe(running, pe));
-        assert_eq!(code, Some(1), "P{pe}");
-    }
+    each_pe_dies("scatter");
 }
 
 #[test]
 fn a_pe_dies_while_files_are_gathered() {
-    for pe in [0, 1, 2] {
-        let code = Transfer::gather().ends(|running| kill_pe(running, pe));
-        assert_eq!(code, Some(1), "P{pe}");
-    }
+    each_pe_dies("gather");
 }
 
 #[test]
 fn ctrl_c_while_files_are_under_way() {
-    for transfer in [Transfer::scatter as fn() -> Transfer, Transfer::gather] {
-        let code = transfer().ends(|running| {
-            running.signal(Signal::INT);
-            let finished = running.finish();
+    for operation in ["scatter", "gather"] {
+        Transfer::start(operation).ends(|running| {
+            let finished = running.interrupt();
             finished.says(&["interrupted"]);
             assert_eq!(finished.stdout, "");
             finished.code
         });
-        assert_eq!(code, Some(130));
     }
 }
 
 #[test]
 fn other_signals_end_a_run_as_ctrl_c_does() {
     for (signal, expected) in [(Signal::TERM, 143), (Signal::HUP, 129), (Signal::QUIT, 131)] {
-        let code = Transfer::scatter().ends(|running| {
+        let code = Transfer::start("scatter").ends(|running| {
             running.signal(signal);
             running.finish().code
         });
@@ -165,7 +149,7 @@ fn other_signals_end_a_run_as_ctrl_c_does() {
 #[test]
 fn a_hangup_that_is_ignored_ends_nothing() {
     let launcher = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"];
-    let transfer = Transfer::start_by(&launcher, "scatter", "p2", "p1");
+    let transfer = Transfer::start_by(&launcher, "scatter");
     let code = transfer.ends(|running| {
         running.signal(Signal::HUP);
         running.signal(Signal::INT);
@@ -177,8 +161,8 @@ fn a_hangup_that_is_ignored_ends_nothing() {
 /// A killed coordinator cannot remove files; its PEs detect that and do.
 #[test]
 fn the_coordinator_is_killed_while_files_are_under_way() {
-    for transfer in [Transfer::scatter as fn() -> Transfer, Transfer::gather] {
-        let code = transfer().ends(|running| running.kill().code);
+    for operation in ["scatter", "gather"] {
+        let code = Transfer::start(operation).ends(|running| running.kill().code);
         assert_eq!(code, None, "a signal ended it");
     }
 }

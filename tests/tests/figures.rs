@@ -7,26 +7,28 @@ use flitcast_plan::Algorithm;
 use flitcast_plan::sim::{self, Simulated};
 use flitcast_plan::timing::Timing;
 use flitcast_plan::trace::{Crossing, Item, table};
+use flitcast_proto::items::Control;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
 
-fn path_of_6() -> Arc<Tree> {
-    Arc::new("path:6".parse::<TreeSpec>().unwrap().build().unwrap())
+fn path(pes: u32) -> Arc<Tree> {
+    let spec: TreeSpec = format!("path:{pes}").parse().unwrap();
+    Arc::new(spec.build().unwrap())
 }
 
-fn assert_prints(run: &Simulated, figure: &str) {
+#[track_caller]
+fn assert_prints(run: &Simulated, figure: &str, steps: u64) {
+    assert_eq!(run.time_steps(), steps, "{figure}");
     let path = format!("{}/golden/{figure}.txt", env!("CARGO_MANIFEST_DIR"));
     let printed = std::fs::read_to_string(&path).unwrap();
     let ours = table(&run.crossings, run.arrival_steps.len());
-    assert!(
-        ours == printed,
-        "{figure}, ours:\n{ours}\nthe paper's:\n{printed}"
-    );
+    let is_same = ours == printed;
+    assert!(is_same, "{figure}, ours:\n{ours}\nthe paper's:\n{printed}");
 }
 
 /// Returns a scatter of `flits` in the given order of destinations.
 fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
-    let tree = path_of_6();
+    let tree = path(6);
     let mut schedules = Algorithm::FARTHEST_FIRST.schedules(&tree, flits, &Timing::LOCK_STEP);
     schedules[0]
         .sends
@@ -35,50 +37,42 @@ fn scatter(flits: &[u64], order: &[u32]) -> Simulated {
 }
 
 fn gather(operation: Algorithm, flits: &[u64]) -> Simulated {
-    sim::run(&path_of_6(), operation, flits).unwrap()
+    sim::run(&path(6), operation, flits).unwrap()
 }
 
 #[test]
 fn figure_1a_farthest_destination_first() {
     let flits = [0, 0, 0, 0, 4, 3];
-    let run = sim::run(&path_of_6(), Algorithm::FARTHEST_FIRST, &flits).unwrap();
-    assert_prints(&run, "fig1a");
-    assert_eq!(run.time_steps(), 10);
+    let run = sim::run(&path(6), Algorithm::FARTHEST_FIRST, &flits).unwrap();
+    assert_prints(&run, "fig1a", 10);
     assert_eq!(scatter(&flits, &[5, 4]).crossings, run.crossings);
 }
 
 #[test]
 fn figure_1b_nearest_destination_first() {
     let run = scatter(&[0, 0, 0, 0, 4, 3], &[4, 5]);
-    assert_prints(&run, "fig1b");
-    assert_eq!(run.time_steps(), 11);
+    assert_prints(&run, "fig1b", 11);
 }
 
 #[test]
 fn figure_2_shoulder_tap() {
     let run = gather(Algorithm::SHOULDER_TAP, &[0, 2, 3, 0, 2, 1]);
-    assert_prints(&run, "fig2");
-    assert_eq!(run.time_steps(), 11);
+    assert_prints(&run, "fig2", 11);
 }
 
 #[test]
 fn figure_3_shoulder_tap_pathological() {
     let run = gather(Algorithm::SHOULDER_TAP, &[0, 9, 0, 1, 0, 1]);
-    assert_prints(&run, "fig3");
-    assert_eq!(run.time_steps(), 13);
+    assert_prints(&run, "fig3", 13);
 }
 
 #[test]
 fn figure_4_transmission_certification() {
     let run = gather(Algorithm::CERTIFICATION_SERIAL, &[0, 2, 3, 0, 2, 1]);
-    assert_prints(&run, "fig4");
-    assert_eq!(run.time_steps(), 21);
-    let last_certificate = run.crossings.iter().rev().find(|Crossing { item, .. }| {
-        matches!(
-            item,
-            Item::Control(flitcast_proto::items::Control::Certificate(_))
-        )
-    });
+    assert_prints(&run, "fig4", 21);
+    let is_certificate =
+        |crossing: &&Crossing| matches!(crossing.item, Item::Control(Control::Certificate(_)));
+    let last_certificate = run.crossings.iter().rfind(is_certificate);
     assert_eq!(last_certificate.unwrap().step, 10);
 }
 
@@ -86,8 +80,7 @@ fn figure_4_transmission_certification() {
 /// shows the call and its first flit in one cell.
 #[test]
 fn an_order_and_an_own_flit_can_share_a_cell() {
-    let tree = Arc::new("path:2".parse::<TreeSpec>().unwrap().build().unwrap());
-    let run = sim::run(&tree, Algorithm::SHOULDER_TAP, &[0, 2]).unwrap();
+    let run = sim::run(&path(2), Algorithm::SHOULDER_TAP, &[0, 2]).unwrap();
     let expected = "Step  P0    P1\n   1        (1) m1,1\n   2  m1,1  m1,2\n   3  m1,2\n";
     assert_eq!(table(&run.crossings, 2), expected);
 }

@@ -2,28 +2,10 @@
 
 use flitcast_tests::files::fill;
 use flitcast_tests::pairs::Pairs;
-use flitcast_tests::report::Report;
-use flitcast_tests::{parsed, printed, refused, refused_each, reported, scratch};
+use flitcast_tests::{refused_each, reported, scratch};
 use serde_json::Value;
 
-/// Checks that every PE received the messages of all others, as predicted and as measured.
-#[track_caller]
-fn assert_all_have(report: &Report, bytes: &[u64]) {
-    assert_eq!(report.value("/operation"), "gossip");
-    let sum: u64 = bytes.iter().sum();
-    assert_eq!(report.number("/round/bytes"), sum, "a message counts once");
-    let messages = bytes.iter().filter(|bytes| **bytes > 0).count() as u64;
-    assert_eq!(report.number("/round/messages"), messages);
-    assert_eq!(report.list("/pes").len(), bytes.len());
-    for (pe, own) in bytes.iter().enumerate() {
-        let of = |what: &str| format!("/pes/{pe}/{what}");
-        assert_eq!(report.number(&of("bytes")), sum - own, "P{pe}");
-        assert!(report.float(&of("predicted_us")) > 0.0, "P{pe}");
-        assert!(report.float(&of("measured_us/median")) > 0.0, "P{pe}");
-        let all = report.float("/round/measured_us/max");
-        assert!(report.float(&of("measured_us/max")) <= all, "P{pe}");
-    }
-}
+use super::among_all::assert_received;
 
 /// A cluster file that defines the network of its PEs permits the same algorithms as that network.
 #[test]
@@ -58,59 +40,19 @@ fn a_missing_entry_is_an_empty_message() {
     }
 }
 
-#[test]
-fn messages_that_are_no_files_arrive_in_every_round() {
-    for line in [
-        "gossip --tree kary:3:5",
-        "allgather --network complete:5",
-        "gossip --network complete:5 --algorithm dissemination --flit-size 4KiB",
-        "gossip --network complete:5 --algorithm direct",
-    ] {
-        let report = reported(&format!("{line} --size 100KiB --rounds 3"));
-        assert_all_have(&report, &[100 << 10; 5]);
-        assert_eq!(report.number("/rounds"), 3);
-    }
-    let shown = printed("gossip --tree path:3 --size 1MiB");
-    let count = shown.matches("  2 MiB  ").count();
-    assert_eq!(count, 3, "P0 as all others:\n{shown}");
-}
-
 /// The first length is P0's.
 #[test]
 fn each_has_a_length_of_its_own() {
     for way in ["--tree path:4", "--network complete:4"] {
         let report = reported(&format!("gossip {way} --lengths 300KiB,0,5,64KiB"));
-        assert_all_have(&report, &[300 << 10, 0, 5, 64 << 10]);
+        let lengths = [300 << 10, 0, 5, 64 << 10];
+        let sum: u64 = lengths.iter().sum();
+        assert_received(&report, &lengths, &lengths.map(|own| sum - own));
     }
     let report = reported("gossip --tree star:3 --lengths 0,7KiB,0");
     assert_eq!(report.number("/round/messages"), 1);
     let of_p1 = report.value("/pes/1/measured_us");
     assert_eq!(of_p1, &Value::Null, "nobody tells P1");
-    for nothing in ["--tree path:3 --size 0", "--network complete:1 --size 5"] {
-        let report = parsed(&format!("gossip {nothing} --format json"));
-        assert_eq!(report["round"]["messages"], 0);
-    }
-}
-
-/// The messages of all other PEs cross the busiest edge once, with any algorithm.
-#[test]
-fn links_are_as_slow_as_they_are_to_be() {
-    let [bytes, ns_per_byte] = [64 << 10, 40];
-    for way in [
-        "--tree path:4",
-        "--network complete:4 --algorithm circulate",
-        "--network complete:4 --algorithm dissemination",
-        "--network complete:4 --algorithm direct",
-    ] {
-        let link = "--link rate=200mbit,latency=1ms";
-        let report = reported(&format!("gossip {way} --size 64KiB {link}"));
-        assert_all_have(&report, &[bytes; 4]);
-        for edge in report.list("/edges") {
-            assert_eq!(edge["shaped"]["up"]["ns_per_byte"], ns_per_byte as f64);
-        }
-        let least_us = (3 * bytes * ns_per_byte) as f64 / 1000.0;
-        assert!(report.float("/round/predicted_us") > least_us, "{way}");
-    }
 }
 
 #[test]
@@ -121,17 +63,10 @@ fn what_cannot_be_gossiped_is_told_before_anything_begins() {
     let finished = files.run("--tree path:4").with_code(2);
     finished.says(&["`p4` names no PE; this tree has p0..p3", "`notes`"]);
     assert!(!files.output().exists());
-
-    for algorithm in ["circulate", "dissemination", "direct"] {
-        refused(
-            &format!("gossip --tree path:4 --algorithm {algorithm} --size 5"),
-            &[
-                &format!("--algorithm {algorithm} is for PEs that can all reach each other"),
-                "path:4 does not promise: use --network complete:N",
-            ],
-        );
-    }
     refused_each("gossip", "
+        --tree path:4 --size 5 --algorithm circulate | --algorithm circulate is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
+        --tree path:4 --size 5 --algorithm dissemination | --algorithm dissemination is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
+        --tree path:4 --size 5 --algorithm direct | --algorithm direct is for PEs that can all reach each other | path:4 does not promise: use --network complete:N
         --tree path:4 --lengths 1,2,3 | 3 length(s) given | 4 needed: one for each PE from P0 to P3
         --network complete:4 --lengths 1,2,3,4,5 | 5 length(s) given | 4 needed: one for each PE from P0 to P3
         --tree path:4 --algorithm bruck --size 5 | --algorithm bruck: `bruck` is not a gossip algorithm | flood, over any tree

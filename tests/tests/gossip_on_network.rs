@@ -33,10 +33,8 @@ fn hop(sides: &[u64], closed: bool, from: u64, to: u64) -> (usize, bool) {
             if a + 1 == b || (closed && b == 0 && a + 1 == *side) {
                 return (axis, true);
             }
-            assert!(
-                b + 1 == a || (closed && a == 0 && b + 1 == *side),
-                "{from} {to}"
-            );
+            let is_below = b + 1 == a || (closed && a == 0 && b + 1 == *side);
+            assert!(is_below, "{from} {to}");
             return (axis, false);
         }
         stride *= side;
@@ -69,17 +67,14 @@ fn replay(plan: &Value) -> [u64; 3] {
         let (mut longest, mut largest) = (0, 0);
         let (mut sent, mut received) = (vec![0; pes as usize], vec![0; pes as usize]);
         for packet in list(step, "packets") {
-            let path: Vec<u64> = list(packet, "path")
-                .iter()
-                .filter_map(Value::as_u64)
-                .collect();
+            let path = list(packet, "path").iter();
+            let path: Vec<u64> = path.filter_map(Value::as_u64).collect();
             let (from, to) = (path[0], path[path.len() - 1]);
             let mut straight = BTreeSet::new();
-            for hop_ends in path.windows(2) {
-                if let Some((sides, closed)) = &grid {
-                    straight.insert(hop(sides, *closed, hop_ends[0], hop_ends[1]));
-                    let link = (hop_ends[0], hop_ends[1]);
-                    assert!(links.insert(link), "{link:?} carries two packets");
+            if let Some((sides, closed)) = &grid {
+                for ends in path.windows(2) {
+                    straight.insert(hop(sides, *closed, ends[0], ends[1]));
+                    assert!(links.insert(ends.to_vec()), "{ends:?} carries two packets");
                 }
             }
             assert!(straight.len() <= 1, "{path:?} is no straight line");
@@ -91,10 +86,8 @@ fn replay(plan: &Value) -> [u64; 3] {
                 assert!(!all.is_empty());
                 flits += number(piece, "flits");
                 for flit in all {
-                    assert!(
-                        held[from as usize].contains(&flit),
-                        "P{from} lacks what it sends"
-                    );
+                    let is_held = held[from as usize].contains(&flit);
+                    assert!(is_held, "P{from} lacks what it sends");
                     come.push((to, flit));
                 }
             }
@@ -108,11 +101,8 @@ fn replay(plan: &Value) -> [u64; 3] {
             assert!(held[to as usize].insert(flit), "P{to} has that already");
         }
         if grid.is_none() {
-            largest = sent
-                .into_iter()
-                .chain(received)
-                .max()
-                .expect("there are PEs");
+            let ports = sent.into_iter().chain(received);
+            largest = ports.max().expect("there are PEs");
         }
         assert!(longest > 0, "a step without packets");
         cost = [cost[0] + 1, cost[1] + longest, cost[2] + largest];
@@ -197,12 +187,9 @@ fn plans_on_random_networks_keep_the_rules() {
                 (format!("{kind}:{n}"), n, all.to_vec())
             }
             2 => {
-                let (side, rest) = [
-                    (4, "2;2;1"),
-                    (6, "1;2,3;2,1"),
-                    (6, "3;2;3"),
-                    (8, "2;2,2;1,2"),
-                ][below(4) as usize];
+                let at = below(4) as usize;
+                let side = [4, 6, 6, 8][at];
+                let rest = ["2;2;1", "1;2,3;2,1", "3;2;3", "2;2,2;1,2"][at];
                 let all = vec![format!("torgos:{rest}"), "auto".to_owned()];
                 let kind = ["torus", "mesh"][below(2) as usize];
                 (format!("{kind}:{side}x{side}"), side * side, all)
@@ -222,14 +209,10 @@ fn plans_on_random_networks_keep_the_rules() {
             _ => {
                 let n = 2 + below(12);
                 let ports = 1 + below(n - 1);
-                let mut all = vec![
-                    format!("dissemination:{ports}"),
-                    "circulate".to_owned(),
-                    "direct".to_owned(),
-                    "approach1".to_owned(),
-                    "auto".to_owned(),
-                ];
-                all.extend((n % 2 == 0).then(|| "neighbour".to_owned()));
+                let even = if n % 2 == 0 { "neighbour" } else { "auto" };
+                let others = ["circulate", "direct", "approach1", "auto", even];
+                let mut all = others.map(str::to_owned).to_vec();
+                all.push(format!("dissemination:{ports}"));
                 (format!("complete:{n}"), n, all)
             }
         };
@@ -237,19 +220,18 @@ fn plans_on_random_networks_keep_the_rules() {
         let mut lengths: Vec<u64> = (0..pes).map(|_| below(most + 1)).collect();
         if below(3) == 0 {
             // Few PEs have data.
-            (0..pes as usize)
-                .filter(|pe| pe % 4 > 0)
-                .for_each(|pe| lengths[pe] = 0);
+            let others = lengths.iter_mut().enumerate().filter(|(pe, _)| pe % 4 > 0);
+            others.for_each(|(_, length)| *length = 0);
         }
         let prices = [below(30), below(4), below(3)];
         let [ts, td, tl] = prices;
         let lengths: Vec<String> = lengths.iter().map(u64::to_string).collect();
+        let lengths = lengths.join(",");
         for algorithm in algorithms {
-            let line = format!(
-                "--network {network} --algorithm {algorithm} --lengths {} --ts {ts} --td {td} --tl {tl}",
-                lengths.join(",")
-            );
-            check(&planned(&line), prices);
+            let site = format!("--network {network} --algorithm {algorithm}");
+            let prices_of = format!("--ts {ts} --td {td} --tl {tl}");
+            let plan = planned(&format!("{site} --lengths {lengths} {prices_of}"));
+            check(&plan, prices);
         }
     }
 }
@@ -307,10 +289,8 @@ fn approach_1_meets_the_bound() {
 #[test]
 fn a_free_run_waits_for_nobody() {
     for (algorithm, expected) in [("approach1", 420), ("approach2:3", 815), ("halves", 300)] {
-        let line = format!(
-            "--network ring:9 --lengths 0,0,0,0,320,40,0,0,0 --ts 10 --td 5 --algorithm {algorithm}"
-        );
-        let plan = planned(&line);
+        let line = "--network ring:9 --lengths 0,0,0,0,320,40,0,0,0 --ts 10 --td 5";
+        let plan = planned(&format!("{line} --algorithm {algorithm}"));
         assert_eq!(number(&plan, "free_run_time"), expected, "{algorithm}");
         check(&plan, [10, 5, 1]);
     }
@@ -336,7 +316,8 @@ fn row<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn comparisons_have_what_the_paper_prints() {
-    let ring = parsed("compare gossip --network ring:27 --ts 10 --format json");
+    let compared = |line: &str| parsed(&format!("compare gossip --network {line} --format json"));
+    let ring = compared("ring:27 --ts 10");
     for (name, paper, formula, whole) in [
         ("approach 1", 144, 143.5, 143.0),
         ("approach 2", 104, 104.0, 117.0),
@@ -348,16 +329,14 @@ fn comparisons_have_what_the_paper_prints() {
         assert!(is_near(&row["formula"], formula), "{row}");
         assert!(is_near(&row["whole_steps"], whole), "{row}");
     }
-    assert_eq!(
-        number(&row(&ring, "CIRCGOS, the paper's")["planned"], "time"),
-        99
-    );
-    let torus = parsed("compare gossip --network torus:729x729 --ts 8 --format json");
+    let planned = &row(&ring, "CIRCGOS, the paper's")["planned"];
+    assert_eq!(number(planned, "time"), 99);
+    let torus = compared("torus:729x729 --ts 8");
     assert_eq!(row(&torus, "TORGOS (3, 243, 211)")["paper"], 137_398);
     assert_eq!(row(&torus, "TORGOS, whole steps")["whole_steps"], 136_676.0);
-    let half = parsed("compare gossip --network torus:27x27 --ts 15 --tl 1/2 --format json");
+    let half = compared("torus:27x27 --ts 15 --tl 1/2");
     assert_eq!(row(&half, "TORGOS (3, 3, 2)")["paper"], 605);
-    let switch = parsed("compare gossip --network complete:9 --format json");
+    let switch = compared("complete:9");
     assert_eq!(row(&switch, "dissemination")["best"], true);
 }
 

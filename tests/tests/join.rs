@@ -4,11 +4,21 @@ use std::time::{Duration, Instant};
 
 use flitcast_tests::files::{assert_same_below, fill, names, snapshot};
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::refused;
+use flitcast_tests::{Running, refused};
 use rustix::process::Signal;
 
 /// P0 with P1 and P2, P3 below P1.
 const TREE: [u32; 3] = [0, 0, 1];
+
+const GUARD: &str = "--credentials DIR/ca";
+
+/// Waits until processes that do not stay have left.
+#[track_caller]
+fn leave(nodes: impl IntoIterator<Item = Running>) {
+    for node in nodes {
+        node.finish().ok();
+    }
+}
 
 /// A command that does not end during a test: 8 MiB each, at 10 Mbit/s.
 const LONG: &str = "gather --size 8MiB --link rate=10mbit -v";
@@ -40,28 +50,23 @@ fn what_stands_in_an_output_is_found_before_anything_is_sent() {
     for older in ["out/p1", "out/p2", "back/p3"] {
         fill(&cluster.path(older), 10);
     }
-    let before = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
     let nodes = cluster.nodes("--stay");
-    let scatter = "scatter --input DIR/in --output DIR/out --retry 1";
-    let gather = "gather --input DIR/in --output DIR/back --retry 1";
-    for (line, stands) in [
-        (
-            scatter,
-            &["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"][..],
-        ),
-        (gather, &["/back/p3 at P0 on h0\n"][..]),
+    let in_scatter = ["/out/p1 at P1 on h1\n", "/out/p2 at P2 on h2\n"];
+    for (operation, output, stands) in [
+        ("scatter", "out", &in_scatter[..]),
+        ("gather", "back", &["/back/p3 at P0 on h0\n"]),
     ] {
-        let refused = cluster.guarded(line).finish().with_code(2);
+        let outputs = || ["out", "back"].map(|output| snapshot(&cluster.path(output)));
+        let before = outputs();
+        let line = format!("{operation} --input DIR/in --output DIR/{output} --retry 1");
+        let refused = cluster.guarded(&line).finish().with_code(2);
         refused.says(stands);
         refused.says(&["--force", "nothing was sent"]);
         assert!(!refused.stderr.contains("is dead"), "{}", refused.stderr);
-        let after = ["out", "back"].map(|output| snapshot(&cluster.path(output)));
-        assert_eq!(after, before, "{}", refused.stderr);
+        assert_eq!(outputs(), before, "{}", refused.stderr);
+        cluster.guarded(&format!("{line} --force")).finish().ok();
+        assert_same_below(&cluster.path("in"), &cluster.path(output));
     }
-    cluster.guarded(&format!("{scatter} --force")).finish().ok();
-    assert_same_below(&cluster.path("in"), &cluster.path("out"));
-    cluster.guarded(&format!("{gather} --force")).finish().ok();
-    assert_same_below(&cluster.path("in"), &cluster.path("back"));
     dismiss(nodes);
 }
 
@@ -81,9 +86,8 @@ fn who_stays_joins_the_next_command_until_it_is_stopped() {
     let healthy = flitcast_tests::run(["health", &health]).ok();
     assert!(healthy.stdout.starts_with("P2 "), "{}", healthy.stdout);
     // Timed on three clusters, one after the other.
-    let bench =
-        cluster.guarded("bench gather --size 1KiB --rounds 3 --algorithms certification-pipelined");
-    bench.finish().ok();
+    let bench = "bench gather --size 1KiB --rounds 3 --algorithms certification-pipelined";
+    cluster.guarded(bench).finish().ok();
     dismiss(nodes);
 }
 
@@ -106,9 +110,9 @@ fn a_health_file_that_cannot_be_written_any_more_ends_no_round() {
         let said = node.finish().ok().stderr;
         assert_eq!(said.matches("cannot write --health").count(), 1, "{said}");
     }
-    let wrong = cluster.node(0, "--credentials DIR/ca --health DIR/health/of0");
-    let wrong = wrong.finish();
-    wrong.fails(1, &["cannot write --health", "No such file"]);
+    let wrong = cluster.node(0, &format!("{GUARD} --health DIR/health/of0"));
+    let told = ["cannot write --health", "No such file"];
+    wrong.finish().fails(1, &told);
 }
 
 #[test]
@@ -120,12 +124,10 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
         std::fs::File::create(cluster.path(&name)).expect("it can be made");
     }
     let nodes = cluster.nodes("");
-    let refused = cluster
-        .guarded("scatter --input DIR/in --output DIR/out")
-        .finish();
-    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    let scatter = cluster.guarded("scatter --input DIR/in --output DIR/out");
+    let refused = scatter.finish();
     let told = "has 200000 entries for 3 PEs; this tree has p1..p3";
-    refused.says(&["error: P0: ", told, "and 199901 more faults"]);
+    refused.fails(1, &["error: P0: ", told, "and 199901 more faults"]);
     assert!(refused.stderr.lines().count() < 200, "{}", refused.stderr);
     for node in nodes {
         node.finish();
@@ -136,42 +138,28 @@ fn however_much_is_wrong_with_the_input_the_cause_is_told() {
 fn who_is_late_is_waited_for_and_told_of() {
     let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.guarded("gather --size 1KiB --timeouts heartbeat=100ms,silence=1s");
-    let mut nodes: Vec<_> = (0..3)
-        .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
-        .collect();
+    let nodes = [0, 1, 2].map(|pe| cluster.node(pe, GUARD));
     let at = cluster.at();
     running.wait_for(&["waiting up to 60 s for ", "P3 to join at ", &at]);
-    nodes.push(cluster.node(3, "--credentials DIR/ca"));
+    let late = cluster.node(3, GUARD);
     running.finish().ok();
-    for node in nodes {
-        node.finish().ok();
-    }
+    leave(nodes.into_iter().chain([late]));
 }
 
 #[test]
 fn who_never_comes_is_named_and_the_others_leave() {
     let cluster = Joining::new(&TREE, "4s");
-    let nodes: Vec<_> = [0, 2]
-        .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
-        .into();
-    let failed = cluster.guarded("gather --size 1KiB").finish().with_code(1);
+    let nodes = [0, 2].map(|pe| cluster.node(pe, GUARD));
+    let failed = cluster.guarded("gather --size 1KiB").finish();
     let at = cluster.at();
     let told = format!("after 4 s P1, P3 have yet to join at {at}: start what plays each");
-    failed.says(&[&told]);
-    for node in nodes {
-        node.finish().ok();
-    }
+    failed.fails(1, &[&told]);
+    leave(nodes);
     // The same without a listening command.
     let began = Instant::now();
-    let alone = cluster.node(3, "--credentials DIR/ca --wait 1s").finish();
-    alone.fails(
-        1,
-        &[
-            &format!("P3 could not join at {at} within 1 s: "),
-            "Connection refused",
-            "--wait waits longer",
-        ],
-    );
+    let alone = cluster.node(3, &format!("{GUARD} --wait 1s")).finish();
+    let told = format!("P3 could not join at {at} within 1 s: ");
+    alone.fails(1, &[&told, "Connection refused", "--wait waits longer"]);
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
@@ -199,9 +187,7 @@ fn the_end_of_a_channel_is_the_death_of_who_joined() {
     // Half a second for a better cause, two for the last reports.
     assert!(took < Duration::from_secs(8), "{took:?}");
     assert_eq!(victim.finish().code, None);
-    for node in nodes {
-        node.finish().ok();
-    }
+    leave(nodes);
 }
 
 #[test]
@@ -209,26 +195,17 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
     let cluster = Joining::new(&TREE, "60s");
     let nodes = cluster.nodes("");
     let failed = cluster.guarded("gather --size 1KiB --retry 1").finish();
-    failed.fails(
-        1,
-        &[
-            "P0, P1, P2, P3 would leave after one cluster, and this command may need several",
-            "--stay",
-        ],
-    );
-    for node in nodes {
-        node.finish().ok();
-    }
-
+    let told = "P0, P1, P2, P3 would leave after one cluster, and this command may need several";
+    failed.fails(1, &[told, "--stay"]);
+    leave(nodes);
     let mut nodes = cluster.nodes("--stay");
     let mut running = cluster.guarded(&format!("{} --retry 1", LONG.replace("8MiB", "1MiB")));
     running.wait_for(&["triggered"]);
     let victim = nodes.remove(1);
     victim.signal(Signal::KILL);
     let finished = running.finish();
-    finished.says(&["P1 is dead (gone: its ", "P3 moves to P0"]);
     // The message of the dead PE is lost.
-    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    finished.fails(1, &["P1 is dead (gone: its ", "P3 moves to P0"]);
     finished.prints(&["P3  P0 "]);
     assert_eq!(victim.finish().code, None);
     dismiss(nodes);
@@ -238,18 +215,14 @@ fn a_retry_needs_who_stays_and_goes_on_with_them() {
 fn a_second_process_for_a_pe_is_refused_with_both_addresses() {
     let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.guarded("gather --size 1KiB -v");
-    let first = cluster.node(1, "--credentials DIR/ca");
+    let first = cluster.node(1, GUARD);
     running.wait_for(&["joined", "pe=P1"]);
-    let second = cluster.node(1, "--credentials DIR/ca").finish();
+    let second = cluster.node(1, GUARD).finish();
     second.fails(1, &["P1: registered twice: the process at 127."]);
     running.wait_for(&["P1: registered twice", "is refused"]);
-    let others: Vec<_> = [0, 2, 3]
-        .map(|pe| cluster.node(pe, "--credentials DIR/ca"))
-        .into();
+    let others = [0, 2, 3].map(|pe| cluster.node(pe, GUARD));
     running.finish().ok();
-    for node in others.into_iter().chain([first]) {
-        node.finish().ok();
-    }
+    leave(others.into_iter().chain([first]));
 }
 
 #[test]
@@ -257,27 +230,19 @@ fn one_side_alone_with_certificates_is_told() {
     let cluster = Joining::new(&TREE, "60s");
     let mut running = cluster.command("gather --size 1KiB --insecure");
     running.wait_for(&["waiting up to"]);
-    let guarded = cluster.node(1, "--credentials DIR/ca").finish();
+    let guarded = cluster.node(1, GUARD).finish();
     guarded.fails(1, &["P1 may not join at ", "or was told to do without"]);
     running.wait_for(&["it shows a certificate, and this command was told --insecure"]);
     // Without credentials on both sides, the run succeeds with a notice.
-    let nodes: Vec<_> = (0..4).map(|pe| cluster.node(pe, "--insecure")).collect();
-    let done = running.finish().ok();
-    done.prints(&["INSECURE"]);
-    for node in nodes {
-        node.finish().ok();
-    }
+    let nodes = [0, 1, 2, 3].map(|pe| cluster.node(pe, "--insecure"));
+    running.finish().ok().prints(&["INSECURE"]);
+    leave(nodes);
 
     let mut running = cluster.guarded("gather --size 1KiB");
     running.wait_for(&["waiting up to"]);
     let open = cluster.node(1, "--insecure").finish();
-    open.fails(
-        1,
-        &[
-            "P1 may not join at ",
-            "it wants certificates: give --credentials DIR",
-        ],
-    );
+    let told = "it wants certificates: give --credentials DIR";
+    open.fails(1, &["P1 may not join at ", told]);
     running.wait_for(&["turned a connection away", "what came is not TLS"]);
     running.interrupt();
 }
@@ -294,12 +259,12 @@ fn a_wrong_certificate_lets_nobody_in() {
         let at = |name: &str| cluster.path(&format!("ca/{name}.{end}"));
         std::fs::copy(at("p1"), at("p2")).expect("it can be");
     }
-    let disguised = cluster.node(2, "--credentials DIR/ca").finish();
+    let disguised = cluster.node(2, GUARD).finish();
     disguised.fails(2, &["p2.pem: the certificate is for P1, not for P2"]);
     // From this authority, but for another PE.
     let folder = cluster.path("ca").display().to_string();
     flitcast_tests::run(["ca", "issue", &folder, "p7"]).ok();
-    let seventh = cluster.node(7, "--credentials DIR/ca").finish();
+    let seventh = cluster.node(7, GUARD).finish();
     seventh.fails(1, &["this command waits for P0, P1, P2, P3 only"]);
     running.interrupt();
     assert!(!names(&cluster.path("")).is_empty());
@@ -307,22 +272,12 @@ fn a_wrong_certificate_lets_nobody_in() {
 
 #[test]
 fn all_that_is_wrong_with_joining_is_told_at_once() {
-    refused(
-        "node --pe 3 --join nowhere --wait soon",
-        &[
-            "--join nowhere: ",
-            "--wait: ",
-            "who joins must show who it is",
-        ],
-    );
+    let line = "node --pe 3 --join nowhere --wait soon";
+    let told = "who joins must show who it is";
+    refused(line, &["--join nowhere: ", "--wait: ", told]);
     let cluster = Joining::new(&TREE, "60s");
     let open = cluster.command("scatter --input in --output out").finish();
-    open.fails(
-        2,
-        &[
-            "--input in: it is a path on the hosts of the PEs, which run elsewhere",
-            "--output out: ",
-            "processes that join must show who they are: --credentials DIR",
-        ],
-    );
+    let input = "--input in: it is a path on the hosts of the PEs, which run elsewhere";
+    let told = "processes that join must show who they are: --credentials DIR";
+    open.fails(2, &[input, "--output out: ", told]);
 }

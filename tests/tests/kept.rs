@@ -3,14 +3,42 @@
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::kept::Kept;
 use flitcast_tests::processes::{eventually, until};
+use flitcast_tests::{Finished, Running, rows};
 use rustix::process::Signal;
 
 #[track_caller]
 fn down(cluster: &Kept) {
     cluster.run("down FILE").ends(0, &["kept", " is down"]);
+    nothing_is_left(cluster);
+}
+
+#[track_caller]
+fn nothing_is_left(cluster: &Kept) {
     // The daemon releases its lock at the very end.
     until("nothing is left", || cluster.processes().is_empty());
-    assert_eq!(cluster.known(), Vec::<String>::new());
+    assert_eq!(cluster.known(), [""; 0]);
+}
+
+/// Starts the cluster of [`Kept::tree`].
+#[track_caller]
+fn tree_up() -> Kept {
+    let mut cluster = Kept::tree();
+    cluster.up("up FILE").ok();
+    cluster
+}
+
+/// Runs a round, which must succeed.
+#[track_caller]
+fn gathers(cluster: &Kept) {
+    cluster.run("gather --cluster FILE --size 1KiB").ok();
+}
+
+/// Starts a round that does not end during a test.
+#[track_caller]
+fn endless(cluster: &Kept, operation: &str) -> Running {
+    let mut running = cluster.start(&format!("{operation} --cluster FILE --size 400GiB -v"));
+    running.wait_for(&["triggered"]);
+    running
 }
 
 #[test]
@@ -24,25 +52,20 @@ fn it_is_used_by_one_command_after_the_other() {
     assert_eq!((processes.len(), known.len()), (5, 1), "{processes:?}");
     // The PEs work in another folder.
     std::fs::create_dir(cluster.path("elsewhere")).unwrap();
-    cluster
-        .run("scatter --cluster FILE --input in --output out")
-        .ok();
-    assert_same_below(&cluster.path("in"), &cluster.path("out"));
-    cluster
-        .run("gather --cluster FILE --input out --output back")
-        .ok();
-    assert_same_below(&cluster.path("in"), &cluster.path("back"));
-    let bench =
-        "bench gather --cluster FILE --size 1KiB --rounds 3 --algorithms certification-pipelined";
-    cluster.run(bench).ok();
-    let calibrate = "calibrate --cluster FILE --output profile.toml --seconds 1";
-    cluster.run(calibrate).ok();
-    cluster
-        .run("gather --cluster FILE --size 1MiB --profile profile.toml")
-        .ok();
+    for line in [
+        "scatter --input in --output out",
+        "gather --input out --output back",
+        "bench gather --size 1KiB --rounds 3 --algorithms certification-pipelined",
+        "calibrate --output profile.toml --seconds 1",
+        "gather --size 1MiB --profile profile.toml",
+    ] {
+        cluster.run(&format!("{line} --cluster FILE")).ok();
+    }
+    for output in ["out", "back"] {
+        assert_same_below(&cluster.path("in"), &cluster.path(output));
+    }
     assert_eq!(cluster.processes(), processes, "they are the same");
-    let status = cluster.run("status FILE --format json").ok();
-    let status = status.report();
+    let status = cluster.run("status FILE --format json").ok().report();
     assert_eq!(status.value("/commands/0/what"), "scatter by fdf");
     for pe in 0..4 {
         assert_eq!(status.value(&format!("/pes/{pe}/is_here")), true);
@@ -58,18 +81,16 @@ fn it_is_used_by_one_command_after_the_other() {
     down(&cluster);
     cluster.run("status").ends(0, &["no cluster is up"]);
     for line in ["down FILE", "status FILE"] {
-        cluster
-            .run(line)
-            .ends(2, &["cluster.toml: this cluster is not up"]);
+        let told = "cluster.toml: this cluster is not up";
+        cluster.run(line).ends(2, &[told]);
     }
     // And without it, a separate cluster.
-    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    gathers(&cluster);
 }
 
 #[test]
 fn who_dies_is_started_again_and_the_next_round_works() {
-    let mut cluster = Kept::tree();
-    cluster.up("up FILE").ok();
+    let cluster = tree_up();
     let victim = cluster.pe(1);
     victim.signal(Signal::KILL);
     until("it is gone", || !cluster.processes().contains(&victim));
@@ -77,15 +98,12 @@ fn who_dies_is_started_again_and_the_next_round_works() {
     let status = cluster.run("status FILE").ok();
     status.ends(0, &["was started again: was killed by signal 9 (SIGKILL)"]);
     // In mid-round.
-    let mut running = cluster.start("gather --cluster FILE --size 400GiB -v");
-    running.wait_for(&["triggered"]);
+    let running = endless(&cluster, "gather");
     let used = "in use    by gather by certification, process ";
     cluster.run("status FILE").ends(0, &[used]);
     let second = cluster.run("scatter --cluster FILE --size 1KiB");
-    second.ends(
-        1,
-        &["error: kept is in use: gather by certification, process "],
-    );
+    let told = "error: kept is in use: gather by certification, process ";
+    second.ends(1, &[told]);
     cluster.pe(2).signal(Signal::KILL);
     let failed = running.finish();
     failed.ends(1, &["error: P2 is gone: ", "joined from 127."]);
@@ -103,54 +121,45 @@ fn each_command_calls_the_pes() {
     let mut cluster = Kept::new(1, "", |_| run.to_owned());
     let calls = |cluster: &Kept| {
         let heard = std::fs::read(cluster.path("heard")).unwrap();
-        heard
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'\n')
-            .count()
+        let from_the_end = heard.iter().rev();
+        from_the_end.take_while(|byte| **byte == b'\n').count()
     };
     cluster.up("up FILE").ok();
     for _ in 0..3 {
         let before = calls(&cluster);
-        cluster.run("gather --cluster FILE --size 1KiB").ok();
-        let called = || (calls(&cluster) > before).then_some(());
-        eventually("the command has called", called);
+        gathers(&cluster);
+        until("the command has called", || calls(&cluster) > before);
     }
     down(&cluster);
 }
 
 #[test]
 fn without_its_keeper_nobody_is_left() {
-    let mut cluster = Kept::tree();
-    cluster.up("up FILE").ok();
+    let mut cluster = tree_up();
     cluster.keeper().signal(Signal::KILL);
     until("the PEs have left", || cluster.processes().is_empty());
     // The daemon may end a little later than its PEs.
     let status = || Some(cluster.run("status FILE")).filter(|status| status.code == Some(2));
     let status = eventually("it is not up", status);
     status.ends(2, &["this cluster is not up"]);
-    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    gathers(&cluster);
     cluster.up("up FILE").ends(0, &["kept is up, 4 PEs"]);
-    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    gathers(&cluster);
     down(&cluster);
 }
 
 #[test]
 fn taken_down_in_mid_round_the_round_fails() {
-    let mut cluster = Kept::tree();
-    cluster.up("up FILE").ok();
-    let mut running = cluster.start("scatter --cluster FILE --size 400GiB -v");
-    running.wait_for(&["triggered"]);
+    let cluster = tree_up();
+    let running = endless(&cluster, "scatter");
     down(&cluster);
     running.finish().ends(1, &["error: P", "is gone"]);
 }
 
 #[test]
 fn strangers_do_not_join_and_are_not_joined() {
-    let mut cluster = Kept::tree();
-    cluster.up("up FILE").ok();
-    let status = cluster.run("status FILE --format json").ok();
-    let status = status.report();
+    let cluster = tree_up();
+    let status = cluster.run("status FILE --format json").ok().report();
     let at = status.value("/coordinator").as_str().expect("it is a text");
     // P3's place becomes free, because a stopped daemon does not restart it.
     cluster.keeper().signal(Signal::STOP);
@@ -176,14 +185,13 @@ fn strangers_do_not_join_and_are_not_joined() {
         let nobody = cluster.run(&format!("gather --size 1 --cluster others.toml {guard}"));
         nobody.ends(1, &["P0, P1, P2, P3 "]);
     }
-    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    gathers(&cluster);
     down(&cluster);
 }
 
 #[test]
 fn a_file_that_has_changed_is_another_cluster() {
-    let mut cluster = Kept::tree();
-    cluster.up("up FILE").ok();
+    let cluster = tree_up();
     let path = cluster.path("cluster.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.clone() + "\n# changed\n").unwrap();
@@ -192,10 +200,8 @@ fn a_file_that_has_changed_is_another_cluster() {
     std::fs::write(&path, &text).unwrap();
     for option in ["--insecure", "--credentials run"] {
         let refused = cluster.run(&format!("gather --cluster FILE --size 1KiB {option}"));
-        refused.ends(
-            2,
-            &["this cluster is up with the security that `flitcast up` fixed"],
-        );
+        let told = "this cluster is up with the security that `flitcast up` fixed";
+        refused.ends(2, &[told]);
     }
     std::fs::remove_file(&path).unwrap();
     down(&cluster);
@@ -204,17 +210,13 @@ fn a_file_that_has_changed_is_another_cluster() {
 /// The processes belong to the cluster and execute the next round.
 #[test]
 fn an_interrupted_round_leaves_the_cluster_up() {
-    let mut cluster = Kept::tree();
-    cluster.up("up FILE").ok();
+    let cluster = tree_up();
     let processes = cluster.processes();
-    let mut running = cluster.start("gather --cluster FILE --size 1TiB -v");
-    running.wait_for(&["triggered"]);
-    running.signal(Signal::INT);
-    let cut = running.finish();
+    let cut = endless(&cluster, "gather").interrupt();
     cut.ends(130, &["interrupted: the cluster stays up"]);
     assert!(!cut.stderr.contains("was stopped"), "{}", cut.stderr);
     assert_eq!(cluster.processes(), processes, "they are the same");
-    cluster.run("gather --cluster FILE --size 1KiB").ok();
+    gathers(&cluster);
     down(&cluster);
 }
 
@@ -223,27 +225,25 @@ fn a_network_is_spanned_as_it_was() {
     let network = "[network]\nedges = [[\"h0\", \"h1\"], [\"h1\", \"h2\"], [\"h2\", \"h0\"]]";
     let mut cluster = Kept::new(3, network, |_| String::new());
     cluster.up("up FILE --root h1").ok();
-    for line in ["gather", "scatter"] {
-        let told = cluster
-            .run(&format!("{line} --cluster FILE --size 1KiB"))
-            .ok();
-        told.ends(0, &["kept root h1"]);
+    for [line, code, told] in rows(
+        "
+        gather | 0 | kept root h1
+        scatter | 0 | kept root h1
+        gather --root h2 | 2 | --root: this cluster is up with --root h1
+        gather --spanning broadcast | 2 | --spanning: this cluster is up with --spanning bfs
+    ",
+    ) {
+        let finished = cluster.run(&format!("{line} --cluster FILE --size 1KiB"));
+        finished.ends(code.parse().unwrap(), &[told]);
     }
-    let refused = cluster.run("gather --cluster FILE --size 1KiB --root h2");
-    refused.ends(2, &["--root: this cluster is up with --root h1"]);
-    let refused = cluster.run("gather --cluster FILE --size 1KiB --spanning broadcast");
-    refused.ends(2, &["--spanning: this cluster is up with --spanning bfs"]);
     down(&cluster);
 }
 
 #[test]
 fn with_certificates() {
     let security = "[security]\ncredentials = \"ca\"";
-    let parent = |pe: usize| match pe {
-        0 => String::new(),
-        _ => "parent = \"h0\"".to_owned(),
-    };
-    let mut cluster = Kept::new(3, security, parent);
+    let parents = ["", "parent = \"h0\"", "parent = \"h0\""];
+    let mut cluster = Kept::new(3, security, |pe| parents[pe].to_owned());
     cluster.run("ca init ca --pes 3").ok();
     cluster.up("up FILE").ok();
     let told = cluster.run("gather --cluster FILE --size 1MiB").ok();
@@ -253,19 +253,14 @@ fn with_certificates() {
 
 #[test]
 fn what_does_not_come_up_leaves_nothing() {
-    let parent = |pe: usize| match pe {
-        0 => String::new(),
-        1 => "parent = \"h0\"\nrun = [\"sh\", \"-c\", \"echo no licence >&2; exit 3\"]".to_owned(),
-        _ => "parent = \"h0\"".to_owned(),
-    };
-    let mut cluster = Kept::new(3, "", parent);
+    let ends = "parent = \"h0\"\nrun = [\"sh\", \"-c\", \"echo no licence >&2; exit 3\"]";
+    let keys = ["", ends, "parent = \"h0\""];
+    let mut cluster = Kept::new(3, "", |pe| keys[pe].to_owned());
     let failed = cluster.up("up FILE");
-    failed.ends(
-        1,
-        &["P1", "ended with exit status 3, having said: no licence"],
-    );
+    let told = "ended with exit status 3, having said: no licence";
+    failed.ends(1, &["P1", told]);
     assert_eq!(cluster.processes(), []);
-    assert_eq!(cluster.known(), Vec::<String>::new());
+    assert_eq!(cluster.known(), [""; 0]);
     let cluster = Kept::new(1, "[launch]\nkind = \"join\"", |_| String::new());
     let path = cluster.path("cluster.toml");
     let text = std::fs::read_to_string(&path).unwrap();
@@ -289,10 +284,8 @@ fn a_keeper_that_hangs_is_killed_when_up_is_given_up() {
         user.contains("flitcast up").then_some(keeper)
     });
     keeper.signal(Signal::STOP);
-    up.signal(Signal::INT);
-    let finished = up.finish();
-    finished.ends(130, &["interrupted"]);
-    assert_eq!(cluster.known(), Vec::<String>::new());
+    up.interrupt().ends(130, &["interrupted"]);
+    assert_eq!(cluster.known(), [""; 0]);
 }
 
 /// Two commands are started at the same moment again and again: one starts the cluster, and the
@@ -307,20 +300,18 @@ fn of_two_that_bring_it_up_at_once_one_does() {
         first.ends(0, &["kept is up"]);
         match second.code {
             // This command came after the end of the other one.
-            Some(0) => assert!(
-                [first, second]
-                    .iter()
-                    .any(|it| it.stdout.contains("kept is up already")),
-                "turn {turn}: {all:?}"
-            ),
-            _ => second.ends(
-                1,
-                &["cluster.toml: this cluster is being brought up by another"],
-            ),
+            Some(0) => {
+                let is_late = |it: &Finished| it.stdout.contains("kept is up already");
+                assert!(all.iter().any(is_late), "turn {turn}: {all:?}");
+            }
+            _ => {
+                let told = "cluster.toml: this cluster is being brought up by another";
+                second.ends(1, &[told]);
+            }
         }
         assert_eq!(cluster.known().len(), 1, "turn {turn}");
         assert_eq!(cluster.processes().len(), 5, "turn {turn}");
-        cluster.run("gather --cluster FILE --size 1KiB").ok();
+        gathers(&cluster);
         down(&cluster);
     }
 }
@@ -336,12 +327,11 @@ fn it_is_taken_down_and_brought_up_at_once() {
         taking.finish().ends(0, &["kept is down"]);
         up.ends(0, &["kept is up"]);
         if up.stdout.contains("already") {
-            until("nothing is left", || cluster.processes().is_empty());
-            assert_eq!(cluster.known(), Vec::<String>::new(), "turn {turn}");
+            nothing_is_left(&cluster);
             continue;
         }
         assert_eq!(cluster.processes().len(), 5, "turn {turn}");
-        cluster.run("gather --cluster FILE --size 1KiB").ok();
+        gathers(&cluster);
         down(&cluster);
     }
 }

@@ -1,14 +1,14 @@
 //! The network lab: hosts in network namespaces, joined by shaped links, and real runs
 //! on them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use flitcast_tests::files::{assert_same_below, fill, long, messages, set_mode};
 use flitcast_tests::lab::{Call, Lab, Turn, interfaces, namespaces, script};
 use flitcast_tests::processes::until;
 use flitcast_tests::run::said;
-use flitcast_tests::{Finished, Folder, Report, Running, rows, run, scratch, start};
+use flitcast_tests::{Folder, Report, Running, rows, run, scratch, start};
 use rustix::process::Signal;
 
 const KIB: usize = 1024;
@@ -118,12 +118,13 @@ fn a_network_has_a_link_for_each_edge() {
         report.assert_all_arrived();
         assert_eq!(report.number("/trees/count"), 4, "{operation}");
     }
-    for (line, algorithm) in [
-        ("gossip --algorithm approach1", "approach1"),
-        ("gossip --algorithm flood", "flood"),
+    for (operation, algorithm) in [
+        ("gossip", "approach1"),
+        ("gossip", "flood"),
         ("exchange", "tree"),
     ] {
-        let report = report(&lab, &format!("{line} --size 256KiB"));
+        let line = format!("{operation} --algorithm {algorithm} --size 256KiB");
+        let report = report(&lab, &line);
         assert_eq!(report.value("/algorithm"), algorithm);
         assert_eq!(report.value("/ports"), "multi", "{line}");
     }
@@ -146,19 +147,25 @@ fn a_rack_with_two_rails_has_two_ways_to_all() {
     }
 }
 
+/// Returns the output of `ip netns`.
+#[track_caller]
+fn netns(line: &str) -> String {
+    let words = line.split(' ');
+    said(Command::new("ip").arg("netns").args(words))
+        .ok()
+        .stdout
+}
+
 /// Returns the number of segments that a host's TCP has retransmitted, on any connection.
 #[track_caller]
 fn sent_again(host: usize) -> u64 {
-    let name = format!("fc{host}");
-    let words = ["netns", "exec", &name, "cat", "/proc/net/snmp"];
-    let stdout = said(Command::new("ip").args(words)).stdout;
+    let stdout = netns(&format!("exec fc{host} cat /proc/net/snmp"));
     // A line of names, and one of numbers below it.
     let mut lines = stdout.lines().filter_map(|line| line.strip_prefix("Tcp: "));
     let [names, numbers] = [lines.next(), lines.next()].map(|line| line.expect("TCP is there"));
     let mut pairs = names.split(' ').zip(numbers.split(' '));
-    let (_, number) = pairs
-        .find(|(name, _)| *name == "RetransSegs")
-        .expect("it counts them");
+    let found = pairs.find(|(name, _)| *name == "RetransSegs");
+    let (_, number) = found.expect("it counts them");
     number.parse().expect("a number")
 }
 
@@ -204,10 +211,7 @@ fn a_baseline_runs_on_a_rack_and_not_on_a_tree() {
 /// Returns the processes in all namespaces of the lab.
 #[track_caller]
 fn processes(hosts: usize) -> String {
-    let pids = |host: usize| {
-        let name = format!("fc{host}");
-        said(Command::new("ip").args(["netns", "pids", &name])).stdout
-    };
+    let pids = |host: usize| netns(&format!("pids fc{host}"));
     (0..hosts).map(pids).collect()
 }
 
@@ -229,15 +233,8 @@ impl Endless {
         let line = dir.words("scatter --input @/input --output @/output -vv");
         let mut running = start(lab.arguments(&line.join(" ")));
         running.wait_for(&["P1| ", "of=P1 ", "take message"]);
-        let endless = Endless { lab, dir, running };
-        until("P2 has its message", || {
-            endless.output().join("p2").is_dir()
-        });
-        endless
-    }
-
-    fn output(&self) -> PathBuf {
-        self.dir.join("output")
+        until("P2 has its message", || dir.join("output/p2").is_dir());
+        Endless { lab, dir, running }
     }
 }
 
@@ -249,11 +246,8 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
     let pes = endless.running.pes();
     let count = processes(4).lines().count();
     assert_eq!(count, 4, "each host plays one PE: {pes:?}");
-    let on_host = said(Command::new("ip").args(["netns", "pids", "fc3"])).stdout;
-    assert_eq!(on_host.trim(), victim.pid.to_string());
+    assert_eq!(netns("pids fc3").trim(), victim.pid.to_string());
     victim.signal(Signal::KILL);
-
-    let output = endless.output();
     let told = [
         "error: P3 was killed by signal 9 (SIGKILL)",
         &format!("where: P3, process {} at ", victim.pid),
@@ -261,7 +255,7 @@ fn a_host_that_dies_is_named_and_nothing_is_left() {
         "delivered: 1 message, and kept: P2",
     ];
     endless.running.finish().fails(1, &told);
-    let whole = messages(&output);
+    let whole = messages(&endless.dir.join("output"));
     assert_eq!(whole, ["p2"], "whole messages, and nothing else");
     assert_eq!(processes(4), "");
     assert_eq!(endless.lab.down().stderr, "", "nothing was running in it");
@@ -273,13 +267,11 @@ fn nothing_outlives_its_coordinator() {
     let endless = Endless::start();
     endless.running.kill();
     assert_eq!(processes(4), "");
-
     drop(endless.lab);
 
     let endless = Endless::start();
-    let output = endless.output();
     endless.running.interrupt();
-    assert_eq!(messages(&output), ["p2"]);
+    assert_eq!(messages(&endless.dir.join("output")), ["p2"]);
     assert_eq!(processes(4), "");
 }
 
@@ -311,8 +303,7 @@ fn down_leaves_what_was_there_before() {
         assert_eq!(grown(1), 1, "{up:?}");
 
         // A second one is not built, and does not touch the first.
-        let second = up_star();
-        second.fails(1, &["a lab is up already"]);
+        said(&mut up_star()).fails(1, &["a lab is up already"]);
         assert_eq!(all_there_is(), up);
         run(lab.arguments("scatter --size 1KiB")).ok();
 
@@ -324,9 +315,9 @@ fn down_leaves_what_was_there_before() {
     }
 }
 
-/// Tries to build a lab of five hosts.
-fn up_star() -> Finished {
-    said(&mut script("up", ["--tree", "star:5", "--rate", "1gbit"]))
+/// Returns a command that builds a lab of five hosts.
+fn up_star() -> Command {
+    script("up", ["--tree", "star:5", "--rate", "1gbit"])
 }
 
 /// A namespace of the test, which is removed on drop.
@@ -342,19 +333,12 @@ impl Drop for Stranger {
 #[ignore = "needs root and iproute2"]
 fn a_namespace_of_somebody_else_stays() {
     let _turn = Turn::take();
-    said(Command::new("ip").args(["netns", "add", "fc3"])).with_code(0);
+    netns("add fc3");
     let _stranger = Stranger("fc3");
     let before = all_there_is();
     let why = "there is a namespace fc3 already, which is not the lab's";
-    up_star().fails(1, &[why]);
+    said(&mut up_star()).fails(1, &[why]);
     assert_eq!(all_there_is(), before);
-}
-
-/// Returns a folder for PATH with one program that runs this script.
-fn with_program(name: &str, script: &str) -> Folder {
-    let dir = scratch();
-    set_mode(&dir.put(name, script), 0o755);
-    dir
 }
 
 #[test]
@@ -363,10 +347,12 @@ fn an_up_that_fails_half_way_leaves_nothing() {
     let _turn = Turn::take();
     let before = all_there_is();
     // At its first call, all hosts exist already.
-    let broken = with_program("tc", "#!/bin/sh\necho no shaping today >&2; exit 1\n");
+    let broken = scratch();
+    let tc = broken.put("tc", "#!/bin/sh\necho no shaping today >&2; exit 1\n");
+    set_mode(&tc, 0o755);
     let path = std::env::var("PATH").expect("there is one");
-    let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
-    let failed = said(up.env("PATH", format!("{}:{path}", broken.display())));
+    let path = format!("{}:{path}", broken.display());
+    let failed = said(up_star().env("PATH", path));
     failed.fails(1, &["no shaping today", "cannot shape the links"]);
     assert_eq!(all_there_is(), before);
 }
@@ -381,13 +367,10 @@ fn a_program_that_is_missing_is_named_with_its_package() {
         let link = few.join(program);
         std::os::unix::fs::symlink(at.stdout.trim(), link).expect("it can be made");
     }
-    let mut up = script("up", ["--tree", "star:5", "--rate", "1gbit"]);
-    let refused = said(up.env("PATH", few.path())).with_code(1);
-    for program in ["ip", "tc"] {
-        let line =
-            format!("no `{program}` here: Debian and Ubuntu have it in the package iproute2");
-        assert!(refused.stderr.contains(&line), "{line}: {refused:?}");
-    }
+    let line =
+        |name| format!("no `{name}` here: Debian and Ubuntu have it in the package iproute2");
+    let refused = said(up_star().env("PATH", few.path()));
+    refused.fails(1, &[&line("ip"), &line("tc")]);
 }
 
 #[test]
@@ -395,29 +378,25 @@ fn a_program_that_is_missing_is_named_with_its_package() {
 fn a_command_line_that_is_wrong_builds_nothing() {
     let _turn = Turn::take();
     let before = all_there_is();
-    for [line, cause] in rows(
+    for [line, code, cause] in rows(
         "
-        | --tree kary:2:7
-        --tree star:5 | --rate 100mbit
-        --tree star:5 --rate fast | --rate fast: like 100mbit
-        --tree star:5 --rate 1mbit --layout ring | --layout ring: tree or rack
-        --tree star:5 --rate 1mbit --queue 100 | --queue 100: a number of bytes, at least 3028
-        --tree star:5 --rate 1kbit | from 100kbit
-        --tree ring:5 --rate 1mbit | no tree shape is called `ring`
-        --tree star:5 --rate 1mbit --latency 1ms | up knows no `--latency`
+        | 2 | --tree kary:2:7
+        --tree star:5 | 2 | --rate 100mbit
+        --tree star:5 --rate fast | 2 | --rate fast: like 100mbit
+        --tree star:5 --rate 1mbit --layout ring | 2 | --layout ring: tree or rack
+        --tree star:5 --rate 1mbit --queue 100 | 2 | --queue 100: a number of bytes, at least 3028
+        --tree star:5 --rate 1kbit | 2 | from 100kbit
+        --tree ring:5 --rate 1mbit | 2 | no tree shape is called `ring`
+        --tree star:5 --rate 1mbit --latency 1ms | 2 | up knows no `--latency`
+        --tree star:1 --rate 1gbit | 1 | one PE has no links
+        --tree star:251 --rate 1gbit | 1 | at most 250
     ",
     ) {
-        said(&mut script("up", line.split_whitespace())).fails(2, &[cause]);
-    }
-    for (tree, cause) in [
-        ("star:1", "one PE has no links"),
-        ("star:251", "at most 250"),
-    ] {
-        said(&mut script("up", ["--tree", tree, "--rate", "1gbit"])).fails(1, &[cause]);
+        let code = code.parse().expect("a number");
+        said(&mut script("up", line.split_whitespace())).fails(code, &[cause]);
     }
     assert_eq!(said(&mut script("down", ["now"])).code, Some(2));
     assert_eq!(all_there_is(), before);
-    said(&mut script("up", ["--help"]))
-        .ok()
-        .prints(&["--layout"]);
+    let help = said(&mut script("up", ["--help"]));
+    help.ok().prints(&["--layout"]);
 }

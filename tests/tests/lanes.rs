@@ -3,7 +3,7 @@
 //! several of them are faster than one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flitcast_tests::files::{assert_same_below, fill, names, record};
 use flitcast_tests::processes::until;
@@ -45,35 +45,43 @@ fn torus() -> String {
     format!("[network]\nedges = [{}]\n{pes}", edges.join(", "))
 }
 
-/// A cluster, and files.
-struct Place {
-    dir: Folder,
+/// Creates a folder with this cluster file.
+fn place(cluster: &str) -> Folder {
+    let dir = scratch();
+    dir.put("cluster.toml", cluster);
+    dir
 }
 
-impl Place {
-    fn new(cluster: &str) -> Place {
-        let dir = scratch();
-        dir.put("cluster.toml", cluster);
-        Place { dir }
-    }
+/// Starts a command on the cluster, with shaped links.
+fn start(dir: &Folder, line: &str) -> Running {
+    let on = "--link rate=12mbit --cluster @/cluster.toml";
+    dir.start(&format!("{line} {on}"))
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
+fn report(dir: &Folder, line: &str) -> Report {
+    let running = start(dir, &format!("{line} --format json"));
+    let report = running.finish().ok().report();
+    // A broadcast counts its message once.
+    if !line.starts_with("broadcast") {
+        report.assert_all_arrived();
     }
+    report
+}
 
-    fn start(&self, line: &str) -> Running {
-        let on = "--link rate=12mbit --cluster @/cluster.toml";
-        self.dir.start(&format!("{line} {on}"))
-    }
+/// Checks that a round used several trees, which are predicted to be faster than one.
+#[track_caller]
+fn assert_several(report: &Report, trees: u64, line: &str) {
+    assert_eq!(report.number("/trees/count"), trees, "{line}");
+    let of = |what| report.float(&format!("/trees/{what}"));
+    assert!(of("predicted_us") < of("one_us"), "{line}");
+}
 
-    fn report(&self, line: &str) -> Report {
-        let report = self.start(&format!("{line} --format json"));
-        let report = report.finish().ok().report();
-        // A broadcast counts its message once.
-        if !line.starts_with("broadcast") {
-            report.assert_all_arrived();
-        }
-        report
+/// Checks what a scatter to `there`, a gather of it and a broadcast of the input have delivered.
+#[track_caller]
+fn assert_delivered(dir: &Path, pes: usize) {
+    let copies = (1..pes).map(|pe| format!("copies/p{pe}"));
+    for output in copies.chain(["back".to_owned()]) {
+        assert_same_below(&dir.join("input"), &dir.join(output));
     }
 }
 
@@ -92,27 +100,19 @@ fn fill_input(input: &Path, pes: usize) {
 #[test]
 fn files_go_there_and_back_on_several_trees() {
     for (cluster, option, pes, trees) in [(rails(), "", 5, 2), (torus(), "--cover", 9, 4)] {
-        let place = Place::new(&cluster);
-        fill_input(&place.path("input"), pes);
+        let dir = place(&cluster);
+        fill_input(&dir.join("input"), pes);
+        let line = format!("broadcast --input @/input --output @/copies {option}");
+        assert_eq!(report(&dir, &line).number("/trees/count"), trees);
         for flits in ["", "--flit-size 4000"] {
             for line in [
                 "scatter --input @/input --output @/there",
                 "gather --input @/there --output @/back",
             ] {
                 let line = format!("{line} {option} {flits} --force");
-                let report = place.report(&line);
-                assert_eq!(report.number("/trees/count"), trees, "{line}");
-                let of = |what| report.float(&format!("/trees/{what}"));
-                assert!(of("predicted_us") < of("one_us"), "{line}");
+                assert_several(&report(&dir, &line), trees, &line);
             }
-            assert_same_below(&place.path("input"), &place.path("back"));
-        }
-        let line = format!("broadcast --input @/input --output @/copies {option}");
-        let report = place.report(&line);
-        assert_eq!(report.number("/trees/count"), trees);
-        for pe in 1..pes {
-            let copy = place.path(&format!("copies/p{pe}"));
-            assert_same_below(&place.path("input"), &copy);
+            assert_delivered(&dir, pes);
         }
     }
 }
@@ -120,30 +120,29 @@ fn files_go_there_and_back_on_several_trees() {
 #[test]
 fn every_byte_of_messages_that_are_no_files_arrives_in_every_round() {
     for (cluster, option, lengths) in [
-        (rails(), "", "--lengths 1,300001,0,65537"),
-        (
-            torus(),
-            "--cover",
-            "--lengths 1,0,65536,65537,0,400001,7,99999",
-        ),
-        (torus(), "--cover", "--lengths 0,0,0,0,0,0,0,1000001"),
+        (rails(), "", "1,300001,0,65537"),
+        (torus(), "--cover", "1,0,65536,65537,0,400001,7,99999"),
+        (torus(), "--cover", "0,0,0,0,0,0,0,1000001"),
     ] {
-        let place = Place::new(&cluster);
+        let dir = place(&cluster);
         for operation in ["scatter", "gather", "gather --sync serial --pacing eager"] {
-            let line = format!("{operation} {option} {lengths} --flit-size 4KiB --rounds 3");
-            let report = place.report(&line);
-            assert!(report.number("/trees/count") > 1, "{line}");
+            let line = format!("{operation} {option} --flit-size 4KiB --rounds 3");
+            let report = report(&dir, &format!("{line} --lengths {lengths}"));
+            assert!(report.number("/trees/count") > 1, "{line} {lengths}");
         }
         let line = format!("broadcast {option} --size 200001 --rounds 2 --algorithm urgent");
-        assert!(place.report(&line).number("/trees/count") > 1, "{line}");
+        assert!(report(&dir, &line).number("/trees/count") > 1, "{line}");
     }
 }
 
-/// Starts an operation on files, and waits until a message arrives.
-fn under_way(place: &Place, more: &str) -> Running {
-    fill_long(&place.path("input"));
-    let running = place.start(&format!("scatter --input @/input --output @/out {more}"));
-    let output = place.path("out");
+/// Starts an operation on files that take long, and waits until a message arrives.
+fn under_way(dir: &Folder, more: &str) -> Running {
+    for (pe, bytes) in (1..).zip([20_000_000, 15_000_000, 17_000_000, 15_000_001]) {
+        fill(&dir.join(format!("input/p{pe}")), bytes);
+    }
+    let line = format!("scatter --input @/input --output @/out {more}");
+    let running = start(dir, &line);
+    let output = dir.join("out");
     let arrives = |name: &String| name.starts_with('.') && !name.contains("-round-");
     until("a message arrives", || {
         output.is_dir() && names(&output).iter().any(arrives)
@@ -153,17 +152,10 @@ fn under_way(place: &Place, more: &str) -> Running {
 
 /// Checks that messages have arrived whole.
 #[track_caller]
-fn assert_there(place: &Place, messages: &[&str]) {
+fn assert_there(dir: &Folder, messages: &[&str]) {
     for name in messages {
-        let [from, to] = ["input", "out"].map(|of| place.path(&format!("{of}/{name}")));
+        let [from, to] = ["input", "out"].map(|of| dir.join(format!("{of}/{name}")));
         assert!(fs::read(from).unwrap() == fs::read(to).unwrap(), "{name}");
-    }
-}
-
-/// Creates long messages for P1 to P4, so that there is time for faults.
-fn fill_long(input: &Path) {
-    for (pe, bytes) in (1..).zip([20_000_000, 15_000_000, 17_000_000, 15_000_001]) {
-        fill(&input.join(format!("p{pe}")), bytes);
     }
 }
 
@@ -174,12 +166,12 @@ const ONE_CARD: &str = "trees        one: a PE has one network card";
 #[test]
 fn who_dies_on_several_trees_is_left_out() {
     for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
-        let place = Place::new(&cluster);
-        let running = under_way(&place, &format!("{option} --retry 1"));
+        let dir = place(&cluster);
+        let running = under_way(&dir, &format!("{option} --retry 1"));
         running.pe(3).signal(Signal::KILL);
         running.finish().with_code(1);
-        assert_there(&place, &["p1", "p2", "p4"]);
-        assert!(!place.path("out/p3").exists());
+        assert_there(&dir, &["p1", "p2", "p4"]);
+        assert!(!dir.join("out/p3").exists());
     }
 }
 
@@ -187,13 +179,13 @@ fn who_dies_on_several_trees_is_left_out() {
 #[test]
 fn what_a_dead_pe_would_have_got_can_be_had_later() {
     for (cluster, option) in [(rails(), ""), (torus(), "--cover")] {
-        let place = Place::new(&cluster);
-        let running = under_way(&place, option);
+        let dir = place(&cluster);
+        let running = under_way(&dir, option);
         running.pe(0).signal(Signal::KILL);
         running.finish().with_code(1);
-        let resumed = resume(&record(&place.path("out")), "--revive --format json");
+        let resumed = resume(&record(&dir.join("out")), "--revive --format json");
         assert!(resumed.ok().report().number("/trees/count") > 1);
-        assert_there(&place, &["p1", "p2", "p3", "p4"]);
+        assert_there(&dir, &["p1", "p2", "p3", "p4"]);
     }
 }
 
@@ -208,16 +200,9 @@ fn a_cover_of_emulated_links_needs_no_cluster_file() {
         "broadcast --input @/input --output @/copies",
     ] {
         let site = "--network torus:3x3 --cover --link rate=12mbit,latency=1ms";
-        let report = dir.report(&format!("{line} {site}"));
-        assert_eq!(report.number("/trees/count"), 4, "{line}");
-        let of = |what| report.float(&format!("/trees/{what}"));
-        assert!(of("predicted_us") < of("one_us"), "{line}");
+        assert_several(&dir.report(&format!("{line} {site}")), 4, line);
     }
-    assert_same_below(&dir.join("input"), &dir.join("back"));
-    for pe in 1..9 {
-        let copy = dir.join(format!("copies/p{pe}"));
-        assert_same_below(&dir.join("input"), &copy);
-    }
+    assert_delivered(&dir, 9);
     // A network card for all neighbours is still one port.
     let line = "gather --network mesh:3x3 --cover --size 50KiB --link rate=12mbit --ports single";
     run(line.split(' ')).ok().prints(&[ONE_CARD]);
@@ -234,11 +219,12 @@ fn a_cover_needs_a_network_and_says_when_it_gains_nothing() {
     );
     let line = "scatter --network torus:3x3 --size 100KiB --cover";
     run(line.split(' ')).ok().prints(&[ONE_CARD]);
-    let place = Place::new(&torus());
+    let dir = place(&torus());
     // Deeper trees have no advantage for so little data.
-    let one = place.report("scatter --cover --lengths 1,0,0,0,0,0,0,0");
+    let one = report(&dir, "scatter --cover --lengths 1,0,0,0,0,0,0,0");
     assert_eq!(one.number("/trees/count"), 1);
-    let from = place.start("scatter --cover --size 100KiB --from P3 --format json");
+    let line = "scatter --cover --size 100KiB --from P3 --format json";
+    let from = start(&dir, line);
     let from = from.finish().ok().report();
     let why = from.value("/trees/why_one").as_str().unwrap_or_default();
     assert!(why.contains("a cover is one from P0"), "{why}");

@@ -7,7 +7,7 @@ use flitcast_tests::files::{
     assert_same, assert_same_below, fill, names, record, snapshot, without_folder_times,
 };
 use flitcast_tests::joining::{Joining, dismiss};
-use flitcast_tests::processes::eventually;
+use flitcast_tests::processes::until;
 use flitcast_tests::{Finished, Folder, Running, resume, scratch};
 use rustix::process::Signal;
 
@@ -29,41 +29,31 @@ const SLOW: &str = "--link rate=4mbit";
 /// so long that a later run would continue it.
 const LONG: usize = 3 << 20;
 
-/// An input, and outputs beside it.
-struct Place {
-    dir: Folder,
+/// Creates a folder with an input of messages of this length, of each PE or for each PE as the operation
+/// needs them; outputs are beside it.
+fn place(operation: &str, bytes: usize) -> Folder {
+    let dir = scratch();
+    for pe in 0..4 {
+        for other in 0..4 {
+            let entry = match operation {
+                "exchange" if pe != other => format!("p{pe}/p{other}"),
+                "gossip" => format!("p{pe}"),
+                "scatter" | "gather" | "broadcast" if pe > 0 => format!("p{pe}"),
+                _ => continue,
+            };
+            fill(&dir.join("in").join(entry).join("below/some"), bytes);
+        }
+    }
+    dir
 }
 
-impl Place {
-    /// Creates messages of this length, of each PE or for each PE as the operation needs them.
-    fn new(operation: &str, bytes: usize) -> Place {
-        let place = Place { dir: scratch() };
-        for pe in 0..4 {
-            for other in 0..4 {
-                let entry = match operation {
-                    "exchange" if pe != other => format!("p{pe}/p{other}"),
-                    "gossip" => format!("p{pe}"),
-                    "scatter" | "gather" | "broadcast" if pe > 0 => format!("p{pe}"),
-                    _ => continue,
-                };
-                fill(&place.path("in").join(entry).join("below/some"), bytes);
-            }
-        }
-        place
-    }
+fn start(dir: &Folder, operation: &str, output: &str, more: &str) -> Running {
+    let files = format!("--tree star:4 --input @/in --output @/{output}");
+    dir.start(&format!("{operation} {files} {more}"))
+}
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
-    }
-
-    fn start(&self, operation: &str, output: &str, more: &str) -> Running {
-        let files = format!("--tree star:4 --input @/in --output @/{output}");
-        self.dir.start(&format!("{operation} {files} {more}"))
-    }
-
-    fn run(&self, operation: &str, output: &str, more: &str) -> Finished {
-        self.start(operation, output, more).finish()
-    }
+fn run(dir: &Folder, operation: &str, output: &str, more: &str) -> Finished {
+    start(dir, operation, output, more).finish()
 }
 
 /// Puts hidden files of all forms into a folder.
@@ -75,19 +65,19 @@ fn litter(folder: &Path) {
 
 /// Waits until a message is being written below a folder.
 fn wait_for_partial(output: &Path) {
-    eventually("a message is being written", || {
-        let all = fs::read_dir(output).ok()?.flatten();
-        // In a hidden folder the PE measures the costs of files.
-        let is_row =
-            |path: &PathBuf| path.is_dir() && !path.display().to_string().contains("/.flitcast-");
-        let rows = all.map(|entry| entry.path()).filter(is_row);
-        let mut folders = rows.chain([output.to_owned()]);
-        let has_partial = |folder: PathBuf| {
-            let listed = fs::read_dir(folder).into_iter().flatten().flatten();
-            let mut listed = listed.map(|entry| entry.file_name().display().to_string());
-            listed.any(|name| name.ends_with(".partial"))
-        };
-        folders.any(has_partial).then_some(())
+    let entries = |folder: &Path| {
+        let listed = fs::read_dir(folder).into_iter().flatten().flatten();
+        listed.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let has_partial = |folder: &Path| {
+        let mut all = entries(folder).into_iter();
+        all.any(|path| path.extension().is_some_and(|ending| ending == "partial"))
+    };
+    // In a hidden folder the PE measures the costs of files.
+    let is_row = |path: &Path| !path.display().to_string().contains("/.flitcast-");
+    until("a message is being written", || {
+        let mut rows = entries(output).into_iter().filter(|path| is_row(path));
+        has_partial(output) || rows.any(|row| has_partial(&row))
     });
 }
 
@@ -107,17 +97,17 @@ fn assert_nothing_hidden(output: &Path) {
 #[test]
 fn hidden_files_are_no_input_of_any_operation() {
     for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
-        let place = Place::new(operation, 1000);
-        place.run(operation, "clean", "").ok();
+        let dir = place(operation, 1000);
+        run(&dir, operation, "clean", "").ok();
         let folders = match operation {
             "exchange" => ["in", "in/p1", "in/p1/p2", "in/p1/p2/below"],
             _ => ["in", "in/p1", "in/p1/below", "in/p1"],
         };
         for folder in folders {
-            litter(&place.path(folder));
+            litter(&dir.join(folder));
         }
-        let done = place.run(operation, "out", "").ok();
-        assert_same_content(&place.path("clean"), &place.path("out"));
+        let done = run(&dir, operation, "out", "").ok();
+        assert_same_content(&dir.join("clean"), &dir.join("out"));
         let count = done.stderr.matches("not sent").count();
         assert_eq!(count, 1, "{}", done.stderr);
     }
@@ -125,14 +115,14 @@ fn hidden_files_are_no_input_of_any_operation() {
 
 #[test]
 fn hidden_files_are_not_dealt_nor_mapped() {
-    let place = Place::new("scatter", 1000);
-    litter(&place.path("in"));
-    litter(&place.path("in/p2/below"));
-    place.run("scatter", "out", "--spread").ok();
-    assert_nothing_hidden(&place.path("out"));
-    place.run("map", "mapped", "-- find .").ok();
+    let dir = place("scatter", 1000);
+    litter(&dir.join("in"));
+    litter(&dir.join("in/p2/below"));
+    run(&dir, "scatter", "out", "--spread").ok();
+    assert_nothing_hidden(&dir.join("out"));
+    run(&dir, "map", "mapped", "-- find .").ok();
     for pe in 1..4 {
-        let found = fs::read_to_string(place.path(&format!("mapped/p{pe}/stdout")));
+        let found = fs::read_to_string(dir.join(format!("mapped/p{pe}/stdout")));
         assert_eq!(found.expect("it was mapped"), ".\n./below\n./below/some\n");
     }
 }
@@ -141,87 +131,85 @@ fn hidden_files_are_not_dealt_nor_mapped() {
 /// one.
 #[test]
 fn a_users_own_hidden_file_is_sent() {
-    let place = Place::new("scatter", 1000);
-    fill(&place.path("in/p1").join(NOTES), 10);
-    place.run("scatter", "out", "").ok();
-    assert_same_below(&place.path("in"), &place.path("out"));
-    fill(&place.path("in").join(NOTES), 10);
-    let refused = place.run("scatter", "again", "");
+    let dir = place("scatter", 1000);
+    fill(&dir.join("in/p1").join(NOTES), 10);
+    run(&dir, "scatter", "out", "").ok();
+    assert_same_below(&dir.join("in"), &dir.join("out"));
+    fill(&dir.join("in").join(NOTES), 10);
+    let refused = run(&dir, "scatter", "again", "");
     refused.fails(2, &["`.flitcast-notes` names no PE"]);
 }
 
 #[test]
 fn what_a_killed_run_has_left_the_next_one_removes() {
     for operation in ["scatter", "gather", "broadcast", "gossip", "exchange"] {
-        let place = Place::new(operation, LONG);
-        let running = place.start(operation, "out", SLOW);
-        wait_for_partial(&place.path("out"));
+        let dir = place(operation, LONG);
+        let running = start(&dir, operation, "out", SLOW);
+        wait_for_partial(&dir.join("out"));
         running.kill_all();
-        wait_for_partial(&place.path("out"));
+        wait_for_partial(&dir.join("out"));
         // It is not in the way of the same command, without --force.
-        place.run(operation, "out", "").ok();
-        assert_nothing_hidden(&place.path("out"));
-        place.run(operation, "whole", "").ok();
-        assert_same_content(&place.path("whole"), &place.path("out"));
+        run(&dir, operation, "out", "").ok();
+        assert_nothing_hidden(&dir.join("out"));
+        run(&dir, operation, "whole", "").ok();
+        assert_same_content(&dir.join("whole"), &dir.join("out"));
     }
 }
 
 #[test]
 fn the_output_of_a_killed_run_is_an_input() {
-    let place = Place::new("scatter", LONG);
-    let running = place.start("scatter", "out", SLOW);
-    wait_for_partial(&place.path("out"));
+    let dir = place("scatter", LONG);
+    let running = start(&dir, "scatter", "out", SLOW);
+    wait_for_partial(&dir.join("out"));
     running.kill_all();
-    fs::rename(place.path("in"), place.path("kept")).expect("it is there");
-    fs::rename(place.path("out"), place.path("in")).expect("it is there");
-    let sent = names(&place.path("in"));
-    assert!(
-        sent.iter().all(|name| name.starts_with(".flitcast-")),
-        "{sent:?}"
-    );
-    fs::rename(place.path("kept/p2"), place.path("in/p2")).expect("it is there");
-    place.run("gather", "out", "").ok();
-    assert_eq!(names(&place.path("out")), ["p2"]);
+    fs::rename(dir.join("in"), dir.join("kept")).expect("it is there");
+    fs::rename(dir.join("out"), dir.join("in")).expect("it is there");
+    let sent = names(&dir.join("in"));
+    let is_hidden = |name: &String| name.starts_with(".flitcast-");
+    assert!(sent.iter().all(is_hidden), "{sent:?}");
+    fs::rename(dir.join("kept/p2"), dir.join("in/p2")).expect("it is there");
+    run(&dir, "gather", "out", "").ok();
+    assert_eq!(names(&dir.join("out")), ["p2"]);
 }
 
 #[test]
 fn of_two_runs_into_one_output_one_is_refused() {
     for operation in ["scatter", "gather", "exchange"] {
-        let place = Place::new(operation, 1 << 20);
-        let first = place.start(operation, "out", SLOW);
-        wait_for_partial(&place.path("out"));
+        let dir = place(operation, 1 << 20);
+        let first = start(&dir, operation, "out", SLOW);
+        wait_for_partial(&dir.join("out"));
         for more in ["", "--force"] {
-            let second = place.run(operation, "out", more);
+            let second = run(&dir, operation, "out", more);
             second.fails(2, &["another run is writing to it"]);
         }
         first.finish().ok();
-        assert_nothing_hidden(&place.path("out"));
+        assert_nothing_hidden(&dir.join("out"));
     }
 }
 
 /// Both check the output before either has begun: at most one finds it free.
 #[test]
 fn of_two_runs_at_the_same_moment_one_at_least_is_complete() {
-    let place = Place::new("scatter", 1 << 20);
-    let both = [0, 1].map(|_| place.start("scatter", "out", ""));
+    let dir = place("scatter", 1 << 20);
+    let both = [0, 1].map(|_| start(&dir, "scatter", "out", ""));
     let codes = both.map(|running| running.finish().code);
     assert!(codes.contains(&Some(0)), "{codes:?}");
-    assert_same_below(&place.path("in"), &place.path("out"));
+    assert_same_below(&dir.join("in"), &dir.join("out"));
 }
 
 #[test]
 fn a_record_that_can_be_resumed_stays_with_what_it_needs() {
-    let place = Place::new("scatter", LONG);
-    let running = place.start("scatter", "out", SLOW);
-    wait_for_partial(&place.path("out"));
+    let dir = place("scatter", LONG);
+    let running = start(&dir, "scatter", "out", SLOW);
+    wait_for_partial(&dir.join("out"));
     running.pe(1).signal(Signal::KILL);
     running.finish().with_code(1);
-    let record = record(&place.path("out"));
+    let record = record(&dir.join("out"));
     // A run into the same output that ends at once leaves it, too.
-    let other = place.run("scatter", "out", "--force --timeouts connect=1ms");
+    let other = run(&dir, "scatter", "out", "--force --timeouts connect=1ms");
     assert!(record.exists(), "{}", other.stderr);
     resume(&record, "--revive --force").ok();
-    assert_same_below(&place.path("in"), &place.path("out"));
+    assert_same_below(&dir.join("in"), &dir.join("out"));
 }
 
 /// On another host only a PE there can see it.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{Report, reported, scratch};
+use flitcast_tests::{Report, reported, rows, scratch};
 
 const MIB: u64 = 1 << 20;
 
@@ -13,10 +13,8 @@ const MEMORY_BYTES: u64 = 24 * MIB;
 /// Checks that every PE stayed within its memory, and reported the amount.
 #[track_caller]
 fn assert_within_memory(report: &Report) {
-    let peaks = report
-        .list("/pes")
-        .iter()
-        .map(|pe| pe["peak_resident_bytes"].as_u64());
+    let pes = report.list("/pes").iter();
+    let peaks = pes.map(|pe| pe["peak_resident_bytes"].as_u64());
     let peaks: Vec<u64> = peaks.map(|peak| peak.expect("a number")).collect();
     // Every process needs at least this much.
     let is_within = |peak| (MIB..MEMORY_BYTES).contains(peak);
@@ -25,27 +23,23 @@ fn assert_within_memory(report: &Report) {
     assert_eq!(Some(&most), peaks.iter().max());
 }
 
+/// Also in the longest flits there are.
 #[test]
 fn a_gibibyte_down_a_path_and_up_again_takes_little_memory() {
-    for operation in [
-        "scatter",
-        "gather --algorithm shoulder-tap",
-        "gather --algorithm certification --sync serial",
-        "gather --algorithm certification --sync pipelined",
-    ] {
-        let report = reported(&format!("{operation} --tree path:4 --lengths 0,0,1GiB"));
-        assert_eq!(report.message_bytes(), [0, 0, 1024 * MIB]);
-        report.assert_all_arrived();
-        assert_within_memory(&report);
-    }
-}
-
-/// The longest flits there are.
-#[test]
-fn long_flits_take_little_memory() {
-    for operation in ["scatter", "gather"] {
-        let line = "--tree path:4 --lengths 0,0,256MiB --flit-size 1MiB";
-        let report = reported(&format!("{operation} {line}"));
+    for [mib, operation] in rows(
+        "
+        1024 | scatter
+        1024 | gather --algorithm shoulder-tap
+        1024 | gather --algorithm certification --sync serial
+        1024 | gather --algorithm certification --sync pipelined
+        256  | scatter --flit-size 1MiB
+        256  | gather --flit-size 1MiB
+    ",
+    ) {
+        let line = format!("{operation} --tree path:4 --lengths 0,0,{mib}MiB");
+        let report = reported(&line);
+        let mib: u64 = mib.parse().expect("a number");
+        assert_eq!(report.message_bytes(), [0, 0, mib * MIB]);
         report.assert_all_arrived();
         assert_within_memory(&report);
     }
@@ -104,21 +98,15 @@ fn a_hundred_thousand_folders_take_little_memory() {
     assert_eq!(folders.map(below).sum::<usize>(), 100_000);
 }
 
+/// Side by side, and as deep as there are PEs.
 #[test]
 fn sixty_four_processes_play_a_round() {
     for operation in ["scatter", "gather"] {
-        let report = reported(&format!("{operation} --tree star:64 --size 1KiB"));
-        assert_eq!(report.message_bytes(), [1024; 63]);
-        report.assert_all_arrived();
-    }
-}
-
-/// A path is as deep as its number of PEs.
-#[test]
-fn a_deep_tree_plays_a_round() {
-    for operation in ["scatter", "gather"] {
-        let report = reported(&format!("{operation} --tree path:64 --size 10KiB"));
-        assert_eq!(report.number("/pes/63/depth"), 63);
-        report.assert_all_arrived();
+        for (tree, depth) in [("star:64", 1), ("path:64", 63)] {
+            let report = reported(&format!("{operation} --tree {tree} --size 1KiB"));
+            assert_eq!(report.message_bytes(), [1024; 63]);
+            assert_eq!(report.number("/pes/63/depth"), depth);
+            report.assert_all_arrived();
+        }
     }
 }

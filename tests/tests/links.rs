@@ -44,9 +44,8 @@ fn a_gather_is_as_slow_as_its_links() {
             algorithms.push("shoulder-tap");
         }
         for algorithm in algorithms {
-            let report = report(&format!(
-                "gather --tree {tree} --algorithm {algorithm} {LINK}"
-            ));
+            let line = format!("gather --tree {tree} --algorithm {algorithm} {LINK}");
+            let report = report(&line);
             report.assert_all_arrived();
             assert_not_before(&report, wire_us(messages * BYTES, 100) + 2000.0);
         }
@@ -98,9 +97,9 @@ fn edges_of_a_tree_file_have_links_of_their_own() {
     assert!(scattered.value("/edges/0/shaped").is_null());
     assert!(scattered.value("/edges/2/shaped").is_null());
     for report in [&scattered, &gathered] {
-        assert_eq!(report.float("/edges/1/shaped/down/ns_per_byte"), 200.0);
-        assert_eq!(report.float("/edges/1/shaped/up/ns_per_byte"), 400.0);
-        assert_eq!(report.float("/edges/1/shaped/up/latency_us"), 5000.0);
+        let of = |what: &str| report.float(&format!("/edges/1/shaped/{what}"));
+        let found = ["down/ns_per_byte", "up/ns_per_byte", "up/latency_us"].map(of);
+        assert_eq!(found, [200.0, 400.0, 5000.0]);
     }
     assert_eq!(gathered.float("/edges/0/shaped/up/ns_per_byte"), 8.0);
 }
@@ -115,8 +114,9 @@ fn an_order_is_searched_for_on_the_links_that_are_there() {
         text += &format!("[[edges]]\nchild = {child}\nrate = \"{rate}mbit\"\n");
     }
     let path = dir.put("tree.toml", text);
+    let lengths = "--lengths 0,0,1MiB,1MiB,1MiB,1MiB";
     let line = format!(
-        "scatter --tree file:{} --lengths 0,0,1MiB,1MiB,1MiB,1MiB --order search",
+        "scatter --tree file:{} {lengths} --order search",
         path.display()
     );
     let searched = report(&line);
@@ -166,20 +166,14 @@ fn assert_measured(tree: &str, latency_of: &str, told: &str) {
     let line = format!("scatter {tree} --size 1KiB");
     let report = report(&line);
     report.assert_all_arrived();
-    let one = |rate_of: &str| match rate_of {
-        "null" => "null".to_owned(),
-        _ => latency_of.to_owned(),
-    };
-    for (child, rate_of, latency_us) in [
-        (1, "null", 30e3),
-        (2, "1", 30e3),
-        (3, "null", 40e3),
-        (4, "1", 30e3),
-    ] {
+    let of_others = ("1", latency_of, 30e3);
+    let slower = ("null", "null", 40e3);
+    let edges = [("null", "null", 30e3), of_others, slower, of_others];
+    for (child, (rate_of, latency_of, latency_us)) in (1..).zip(edges) {
         let of = |what: &str| format!("/edges/{}/{what}", child - 1);
         let value = |what: &str| report.value(&of(what)).to_string();
         assert_eq!(value("rate_of"), rate_of, "of P{child}");
-        assert_eq!(value("latency_of"), one(rate_of), "of P{child}");
+        assert_eq!(value("latency_of"), latency_of, "of P{child}");
         for direction in ["down", "up"] {
             let measured = report.float(&of(&format!("{direction}/latency_us")));
             // On a completely measured edge, it is fitted together with the rate.

@@ -35,6 +35,10 @@ impl Scratch {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
 }
 
 impl Drop for Scratch {
@@ -74,18 +78,14 @@ pub fn describe(root: &Path) -> io::Result<Vec<Described>> {
         let content = if metadata.is_file() {
             fs::read(entry.path())?
         } else if metadata.is_symlink() {
-            fs::read_link(entry.path())?
-                .into_os_string()
-                .into_encoded_bytes()
+            let target = fs::read_link(entry.path())?;
+            target.into_os_string().into_encoded_bytes()
         } else {
             Vec::new()
         };
+        let path = entry.path().strip_prefix(root).expect("it is below");
         all.push(Described {
-            path: entry
-                .path()
-                .strip_prefix(root)
-                .expect("it is below")
-                .to_owned(),
+            path: path.to_owned(),
             mode: metadata.mode(),
             mtime: (metadata.mtime(), metadata.mtime_nsec()),
             content,
@@ -94,67 +94,54 @@ pub fn describe(root: &Path) -> io::Result<Vec<Described>> {
     Ok(all)
 }
 
+/// The name of a file, its content, its mode, and its time in seconds and nanoseconds.
+type Touched<'a> = (&'a [u8], &'a [u8], u32, i64, u32);
+
 /// Creates entries of all kinds that can be sent.
 pub fn rich_tree(root: &Path) -> io::Result<()> {
-    touch(
-        &root.join("deep/er/still/file"),
-        &[1; 3000],
-        0o644,
-        1_234_567_890,
-        123_456_789,
-    )?;
-    touch(
-        &root.join("deep/run"),
-        b"#!/bin/sh\n",
-        0o755,
-        -1_000,
-        999_999_999,
-    )?;
-    touch(&root.join("empty"), b"", 0o600, 1, 0)?;
-    touch(&root.join("read only"), b"r", 0o400, 1 << 33, 1)?;
-    touch(&root.join("a\nline \"break\"\\"), b"odd", 0o640, 5, 5)?;
-    touch(
-        &root.join(OsStr::from_bytes(b"\xff\xfe not utf-8")),
-        b"bytes",
-        0o644,
-        7,
-        7,
-    )?;
-    fs::create_dir(root.join("nothing"))?;
-    touch(
-        &root.join("locked/inside"),
-        b"in a read-only directory",
-        0o444,
-        9,
-        9,
-    )?;
-    symlink("../../empty", root.join("deep/er/link"))?;
-    symlink("deep", root.join("to a directory"))?;
-    symlink("is not there", root.join("dangling"))?;
-    for (link, seconds) in [
-        ("deep/er/link", 11),
-        ("to a directory", 12),
-        ("dangling", -13),
+    let files: [Touched; 7] = [
+        (b"deep/er/still/file", &[1; 3000], 0o644, 1 << 30, 1234),
+        (b"deep/run", b"#!/bin/sh\n", 0o755, -1_000, 999_999_999),
+        (b"empty", b"", 0o600, 1, 0),
+        (b"read only", b"r", 0o400, 1 << 33, 1),
+        (b"a\nline \"break\"\\", b"odd", 0o640, 5, 5),
+        (b"\xff\xfe not utf-8", b"bytes", 0o644, 7, 7),
+        (b"locked/inside", b"read-only directory", 0o444, 9, 9),
+    ];
+    for (name, content, mode, seconds, nanos) in files {
+        let path = root.join(OsStr::from_bytes(name));
+        touch(&path, content, mode, seconds, nanos)?;
+    }
+    for (link, target, seconds) in [
+        ("deep/er/link", "../../empty", 11),
+        ("to a directory", "deep", 12),
+        ("dangling", "is not there", -13),
     ] {
+        symlink(target, root.join(link))?;
         set_mtime(&root.join(link), seconds, 17)?;
     }
-    for (directory, mode) in [
-        ("deep/er/still", 0o711),
-        ("nothing", 0o700),
-        ("locked", 0o500),
+    fs::create_dir(root.join("nothing"))?;
+    for (directory, mode, seconds) in [
+        ("deep/er/still", 0o711, 3),
+        ("deep/er", 0o755, 4),
+        ("nothing", 0o700, 5),
+        ("locked", 0o500, 6),
+        ("", 0o755, 8),
     ] {
-        fs::set_permissions(root.join(directory), Permissions::from_mode(mode))?;
-    }
-    for (directory, seconds) in [
-        ("deep/er/still", 3),
-        ("deep/er", 4),
-        ("nothing", 5),
-        ("locked", 6),
-        ("", 8),
-    ] {
-        set_mtime(&root.join(directory), seconds, 987_654_321)?;
+        let directory = root.join(directory);
+        fs::set_permissions(&directory, Permissions::from_mode(mode))?;
+        set_mtime(&directory, seconds, 987_654_321)?;
     }
     Ok(())
+}
+
+/// Creates a tree of all kinds of entries below a new directory, as `source`, and packs it.
+pub fn rich_message() -> io::Result<(Scratch, PathBuf, Vec<u8>)> {
+    let dir = Scratch::new()?;
+    let source = dir.join("source");
+    rich_tree(&source)?;
+    let message = pack(&Content::Entry(source.clone()), &[4096]);
+    Ok((dir, source, message))
 }
 
 /// Creates nested directories with these names, the last of which is a file's; the whole path may
@@ -196,10 +183,8 @@ pub fn set_mtime(path: &Path, seconds: i64, nanos: u32) -> io::Result<()> {
 
 /// Returns the sorted names in a directory, without receipts.
 pub fn names(dir: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(dir)? {
-        names.push(entry?.file_name().display().to_string());
-    }
+    let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().display().to_string());
+    let mut names: Vec<String> = fs::read_dir(dir)?.map(name).collect::<io::Result<_>>()?;
     names.retain(|name| !name.ends_with(".receipt"));
     names.sort();
     Ok(names)

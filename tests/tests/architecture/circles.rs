@@ -21,16 +21,10 @@ type Imports<M> = BTreeMap<M, BTreeSet<M>>;
 
 /// Returns the paths that begin with the name of a module inside this one, and whether they are public.
 fn of_children<'a>(source: &'a Source, files: &Files<'a>) -> Vec<(Vec<&'a str>, bool)> {
-    let own = module(&source.file);
-    let own = if own == ["lib"] { Vec::new() } else { own };
+    let own = place(source);
     let mut found = Vec::new();
-    for child in files.keys() {
-        let Some((&name, above)) = child.split_last() else {
-            continue;
-        };
-        if above != own {
-            continue;
-        }
+    let children = files.keys().filter_map(|child| child.split_last());
+    for (name, _) in children.filter(|(_, above)| *above == own) {
         for at in source.places(name) {
             let before = source.code[..at].trim_end();
             let is_path = source.code[at + name.len()..].starts_with("::");
@@ -47,14 +41,11 @@ fn of_children<'a>(source: &'a Source, files: &Files<'a>) -> Vec<(Vec<&'a str>, 
 
 /// Returns the module of the file that defines the item at `path`.
 fn defining<'a>(path: &[&'a str], files: &Files<'a>, shown: &Shown<'a>) -> Option<Vec<&'a str>> {
-    let inside = (0..=path.len())
-        .rev()
-        .find(|&length| files.contains_key(&path[..length]))?;
+    let mut lengths = (0..=path.len()).rev();
+    let inside = lengths.find(|&length| files.contains_key(&path[..length]))?;
     let module = path[..inside].to_vec();
-    let next = path
-        .get(inside)
-        .and_then(|&name| shown.get(&(module.clone(), name)));
-    match next {
+    let name = path.get(inside).copied().unwrap_or_default();
+    match shown.get(&(module.clone(), name)) {
         Some(next) if next != path => defining(next, files, shown),
         _ => Some(module),
     }
@@ -73,21 +64,15 @@ fn folder<'a, 'b>(module: &'b [&'a str], files: &Files<'a>) -> &'b [&'a str] {
 fn reached<M: Ord + Clone>(from: &M, direct: &Imports<M>) -> BTreeSet<M> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
-        next.extend(
-            direct[module]
-                .iter()
-                .filter(|other| reached.insert((*other).clone())),
-        );
+        let others = direct[module].iter();
+        next.extend(others.filter(|other| reached.insert((*other).clone())));
     }
     reached
 }
 
 /// Returns all cycles, and all commands that import another.
 fn circles(sources: &[Source]) -> Vec<String> {
-    let files: Files = sources
-        .iter()
-        .map(|source| (place(source), source))
-        .collect();
+    let files: Files = sources.iter().map(|it| (place(it), it)).collect();
     let mut shown = Shown::new();
     for source in sources {
         for (path, is_shown) in of_children(source, &files) {
@@ -99,16 +84,13 @@ fn circles(sources: &[Source]) -> Vec<String> {
     let imports = |source| {
         let own = of_children(source, &files).into_iter();
         let own = own.filter(|(_, is_shown)| !is_shown).map(|(path, _)| path);
-        let others = named(source).into_iter().map(|(path, _)| path);
-        let defining = |path: Vec<_>| defining(&path, &files, &shown);
-        own.chain(others)
-            .filter_map(defining)
-            .collect::<BTreeSet<_>>()
+        let all = own.chain(named(source));
+        let defining = all.filter_map(|path| defining(&path, &files, &shown));
+        defining.collect::<BTreeSet<_>>()
     };
-    let direct: BTreeMap<_, _> = files
-        .iter()
-        .map(|(module, source)| (module.clone(), imports(source)))
-        .collect();
+    let modules = files.iter();
+    let direct = modules.map(|(module, source)| (module.clone(), imports(source)));
+    let direct: BTreeMap<_, _> = direct.collect();
     let across = |from: &Vec<_>, to: &Vec<_>| folder(from, &files) != folder(to, &files);
     let shown = |module: &Vec<_>| files[module].file.clone();
     let mut found = pairs(&direct, across, shown);
@@ -166,12 +148,9 @@ fn place(source: &Source) -> Vec<&str> {
 #[test]
 fn imports_form_no_circle() {
     for name in ALL.into_iter().chain(["tests"]) {
-        let found = circles(&sources(&[name]));
-        assert!(
-            found.is_empty(),
-            "these import each other, or are commands that import one another:\n{}",
-            found.join("\n")
-        );
+        let found = circles(&sources(&[name])).join("\n");
+        let fault = "these import each other, or are commands that import one another";
+        assert!(found.is_empty(), "{fault}:\n{found}");
     }
 }
 

@@ -48,10 +48,8 @@ fn the_wall_s_clock_is_told_and_never_waited_for() {
     }
     for (file, words) in &readers {
         let is_allowed = rows(ALLOWED).iter().any(|[allowed, _]| allowed == file);
-        assert!(
-            is_allowed,
-            "{file} reads a clock that can be set: {words:?}"
-        );
+        let fault = "reads a clock that can be set";
+        assert!(is_allowed, "{file} {fault}: {words:?}");
     }
     for [file, why] in rows(ALLOWED) {
         assert!(readers.contains_key(file), "{file} no more: {why}");
@@ -65,12 +63,7 @@ fn what_rings_and_what_measures_goes_by_the_monotonic_clock() {
     let mut seen = BTreeSet::new();
     for source in sources(&ALL) {
         for word in ["ClockId", "TimerfdClockId"] {
-            for at in source.places(word) {
-                if let Some(clock) = source.code[at + word.len()..].strip_prefix("::") {
-                    let end = clock.find(|char: char| !char.is_alphanumeric());
-                    seen.insert(clock[..end.unwrap_or(clock.len())].to_owned());
-                }
-            }
+            seen.extend(source.below(word).map(|(_, clock)| clock.to_owned()));
         }
     }
     let known = ["Monotonic", "MonotonicCoarse", "ThreadCPUTime"];
@@ -89,11 +82,8 @@ fn what_is_driven_in_virtual_time_touches_nothing_real() {
             || file == "coordinator/cluster/src/retry/progress.rs"
     };
     let sources = sources(&["coordinator/cluster"]);
-    let driven: Vec<_> = sources
-        .iter()
-        .filter(|source| driven(&source.file))
-        .collect();
-    assert!(driven.len() > 8, "the controller has moved");
+    let driven = sources.iter().filter(|source| driven(&source.file));
+    assert!(driven.clone().count() > 8, "the controller has moved");
     for source in driven {
         for word in REAL {
             let places = source.places(word).into_iter();

@@ -40,32 +40,25 @@ pub fn spelled_out<'a>(code: &'a str, common: &[&'a str]) -> (Vec<Vec<&'a str>>,
     }
 }
 
-/// Returns all paths into this crate that a file names, from the crate's root, with their lines.
-pub fn named(source: &Source) -> Vec<(Vec<&str>, usize)> {
+/// Returns all paths into this crate that a file names, from the crate's root.
+pub fn named(source: &Source) -> Vec<Vec<&str>> {
     let mut found = Vec::new();
     for word in ["crate", "super"] {
         for at in source.places(word) {
-            let before = source.code[..at].trim_end();
-            let Some(mut rest) = source.code[at + word.len()..].strip_prefix("::") else {
-                continue;
-            };
-            if before.ends_with("::") {
+            let mut rest = &source.code[at..];
+            if source.code[..at].trim_end().ends_with("::") || !rest[word.len()..].starts_with("::")
+            {
                 continue;
             }
-            let mut above = match word {
-                "crate" => Vec::new(),
-                _ => module(&source.file),
-            };
-            if word == "super" {
+            let mut above = module(&source.file);
+            if let Some(inside) = rest.strip_prefix("crate::") {
+                (above, rest) = (Vec::new(), inside);
+            }
+            while let Some(higher) = rest.strip_prefix("super::") {
                 above.pop();
-                while let Some(higher) = rest.strip_prefix("super::") {
-                    above.pop();
-                    rest = higher;
-                }
+                rest = higher;
             }
-            let line = source.line(at);
-            let (paths, _) = spelled_out(rest, &above);
-            found.extend(paths.into_iter().map(|path| (path, line)));
+            found.extend(spelled_out(rest, &above).0);
         }
     }
     found

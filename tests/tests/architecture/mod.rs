@@ -14,19 +14,18 @@ mod words;
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use flitcast_tests::run::said;
+pub use source::rust_files;
+
 /// Returns all packages that a package is built from, itself included, by name.
 #[track_caller]
 fn dependencies(package: &str) -> BTreeSet<String> {
-    let cargo = Command::new(env!("CARGO"))
-        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        .args([
-            "tree", "-p", package, "-e", "normal", "--prefix", "none", "--format", "{p}",
-        ])
-        .output()
-        .expect("cargo is there");
-    let text = String::from_utf8_lossy(&cargo.stdout);
-    let complaint = String::from_utf8_lossy(&cargo.stderr);
-    assert!(cargo.status.success(), "{complaint}");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let options = "tree -e normal --prefix none --format {p} -p";
+    let text = said(cargo.args(options.split(' ')).arg(package))
+        .ok()
+        .stdout;
     let names = text.lines().filter_map(|line| line.split(' ').next());
     let names: BTreeSet<String> = names.map(str::to_owned).collect();
     assert!(names.contains(package), "{text}");
@@ -58,10 +57,9 @@ fn dependencies_point_one_way() {
         ["proto", "node", "cluster", "coordinator", "tests"].map(|name| format!("flitcast-{name}"));
     for (at, package) in order.iter().enumerate() {
         let all = dependencies(package);
-        let is_there = order.iter().map(|other| all.contains(other));
-        let is_there: Vec<bool> = is_there.collect();
-        let expected: Vec<bool> = (0..order.len()).map(|other| other <= at).collect();
-        assert_eq!(is_there, expected, "{package}: {all:?}");
+        for (place, other) in order.iter().enumerate() {
+            assert_eq!(all.contains(other), place <= at, "{package}: {all:?}");
+        }
     }
     assert_without(
         "flitcast-node",
@@ -76,25 +74,11 @@ fn dependencies_point_one_way() {
 /// which no test writes.
 #[test]
 fn only_generated_code_is_written_by_its_test() {
-    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let mut folders: Vec<_> = ["proto", "node", "coordinator", "tests"]
-        .map(|name| root.join(name))
-        .into();
     // In two parts, so that this file does not contain it.
     let variable = ["FLITCAST", "BLESS"].join("_");
-    let mut writers = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("it can be listed") {
-            let path = entry.expect("it can be listed").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "rs") {
-                let text = std::fs::read_to_string(&path).expect("it is text");
-                if text.contains(&variable) {
-                    writers.push(path.strip_prefix(root).expect("below").to_owned());
-                }
-            }
-        }
-    }
+    let crates = ["proto", "node", "coordinator", "tests"].into_iter();
+    let mut all = crates.flat_map(rust_files).collect::<Vec<_>>();
+    all.retain(|(_, text)| text.contains(&variable));
+    let writers: Vec<_> = all.into_iter().map(|(path, _)| path).collect();
     assert_eq!(writers, [std::path::Path::new("proto/codegen/src/lib.rs")]);
 }

@@ -2,7 +2,9 @@
 //! the items around a position. It is sufficient for code formatted by rustfmt and does not expand
 //! macros.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use flitcast_tests::files::{Kind, Node, snapshot};
 
 /// The crates that the program is made of.
 pub const ALL: [&str; 5] = [
@@ -26,28 +28,30 @@ pub struct Source {
     pub text: String,
 }
 
+/// Returns the text of each Rust file below a folder of the workspace, by the path from its root.
+#[track_caller]
+pub fn rust_files(folder: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let all = snapshot(&root.join(folder)).into_iter();
+    let text = |(path, node): (PathBuf, Node)| match node.kind {
+        Kind::File(content) if path.extension().is_some_and(|ending| ending == "rs") => {
+            let text = String::from_utf8(content).expect("it is text");
+            Some((Path::new(folder).join(path), text))
+        }
+        _ => None,
+    };
+    all.filter_map(text).collect()
+}
+
 /// Returns the code of these crates' `src`, in the order of their paths.
 #[track_caller]
 pub fn sources(crates: &[&str]) -> Vec<Source> {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let mut folders: Vec<_> = crates
+    let all = crates
         .iter()
-        .map(|name| root.join(name).join("src"))
-        .collect();
-    let mut found = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("it is there") {
-            let path = entry.expect("it can be listed").path();
-            let is_rust = path.extension().is_some_and(|ending| ending == "rs");
-            if path.is_dir() {
-                folders.push(path);
-            } else if is_rust && path.file_name().is_some_and(|name| name != "tests.rs") {
-                let text = std::fs::read_to_string(&path).expect("it is text");
-                let file = path.strip_prefix(root).expect("it is below");
-                found.push(Source::new(&file.display().to_string(), &text));
-            }
-        }
-    }
+        .flat_map(|name| rust_files(&format!("{name}/src")));
+    let code = all.filter(|(path, _)| !path.ends_with("tests.rs"));
+    let code = code.map(|(path, text)| Source::new(&path.display().to_string(), &text));
+    let mut found: Vec<Source> = code.collect();
     assert!(!found.is_empty(), "{crates:?}");
     found.sort_by(|a, b| a.file.cmp(&b.file));
     found
@@ -75,6 +79,11 @@ impl Source {
         1 + self.code[..at].matches('\n').count()
     }
 
+    /// Returns whether the word at this position is the name of a function that is defined here.
+    pub fn is_defined(&self, at: usize) -> bool {
+        self.code[..at].ends_with("fn ")
+    }
+
     /// Returns the function that contains a position, closures and tasks in it included.
     pub fn function(&self, at: usize) -> &str {
         word_at(&self.code, self.begin_of_function(at))
@@ -84,6 +93,16 @@ impl Source {
     pub fn begin_of_function(&self, at: usize) -> usize {
         let before = &self.code[..at];
         before.rfind("fn ").map_or(at, |fun| fun + "fn ".len())
+    }
+
+    /// Returns all positions of `word::`, with the word that follows.
+    pub fn below(&self, word: &str) -> impl Iterator<Item = (usize, &str)> {
+        let places = self.places(word).into_iter();
+        let below = move |at: usize| {
+            let rest = self.code[at + word.len()..].strip_prefix("::")?;
+            Some((at, word_at(rest, 0)))
+        };
+        places.filter_map(below)
     }
 
     /// Returns the words before the parentheses and braces around a position, such as `timeout` or

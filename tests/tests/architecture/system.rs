@@ -24,21 +24,13 @@ fn calls(source: &Source) -> Vec<String> {
     }
     let mut found = Vec::new();
     for name in CRATES {
-        for at in source.places(name) {
-            let Some(path) = source.code[at + name.len()..].strip_prefix("::") else {
-                continue;
-            };
-            let is_of_word = |char: char| char.is_alphanumeric() || char == '_';
-            let part = path.split(|char| !is_of_word(char)).next().unwrap_or("");
+        for (at, part) in source.below(name) {
             let is_listed = |(folder, parts): &(&str, &[&str])| {
                 source.file.starts_with(folder) && parts.contains(&part)
             };
             if !ELSEWHERE.iter().any(is_listed) {
-                found.push(format!(
-                    "{}:{} {name}::{part}",
-                    source.file,
-                    source.line(at)
-                ));
+                let line = source.line(at);
+                found.push(format!("{}:{line} {name}::{part}", source.file));
             }
         }
     }
@@ -57,11 +49,7 @@ fn calls(source: &Source) -> Vec<String> {
 fn what_is_the_system_s_lies_in_one_folder() {
     let all = sources(&ALL);
     let found: Vec<String> = all.iter().flat_map(calls).collect();
-    assert!(
-        found.is_empty(),
-        "these belong into a folder `system`:\n{}",
-        found.join("\n")
-    );
+    assert_eq!(found, [""; 0], "these belong into a folder `system`");
     for (folder, _) in ELSEWHERE {
         let is_needed = |source: &Source| {
             let is_there = source.file.starts_with(folder);

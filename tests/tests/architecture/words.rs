@@ -46,17 +46,13 @@ fn comments_are_in_plain_words() {
     let all = all.iter();
     // Generated comments are those of the protobuf file.
     let written = all.filter(|source| !source.file.ends_with("generated.rs"));
-    let found: Vec<String> = written
-        .flat_map(|source| {
-            let faults = faults(&source.text).into_iter();
-            faults.map(|(line, fault)| format!("{}:{line}: {fault}", source.file))
-        })
-        .collect();
-    assert!(
-        found.is_empty(),
-        "CONTRIBUTING.md has the rules of comments\n{}",
-        found.join("\n")
-    );
+    let found = written.flat_map(|source| {
+        let faults = faults(&source.text).into_iter();
+        faults.map(|(line, fault)| format!("{}:{line}: {fault}\n", source.file))
+    });
+    let found: String = found.collect();
+    let rules = "CONTRIBUTING.md has the rules of comments";
+    assert!(found.is_empty(), "{rules}\n{found}");
 }
 
 #[test]

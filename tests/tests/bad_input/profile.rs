@@ -2,7 +2,7 @@
 
 use flitcast_tests::{Folder, rows, scratch};
 
-use super::{refused, refused_each, refused_in};
+use super::{refused, refused_each, refused_each_in, refused_in};
 
 const PROFILE: &str = r#"
 version = 1
@@ -81,66 +81,33 @@ fn a_profile_with_encryption_is_for_encryption() {
 
 #[test]
 fn each_fault_is_refused_with_its_line() {
-    for (from, to, causes) in [
-        (
-            "version = 1",
-            "version = 7",
-            "toml:2:11: version `7`: this flitcast reads version 1",
-        ),
-        ("version = 1", "", "there is no version"),
-        (
-            "[0, 1]",
-            "[0, 0]",
-            "toml:5: | P2's parent is P0, here it is P1",
-        ),
-        (
-            "[0, 1]",
-            "[0, 1, 2]",
-            "toml:5: | with 4 PEs, and this tree has 3",
-        ),
-        (
-            "child = 2",
-            "child = 1",
-            "toml:34:1: the edge to P1 stands in line 23 already | edge to P2",
-        ),
-        (
-            "= 30000",
-            "= -1",
-            "toml:10:11: wake_ns in host must be a number from 0 | not `-1`",
-        ),
-        ("= 30000", "= nan", "toml:10: | not `nan`"),
-        ("= 30000", "= inf", "toml:10: | not `inf`"),
-        (
-            "[0.2, 0.2, 0.2]",
-            "[0, 0, 0]",
-            "toml:28: | toml:32: | from 0.001 | not `0`",
-        ),
-        (
-            "[20, 19, 21]",
-            "[1e9, 19, 1e9]",
-            "toml:27: | from 0 to 60000000 | not `1e9`",
-        ),
-        (
-            "[20, 19, 21]",
-            "[20, 21, 22]",
-            "toml:27: | 20 does not lie between 21 and 22",
-        ),
-        (
-            "[fit]",
-            "speed = 3\n[fit]",
-            "toml:19:1: unknown key `speed` | wake_ns",
-        ),
-        ("flit_bytes = 65536", "", "`flit_bytes` is missing"),
-        (
-            "flit_bytes = 65536",
-            "flit_bytes = 65536\nencrypted = 1",
-            "toml:7:13: encrypted must be true or false, not `1`",
-        ),
-        ("[host]", "[host", "toml:8:"),
-    ] {
-        let dir = with(from, to);
-        refused_in(&dir, GATHER, &["--profile: ", "/profile.toml"]);
-        refused_in(&dir, GATHER, &causes.split(" | ").collect::<Vec<_>>());
+    for [from, to, causes] in rows(
+        r"
+        version = 1 | version = 7 | toml:2:11: version `7`: this flitcast reads version 1
+        version = 1 | | there is no version
+        [0, 1] | [0, 0] | toml:5: .. P2's parent is P0, here it is P1
+        [0, 1] | [0, 1, 2] | toml:5: .. with 4 PEs, and this tree has 3
+        child = 2 | child = 1 | toml:34:1: the edge to P1 stands in line 23 already .. edge to P2
+        = 30000 | = -1 | toml:10:11: wake_ns in host must be a number from 0 .. not `-1`
+        = 30000 | = nan | toml:10: .. not `nan`
+        = 30000 | = inf | toml:10: .. not `inf`
+        [0.2, 0.2, 0.2] | [0, 0, 0] | toml:28: .. toml:32: .. from 0.001 .. not `0`
+        [20, 19, 21] | [1e9, 19, 1e9] | toml:27: .. from 0 to 60000000 .. not `1e9`
+        [20, 19, 21] | [20, 21, 22] | toml:27: .. 20 does not lie between 21 and 22
+        [fit] | speed = 3\n[fit] | toml:19:1: unknown key `speed` .. wake_ns
+        flit_bytes = 65536 | | `flit_bytes` is missing
+        pacing = | encrypted = 1\npacing = | toml:7:13: encrypted must be true or false, not `1`
+        [host] | [host | toml:8:
+    ",
+    ) {
+        let dir = with(from, &to.replace(r"\n", "\n"));
+        let causes = causes.split(" .. ");
+        let place = ["--profile: ", "/profile.toml"];
+        refused_in(
+            &dir,
+            GATHER,
+            &place.into_iter().chain(causes).collect::<Vec<_>>(),
+        );
     }
 }
 
@@ -154,10 +121,13 @@ fn a_missing_edge_is_named() {
 
 #[test]
 fn a_profile_that_cannot_be_read() {
-    let dir = scratch();
-    refused_in(&dir, GATHER, &["cannot read the profile", "No such file"]);
-    let line = "gather --tree path:3 --size 1 --profile @";
-    refused_in(&dir, line, &["cannot read the profile", "directory"]);
+    refused_each(
+        "gather --tree path:3 --size 1 --profile",
+        "
+        @/profile.toml | cannot read the profile | No such file
+        @ | cannot read the profile | directory
+    ",
+    );
 }
 
 #[test]
@@ -181,12 +151,12 @@ fn calibrations_that_cannot_be() {
         refused(&line, &["--seconds", "from 0.5 to 600"]);
     }
     refused_each(
-        "",
+        "calibrate",
         "
-        calibrate --tree path:2 --output @ | --output | is a directory
-        calibrate --tree path:2 --output @/a/b | --output | /a is no directory
-        calibrate --tree path:2 --flit-size 1 | --flit-size
-        calibrate | --tree
+        --tree path:2 --output @ | --output | is a directory
+        --tree path:2 --output @/a/b | --output | /a is no directory
+        --tree path:2 --flit-size 1 | --flit-size
+        | --tree
     ",
     );
 }
@@ -197,22 +167,21 @@ fn calibrations_that_cannot_be() {
 fn a_gossip_is_planned_for_what_was_calibrated() {
     let dir = with("", "");
     let plan = |more: &str| format!("plan gossip --network ring:9 --lengths equal:1 {more}");
-    let planned = super::run_loudly(&dir, &plan("--profile @/profile.toml")).ok();
-    let prices = "t_s = 20.000 us, t_d = 42.000 us, t_l = 25.107 us";
-    planned.prints(&[prices]);
-    let short = plan("--profile @/profile.toml --flit-size 1KiB");
-    let planned = super::run_loudly(&dir, &short).ok();
-    let prices = "t_l = 12.205 us";
-    planned.prints(&[prices]);
-    for [more, told] in rows(
+    let prices = |more: &str, told: &str| {
+        let line = plan(&format!("--profile @/profile.toml {more}"));
+        super::run_loudly(&dir, &line).ok().prints(&[told]);
+    };
+    prices("", "t_s = 20.000 us, t_d = 42.000 us, t_l = 25.107 us");
+    prices("--flit-size 1KiB", "t_l = 12.205 us");
+    refused_each_in(
+        &dir,
+        &plan("--profile"),
         "
-        --profile @/none.toml | cannot read the profile
-        --profile @/profile.toml --flit-size 3 | --flit-size 3 B: a flit has 64 B to 1 MiB
-        --profile @/profile.toml --td 3 | cannot be used with '--td <TIME>'
+        @/none.toml | cannot read the profile
+        @/profile.toml --flit-size 3 | --flit-size 3 B: a flit has 64 B to 1 MiB
+        @/profile.toml --td 3 | cannot be used with '--td <TIME>'
     ",
-    ) {
-        refused_in(&dir, &plan(more), &[told]);
-    }
+    );
     let line = "plan gossip --tree path:3 --lengths equal:1 --profile x";
     refused(line, &["--profile is for a gossip on a --network"]);
 }

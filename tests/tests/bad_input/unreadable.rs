@@ -66,9 +66,7 @@ fn files_are_read_up_to_a_limit() {
         }
     }
     let [authority, ..] = ["ca.pem", "coordinator.pem", "coordinator.key"].map(make);
-    let line = format!(
-        "scatter --tree star:3 --size 1 --credentials {}",
-        dir.display()
-    );
+    let line = "scatter --tree star:3 --size 1 --credentials";
+    let line = format!("{line} {}", dir.display());
     says(&line, &authority, "it has more than");
 }

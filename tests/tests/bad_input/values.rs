@@ -2,7 +2,7 @@
 
 use flitcast_tests::run::said;
 
-use super::{TO_OUTPUT, refused, refused_each, refused_each_in, refused_in, with_input};
+use super::{refused, refused_each, refused_each_in, with_input};
 
 #[test]
 fn sizes_that_overflow() {
@@ -66,11 +66,9 @@ fn links_that_cannot_be_had() {
         "--link: `delay=1ms`: write rate=RATE, latency=TIME or both",
         "--flit-size 1 B",
     ];
-    let line = "scatter --tree path:3 --size 1 --flit-size 1";
-    refused(
-        &format!("{line} --link rate=200,latency=2s,delay=1ms"),
-        &all,
-    );
+    let link = "--link rate=200,latency=2s,delay=1ms";
+    let line = format!("scatter --tree path:3 --size 1 --flit-size 1 {link}");
+    refused(&line, &all);
     for operation in ["scatter", "gather"] {
         refused_each(
             &format!("{operation} --tree path:3 --size 1 --link"),
@@ -90,16 +88,11 @@ fn links_that_cannot_be_had() {
 #[test]
 fn algorithms_that_do_not_fit() {
     refused_each(
-        "gather --size 1 --algorithm shoulder-tap --tree",
-        "
-        star:4 | shoulder-tap | star:4 | P0 has 3 children
-        kary:2:4 | paths only | P0 has 2 children
-        path:4 --sync serial | --sync | certification
-    ",
-    );
-    refused_each(
         "",
         "
+        gather --size 1 --tree star:4 --algorithm shoulder-tap | shoulder-tap | star:4 | P0 has 3 children
+        gather --size 1 --tree kary:2:4 --algorithm shoulder-tap | paths only | P0 has 2 children
+        gather --size 1 --tree path:4 --algorithm shoulder-tap --sync serial | --sync | certification
         gather --tree path:3 --size 1 --algorithm quick | --algorithm | quick
         scatter --tree path:3 --size 1 --algorithm certification | --algorithm
     ",
@@ -133,41 +126,20 @@ fn exchanges_that_are_too_large_to_plan() {
 
 #[test]
 fn options_that_lack_another_or_exclude_it() {
-    let dir = with_input();
     refused_each_in(
-        &dir,
+        &with_input(),
         "",
         "
         scatter --tree path:4 --input @/input | --output
         gather --tree path:4 --input @/input | --output
-    ",
-    );
-    refused_each(
-        "scatter --tree",
-        "
-        path:4 --output @/output | --input
-        path:4 | --size | --input
-        path:3 --size 1 --lengths 1,2 | --size | --lengths
-    ",
-    );
-    let line = format!("scatter --tree path:4 --size 1 {TO_OUTPUT}");
-    refused_in(&dir, &line, &["--size", "--input"]);
-    refused_each(
-        "scatter --tree path:3 --size 1",
-        "
-        --spread | --spread
-        --rounds 0 | --rounds | 0
-        --format xml | --format | xml
-    ",
-    );
-}
-
-/// Nothing would be written there, without any notice.
-#[test]
-fn an_output_for_messages_that_are_not_files() {
-    refused_each(
-        "",
-        "
+        scatter --tree path:4 --size 1 --input @/input --output @/output | --size | --input
+        scatter --tree path:4 --output @/output | --input
+        scatter --tree path:4 | --size | --input
+        scatter --tree path:3 --size 1 --lengths 1,2 | --size | --lengths
+        scatter --tree path:3 --size 1 --spread | --spread
+        scatter --tree path:3 --size 1 --rounds 0 | --rounds | 0
+        scatter --tree path:3 --size 1 --format xml | --format | xml
+        # Nothing would be written there, without any notice.
         scatter --tree path:3 --size 1 --output @/output | --output | --input
         gather --tree path:3 --lengths 1,2 --output @/output | --output | --input
     ",

@@ -16,10 +16,8 @@ use super::ClusterFile;
 /// Describes P0 with P1 and P2, and P3 below P1; P_i is at the address that `of` returns.
 fn text(coordinator: &str, more: &str, of: impl Fn(usize) -> String) -> String {
     let mut text = format!("name = \"six\"\ncoordinator = \"{coordinator}\"\n{more}\n");
-    for (pe, parent) in ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""]
-        .iter()
-        .enumerate()
-    {
+    let parents = ["", "parent = \"h0\"", "parent = \"h0\"", "parent = \"h1\""];
+    for (pe, parent) in parents.into_iter().enumerate() {
         let address = of(pe);
         text += &format!("[[pe]]\nname = \"h{pe}\"\naddress = \"{address}\"\n{parent}\n");
     }
@@ -40,24 +38,20 @@ fn furnished(text: &str) -> ClusterFile {
 #[track_caller]
 fn all_operations(cluster: &ClusterFile, more: &str, begin: impl Fn(Vec<String>) -> Running) {
     let number = more.len();
-    let go = |line: String, command: &[&str]| {
-        let mut words = cluster.words(&format!("{line} {more}"));
-        words.extend(command.iter().map(|&word| word.to_owned()));
-        begin(words).finish().ok()
+    let go = |line: &str, command: &str| {
+        let line = line.replace("NUMBER", &number.to_string());
+        let words = cluster.words(&format!("{line} {more}")).into_iter();
+        let command = command.split_whitespace().map(str::to_owned);
+        begin(words.chain(command).collect()).finish().ok();
     };
-    let is_there = |name: &str| {
+    go("scatter --input @/in --output @/outNUMBER", "");
+    go("gather --input @/outNUMBER --output @/backNUMBER", "");
+    for name in ["out", "back"] {
         let there = cluster.path(&format!("{name}{number}"));
         assert_same_below(&cluster.path("in"), &there);
-    };
-    go(format!("scatter --input @/in --output @/out{number}"), &[]);
-    is_there("out");
-    go(
-        format!("gather --input @/out{number} --output @/back{number}"),
-        &[],
-    );
-    is_there("back");
-    let map = format!("map --input @/in --output @/counted{number} --work @/work{number}");
-    go(map, &["--", "wc", "-c"]);
+    }
+    let map = "map --input @/in --output @/countedNUMBER --work @/workNUMBER";
+    go(map, "-- wc -c");
     let count = cluster.0.read(&format!("counted{number}/p2/stdout"));
     assert_eq!(count.trim(), "300000");
 }
@@ -119,10 +113,8 @@ impl Namespace {
     /// Starts `flitcast` in it.
     fn start(&self, words: Vec<String>) -> Running {
         let mut command = Command::new("ip");
-        command
-            .args(["netns", "exec", &self.0])
-            .arg(flitcast())
-            .args(words);
+        command.args(["netns", "exec", &self.0]).arg(flitcast());
+        command.args(words);
         begin(command)
     }
 }
@@ -135,8 +127,7 @@ impl Drop for Namespace {
 
 #[track_caller]
 fn ip(line: &str) {
-    let said = said(Command::new("ip").args(line.split_whitespace()));
-    assert_eq!(said.code, Some(0), "ip {line}: {said:?}");
+    said(Command::new("ip").args(line.split_whitespace())).ok();
 }
 
 #[test]
@@ -151,14 +142,9 @@ fn on_addresses_that_are_nobodys_loopback() {
     let line = "gather --size 1MiB --insecure --format json";
     let plain = namespace.start(cluster.words(line)).finish().ok().report();
     assert_eq!(plain.value("/security"), "insecure");
-    let refused = namespace.start(
-        cluster
-            .words("map --insecure --input @/in --output @/never --work @/work")
-            .into_iter()
-            .chain(["--", "true"].map(str::to_owned))
-            .collect(),
-    );
-    let refused = refused.finish().with_code(2);
+    let map = "map --insecure --input @/in --output @/never --work @/work";
+    let mut words = cluster.words(map);
+    words.extend(["--", "true"].map(str::to_owned));
     let told = "anybody on the way could run commands on the hosts of the PEs";
-    refused.says(&[told]);
+    namespace.start(words).finish().fails(2, &[told]);
 }

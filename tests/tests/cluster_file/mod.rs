@@ -6,7 +6,8 @@ mod ipv6;
 use std::path::PathBuf;
 
 use flitcast_tests::files::{assert_same_below, fill};
-use flitcast_tests::{Finished, Folder, Report, reported, run, scratch};
+use flitcast_tests::{Finished, Folder, Report, hosts, reported, run, scratch};
+use serde_json::json;
 
 /// A folder with this text in `cluster.toml`.
 struct ClusterFile(Folder);
@@ -21,6 +22,14 @@ impl ClusterFile {
 
     fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
+    }
+
+    /// Creates messages for three PEs.
+    #[track_caller]
+    fn fill_input(&self) {
+        for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536)] {
+            fill(&self.path(&format!("input/p{pe}/file")), bytes);
+        }
     }
 
     /// Returns the words of a command on the cluster, with `@` in its line for the folder.
@@ -68,9 +77,7 @@ parent_address = "127.0.1.2"
 #[test]
 fn messages_go_to_where_the_file_says() {
     let cluster = ClusterFile::of(PER_EDGE);
-    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536)] {
-        fill(&cluster.path(&format!("input/p{pe}/file")), bytes);
-    }
+    cluster.fill_input();
     for line in [
         "scatter --input @/input --output @/scattered",
         "gather --input @/scattered --output @/gathered",
@@ -88,10 +95,7 @@ fn other_commands_take_its_tree() {
     let cluster = ClusterFile::of(PER_EDGE);
     let report = cluster.report("tree");
     assert_eq!(report.value("/name"), "four at home");
-    assert_eq!(
-        report.value("/parents"),
-        &serde_json::json!([null, 0, 1, 0])
-    );
+    assert_eq!(report.value("/parents"), &json!([null, 0, 1, 0]));
     let by_tree = reported("plan gather --tree parents:0,1,0 --lengths 2,3,1");
     let by_file = cluster.report("plan gather --lengths 2,3,1");
     assert_eq!(by_file.value("/messages"), by_tree.value("/messages"));
@@ -100,12 +104,9 @@ fn other_commands_take_its_tree() {
 /// Addresses that are reserved for documentation, so that no machine has them.
 #[test]
 fn an_address_that_this_machine_has_not_is_named() {
+    let coordinator = "cannot listen on 192.0.2.1 for the PEs: ";
     for (mine, other, cause) in [
-        (
-            "127.0.5.1",
-            "192.0.2.1",
-            "cannot listen on 192.0.2.1 for the PEs: ",
-        ),
+        ("127.0.5.1", "192.0.2.1", coordinator),
         ("127.0.2.1", "192.0.2.7", "cannot listen on 192.0.2.7:0: "),
     ] {
         let cluster = ClusterFile::of(&PER_EDGE.replace(mine, other));
@@ -130,27 +131,19 @@ edges = [["a", "b"], ["b", "c"], ["c", "a"], ["c", "d"]]
 credentials = "keys"
 [timeouts]
 silence = "5s"
-[[pe]]
-name = "a"
-address = "127.0.1.1"
-[[pe]]
-name = "b"
-address = "127.0.2.1"
-[[pe]]
-name = "c"
-address = "127.0.3.1"
-[[pe]]
-name = "d"
-address = "127.0.4.1"
-link = "latency=1ms"
 "#;
+
+/// Creates a cluster of this network.
+#[track_caller]
+fn network(text: &str) -> ClusterFile {
+    let pes = hosts(&["", "", "", "link = \"latency=1ms\""]);
+    ClusterFile::of(&format!("{text}{pes}"))
+}
 
 #[test]
 fn a_network_is_spanned_from_any_root() {
-    let cluster = ClusterFile::of(&NETWORK.replace("credentials = \"keys\"", ""));
-    for (pe, bytes) in [(1, 1), (2, 300_000), (3, 65_536)] {
-        fill(&cluster.path(&format!("input/p{pe}/file")), bytes);
-    }
+    let cluster = network(&NETWORK.replace("credentials = \"keys\"", ""));
+    cluster.fill_input();
     for line in [
         "scatter --input @/input --output @/scattered --root c",
         "gather --input @/scattered --output @/gathered --root c",
@@ -166,28 +159,23 @@ fn a_network_is_spanned_from_any_root() {
     assert_same_below(&cluster.path("input"), &cluster.path("gathered"));
     let parents = |line: &str| {
         let report = cluster.report(line);
-        ["/parents", "/nodes"].map(|key| report.value(key).clone())
+        json!([report.value("/parents"), report.value("/nodes")])
     };
-    use serde_json::json;
-    let expected = [json!([null, 0, 0, 2]), json!([0, 1, 2, 3])];
+    let expected = json!([[null, 0, 0, 2], [0, 1, 2, 3]]);
     assert_eq!(parents("tree"), expected);
-    let expected = [json!([null, 3, 3, 0]), json!([3, 0, 1, 2])];
+    let expected = json!([[null, 3, 3, 0], [3, 0, 1, 2]]);
     assert_eq!(parents("tree --root d --spanning bfs"), expected);
     // Only neighbours are connected: no star, and no path in the order of the file.
     let auto = cluster.report("gather --size 1KiB --tree auto");
-    let tree = auto.value("/tree").as_str();
-    assert!(
-        tree.is_some_and(|tree| tree.contains(" root a ")),
-        "{tree:?}"
-    );
-
+    let tree = auto.value("/tree").to_string();
+    assert!(tree.contains(" root a "), "{tree}");
     let refused = cluster.run("gather --size 1KiB --root c --algorithm binomial");
     refused.with_code(2);
 }
 
 #[test]
 fn what_the_file_says_holds_until_something_else_is_typed() {
-    let cluster = ClusterFile::of(NETWORK);
+    let cluster = network(NETWORK);
     cluster.0.run("ca init @/keys --pes 4").ok();
     let report = |more: &str| cluster.report(&format!("gather --size 1KiB {more}"));
     let said = report("");
@@ -206,10 +194,8 @@ fn what_the_file_says_holds_until_something_else_is_typed() {
     assert_eq!(by_hand[2], by_file[2], "that is said of one edge");
     // The option is checked against the timeout in the file.
     let hasty = cluster.run("gather --size 1KiB --timeouts heartbeat=2s");
-    hasty.fails(
-        2,
-        &["--timeouts: silence: 5s is less than 3 heartbeats of 2s"],
-    );
+    let told = "--timeouts: silence: 5s is less than 3 heartbeats of 2s";
+    hasty.fails(2, &[told]);
 }
 
 #[test]
@@ -224,22 +210,12 @@ fn links_across_hosts_are_not_shaped() {
 fn whatever_a_pe_says_on_stderr_is_heard_to_its_end() {
     let noise = "printf 'not \\377 UTF-8\\n' >&2; head -c 40000 /dev/zero | tr '\\0' x >&2; \
         echo >&2; echo heard >&2; printf 'no end of a line' >&2; exec 2>&-; exec \"$@\"";
-    let text = PER_EDGE.replace(
-        "\"env\", \"--\"",
-        &format!("\"sh\", \"-c\", {noise:?}, \"sh\""),
-    );
-    let said = ClusterFile::of(&text)
-        .run("scatter --size 1KiB")
-        .ok()
-        .stderr;
-    assert!(
-        said.starts_with("P0| not \u{fffd} UTF-8\nP0| xxxx"),
-        "{said:.200}"
-    );
-    assert!(
-        said.ends_with("x\nP0| heard\nP0| no end of a line\n"),
-        "{said:.200}"
-    );
+    let noisy = format!("\"sh\", \"-c\", {noise:?}, \"sh\"");
+    let cluster = ClusterFile::of(&PER_EDGE.replace("\"env\", \"--\"", &noisy));
+    let said = cluster.run("scatter --size 1KiB").ok().stderr;
+    let begins = said.starts_with("P0| not \u{fffd} UTF-8\nP0| xxxx");
+    let ends = said.ends_with("x\nP0| heard\nP0| no end of a line\n");
+    assert!(begins && ends, "{said:.200}");
     // A very long line is reported in parts.
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 6);

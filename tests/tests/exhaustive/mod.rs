@@ -27,6 +27,17 @@ use report::Comparison;
 /// fill megabytes.
 const MOST_PES_IN_CSV: usize = 5;
 
+/// The names of comparisons, in the order of [`Case::compared`].
+const COMPARED: [&str; 7] = [
+    "pipelined certification over the optimum",
+    "pipelined certification over 2B + the optimum",
+    "pipelined certification over the fastest collection of certificates + the optimum",
+    "serial certification over the optimum",
+    "serial certification over 2n + the optimum",
+    "Shoulder-Tap over the optimum (paths)",
+    "the optimum over bounds::gather_steps",
+];
+
 /// The results for one tree and its lengths. Times are in steps.
 struct Case {
     tree: Arc<Tree>,
@@ -94,7 +105,8 @@ impl Case {
         // Bound (7) assumes that every PE but the end one sends a wakeup call. Without the null
         // messages at the end, no call is unnecessary, and (7) is the time of the best schedule.
         // With them Shoulder-Tap, which does not know the lengths, takes at most a step more.
-        let along = self.top_down_flits();
+        let top_down = self.tree.top_down().iter();
+        let along: Vec<u64> = top_down.map(|pe| self.flits[pe.index()]).collect();
         let end = along.iter().rposition(|&own| own > 0).unwrap_or(0);
         let without_null_end = shoulder_tap::bound_steps(&along[..=end]);
         assert_eq!(without_null_end, self.optimum, "{name}");
@@ -103,9 +115,18 @@ impl Case {
         assert!(shoulder_tap <= self.optimum + null_end, "{name}");
     }
 
-    fn top_down_flits(&self) -> Vec<u64> {
-        let top_down = self.tree.top_down().iter();
-        top_down.map(|pe| self.flits[pe.index()]).collect()
+    /// Returns the compared times, each with its base.
+    fn compared(&self) -> [Option<[u64; 2]>; 7] {
+        let (optimum, serial, pipelined) = (self.optimum, &self.serial, &self.pipelined);
+        [
+            Some([pipelined.time, optimum]),
+            Some([pipelined.time, pipelined.synchronised + optimum]),
+            Some([pipelined.time, self.wave + optimum]),
+            Some([serial.time, optimum]),
+            Some([serial.time, serial.synchronised + optimum]),
+            self.shoulder_tap.map(|steps| [steps, optimum]),
+            Some([optimum, self.bound]),
+        ]
     }
 
     /// Returns the parents of P1.. and the lengths L_1.., as digits.
@@ -125,20 +146,13 @@ impl Case {
 
     fn csv(&self) -> String {
         let (parents, lengths) = self.digits();
-        let shoulder_tap = self.shoulder_tap.map(|steps| steps.to_string());
-        let times = [
-            self.bound,
-            self.optimum,
-            self.wave,
-            self.serial.time,
-            self.pipelined.synchronised,
-            self.pipelined.time,
-        ];
-        format!(
-            "{parents},{lengths},{},{}",
-            times.map(|steps| steps.to_string()).join(","),
-            shoulder_tap.unwrap_or_default()
-        )
+        let (bound, optimum, wave, serial) =
+            (self.bound, self.optimum, self.wave, self.serial.time);
+        let Certified { time, synchronised } = self.pipelined;
+        let tap = self
+            .shoulder_tap
+            .map_or(String::new(), |steps| steps.to_string());
+        format!("{parents},{lengths},{bound},{optimum},{wave},{serial},{synchronised},{time},{tap}")
     }
 }
 
@@ -148,11 +162,9 @@ fn branch_and_bound_finds_what_brute_force_finds() {
     for pes in 1..=5 {
         for tree in every::trees(pes) {
             for flits in every::flits(pes) {
-                assert_eq!(
-                    optimum::gather_steps(&tree, &flits),
-                    states::gather_steps(&tree, &flits),
-                    "{tree:?}, {flits:?}"
-                );
+                let by_force = states::gather_steps(&tree, &flits);
+                let found = optimum::gather_steps(&tree, &flits);
+                assert_eq!(found, by_force, "{tree:?}, {flits:?}");
             }
         }
     }
@@ -160,15 +172,7 @@ fn branch_and_bound_finds_what_brute_force_finds() {
 
 #[test]
 fn no_gather_is_faster_than_the_best_schedule() {
-    let mut pipelined = Comparison::new("pipelined certification over the optimum");
-    let mut pipelined_2b = Comparison::new("pipelined certification over 2B + the optimum");
-    let mut pipelined_wave = Comparison::new(
-        "pipelined certification over the fastest collection of certificates + the optimum",
-    );
-    let mut serial = Comparison::new("serial certification over the optimum");
-    let mut serial_2n = Comparison::new("serial certification over 2n + the optimum");
-    let mut shoulder_tap = Comparison::new("Shoulder-Tap over the optimum (paths)");
-    let mut bound = Comparison::new("the optimum over bounds::gather_steps");
+    let mut comparisons = COMPARED.map(Comparison::new);
     let mut csv = String::from(
         "parents,lengths,bound,optimum,fastest_wave,serial,two_b,pipelined,shoulder_tap\n",
     );
@@ -178,25 +182,11 @@ fn no_gather_is_faster_than_the_best_schedule() {
             for flits in every::flits(pes).filter(|flits| flits.iter().any(|&own| own > 0)) {
                 let case = Case::of(&tree, flits);
                 case.check();
-                let compare = |with: &mut Comparison, steps, base| {
-                    with.add(pes, steps, base, || case.name());
-                };
-                let Case {
-                    optimum,
-                    wave,
-                    serial: Certified { time, synchronised },
-                    ..
-                } = case;
-                compare(&mut serial, time, optimum);
-                compare(&mut serial_2n, time, synchronised + optimum);
-                let Certified { time, synchronised } = case.pipelined;
-                compare(&mut pipelined, time, optimum);
-                compare(&mut pipelined_2b, time, synchronised + optimum);
-                compare(&mut pipelined_wave, time, wave + optimum);
-                if let Some(steps) = case.shoulder_tap {
-                    compare(&mut shoulder_tap, steps, optimum);
+                for (comparison, times) in comparisons.iter_mut().zip(case.compared()) {
+                    if let Some([steps, base]) = times {
+                        comparison.add(pes, steps, base, || case.name());
+                    }
                 }
-                compare(&mut bound, optimum, case.bound);
                 if pes <= MOST_PES_IN_CSV {
                     writeln!(csv, "{}", case.csv()).unwrap();
                 }
@@ -204,15 +194,7 @@ fn no_gather_is_faster_than_the_best_schedule() {
         }
     }
 
-    for comparison in [
-        pipelined,
-        pipelined_2b,
-        pipelined_wave,
-        serial,
-        serial_2n,
-        shoulder_tap,
-        bound,
-    ] {
+    for comparison in comparisons {
         print!("{comparison}");
     }
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("exhaustive.csv");

@@ -13,13 +13,8 @@ pub struct Comparison {
 struct Row {
     by_difference: BTreeMap<i64, u64>,
     ratios: f64,
-    worst: Option<Worst>,
-}
-
-/// The first case with the largest difference.
-struct Worst {
-    difference: i64,
-    case: String,
+    /// The first case with the largest difference.
+    worst: String,
 }
 
 impl Comparison {
@@ -34,12 +29,12 @@ impl Comparison {
     pub fn add(&mut self, pes: usize, steps: u64, base: u64, case: impl FnOnce() -> String) {
         let row = self.rows.entry(pes).or_default();
         let difference = steps as i64 - base as i64;
+        let largest = row.by_difference.last_key_value();
+        if largest.is_none_or(|(&largest, _)| difference > largest) {
+            row.worst = format!("{difference:+} first at {}", case());
+        }
         *row.by_difference.entry(difference).or_default() += 1;
         row.ratios += steps as f64 / base as f64;
-        if row.worst.as_ref().is_none_or(|w| difference > w.difference) {
-            let case = case();
-            row.worst = Some(Worst { difference, case });
-        }
     }
 }
 
@@ -57,9 +52,7 @@ impl fmt::Display for Comparison {
             writeln!(f)?;
         }
         for (pes, Row { worst, .. }) in &self.rows {
-            if let Some(Worst { difference, case }) = worst {
-                writeln!(f, "{pes:3}  {difference:+} first at {case}")?;
-            }
+            writeln!(f, "{pes:3}  {worst}")?;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Row 23: processes with a false identity.
 
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,8 @@ use flitcast_tests::impostor::{Stage, spoken};
 use flitcast_tests::{Finished, Folder, scratch, start};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 
-use crate::{Clock, alone};
+use crate::hostile::hung_up;
+use crate::{alone, served, timed};
 
 /// Credentials for three PEs, some of which a test spoils.
 struct Credentials(Folder);
@@ -40,9 +41,7 @@ impl Credentials {
     /// Runs a gather with them, which must fail with these words about P2.
     #[track_caller]
     fn refused(&self, case: &str, told: &str) {
-        let clock = Clock::start("23", case, Some(2.0));
-        let finished = self.gather();
-        clock.stop();
+        let finished = timed("23", case, Some(2.0), || self.gather());
         finished.fails(1, &["the cluster did not come up: P2 ended", told]);
     }
 }
@@ -80,10 +79,9 @@ fn row_23_a_process_of_another_authority() {
         script.display()
     );
     dir.put("cluster.toml", text);
-    let clock = Clock::start("23", "a process of another authority", Some(2.0));
     let line = "gather --size 1KiB --credentials @/ca --cluster @/cluster.toml";
-    let finished = dir.run(line);
-    clock.stop();
+    let case = "a process of another authority";
+    let finished = timed("23", case, Some(2.0), || dir.run(line));
     finished.with_code(1).says(&[
         "the cluster did not come up: P1 ended with exit status 1",
         "cannot reach the coordinator at 127.0.0.1:",
@@ -134,15 +132,11 @@ fn row_23_another_version() {
     // A later build, and one from before.
     for (min, max) in [(90, 99), (MIN_VERSION - 1, MIN_VERSION - 1)] {
         let stage = Stage::path(3, 1);
-        let clock = Clock::start("23", "another version", Some(2.0));
-        let running = start(stage.arguments("gather --size 1KiB"));
-        let impostor = stage.enter_speaking(min, max);
         // It checks that no process is left, either.
-        let finished = std::thread::scope(|scope| {
-            scope.spawn(move || impostor.serve());
-            running.finish()
+        let finished = timed("23", "another version", Some(2.0), || {
+            let running = start(stage.arguments("gather --size 1KiB"));
+            served(running, stage.enter_speaking(min, max))
         });
-        clock.stop();
         let theirs = format!("P1: the peer speaks protocol versions {min} to {max}, ");
         let ours = format!("this side {MIN_VERSION} to {MAX_VERSION}");
         finished.fails(1, &[&theirs, &ours, " at 127.0.7.2:"]);
@@ -153,14 +147,13 @@ fn row_23_another_version() {
 fn row_23_two_processes_with_one_id() {
     let _alone = alone();
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
-    let clock = Clock::start("23", "two processes with one id", Some(2.0));
-    let running = start(stage.arguments("gather --size 1KiB"));
-    let first = stage.enter();
-    let second = stage.enter();
-    let finished = running.finish();
-    clock.stop();
-    let [first, second] = [first, second].map(|it| it.address().to_string());
-    finished.fails(1, &["P1: registered twice, from ", &first, &second]);
+    timed("23", "two processes with one id", Some(2.0), || {
+        let running = start(stage.arguments("gather --size 1KiB"));
+        let both = [stage.enter(), stage.enter()];
+        let finished = running.finish();
+        let [first, second] = both.map(|it| it.address().to_string());
+        finished.fails(1, &["P1: registered twice, from ", &first, &second]);
+    });
 }
 
 /// The client has everything but the secret of the launch: neither the coordinator nor a PE
@@ -169,24 +162,20 @@ fn row_23_two_processes_with_one_id() {
 fn row_23_who_does_not_know_the_secret() {
     let _alone = alone();
     let wrong = Secret::new([0; Secret::BYTES]);
-    let hung_up = |stranger: &mut TcpStream| {
-        let read = stranger.read(&mut [0; 100]);
-        assert!(matches!(read, Ok(0) | Err(_)), "it was answered");
-    };
     let stage = Stage::limited(3, 1, 2, "exec sleep 600");
     let mut running = start(stage.arguments("gather --size 1KiB"));
     let impostor = stage.enter();
     let register = impostor.register((MIN_VERSION, MAX_VERSION));
-    let clock = Clock::start("23", "no secret, at the coordinator", Some(2.0));
     let lying = FromPe::Register(Register {
         pe: PeId(2),
         secret: wrong,
         ..register
     });
-    let mut stranger = TcpStream::connect(impostor.coordinator()).expect("it listens");
-    stranger.write_all(&spoken(&lying)).expect("it is open");
-    hung_up(&mut stranger);
-    clock.stop();
+    timed("23", "no secret, at the coordinator", Some(2.0), || {
+        let mut stranger = TcpStream::connect(impostor.coordinator()).expect("it listens");
+        stranger.write_all(&spoken(&lying)).expect("it is open");
+        hung_up(&mut stranger);
+    });
     let told = "does not know the secret of this launch";
     running.wait_for(&["turned a connection away", told]);
     // The third PE never registers: a PE that registers twice ends the wait.
@@ -198,16 +187,15 @@ fn row_23_who_does_not_know_the_secret() {
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let parent = assignment.parent_listen.as_ref().expect("it has a parent");
-    let clock = Clock::start("23", "no secret, at a PE", Some(2.0));
     let lying = EdgeFrame::Hello(Hello {
         secret: wrong,
         ..impostor.hello()
     });
-    let stranger = TcpStream::connect(parent).expect("it listens");
-    let mut edge = Edge::new(stranger);
-    edge.say(&lying);
-    hung_up(&mut edge.incoming.stream);
-    clock.stop();
+    timed("23", "no secret, at a PE", Some(2.0), || {
+        let mut edge = Edge::new(TcpStream::connect(parent).expect("it listens"));
+        edge.say(&lying);
+        hung_up(&mut edge.incoming.stream);
+    });
     running.wait_for(&["P0| ", told]);
     running.interrupt();
 }

@@ -12,7 +12,7 @@ use flitcast_tests::flitcast;
 use flitcast_tests::joining::Joining;
 use flitcast_tests::processes::{descriptors, eventually, memory_kib, until};
 
-use crate::{Clock, alone};
+use crate::{alone, timed};
 
 const CALLERS: usize = 1000;
 const MIB: u64 = 1024;
@@ -135,28 +135,21 @@ fn row_20_far_pes_join_past_strangers_who_come_again() {
     eventually("it listens", || TcpStream::connect(to_coordinator).ok());
     let crowd = Crowd::at(to_coordinator, 1500, opening);
     until("the door is full", || crowd.came() > 2000);
-    let case = "PEs 150 ms away, 1,500 strangers at either door: all join";
-    let clock = Clock::start("20", case, None);
-    let mut nodes = Vec::new();
-    let mut crowds = vec![crowd];
-    for pe in [0, 1] {
-        let listen = match pe {
-            0 => format!("--listen {to_p0}"),
-            _ => String::new(),
-        };
+    let node = |pe: u32, more: &str| {
         let credentials = cluster.path("ca").display().to_string();
-        let line =
-            format!("node --pe {pe} --join {from_afar} {listen} --credentials {credentials}");
-        nodes.push(flitcast_tests::start(line.split_whitespace()));
-        if pe == 0 {
-            eventually("P0 listens", || TcpStream::connect(to_p0).ok());
-            crowds.push(Crowd::at(to_p0, 1500, opening));
-        }
-    }
-    let finished = running.finish().ok();
-    finished.report().assert_all_arrived();
-    clock.stop();
-    let came: Vec<u64> = crowds.iter().map(Crowd::came).collect();
+        let line = format!("node --pe {pe} --join {from_afar} --credentials {credentials} {more}");
+        flitcast_tests::start(line.split_whitespace())
+    };
+    let case = "PEs 150 ms away, 1,500 strangers at either door: all join";
+    let (nodes, second) = timed("20", case, None, || {
+        let p0 = node(0, &format!("--listen {to_p0}"));
+        eventually("P0 listens", || TcpStream::connect(to_p0).ok());
+        let second = Crowd::at(to_p0, 1500, opening);
+        let nodes = [p0, node(1, "")];
+        running.finish().ok().report().assert_all_arrived();
+        (nodes, second)
+    });
+    let came = [crowd, second].map(|crowd| crowd.came());
     println!("| 20 | by then there had come {came:?} | - | - |");
     for node in nodes {
         node.finish().ok();
@@ -180,14 +173,15 @@ fn row_20_who_takes_nothing_keeps_nobody_from_the_program() {
     let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("it is one");
     let connect = |_| TcpStream::connect(address).expect("it listens");
     let _idle: Vec<TcpStream> = (0..200).map(connect).collect();
-    let clock = Clock::start("20", "200 who take nothing, then one who takes", Some(20.0));
     let program = std::fs::read(flitcast()).expect("it was built");
-    let mut taken = Vec::new();
-    let mut taking = connect(0);
-    let patience = taking.set_read_timeout(Some(Duration::from_secs(60)));
-    patience.expect("it can be set");
-    taking.read_to_end(&mut taken).expect("it is given");
-    clock.stop();
+    let case = "200 who take nothing, then one who takes";
+    let taken = timed("20", case, Some(20.0), || {
+        let (mut taking, mut taken) = (connect(0), Vec::new());
+        let patience = taking.set_read_timeout(Some(Duration::from_secs(60)));
+        patience.expect("it can be set");
+        taking.read_to_end(&mut taken).expect("it is given");
+        taken
+    });
     assert!(taken == program);
     // Its launcher has ended.
     drop(serving.stdin.take());

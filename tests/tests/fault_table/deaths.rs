@@ -3,7 +3,7 @@
 use flitcast_tests::{Report, hosts, scratch, start};
 use rustix::process::Signal;
 
-use crate::{Clock, alone, endless, failing, words};
+use crate::{alone, endless, failing, timed, words};
 
 const GATHER: &str = "gather --tree kary:2:7 --size 400GiB --format json";
 const SCATTER: &str = "scatter --tree kary:2:7 --size 400GiB --format json";
@@ -52,9 +52,8 @@ fn row_02_an_interior_pe_is_killed() {
 fn row_09_the_coordinator_is_killed() {
     let _alone = alone();
     let running = endless(words(GATHER));
-    let clock = Clock::start("9", "SIGKILL the coordinator, all PEs gone", Some(4.0));
-    running.kill();
-    clock.stop();
+    let case = "SIGKILL the coordinator, all PEs gone";
+    timed("9", case, Some(4.0), || running.kill());
 }
 
 #[test]
@@ -63,13 +62,10 @@ fn row_10_a_child_ends_by_itself() {
     let dir = scratch();
     let ends = "parent = 'a'\nrun = ['sh', '-c', 'echo no such library >&2; exit 127']";
     let pes = hosts(&["", ends]);
-    dir.put(
-        "c.toml",
-        format!("name = 'two'\ncoordinator = '127.0.0.1'\n{pes}"),
-    );
-    let clock = Clock::start("10", "a child exits 127", Some(1.0));
-    let finished = dir.run("scatter --size 1KiB --format json --cluster @/c.toml");
-    clock.stop();
+    let text = format!("name = 'two'\ncoordinator = '127.0.0.1'\n{pes}");
+    dir.put("c.toml", text);
+    let line = "scatter --size 1KiB --format json --cluster @/c.toml";
+    let finished = timed("10", "a child exits 127", Some(1.0), || dir.run(line));
     finished.fails(1, &["P1 ended with exit status 127", "no such library"]);
     let report = finished.report();
     assert_eq!(report.value("/error/phase"), "launch");
@@ -90,12 +86,10 @@ fn row_x_ctrl_c_twice_ends_it_at_once() {
     let mut running = start(words(GATHER).into_iter().chain(["-v".to_owned()]));
     running.wait_for(&["triggered"]);
     running.pe(2).signal(Signal::STOP);
-    let clock = Clock::start("-", "Ctrl-C twice, a PE stopped", Some(4.0));
-    // The first signal waits for P2, which does not react.
-    running.signal(Signal::INT);
-    running.wait_for(&["interrupted"]);
-    running.signal(Signal::INT);
-    let finished = running.finish();
-    clock.stop();
-    finished.with_code(130);
+    timed("-", "Ctrl-C twice, a PE stopped", Some(4.0), || {
+        // The first signal waits for P2, which does not react.
+        running.signal(Signal::INT);
+        running.wait_for(&["interrupted"]);
+        running.interrupt();
+    });
 }

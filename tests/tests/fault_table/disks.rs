@@ -9,7 +9,7 @@ use flitcast_tests::run::said;
 use flitcast_tests::{run, scratch};
 use rustix::process::Signal;
 
-use crate::{Clock, alone};
+use crate::{alone, failing, timed};
 
 /// A separate file system in memory.
 pub struct SmallDisk(PathBuf);
@@ -52,10 +52,8 @@ fn row_13_a_disk_is_full() {
     fill(&input.join("p2/long"), 20 << 20);
     let output = disk.0.join("out");
     fill(&output.join("p2/old"), 2000);
-    let clock = Clock::start("13", "disk full", Some(1.0));
     let line = "scatter --tree path:3 --force --input @/input --output @/disk/out";
-    let finished = dir.run(line);
-    clock.stop();
+    let finished = timed("13", "disk full", Some(1.0), || dir.run(line));
     let path = output.display().to_string();
     let full = "No space left on device";
     finished.fails(1, &["error: P2: ", &path, full, "left without: P2, "]);
@@ -81,12 +79,11 @@ fn row_13_the_output_directory_goes_away() {
     let victim = running.pe(1);
     victim.signal(Signal::STOP);
     fs::remove_dir_all(&output).expect("nobody writes");
-    let clock = Clock::start("13", "output directory removed", Some(1.0));
-    victim.signal(Signal::CONT);
-    let finished = running.finish();
-    clock.stop();
+    let finished = failing("13", "output directory removed", Some(1.0), running, |_| {
+        victim.signal(Signal::CONT);
+    });
     let path = output.display().to_string();
-    finished.fails(1, &["error: P1: ", &path, "No such file or directory"]);
+    finished.says(&["error: P1: ", &path, "No such file or directory"]);
     assert!(!output.exists() || names(&output).is_empty());
 }
 

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use flitcast_tests::doubling::Doubling;
-use flitcast_tests::files::{assert_same, fill, snapshot};
-use flitcast_tests::{run, scratch};
+use flitcast_tests::files::{assert_same_below, fill};
+use flitcast_tests::{reported, scratch};
 
-use crate::{Clock, alone, measured, words};
+use crate::{alone, measured, timed};
 
 const PATH: &[u32] = &[0, 1, 2];
 const TREE: &[u32] = &[0, 0, 1, 1, 2, 2];
@@ -40,26 +40,20 @@ fn row_21_half_of_all_frames_come_twice() {
             lines.push((format!("{operation} --algorithm {combining}"), STAR));
         }
     }
-    for shaped in [
-        "scatter",
-        "gather --pacing turns",
-        "gather --pacing scheduled",
-    ] {
-        lines.push((format!("{shaped} --link rate=400mbit,latency=1ms"), TREE));
+    let shaped = "scatter, gather --pacing turns, gather --pacing scheduled";
+    for line in shaped.split(", ") {
+        lines.push((format!("{line} --link rate=400mbit,latency=1ms"), TREE));
     }
     for (seed, (line, parents)) in (0..).zip(lines) {
         let cluster = Doubling::of(parents, seed);
-        let file = cluster.file();
         let case = line.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = format!(
-            "{line} --lengths uniform:1..200000:7 --flit-size 4KiB --rounds 2 --format json \
-             --cluster {}",
-            file.display()
+            "{line} --lengths uniform:1..200000:7 --flit-size 4KiB --rounds 2 --cluster {}",
+            cluster.file().display()
         );
         let began = Instant::now();
-        let finished = run(words(&line)).ok();
+        let report = reported(&line);
         let took = began.elapsed();
-        let report = finished.report();
         // Arrived bytes are checked against the pattern; they are complete, or the run has failed.
         assert_eq!(report.number("/round/messages"), parents.len() as u64);
         let (dropped, doubled) = (report.number("/round/repeated_frames"), cluster.doubled());
@@ -75,20 +69,19 @@ fn row_21_half_of_all_frames_come_twice() {
 fn row_21_files_are_what_they_were() {
     let _alone = alone();
     let dir = scratch();
-    let [input, there, back] = ["input", "there", "back"].map(|name| dir.join(name));
+    let input = dir.join("input");
     for pe in 1..=TREE.len() {
         fill(&input.join(format!("p{pe}/some/file")), 300_000 + pe);
         fill(&input.join(format!("p{pe}/other")), pe - 1);
     }
-    let clock = Clock::start("21", "files, there and back", None);
-    for (operation, from, to) in [("scatter", &input, &there), ("gather", &there, &back)] {
-        let cluster = Doubling::of(TREE, 5);
-        let (from, to, file) = (from.display(), to.display(), cluster.file());
-        let file = file.display();
-        let line = format!("{operation} --input {from} --output {to} --cluster {file}");
-        let finished = run(words(&line)).ok();
-        finished.prints(&["frames that had come before were dropped"]);
-    }
-    clock.stop();
-    assert_same(&snapshot(&input), &snapshot(&back));
+    timed("21", "files, there and back", None, || {
+        for (operation, from, to) in [("scatter", "input", "there"), ("gather", "there", "back")] {
+            let cluster = Doubling::of(TREE, 5);
+            let file = cluster.file();
+            let line = format!("{operation} --input @/{from} --output @/{to} --cluster");
+            let finished = dir.run(&format!("{line} {}", file.display())).ok();
+            finished.prints(&["frames that had come before were dropped"]);
+        }
+    });
+    assert_same_below(&input, &dir.join("back"));
 }

@@ -3,11 +3,11 @@
 use std::process::Command;
 
 use flitcast_tests::flood::{Flood, listener_of};
-use flitcast_tests::processes::{Process, eventually, until};
+use flitcast_tests::processes::{Process, descriptors, eventually, until};
 use flitcast_tests::run::said;
 use flitcast_tests::{run, scratch, start};
 
-use crate::{Clock, alone, slack, words};
+use crate::{alone, slack, timed, words};
 
 const STRANGERS: u64 = 10_000;
 
@@ -45,15 +45,14 @@ fn row_20_ten_thousand_strangers_come_during_the_launch() {
     let goes_on = |flood: &Flood| flood.came() < STRANGERS;
     assert!(floods.iter().any(goes_on), "it goes on");
     let case = "10,000 strangers at the coordinator and at P0: all join";
-    let clock = Clock::start("20", case, Some(5.0));
-    for gate in gates {
-        std::fs::write(gate, "go\n").expect("it is read");
-    }
-    // The coordinator holds 1024 of them at most (`node/src/limits.rs`).
-    let taken = std::fs::read_dir(format!("/proc/{}/fd", first.parent)).map(Iterator::count);
-    assert!(taken.is_ok_and(|taken| taken < 1100), "descriptors");
-    running.wait_for(&["triggered"]);
-    clock.stop();
+    timed("20", case, Some(5.0), || {
+        for gate in gates {
+            std::fs::write(gate, "go\n").expect("it is read");
+        }
+        // The coordinator holds 1024 of them at most (`node/src/limits.rs`).
+        assert!(descriptors(first.parent as u32) < 1100);
+        running.wait_for(&["triggered"]);
+    });
     let [outside, inside] = floods.each_ref().map(Flood::came);
     running.finish().ok().report().assert_all_arrived();
     println!("| 20 | by then there had come {outside} and {inside} | - | - |");

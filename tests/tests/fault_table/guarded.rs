@@ -5,7 +5,7 @@ use flitcast_tests::tap::{Fault, Tap};
 use flitcast_tests::{Finished, Folder, scratch};
 use rustix::process::Signal;
 
-use crate::{Clock, alone, endless, failing, words};
+use crate::{alone, endless, failing, words};
 
 /// Certificates for seven PEs, and the lines of a run with them.
 fn guarded(dir: &Folder) -> [String; 2] {
@@ -58,20 +58,14 @@ fn tapped(row: &str, case: &str, fault: Fault) -> Finished {
     let at = format!("{}:7118", cluster.address(2));
     let parse = |text: &str| text.parse().expect("an address");
     let tap = Tap::stand(parse(&at), parse(&behind), fault);
-    let nodes: Vec<_> = (0..3)
-        .map(|pe| match pe {
-            1 => cluster.node(1, &format!("--credentials DIR/ca --listen {behind}")),
-            _ => cluster.node(pe, "--credentials DIR/ca"),
-        })
-        .collect();
+    let at_p1 = format!("--listen {behind}");
+    let nodes = [(0, ""), (1, &*at_p1), (2, "")]
+        .map(|(pe, more)| cluster.node(pe, &format!("--credentials DIR/ca {more}")));
     let line = "gather --algorithm shoulder-tap --lengths 0,400GiB -v --credentials DIR/ca";
     let mut running = cluster.command(line);
     running.wait_for(&["triggered"]);
-    let clock = Clock::start(row, case, Some(1.0));
-    tap.strike();
-    let finished = running.finish();
-    clock.stop();
-    finished.fails(1, &["where: P", "not gathered: P2, "]);
+    let finished = failing(row, case, Some(1.0), running, |_| tap.strike());
+    finished.says(&["where: P", "not gathered: P2, "]);
     for node in nodes {
         node.finish();
     }

@@ -15,7 +15,7 @@ use flitcast_tests::processes::memory_kib;
 use flitcast_tests::relay::{Frames, OnUp, OneFrame, relay};
 use flitcast_tests::{Finished, start};
 
-use crate::{Clock, alone, measured};
+use crate::{alone, measured, served, timed};
 
 /// Runs a gather of a message of P2 over P0 - P1 - P2, in which P1 forwards the frames from P2 as
 /// `on_up` changes them.
@@ -32,11 +32,8 @@ pub fn gather_through(line: &str, on_up: impl OnUp) -> (Finished, Duration) {
     relay(parent, child, on_up);
     running.wait_for(&["triggered"]);
     let began = Instant::now();
-    let impostor = std::thread::spawn(move || impostor.serve());
-    let finished = running.finish();
-    let took = began.elapsed();
-    impostor.join().expect("it can be played");
-    (finished, took)
+    let finished = served(running, impostor);
+    (finished, began.elapsed())
 }
 
 /// The message in frames of 4 KiB: the first flit has the head, the last the digest.
@@ -175,20 +172,17 @@ fn with_strangers(row: &str, case: &str, bound: Option<f64>, visit: impl FnOnce(
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let address = assignment.parent_listen.clone().expect("it has a parent");
-    let clock = Clock::start(row, case, bound);
-    visit(&address, running.pe(0).pid);
-    clock.stop();
+    let pid = running.pe(0).pid;
+    timed(row, case, bound, || visit(&address, pid));
     // Authorized processes are accepted afterwards.
     let mut edge = impostor.call_parent(&assignment);
     impostor.get_ready(&mut edge, vec![0]);
-    let impostor = std::thread::spawn(move || impostor.serve());
-    running.finish().ok();
-    impostor.join().expect("it can be played");
+    served(running, impostor).ok();
 }
 
 /// Waits until the other end has hung up.
 #[track_caller]
-fn hung_up(stream: &mut TcpStream) {
+pub fn hung_up(stream: &mut TcpStream) {
     let read = stream.read(&mut [0; 100]);
     assert!(matches!(read, Ok(0) | Err(_)), "it was answered");
 }
@@ -217,7 +211,7 @@ fn row_19_a_handshake_takes_forever() {
     with_strangers("19", "a byte a second", Some(2.0), |address, _| {
         let mut stranger = TcpStream::connect(address).expect("it listens");
         let mut drip = stranger.try_clone().expect("it can be");
-        let drip = std::thread::spawn(move || {
+        std::thread::spawn(move || {
             // The length of a Hello, and then the Hello.
             for byte in [0, 0, 0, 20, 10, 18] {
                 if drip.write_all(&[byte]).is_err() {
@@ -227,8 +221,6 @@ fn row_19_a_handshake_takes_forever() {
             }
         });
         hung_up(&mut stranger);
-        drop(stranger);
-        drop(drip);
     });
     with_strangers("19", "a flood of empty frames", Some(2.0), |address, _| {
         let mut stranger = TcpStream::connect(address).expect("it listens");

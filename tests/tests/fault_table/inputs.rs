@@ -14,14 +14,12 @@ use flitcast_tests::{Finished, run, scratch, start};
 use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::{Clock, alone, words};
+use crate::{alone, served, timed, words};
 
 /// Runs a command that is refused before anything is started, with a line for each error.
 #[track_caller]
 fn refused(row: &str, case: &str, words: Vec<String>) -> Finished {
-    let clock = Clock::start(row, case, Some(1.0));
-    let finished = run(words);
-    clock.stop();
+    let finished = timed(row, case, Some(1.0), || run(words));
     assert_eq!(finished.stdout, "");
     finished.with_code(2)
 }
@@ -47,9 +45,7 @@ fn sent(entry: FileEntry) -> Finished {
     flit::put_prefix(head, Some(&digest), payload.len(), &mut frame);
     frame.extend_from_slice(&payload);
     edge.outgoing.send(&frame).expect("P0 reads");
-    let impostor = std::thread::spawn(move || impostor.serve());
-    let finished = running.finish();
-    impostor.join().expect("it can be played");
+    let finished = served(running, impostor);
     let mut left = names(&output);
     left.retain(|name| !name.ends_with(".toml"));
     assert!(left.is_empty(), "{left:?}");
@@ -60,18 +56,18 @@ fn sent(entry: FileEntry) -> Finished {
 #[test]
 fn row_24_paths_that_lead_out() {
     let _alone = alone();
-    let clock = Clock::start("24", "paths that lead out, 3 rounds", Some(3.0));
-    let entry = |kind: Kind, path: &str| FileEntry {
+    let entry = |path: &str| FileEntry {
         path: path.as_bytes().to_vec().into(),
-        kind: kind.into(),
+        kind: Kind::File.into(),
         mode: 0o4755,
         ..FileEntry::default()
     };
-    for path in ["../evil", "/tmp/evil", "a/../../evil"] {
-        let told = "its path is not a plain relative one";
-        sent(entry(Kind::File, path)).says(&[told]);
-    }
-    clock.stop();
+    timed("24", "paths that lead out, 3 rounds", Some(3.0), || {
+        for path in ["../evil", "/tmp/evil", "a/../../evil"] {
+            let told = "its path is not a plain relative one";
+            sent(entry(path)).says(&[told]);
+        }
+    });
 }
 
 #[test]
@@ -97,20 +93,13 @@ fn row_24_names_in_a_cluster_file() {
 fn row_24_names_of_files() {
     let _alone = alone();
     let dir = scratch();
-    for name in [
-        "$(touch evil)",
-        "; reboot",
-        "\u{1b}[2J\n",
-        "-rf",
-        "' \"*",
-        "...",
-    ] {
+    let names = "$(touch evil)|; reboot|\u{1b}[2J\n|-rf|' \"*|...";
+    for name in names.split('|') {
         dir.put(&format!("in/p1/{name}"), name);
     }
-    let clock = Clock::start("24", "names for a shell, there as they were", Some(1.0));
-    let done = dir.run("scatter --tree path:2 --input @/in --output @/out");
-    clock.stop();
-    done.ok();
+    let line = "scatter --tree path:2 --input @/in --output @/out";
+    let case = "names for a shell, there as they were";
+    timed("24", case, Some(1.0), || dir.run(line)).ok();
     assert_same_below(&dir.join("in"), &dir.join("out"));
     assert!(!Path::new("evil").exists(), "nobody runs a name");
 }

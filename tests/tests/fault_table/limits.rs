@@ -17,7 +17,7 @@ use flitcast_tests::run::{begin, said};
 use flitcast_tests::{flitcast, start};
 
 use crate::hostile::{FLITS, gather_through};
-use crate::{Clock, alone, measured};
+use crate::{alone, measured, served, timed};
 
 /// Returns `flitcast` with limits that a shell sets.
 fn limited(limits: &str) -> Command {
@@ -30,10 +30,11 @@ fn limited(limits: &str) -> Command {
 #[test]
 fn row_12_too_few_descriptors() {
     let _alone = alone();
-    let clock = Clock::start("12", "too few descriptors", Some(1.0));
     let mut command = limited("ulimit -Sn 60; ulimit -Hn 60");
-    let said = said(command.args(["scatter", "--tree", "star:30", "--size", "1KiB"]));
-    clock.stop();
+    command.args(["scatter", "--tree", "star:30", "--size", "1KiB"]);
+    let said = timed("12", "too few descriptors", Some(1.0), || {
+        said(&mut command)
+    });
     let told = "122 file descriptors are needed for 30 PEs, the limit is 60";
     said.fails(2, &[told]);
 }
@@ -47,22 +48,21 @@ fn row_12_an_accept_loop_out_of_descriptors_survives() {
     let impostor = stage.enter();
     let assignment = impostor.assignment();
     let address = assignment.parent_listen.clone().expect("it has a parent");
-    let clock = Clock::start("12", "out of descriptors, then a child joins", None);
-    let connect = |_| TcpStream::connect(&address).expect("the system takes it");
-    let strangers: Vec<TcpStream> = (0..20).map(connect).collect();
-    running.wait_for(&["P0| ", "cannot accept a connection"]);
-    for mut stranger in strangers {
-        let patience = stranger.set_read_timeout(Some(Duration::from_secs(30)));
-        patience.expect("it can be set");
-        let read = stranger.read(&mut [0]);
-        assert!(matches!(read, Ok(0)), "cut off, and not {read:?}");
-    }
-    let mut edge = impostor.call_parent(&assignment);
-    clock.stop();
+    let case = "out of descriptors, then a child joins";
+    let mut edge = timed("12", case, None, || {
+        let connect = |_| TcpStream::connect(&address).expect("the system takes it");
+        let strangers: Vec<TcpStream> = (0..20).map(connect).collect();
+        running.wait_for(&["P0| ", "cannot accept a connection"]);
+        for mut stranger in strangers {
+            let patience = stranger.set_read_timeout(Some(Duration::from_secs(30)));
+            patience.expect("it can be set");
+            let read = stranger.read(&mut [0]);
+            assert!(matches!(read, Ok(0)), "cut off, and not {read:?}");
+        }
+        impostor.call_parent(&assignment)
+    });
     impostor.get_ready(&mut edge, vec![0]);
-    let impostor = std::thread::spawn(move || impostor.serve());
-    running.finish().ok();
-    impostor.join().expect("it can be played");
+    served(running, impostor).ok();
 }
 
 /// P0 has the default limit of 1024 descriptors and reads its input while more unauthenticated
@@ -150,14 +150,10 @@ fn in_first_flit(fields: Vec<u8>) -> impl OnUp {
 fn row_18_fields_that_no_version_knows() {
     let _alone = alone();
     // Field 20 with a number and with bytes; field 1, the head, a second time: the last one counts.
-    for (case, fields) in [
-        (
-            "unknown fields",
-            &[0xA0, 0x01, 0x07, 0xA2, 0x01, 0x02, 1, 2][..],
-        ),
-        ("a repeated head", &[0x0A, 0x02, 0x08, 0x01]),
-    ] {
-        let (finished, took) = gather_through(FLITS, in_first_flit(fields.to_vec()));
+    let unknown = vec![0xA0, 0x01, 0x07, 0xA2, 0x01, 0x02, 1, 2];
+    let repeated = vec![0x0A, 0x02, 0x08, 0x01];
+    for (case, fields) in [("unknown fields", unknown), ("a repeated head", repeated)] {
+        let (finished, took) = gather_through(FLITS, in_first_flit(fields));
         measured("18", &format!("{case}, skipped"), Some(1.0), took);
         finished.ok().report().assert_all_arrived();
     }

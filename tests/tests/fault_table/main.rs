@@ -30,6 +30,7 @@ mod slow;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use flitcast_tests::impostor::Impostor;
 use flitcast_tests::{Finished, Running, flitcast, start};
 
 /// Rows that have the machine for themselves wait for those that share it, and the reverse.
@@ -69,39 +70,29 @@ fn failing(
     running: Running,
     fault: impl FnOnce(&Running),
 ) -> Finished {
-    let clock = Clock::start(row, case, bound);
-    fault(&running);
-    let finished = running.finish();
-    clock.stop();
+    let finished = timed(row, case, bound, || {
+        fault(&running);
+        running.finish()
+    });
     finished.with_code(1)
 }
 
-/// The measurement of a case, from its beginning to its end.
-struct Clock<'a> {
-    row: &'a str,
-    case: &'a str,
-    bound: Option<f64>,
-    began: Instant,
+/// Waits for the end of a run, while a PE of the test serves its coordinator.
+#[track_caller]
+fn served(running: Running, impostor: Impostor) -> Finished {
+    std::thread::scope(|scope| {
+        scope.spawn(move || impostor.serve());
+        running.finish()
+    })
 }
 
-impl Clock<'_> {
-    /// Starts the measurement. The time to build the command does not count.
-    fn start<'a>(row: &'a str, case: &'a str, bound: Option<f64>) -> Clock<'a> {
-        flitcast();
-        let began = Instant::now();
-        Clock {
-            row,
-            case,
-            bound,
-            began,
-        }
-    }
-
-    /// Prints the time that has passed, which may not exceed the bound.
-    #[track_caller]
-    fn stop(self) {
-        measured(self.row, self.case, self.bound, self.began.elapsed());
-    }
+/// Prints the time that an action takes, which may not exceed the bound.
+#[track_caller]
+fn timed<T>(row: &str, case: &str, bound: Option<f64>, action: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let result = action();
+    measured(row, case, bound, began.elapsed());
+    result
 }
 
 /// Returns the factor by which a case may exceed its bound. On a machine with other work, a wait of

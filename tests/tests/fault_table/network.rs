@@ -7,7 +7,7 @@ use flitcast_tests::lab::Lab;
 use flitcast_tests::run::said;
 use flitcast_tests::{Finished, start};
 
-use crate::{Clock, alone, beside, endless, failing, words};
+use crate::{alone, beside, endless, failing, timed, words};
 
 /// Runs `ip` or `tc` in a host of the lab.
 #[track_caller]
@@ -102,22 +102,20 @@ fn row_06_links_stop_and_come_back() {
     let lab = Lab::up("--tree path:4 --rate 100mbit");
     let line = "gather --size 4MiB --format json";
     let running = endless(lab.arguments(line));
-    let clock = Clock::start("6", "links down for 0.7 s, then done", None);
     let edges = [("fc1", "fc0"), ("fc2", "fc1"), ("fc3", "fc2")];
     let set = |(host, interface), state| {
         within(host, "ip", &format!("link set dev {interface} {state}"));
     };
-    for edge in edges {
-        set(edge, "down");
-    }
-    std::thread::sleep(Duration::from_millis(700));
-    for place in [1, 2, 0] {
-        set(edges[place], "up");
-    }
-    let finished = running.finish().ok();
-    finished.report().assert_all_arrived();
-    clock.stop();
-
+    timed("6", "links down for 0.7 s, then done", None, || {
+        for edge in edges {
+            set(edge, "down");
+        }
+        std::thread::sleep(Duration::from_millis(700));
+        for place in [1, 2, 0] {
+            set(edges[place], "up");
+        }
+        running.finish().ok().report().assert_all_arrived();
+    });
     let running = endless(lab.arguments(line));
     let finished = failing("6", "links down for good", None, running, |_| {
         for edge in edges {
@@ -140,19 +138,16 @@ fn row_07_an_edge_is_slow() {
         let shape = |rate: &str| {
             for (host, interface) in [("fc2", "fc1"), ("fc1", "fc2")] {
                 let shape = format!("root tbf burst 3200 {rate}");
-                within(
-                    host,
-                    "tc",
-                    &format!("qdisc replace dev {interface} {shape}"),
-                );
+                let line = format!("qdisc replace dev {interface} {shape}");
+                within(host, "tc", &line);
             }
         };
         let case = format!("1 Mbit/s and 200 ms, {operation} done");
-        let clock = Clock::start("7", &case, None);
-        // A queue of 25 kB takes 200 ms to leave.
-        shape("rate 1mbit limit 25000");
-        let finished = running.finish().ok();
-        clock.stop();
+        let finished = timed("7", &case, None, || {
+            // A queue of 25 kB takes 200 ms to leave.
+            shape("rate 1mbit limit 25000");
+            running.finish().ok()
+        });
         finished.report().assert_all_arrived();
         let slowdown = finished.report().float("/round/slowdown");
         assert!(slowdown > 2.0, "{slowdown}");

@@ -19,11 +19,10 @@ const FULL: &str = "No space left on device";
 #[track_caller]
 fn shell(folder: &Path, line: &str) -> Finished {
     let path = std::env::var("PATH").expect("there is one");
+    let path = format!("{}:{path}", folder.join("bin").display());
     let mut command = Command::new("sh");
-    command
-        .args(["-c", line])
-        .env("PATH", format!("{}:{path}", folder.join("bin").display()))
-        .current_dir(folder);
+    command.args(["-c", line]).env("PATH", path);
+    command.current_dir(folder);
     begin(command).finish()
 }
 
@@ -35,10 +34,8 @@ fn goes_on(folder: &Path, line: &str) -> SmallDisk {
     fs::create_dir_all(&bin).expect("a scratch directory");
     symlink(flitcast(), bin.join("flitcast")).expect("a scratch directory");
     let disk = SmallDisk::mounted(&folder.join("my disk"), "size=4m");
-    let failed = shell(
-        folder,
-        &format!("flitcast {line} --input in --output 'my disk/out'"),
-    );
+    let line = format!("flitcast {line} --input in --output 'my disk/out'");
+    let failed = shell(folder, &line);
     // A PE whose message was whole has no room for its receipt.
     failed.fails(1, &["cannot write ", "`my disk/out/", FULL]);
     let mut lines = failed.stderr.lines();

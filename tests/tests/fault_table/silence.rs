@@ -8,7 +8,7 @@ use flitcast_tests::{hosts, scratch, start};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
 use rustix::process::Signal;
 
-use crate::{Clock, alone, beside, endless, failing, words};
+use crate::{alone, beside, endless, failing, served, timed, words};
 
 #[test]
 fn row_03_a_pe_is_stopped() {
@@ -34,13 +34,13 @@ fn row_03_a_pe_pauses_and_goes_on() {
     let line = "gather --tree kary:2:7 --size 20MiB --link rate=400mbit -vv";
     let mut running = start(words(line));
     running.wait_for(&["P0| ", "message"]);
-    let clock = Clock::start("3", "SIGSTOP for 1.5 s, then done", None);
-    let victim = running.pe(1);
-    victim.signal(Signal::STOP);
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    victim.signal(Signal::CONT);
-    running.finish().ok();
-    clock.stop();
+    timed("3", "SIGSTOP for 1.5 s, then done", None, || {
+        let victim = running.pe(1);
+        victim.signal(Signal::STOP);
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        victim.signal(Signal::CONT);
+        running.finish().ok();
+    });
 }
 
 /// The coordinator cannot kill a PE behind another program. When that program ends, the PE continues
@@ -52,22 +52,21 @@ fn row_03_a_stopped_pe_behind_another_program_leaves() {
     // In a separate session, so that signals of the launcher do not reach it.
     let behind = "run = ['sh', '-c', 'exec 3<&0; setsid \"$@\" <&3 & wait', 'sh']";
     let pes = hosts(&["", &format!("parent = 'a'\n{behind}"), "parent = 'b'"]);
-    dir.put(
-        "c.toml",
-        format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}"),
-    );
+    let text = format!("name = 'three'\ncoordinator = '127.0.0.1'\n{pes}");
+    dir.put("c.toml", text);
     let mut running = endless(dir.words("gather --size 400GiB --cluster @/c.toml"));
     let is_it = |it: &Process| it.arguments[0].ends_with("flitcast") && it.pe() == Some(1);
     let victim = running.processes().into_iter().find(is_it);
     let victim = victim.expect("the shell has started it");
-    let clock = Clock::start("3", "SIGSTOP behind another program", Some(3.5));
-    victim.signal(Signal::STOP);
-    let finished = running.coordinator_ends();
-    clock.stop();
+    let case = "SIGSTOP behind another program";
+    let finished = timed("3", case, Some(3.5), || {
+        victim.signal(Signal::STOP);
+        running.coordinator_ends()
+    });
     finished.fails(1, &["error: P1 has been silent for 3.0 s"]);
-    let clock = Clock::start("3", "the end of the other program: it leaves", Some(4.0));
-    until("it has left", || running.processes().is_empty());
-    clock.stop();
+    timed("3", "the other program ends: it leaves", Some(4.0), || {
+        until("it has left", || running.processes().is_empty());
+    });
 }
 
 #[test]
@@ -81,7 +80,6 @@ fn row_08_a_peer_never_reads() {
     let mut edge = impostor.call_parent(&assignment);
     impostor.get_ready(&mut edge, Vec::new());
     running.wait_for(&["triggered"]);
-    let clock = Clock::start("8", "a peer never reads", Some(10.0));
     let relay = running.pe(1);
     let memory = std::thread::spawn(move || {
         // Its peak until its end.
@@ -92,18 +90,15 @@ fn row_08_a_peer_never_reads() {
         }
         peak
     });
-    let impostor = std::thread::spawn(move || impostor.serve());
-    let finished = running.finish();
-    clock.stop();
-    let (blamed, by) = (
-        "error: P2 at 127.0.7.3:",
-        " takes nothing from P1 at 127.0.7.2:",
-    );
+    let finished = timed("8", "a peer never reads", Some(10.0), || {
+        served(running, impostor)
+    });
+    let blamed = "error: P2 at 127.0.7.3:";
+    let by = " takes nothing from P1 at 127.0.7.2:";
     finished.fails(1, &[blamed, by, "nothing has moved for "]);
     assert_eq!(finished.report().number("/error/pe"), 2);
     let peak = memory.join().expect("it can be read");
     assert!((1..24 << 10).contains(&peak), "the relay had {peak} KiB");
-    impostor.join().expect("it can be played");
 }
 
 /// Returns a socket of the impostor that does not listen.
@@ -113,23 +108,26 @@ fn bound(stage: &Stage) -> TcpListener {
     bound.into()
 }
 
+/// Runs a gather in which P1 cannot connect to P0, which has this socket.
+#[track_caller]
+fn unreached(stage: &Stage, case: &str, socket: TcpListener, told: &[&str]) {
+    let running = start(stage.arguments("gather --size 1KiB --format json"));
+    let finished = timed("11", case, Some(5.0), || {
+        let impostor = stage.enter_at(socket);
+        impostor.assignment();
+        served(running, impostor)
+    });
+    finished.fails(1, &["error: P1: cannot reach P0 at 127.0.7.1:"]);
+    finished.says(told);
+    assert_eq!(finished.report().value("/error/phase"), "connect");
+}
+
 #[test]
 fn row_11_a_parent_refuses() {
     let _alone = alone();
     let stage = Stage::path(2, 0);
-    let running = start(stage.arguments("gather --size 1KiB --format json"));
-    let clock = Clock::start("11", "connection refused", Some(5.0));
-    let impostor = stage.enter_at(bound(&stage));
-    let impostor = std::thread::spawn(move || {
-        let _ = impostor.assignment();
-        impostor.serve();
-    });
-    let finished = running.finish();
-    clock.stop();
-    let told = "error: P1: cannot reach P0 at 127.0.7.1:";
-    finished.fails(1, &[told, "refused", "reading the input and connecting"]);
-    assert_eq!(finished.report().value("/error/phase"), "connect");
-    impostor.join().expect("it can be played");
+    let told = ["refused", "reading the input and connecting"];
+    unreached(&stage, "connection refused", bound(&stage), &told);
 }
 
 /// A socket whose queue is full does not answer. It is full before any PE receives its address.
@@ -141,18 +139,7 @@ fn row_11_a_parent_is_a_black_hole() {
     listen(&hole, 0).expect("it is bound");
     let address = hole.local_addr().expect("it is bound");
     let _first = TcpStream::connect(address).expect("one is let in");
-    let running = start(stage.arguments("gather --size 1KiB"));
-    let clock = Clock::start("11", "black hole", Some(5.0));
-    let impostor = stage.enter_at(hole);
-    let impostor = std::thread::spawn(move || {
-        let _ = impostor.assignment();
-        impostor.serve();
-    });
-    let finished = running.finish();
-    clock.stop();
-    let told = "error: P1: cannot reach P0 at 127.0.7.1:";
-    finished.fails(1, &[told, "timed out"]);
-    impostor.join().expect("it can be played");
+    unreached(&stage, "black hole", hole, &["timed out"]);
 }
 
 #[test]
@@ -162,8 +149,7 @@ fn row_11_a_name_is_no_address() {
     let text = "name = \"one\"\ncoordinator = \"127.0.0.1\"\n\
         [[pe]]\nname = \"a\"\naddress = \"no.such.host.invalid\"\n";
     dir.put("cluster.toml", text);
-    let clock = Clock::start("11", "bad DNS name", Some(5.0));
-    let finished = dir.run("gather --size 1KiB --cluster @/cluster.toml");
-    clock.stop();
+    let line = "gather --size 1KiB --cluster @/cluster.toml";
+    let finished = timed("11", "bad DNS name", Some(5.0), || dir.run(line));
     finished.fails(2, &["no.such.host.invalid", "cluster.toml:5:"]);
 }

@@ -18,10 +18,8 @@ fn traced(line: &str, fsync_us: u32, log: &Path) -> Running {
     let mut command = Command::new("strace");
     let options = "--follow-forks --seccomp-bpf --decode-fds=path -qq --trace=fsync";
     let delay = format!("--inject=fsync:delay_enter={fsync_us}");
-    command
-        .args(words(options))
-        .args([&delay, "--output"])
-        .arg(log);
+    command.args(words(options));
+    command.args([&delay, "--output"]).arg(log);
     command.arg(flitcast()).args(words(line));
     begin(command)
 }

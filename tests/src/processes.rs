@@ -70,9 +70,8 @@ pub fn marked(mark: &str) -> Vec<Process> {
             let pid = entry.file_name().to_str()?.parse().ok()?;
             // A process that cannot be read has just ended, or belongs to another user.
             let environment = fs::read(entry.path().join("environ")).ok()?;
-            let is_marked = environment
-                .split(|&byte| byte == 0)
-                .any(|v| v == assignment);
+            let mut variables = environment.split(|&byte| byte == 0);
+            let is_marked = variables.any(|variable| variable == assignment);
             is_marked.then(|| examine(pid, &entry.path())).flatten()
         })
         .collect();

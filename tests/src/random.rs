@@ -12,10 +12,8 @@ pub fn tree_and_flits(max: usize) -> impl Strategy<Value = (Arc<Tree>, Vec<u64>)
         let parents = (1..len).map(|i| (0..i as u32).boxed()).collect::<Vec<_>>();
         (parents, lengths(len)).prop_map(|(parents, flits)| {
             let parents = std::iter::once(None).chain(parents.into_iter().map(|p| Some(PeId(p))));
-            (
-                Arc::new(Tree::from_parents(parents.collect()).unwrap()),
-                flits,
-            )
+            let tree = Tree::from_parents(parents.collect()).unwrap();
+            (Arc::new(tree), flits)
         })
     })
 }

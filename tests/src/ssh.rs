@@ -2,7 +2,6 @@
 //! server and a separate home of root. Needs root, `ip` and `sshd`.
 
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,8 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::lab::namespaces;
 use crate::processes::{eventually, until};
-use crate::run::begin;
+use crate::run::{begin, said};
 use crate::{Folder, Running, flitcast, scratch};
 
 /// Address of this machine in the network of the hosts.
@@ -86,7 +86,7 @@ impl Hosts {
         self.path(&format!("home{host}"))
     }
 
-    /// Writes the keys of all servers and of their only user, and the configurations of both sides.
+    /// Writes the keys of all servers and of their only user, and the configuration of the servers.
     fn write_keys(&self) {
         for name in ["host_key", "user_key", "other_key"] {
             let mut command = Command::new("ssh-keygen");
@@ -98,30 +98,11 @@ impl Hosts {
             "HostKey {dir}/host_key\nAuthorizedKeysFile {dir}/user_key.pub\nStrictModes no\n\
              UsePAM no\nPidFile none\nPasswordAuthentication no\n"
         );
-        self.write("sshd_config", &server);
+        self.dir.put("sshd_config", server);
         // If root's password were locked, its keys would not be accepted.
-        self.write("shadow", "root:*:19000:0:99999:7:::\n");
-        let key = fs::read_to_string(self.path("host_key.pub")).expect("it was made");
-        self.write("known_hosts", &format!("10.118.0.* {key}"));
-    }
-
-    /// Writes ssh's configuration for these hosts, with this key of the user.
-    fn write_config(&self, name: &str, key: &str) {
-        let dir = self.dir.display();
-        let mut config = String::new();
-        for host in 0..self.servers.len() {
-            let address = address(host);
-            config.push_str(&format!("Host fcssh{host}\n  HostName {address}\n"));
-        }
-        config.push_str(&format!(
-            "Host *\n  User root\n  IdentityFile {dir}/{key}\n  IdentitiesOnly yes\n  \
-             UserKnownHostsFile {dir}/known_hosts\n"
-        ));
-        self.write(name, &config);
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).expect("it can be written");
+        self.dir.put("shadow", "root:*:19000:0:99999:7:::\n");
+        let key = self.dir.read("host_key.pub");
+        self.dir.put("known_hosts", format!("10.118.0.* {key}"));
     }
 
     /// Writes a cluster file with a PE on each of these hosts, P0 first, each below the PE with
@@ -147,7 +128,15 @@ impl Hosts {
         key: &str,
         parent: impl Fn(usize) -> usize,
     ) -> PathBuf {
-        self.write_config("ssh_config", key);
+        let dir = self.dir.display();
+        let hosts = 0..self.servers.len();
+        let hosts = hosts.map(|host| format!("Host fcssh{host}\n  HostName {}\n", address(host)));
+        let config = format!(
+            "{}Host *\n  User root\n  IdentityFile {dir}/{key}\n  IdentitiesOnly yes\n  \
+             UserKnownHostsFile {dir}/known_hosts\n",
+            hosts.collect::<String>()
+        );
+        self.dir.put("ssh_config", config);
         let mut text = format!(
             "coordinator = '{COORDINATOR}'\n[launch]\nkind = 'ssh'\nconfig = 'ssh_config'\n{launch}\n"
         );
@@ -160,8 +149,7 @@ impl Hosts {
                 text.push_str(&format!("parent = 'pe {}'\n", parent(pe)));
             }
         }
-        self.write("cluster.toml", &text);
-        self.path("cluster.toml")
+        self.dir.put("cluster.toml", text)
     }
 
     /// Creates a small copy of the program, without debug information, and returns its key for
@@ -181,7 +169,8 @@ impl Hosts {
         let script = "mount --bind \"$1\" /root && mount --bind \"$2/shadow\" /etc/shadow \
              && mount -t tmpfs tmpfs /run && mkdir /run/sshd \
              && exec /usr/sbin/sshd -D -e -f \"$2/sshd_config\"";
-        let log = File::create(self.path(&format!("sshd{host}.log"))).expect("it can be made");
+        let log = self.path(&format!("sshd{host}.log"));
+        let stderr = File::create(&log).expect("it can be made");
         let mut command = Command::new("ip");
         command
             .args(["netns", "exec", &format!("fcssh{host}")])
@@ -189,9 +178,8 @@ impl Hosts {
             .args([&home, dir])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log);
+            .stderr(stderr);
         self.servers[host] = Some(command.spawn().expect("there is `ip`"));
-        let log = self.path(&format!("sshd{host}.log"));
         eventually("an ssh server listens", || {
             let said = fs::read_to_string(&log).unwrap_or_default();
             let server = self.servers[host].as_mut()?;
@@ -283,11 +271,7 @@ fn processes_on(host: usize) -> Vec<(i32, String)> {
 }
 
 fn processes_in(namespace: &str) -> Vec<(i32, String)> {
-    let pids = Command::new("ip")
-        .args(["netns", "pids", namespace])
-        .output();
-    let pids = pids.expect("there is `ip`").stdout;
-    let pids = String::from_utf8_lossy(&pids).into_owned();
+    let pids = said(Command::new("ip").args(["netns", "pids", namespace])).stdout;
     let pids = pids.lines().filter_map(|line| line.trim().parse().ok());
     pids.filter_map(|pid: i32| {
         // A process that has just ended has no command line.
@@ -301,20 +285,15 @@ fn processes_in(namespace: &str) -> Vec<(i32, String)> {
 
 /// Removes all namespaces of these hosts and their processes.
 fn remove() {
-    let list = Command::new("ip").args(["netns", "list"]).output();
-    let list = String::from_utf8_lossy(&list.expect("there is `ip`").stdout).into_owned();
-    let names = list.lines().filter_map(|line| line.split(' ').next());
-    for namespace in names.filter(|name| name.starts_with("fcssh")) {
-        for (pid, _) in processes_in(namespace) {
-            kill(pid);
+    for namespace in namespaces() {
+        if namespace.starts_with("fcssh") {
+            for (pid, _) in processes_in(&namespace) {
+                kill(pid);
+            }
+            said(Command::new("ip").args(["netns", "del", &namespace]));
         }
-        let _ = Command::new("ip")
-            .args(["netns", "del", namespace])
-            .status();
     }
-    let mut command = Command::new("ip");
-    command.args(["link", "del", "fcssh"]).stderr(Stdio::null());
-    let _ = command.status();
+    said(Command::new("ip").args(["link", "del", "fcssh"]));
 }
 
 #[track_caller]
@@ -324,10 +303,7 @@ fn ip(line: &str) {
 
 #[track_caller]
 fn done(command: &mut Command) {
-    let output = command.output();
-    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let _ = std::io::stderr().write_all(&output.stderr);
-    assert!(output.status.success(), "{command:?}");
+    said(command).ok();
 }
 
 /// Returns the only copy of the program on a host, if there is one.

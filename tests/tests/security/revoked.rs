@@ -34,10 +34,7 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     let dir = scratch();
     let folder = dir.join("keys");
     ca(&folder, "init DIR --pes 3").ok();
-    let line = format!(
-        "gather --tree path:3 --size 1KiB --credentials {}",
-        folder.display()
-    );
+    let gather = || dir.run("gather --tree path:3 --size 1KiB --credentials @/keys");
     let text = "tree = \"path:3\"\ncoordinator = \"127.0.0.1:7117\"\n\
         [launch]\nkind = \"join\"\n[security]\ncredentials = \"keys\"\n";
     dir.put("cluster.toml", text);
@@ -48,10 +45,10 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     let told = "all certificates of P2 are revoked; revoked.pem lists 2, and belongs beside";
     ca(&folder, "revoke DIR p2").ends(0, &[told]);
     let why = "keys/p2.pem: the certificate of P2 was revoked";
-    run(words(&line)).ends(1, &["the cluster did not come up: P2 ended", why]);
+    gather().ends(1, &["the cluster did not come up: P2 ended", why]);
     check().ends(2, &["cluster.toml:6:15: credentials: ", why]);
     ca(&folder, "issue DIR p2").ok();
-    run(words(&line)).ok();
+    gather().ok();
     let good = "there and good: the coordinator, P0,";
     check().ends(0, &[good, "revoked: 2 by revoked.pem"]);
     // The first certificate stays revoked, also in a later list.
@@ -59,11 +56,11 @@ fn whose_certificates_are_revoked_gets_new_ones() {
         let stolen = dir.join("stolen").join(file);
         std::fs::copy(stolen, folder.join(file)).expect("it can be");
     }
-    run(words(&line)).ends(1, &[why]);
+    gather().ends(1, &[why]);
     ca(&folder, "issue DIR p2").ok();
     ca(&folder, "revoke DIR coordinator").ends(0, &["revoked.pem lists 3"]);
     let why = "keys/coordinator.pem: the certificate of the coordinator was revoked";
-    run(words(&line)).ends(2, &[why]);
+    gather().ends(2, &[why]);
     let nobody = "P7 has no certificate that was issued here and is still good";
     ca(&folder, "revoke DIR p7").ends(2, &[nobody]);
     // A list of another authority.
@@ -73,10 +70,10 @@ fn whose_certificates_are_revoked_gets_new_ones() {
     let list = |folder: &Path| folder.join("revoked.pem");
     std::fs::copy(list(&others), list(&folder)).expect("it can be");
     let why = "revoked.pem beside it is no list of certificates that the authority in ca.pem has";
-    run(words(&line)).ends(2, &["keys/coordinator.pem: ", why]);
-    std::fs::write(list(&folder), "no list").expect("it can be");
+    gather().ends(2, &["keys/coordinator.pem: ", why]);
+    dir.put("keys/revoked.pem", "no list");
     let why = "keys/revoked.pem: it is no list of certificates that the authority in ca.pem has";
-    run(words(&line)).ends(2, &[why]);
+    gather().ends(2, &[why]);
 }
 
 /// Rejected by the coordinator's listener, and by the PE that connects to it.
@@ -105,8 +102,7 @@ fn who_joins_with_a_revoked_certificate_is_refused_and_named() {
     let told = "the certificate of the coordinator was revoked";
     refused.ends(1, &["P2 may not join", told]);
     running.wait_for(&["the other end refuses us: our certificate was revoked"]);
-    running.signal(rustix::process::Signal::INT);
-    running.finish().with_code(130);
+    running.interrupt();
 }
 
 /// Rejected on edges between PEs, where the coordinator does not see the certificate.
@@ -189,14 +185,10 @@ fn nothing_outlives_its_authority() {
     assert!(ends.starts_with(&told), "{}", made.stdout);
     let issued = ca(&folder, "issue DIR p1 --days 90").ok();
     issued.prints(&[until]);
-    let line = format!(
-        "gather --tree path:2 --size 1KiB --credentials {}",
-        folder.display()
-    );
-    run(words(&line)).ok();
+    let line = "gather --tree path:2 --size 1KiB --credentials @/keys";
+    dir.run(line).ok();
     // The same authority after its end. A certificate that it has issued is valid for a day.
-    let key = std::fs::read_to_string(folder.join("ca.key")).expect("it is there");
-    let key = KeyPair::from_pem(&key).expect("it is one");
+    let key = KeyPair::from_pem(&dir.read("keys/ca.key")).expect("it is one");
     let mut authority = CertificateParams::default();
     let name = "Flitcast cluster authority";
     authority.distinguished_name.push(DnType::CommonName, name);
@@ -205,9 +197,9 @@ fn nothing_outlives_its_authority() {
     authority.not_before = (SystemTime::now() - 9 * hour).into();
     authority.not_after = (SystemTime::now() - hour).into();
     let ended = authority.self_signed(&key).expect("it can be");
-    std::fs::write(folder.join("ca.pem"), ended.pem()).expect("it can be");
+    dir.put("keys/ca.pem", ended.pem());
     let why = "keys/ca.pem: the certificate expired on 20";
-    run(words(&line)).ends(2, &[why]);
+    dir.run(line).ends(2, &[why]);
     ca(&folder, "issue DIR p1").ends(2, &[why]);
     let join = "node --pe 1 --join 127.0.0.1:1 --wait 1s --credentials @/keys";
     dir.run(join).ends(2, &[why]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::files::names;
 use crate::net::own_net;
-use crate::processes::Process;
+use crate::processes::{Process, process_of};
 use crate::run::begin;
 use crate::{Finished, Folder, Running, flitcast, scratch};
 
@@ -100,9 +100,7 @@ impl Kept {
     /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
-        let all = self.processes();
-        let found = all.iter().find(|process| process.pe() == Some(pe));
-        found.unwrap_or_else(|| panic!("{all:?}")).clone()
+        process_of(self.processes(), pe)
     }
 
     /// Returns the daemon.

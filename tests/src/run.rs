@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::cache;
-use crate::processes::{MARK_VARIABLE, Process, marked, until};
+use crate::processes::{MARK_VARIABLE, Process, marked, process_of, until};
 use crate::{Report, flitcast};
 
 /// Time limit: many times the longest run.
@@ -312,9 +312,7 @@ impl Running {
     /// Returns the process of a PE.
     #[track_caller]
     pub fn pe(&self, pe: u32) -> Process {
-        let all = self.pes();
-        let found = all.iter().find(|process| process.pe() == Some(pe));
-        found.unwrap_or_else(|| panic!("no P{pe}: {all:?}")).clone()
+        process_of(self.pes(), pe)
     }
 
     #[track_caller]

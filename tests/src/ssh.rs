@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::lab::namespaces;
-use crate::processes::{eventually, until};
+use crate::processes::{Process, eventually, process_of, until};
 use crate::run::{begin, said};
 use crate::{Folder, Running, flitcast, scratch};
 
@@ -50,25 +50,25 @@ impl Hosts {
             _turn: turn,
         };
         hosts.write_keys();
-        ip("netns add fcssh-switch");
-        ip("-n fcssh-switch link add bridge type bridge stp_state 0 mcast_snooping 0");
-        ip("-n fcssh-switch link set bridge up");
-        ip("link add fcssh type veth peer name coordinator netns fcssh-switch");
-        ip(&format!("address add {COORDINATOR}/24 dev fcssh"));
-        ip("link set fcssh up");
-        ip("-n fcssh-switch link set coordinator master bridge up");
+        ip(&format!(
+            "netns add fcssh-switch
+            -n fcssh-switch link add bridge type bridge stp_state 0 mcast_snooping 0
+            -n fcssh-switch link set bridge up
+            link add fcssh type veth peer name coordinator netns fcssh-switch
+            address add {COORDINATOR}/24 dev fcssh
+            link set fcssh up
+            -n fcssh-switch link set coordinator master bridge up"
+        ));
         for host in 0..count {
-            ip(&format!("netns add fcssh{host}"));
-            ip(&format!("-n fcssh{host} link set lo up"));
+            let (name, address) = (format!("fcssh{host}"), address(host));
             ip(&format!(
-                "-n fcssh-switch link add fcssh{host} type veth peer name eth0 netns fcssh{host}"
+                "netns add {name}
+                -n {name} link set lo up
+                -n fcssh-switch link add {name} type veth peer name eth0 netns {name}
+                -n fcssh-switch link set {name} master bridge up
+                -n {name} address add {address}/24 dev eth0
+                -n {name} link set eth0 up"
             ));
-            ip(&format!(
-                "-n fcssh-switch link set fcssh{host} master bridge up"
-            ));
-            let address = address(host);
-            ip(&format!("-n fcssh{host} address add {address}/24 dev eth0"));
-            ip(&format!("-n fcssh{host} link set eth0 up"));
             fs::create_dir(hosts.home(host)).expect("it can be made");
             hosts.servers.push(None);
             hosts.serve(host);
@@ -215,17 +215,18 @@ impl Hosts {
             let _ = server.kill();
             let _ = server.wait();
         }
-        for (pid, line) in processes_on(host) {
-            if line.starts_with("sshd") {
-                kill(pid);
+        for process in processes_on(host) {
+            if process.arguments[0].starts_with("sshd") {
+                process.signal(Signal::KILL);
             }
         }
     }
 
     /// Returns the processes on the hosts that are not ssh servers.
-    pub fn running(&self) -> Vec<(i32, String)> {
+    pub fn running(&self) -> Vec<Process> {
         let all = (0..self.servers.len()).flat_map(processes_on);
-        all.filter(|(_, line)| !line.starts_with("sshd") && !line.contains("/usr/sbin/sshd"))
+        let is_server = |line: &str| line.starts_with("sshd") || line.contains("/usr/sbin/sshd");
+        all.filter(|process| !is_server(&process.arguments.join(" ")))
             .collect()
     }
 
@@ -237,11 +238,8 @@ impl Hosts {
 
     /// Returns the process of a PE.
     #[track_caller]
-    pub fn pe(&self, pe: u32) -> i32 {
-        let is_it = format!(" node --pe {pe} ");
-        let mut running = self.running().into_iter();
-        let found = running.find(|(_, line)| line.contains(&is_it));
-        found.expect("it is played").0
+    pub fn pe(&self, pe: u32) -> Process {
+        process_of(self.running(), pe)
     }
 }
 
@@ -259,36 +257,25 @@ pub fn address(host: usize) -> String {
     format!("10.118.0.{}", host + 1)
 }
 
-/// Kills a process, which may have ended.
-pub fn kill(pid: i32) {
-    let pid = Pid::from_raw(pid).expect("process ids are above 0");
-    let _ = kill_process(pid, Signal::KILL);
-}
-
 /// Returns all processes of a host, by its namespace.
-fn processes_on(host: usize) -> Vec<(i32, String)> {
+fn processes_on(host: usize) -> Vec<Process> {
     processes_in(&format!("fcssh{host}"))
 }
 
-fn processes_in(namespace: &str) -> Vec<(i32, String)> {
+fn processes_in(namespace: &str) -> Vec<Process> {
     let pids = said(Command::new("ip").args(["netns", "pids", namespace])).stdout;
     let pids = pids.lines().filter_map(|line| line.trim().parse().ok());
-    pids.filter_map(|pid: i32| {
-        // A process that has just ended has no command line.
-        let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let words: Vec<_> = line.split(|&byte| byte == 0).collect();
-        let line = String::from_utf8_lossy(&words.join(&b' ')).into_owned();
-        (!line.is_empty()).then_some((pid, line))
-    })
-    .collect()
+    let all = pids.filter_map(Process::find);
+    // A process that has just ended has no command line.
+    all.filter(|process| process.arguments != [""]).collect()
 }
 
 /// Removes all namespaces of these hosts and their processes.
 fn remove() {
     for namespace in namespaces() {
         if namespace.starts_with("fcssh") {
-            for (pid, _) in processes_in(&namespace) {
-                kill(pid);
+            for process in processes_in(&namespace) {
+                process.signal(Signal::KILL);
             }
             said(Command::new("ip").args(["netns", "del", &namespace]));
         }
@@ -296,9 +283,12 @@ fn remove() {
     said(Command::new("ip").args(["link", "del", "fcssh"]));
 }
 
+/// Runs `ip` with the words of each line.
 #[track_caller]
-fn ip(line: &str) {
-    done(Command::new("ip").args(line.split(' ')));
+fn ip(lines: &str) {
+    for line in lines.lines() {
+        done(Command::new("ip").args(line.split_whitespace()));
+    }
 }
 
 #[track_caller]

@@ -10,7 +10,7 @@ use flitcast_proto::wire::control::FromPe;
 use flitcast_tests::files::{assert_same_below, fill};
 use flitcast_tests::impostor::Stage;
 use flitcast_tests::processes::eventually;
-use flitcast_tests::run::begin;
+use flitcast_tests::run::{begin, said};
 use flitcast_tests::{Finished, flitcast, rows, run, scratch, start};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -184,18 +184,15 @@ fn a_reader_that_has_enough_is_no_error() {
         check --format json @/bad.toml | 2
     ",
     ) {
-        let mut child = Command::new(flitcast())
-            .args(dir.words(line))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("flitcast was built");
-        drop(child.stdout.take());
-        let told = child.wait_with_output().expect("it is our child");
-        let stderr = String::from_utf8_lossy(&told.stderr);
-        assert_eq!(told.status.code(), code.parse().ok(), "{line}: {stderr}");
-        assert!(!stderr.contains("ipe"), "{line}: {stderr}");
+        let (reader, writer) = std::io::pipe().expect("it can be made");
+        drop(reader);
+        let told = said(
+            Command::new(flitcast())
+                .args(dir.words(line))
+                .stdout(writer),
+        );
+        assert_eq!(told.code, code.parse().ok(), "{told:?}");
+        assert!(!told.stderr.contains("ipe"), "{told:?}");
     }
 }
 

@@ -14,9 +14,7 @@ use flitcast_plan::timing::Timing;
 use flitcast_proto::schedule::certification::Sync;
 use flitcast_proto::tree::TreeSpec;
 use flitcast_proto::{PeId, Tree};
-use flitcast_tests::random::{
-    path_and_flits, repaired_path_and_flits, repaired_tree_and_flits, tree_and_flits, walk,
-};
+use flitcast_tests::random::{path_and_flits, repaired, tree_and_flits, walk};
 use proptest::prelude::*;
 
 fn assert_agree(plan: &Plan, run: &Simulated) {
@@ -156,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn a_tree_that_lacks_pes_is_a_tree_like_any_other((tree, flits) in repaired_tree_and_flits(30)) {
+    fn a_tree_that_lacks_pes_is_a_tree_like_any_other((tree, flits) in repaired(tree_and_flits(30))) {
         assert_all_arrive(&tree, Algorithm::FARTHEST_FIRST, &flits);
         assert_simulates(&tree, Algorithm::FARTHEST_FIRST, &flits);
         for sync in [Sync::Serial, Sync::Pipelined, Sync::Parallel] {
@@ -167,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_a_path_with_gaps((tree, flits) in repaired_path_and_flits(30)) {
+    fn so_is_a_path_with_gaps((tree, flits) in repaired(path_and_flits(30))) {
         assert!(tree.is_path());
         assert_all_arrive(&tree, Algorithm::SHOULDER_TAP, &flits);
         assert_simulates(&tree, Algorithm::SHOULDER_TAP, &flits);

@@ -16,7 +16,6 @@ use flitcast_tests::refused_each;
 use flitcast_tests::run::said;
 use flitcast_tests::run::{Finished, Running, begin};
 use flitcast_tests::slurm::{Job, Slurm};
-use flitcast_tests::ssh::kill;
 use rustix::process::Signal;
 
 /// Half a second for a better cause, two for the last reports, three for PEs to leave; then
@@ -141,7 +140,8 @@ fn a_task_that_is_killed_is_named_and_ends_the_job() {
     let slurm = Slurm::up(4);
     let job = in_mid_round(&slurm);
     let pid = slurm.dir.read("pids/1").trim().parse();
-    kill(pid.expect("a number"));
+    let process = Process::find(pid.expect("a number"));
+    process.expect("it runs").signal(Signal::KILL);
     let began = Instant::now();
     let (code, output) = job.finish();
     let took = began.elapsed();
@@ -169,18 +169,6 @@ fn a_step_that_is_cancelled_ends_the_job() {
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains(" is gone: its "), "{output}");
     assert!(took < BOUND, "{took:?}: {output}");
-    slurm.down();
-}
-
-#[test]
-#[ignore = "needs root, iproute2, slurm-wlm and munge"]
-fn a_task_whose_keys_are_not_there_says_so() {
-    let slurm = Slurm::up(1);
-    let mut srun = slurm.command("srun", "--ntasks=1");
-    srun.arg(flitcast_tests::flitcast());
-    let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
-    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
-    refused.says(&["nowhere/"]);
     slurm.down();
 }
 
@@ -282,12 +270,19 @@ fn a_task_of_a_step_of_ours_that_dies_is_left_out() {
 
 #[test]
 #[ignore = "needs root, iproute2, slurm-wlm and munge"]
-fn what_srun_refuses_is_told() {
+fn what_srun_or_a_task_refuses_is_told() {
     let slurm = Slurm::up(4);
     let below = format!("options = ['--partition=none']\n{}", line_of_nodes());
     let cluster = cluster(&slurm, &below);
     let refused = over(command(&slurm, &format!("gather {cluster} --size 1KiB"))).with_code(1);
     let told = "error: the cluster did not come up: srun ended with exit status: 1: srun: error: ";
     refused.says(&[told]);
+
+    // A task whose keys are missing.
+    let mut srun = slurm.command("srun", "--ntasks=1");
+    srun.arg(flitcast_tests::flitcast());
+    let refused = said(srun.args(["node", "--join", "slurm", "--credentials", "nowhere"]));
+    assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+    refused.says(&["nowhere/"]);
     slurm.down();
 }

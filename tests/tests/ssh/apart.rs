@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use flitcast_tests::files::{assert_same_below, fill, identity, names_if_any};
 use flitcast_tests::processes::eventually;
-use flitcast_tests::ssh::{Hosts, kill};
+use flitcast_tests::ssh::Hosts;
+use rustix::process::Signal;
 
 use super::{arguments, hidden};
 
@@ -122,7 +123,7 @@ impl Operation {
             let is_here = here.len() < 2 || here.iter().any(|came| came.exists());
             (arrives && is_here).then_some(())
         });
-        kill(victim);
+        victim.signal(Signal::KILL);
         let failed = running.finish();
         assert_eq!(failed.code, Some(1), "{context}: {}", failed.stderr);
         hosts.are_quiet();

@@ -11,7 +11,7 @@ use std::path::Path;
 use flitcast_tests::files::{assert_same_below, fill, identity, long, names, names_if_any};
 use flitcast_tests::processes::MARK_VARIABLE;
 use flitcast_tests::run::start_with;
-use flitcast_tests::ssh::{Hosts, kill, program};
+use flitcast_tests::ssh::{Hosts, program};
 use flitcast_tests::{Running, run, start};
 use rustix::process::Signal;
 
@@ -221,7 +221,7 @@ fn the_environment_is_carried_and_exit_statuses_come_back() {
     let launch = format!("environment = ['{MARK_VARIABLE}', 'FLITCAST_IS_NOT_SET']");
     let cluster = hosts.cluster(&[0, 1, 2, 3], &launch);
     let running = endless(&cluster, "scatter");
-    let environment = |pe| fs::read(format!("/proc/{}/environ", hosts.pe(pe)));
+    let environment = |pe| fs::read(format!("/proc/{}/environ", hosts.pe(pe).pid));
     let variables = environment(3).expect("it runs");
     let variables: Vec<_> = variables.split(|&byte| byte == 0).collect();
     let its = fs::read(format!("/proc/{}/environ", running.pid())).expect("it runs");
@@ -281,7 +281,7 @@ fn a_death_on_a_host_is_named() {
     let cluster = hosts.cluster(&[0, 1, 2, 3], "");
     for (operation, pe) in [("scatter", 1), ("gather", 3), ("scatter", 0)] {
         let running = endless(&cluster, operation);
-        kill(hosts.pe(pe));
+        hosts.pe(pe).signal(Signal::KILL);
         let cause = format!("error: P{pe} was killed by signal 9 (SIGKILL) on fcssh{pe}\n");
         let place = format!("where: P{pe} at 10.118.0.{}:", pe + 1);
         running.finish().fails(1, &[&cause, &place]);
@@ -334,7 +334,7 @@ fn a_failed_round_is_resumed_over_ssh() {
     let line = format!("scatter --input {from} --output {to} -v");
     let mut running = start(arguments(&cluster, &line));
     running.wait_for(&["triggered"]);
-    kill(hosts.pe(3));
+    hosts.pe(3).signal(Signal::KILL);
     let failed = running.finish();
     failed.fails(1, &["P3 was killed by signal 9 (SIGKILL) on fcssh3"]);
     let mut lines = failed.stderr.lines();
@@ -398,7 +398,7 @@ fn a_cluster_that_is_up_stays_on_its_hosts() {
     up.coordinator_ends().with_code(0);
     let done = command("gather --cluster FILE --size 1MiB").finish().ok();
     done.prints(&["TLS 1.3 both ways"]);
-    kill(hosts.pe(2));
+    hosts.pe(2).signal(Signal::KILL);
     command("scatter --cluster FILE --size 1MiB").finish().ok();
     let status = command("status FILE").finish().ok();
     let again = "was started again: was killed by signal 9 (SIGKILL) on ";

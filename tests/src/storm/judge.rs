@@ -16,10 +16,10 @@ use super::world::World;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Finding {
     /// A living PE still waits after every bound has passed.
-    #[error("{0} waits for ever")]
+    #[error("{0} still waits at the end")]
     Waits(PeId),
     /// The coordinator still waits after every bound has passed.
-    #[error("the coordinator waits for ever")]
+    #[error("the coordinator still waits at the end")]
     CoordinatorWaits,
     /// The coordinator gave up later than any fault allows.
     #[error("the coordinator gave up {by_ns} ns too late")]
@@ -45,13 +45,13 @@ pub enum Finding {
         messages: u64,
     },
     /// The reported state of a delivery is wrong.
-    #[error("what is told of {0:?} is not so")]
+    #[error("the reported state of {0:?} is wrong")]
     Unlisted(DeliveryId),
     /// The state of a delivery is unknown, although its destination lives.
-    #[error("nobody was asked about {0:?}")]
+    #[error("the state of {0:?} is unknown")]
     Unasked(DeliveryId),
     /// The reported cause names neither a PE nor an edge at fault.
-    #[error("the cause names nobody at fault: {0}")]
+    #[error("the cause names no PE or edge at fault: {0}")]
     Slander(String),
     /// The last run was successful, but these messages of living PEs are still missing.
     #[error("still missing at the end: {0:?}")]
